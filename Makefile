@@ -1,0 +1,49 @@
+# Everything a fresh clone needs: Python >= 3.11, git and make.
+#   make demo   the main job on a built-in example
+#   make test   lint, types and tests
+#   make test-all   the same with the slow sweeps
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PEERS := pin mujoco example-robot-data gymnasium
+JOBS ?= auto
+
+.PHONY: demo test test-all lint clean
+
+demo: $(VENV)/.installed
+	$(BIN)/python -m linkwork.app.demo
+
+test: lint
+	$(BIN)/pytest -n $(JOBS)
+
+test-all: lint
+	$(BIN)/pytest -n $(JOBS) -m ''
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --level error
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "linkwork needs Python 3.11 or newer; run make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# Peers are second opinions: where one has no wheel, its tests are skipped and say so.
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@for peer in $(PEERS); do \
+		$(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: $$peer \
+			|| echo "no wheel of $$peer here: its tests will be skipped"; \
+	done
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist

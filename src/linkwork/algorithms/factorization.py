@@ -1,0 +1,72 @@
+"""The factorization M = H^T phi^T M^b phi H of the equations of motion (S4 section 3.3.4, (3.21) to (3.33)).
+
+All bodies are stacked: A, phi and M^b are (6n, 6n), H is (6n, nv), a and b are (6n,). The paper adds gravity to the
+external forces; here it is the world's acceleration -g, which enters a at the bodies that hang on the world.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.kinematics import against_gravity, external_forces, kinematics
+from linkwork.algorithms.sweeps import outward
+from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.spatial import Motion, Transform
+from linkwork.spatial.scalar import Array
+
+
+class Factorization(NamedTuple):
+    """The stacked operators: V = phi H v, F = phi^T (M^b dV/dt + b), tau = H^T F."""
+
+    A: Array
+    phi: Array
+    H: Array
+    M_b: Array
+    a: Array
+    b: Array
+
+    @property
+    def mass_matrix(self) -> Array:
+        """H^T phi^T M^b phi H (nv, nv), without armature (3.32)."""
+        J = self.phi @ self.H
+        return J.T @ self.M_b @ J
+
+    @property
+    def bias(self) -> Array:
+        """C = H^T phi^T (M^b phi a + b) (nv,): all joint forces at zero joint acceleration (3.33)."""
+        return self.H.T @ (self.phi.T @ (self.M_b @ (self.phi @ self.a) + self.b))
+
+
+def adjoint_down(X: Transform) -> Array:
+    """The (6, 6) matrix that takes motions in a to b, with X = X_ab: A_a^b of (3.4)."""
+    return X.down(Motion.of(np.eye(6))).array
+
+
+def factorization(mechanism: Mechanism, q: Array, v: Array, wrenches: Array | None = None) -> Factorization:
+    """Build the operators of (3.21) to (3.33) at one state."""
+    motion = kinematics(mechanism, q, v)
+    external = external_forces(mechanism, wrenches)
+    n, nv = mechanism.nbodies, mechanism.nv
+    none = np.zeros((6, 6))
+    A = [[none] * n for _ in range(n)]
+    phi = [[none] * n for _ in range(n)]
+    M_b = [[none] * n for _ in range(n)]
+    H = [np.zeros((6, nv)) for _ in range(n)]
+    a, b = [], []
+    for j in outward(mechanism):
+        k, i = j.o - 1, j.i - 1  # rows of the outboard and inboard body
+        down, inertia = adjoint_down(motion.X[j.o]), mechanism.bodies[j.o].inertia
+        if j.i != WORLD:
+            A[k][i] = down
+            phi[k] = [down @ block for block in phi[i]]  # A_i^k A_m^i = A_m^k
+        phi[k][k] = np.eye(6)
+        M_b[k][k] = inertia.matrix
+        H[k] = np.concatenate([H[k][:, : j.v.start], motion.S[j.o].array, H[k][:, j.v.stop :]], axis=1)
+        fall = motion.X[j.o].down(against_gravity(mechanism)) if j.i == WORLD else Motion.zero()
+        a.append((motion.bias[j.o] + fall).array)
+        b.append((inertia.gyroscopic(motion.twist[j.o]) - external[j.o]).array)
+    return Factorization(
+        np.block(A), np.block(phi), np.concatenate(H), np.block(M_b), np.concatenate(a), np.concatenate(b)
+    )

@@ -1,0 +1,42 @@
+"""Forward dynamics in O(n) by articulated bodies (S4 section 3.4, Algorithm 3.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.kinematics import against_gravity, external_forces, kinematics
+from linkwork.algorithms.sweeps import inward, outward
+from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.spatial import Force
+from linkwork.spatial.scalar import Array, ldlt
+
+
+def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Joint accelerations a (nv,) under joint forces tau (nv,), gravity and `wrenches` (nbodies, 6) on the bodies.
+
+    The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36): P_k is the inertia of k and all outboard of it with
+    their joints free, z_k what is needed even without acceleration.
+    """
+    motion = kinematics(mechanism, q, v)
+    external = external_forces(mechanism, wrenches)
+    P = [body.inertia.articulated() for body in mechanism.bodies]
+    z = [body.inertia.gyroscopic(V) - F for body, V, F in zip(mechanism.bodies, motion.twist, external, strict=True)]
+    D, G, free = {}, {}, {}
+    for j in inward(mechanism):
+        S = motion.S[j.o]
+        U = P[j.o] @ S
+        D[j.o] = ldlt(S.pair(U) + np.diag(j.armature))
+        GT = D[j.o].solve(U.array.T)
+        G[j.o] = Force.of(GT.T)  # (3.47): P S D^-1
+        free[j.o] = tau[j.v] - S.pair(z[j.o])  # what the joint force leaves for acceleration
+        if j.i != WORLD:
+            through = P[j.o].less(U, G[j.o])  # (I - P K) P of (3.49): the part that the joint passes on
+            P[j.i] = P[j.i] + motion.X[j.o].up(through)  # (3.51)
+            # (3.52), with the terms in tau and z gathered: one product with G instead of three
+            z[j.i] = z[j.i] + motion.X[j.o].up(through @ motion.bias[j.o] + z[j.o] + G[j.o] @ free[j.o])
+    acc, a = [against_gravity(mechanism)], [np.zeros(0)]
+    for j in outward(mechanism):
+        carried = motion.X[j.o].down(acc[j.i]) + motion.bias[j.o]
+        a.append(D[j.o].solve(free[j.o]) - carried.pair(G[j.o]))  # (3.59)
+        acc.append(carried + motion.S[j.o] @ a[j.o])  # (3.60)
+    return np.concatenate(a)

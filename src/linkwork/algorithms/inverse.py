@@ -1,0 +1,58 @@
+"""Inverse dynamics: the joint forces behind a motion, by recursive Newton-Euler (S4 section 3.3, Algorithm 3.2)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.kinematics import accelerations, against_gravity, external_forces, kinematics
+from linkwork.algorithms.sweeps import inward, outward
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import Force
+from linkwork.spatial.scalar import Array
+
+
+class InverseDynamics(NamedTuple):
+    """`tau` (nv,): joint forces. `force[k]`: wrench through the joint of body k, on the body, in its frame."""
+
+    tau: Array
+    force: list[Force]
+
+
+def inverse_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None
+) -> InverseDynamics:
+    """Joint forces tau (nv,) [N m or N] that produce the acceleration a (nv,), and the wrench through every joint.
+
+    `wrenches` (nbodies, 6) act on the bodies at their frames' origins, in their frames.
+    """
+    motion = kinematics(mechanism, q, v)
+    acc = accelerations(mechanism, motion, a, against_gravity(mechanism))
+    external = external_forces(mechanism, wrenches)
+    force, tau = [Force.zero()], [np.zeros(0) for _ in mechanism.bodies]
+    for j in outward(mechanism):
+        inertia = mechanism.bodies[j.o].inertia
+        b = inertia.gyroscopic(motion.twist[j.o]) - external[j.o]  # (3.18), for a frame anywhere on the body
+        force.append(inertia @ acc[j.o] + b)  # (3.17), own part
+    for j in inward(mechanism):
+        tau[j.o] = motion.S[j.o].pair(force[j.o]) + j.armature * a[j.v]  # (3.20)
+        force[j.i] = force[j.i] + motion.X[j.o].up(force[j.o])  # (3.17), outboard part
+    return InverseDynamics(np.concatenate(tau), force)
+
+
+def bias(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """Joint forces (nv,) of a motion without joint acceleration: Coriolis, centrifugal and gravity terms."""
+    return inverse_dynamics(mechanism, q, v, np.zeros(mechanism.nv)).tau
+
+
+def gravity(mechanism: Mechanism, q: Array) -> Array:
+    """Joint forces (nv,) that hold the mechanism still against gravity."""
+    rest = np.zeros(mechanism.nv)
+    return inverse_dynamics(mechanism, q, rest, rest).tau
+
+
+def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """Forces (nv,) of the joints' own springs and dampers: -stiffness (q - rest) - damping v."""
+    forces = [-(j.stiffness * j.kind.difference(j.rest, q[j.q])) - j.damping * v[j.v] for j in outward(mechanism)]
+    return np.concatenate([np.zeros(0), *forces])

@@ -1,0 +1,89 @@
+"""Forward kinematics: poses, twists and accelerations of all bodies (S4 section 3.2, Algorithm 3.1).
+
+The paper puts each body's frame at its centre of mass; ours are the joint frames, which changes no line here.
+Lists are indexed by body number; entry 0 is the world.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.sweeps import outward
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import Force, Motion, Transform
+from linkwork.spatial.scalar import Array
+
+
+class Kinematics(NamedTuple):
+    """How every body moves relative to its inboard body and to the world.
+
+    `X[k]`: pose of body k in its inboard body. `S[k]`: motion subspace of its joint. `twist[k]`: V_k, in the body's
+    frame. `bias[k]`: the velocity part a_k of its acceleration (3.11).
+    """
+
+    X: list[Transform]
+    S: list[Motion]
+    twist: list[Motion]
+    bias: list[Motion]
+
+
+def joint_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
+    """X_ik of every body k in its inboard body i: place of the joint, then the joint's own motion (3.7)."""
+    X = [Transform.identity()]
+    for j in outward(mechanism):
+        X.append(j.place @ j.kind.transform(q[j.q]))
+    return X
+
+
+def subspaces(mechanism: Mechanism, q: Array) -> list[Motion]:
+    """S of every body's joint, in the body's frame (H_k of 3.8); zero for the world."""
+    return [Motion.zero(), *(j.kind.subspace(q[j.q]) for j in outward(mechanism))]
+
+
+def world_poses(mechanism: Mechanism, X: list[Transform]) -> list[Transform]:
+    """X_0k of every body in the world, from the joint poses."""
+    X_0 = [Transform.identity()]
+    for j in outward(mechanism):
+        X_0.append(X_0[j.i] @ X[j.o])  # (3.1)
+    return X_0
+
+
+def kinematics(mechanism: Mechanism, q: Array, v: Array) -> Kinematics:
+    """Relative poses, subspaces, twists and velocity-dependent accelerations of all bodies."""
+    X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
+    twist, bias = [Motion.zero()], [Motion.zero()]
+    for j in outward(mechanism):
+        relative = S[j.o] @ v[j.v]
+        V = X[j.o].down(twist[j.i]) + relative  # (3.9)
+        twist.append(V)
+        # (3.11): dA/dt V_i = V_o x (S v), because A V_i = V_o - S v and S v x S v = 0
+        bias.append(V.cross(relative) + j.kind.bias(q[j.q], v[j.v]))
+    return Kinematics(X, S, twist, bias)
+
+
+def accelerations(mechanism: Mechanism, motion: Kinematics, a: Array, base: Motion | None = None) -> list[Motion]:
+    """dV_k/dt of every body, in its frame, for joint accelerations a (nv,) and the world's acceleration `base`."""
+    acc = [base or Motion.zero()]
+    for j in outward(mechanism):
+        acc.append(motion.X[j.o].down(acc[j.i]) + motion.S[j.o] @ a[j.v] + motion.bias[j.o])  # (3.10)
+    return acc
+
+
+def against_gravity(mechanism: Mechanism) -> Motion:
+    """The world's acceleration -g: a world that falls upwards stands for gravity on every body."""
+    return Motion(-mechanism.gravity, np.zeros(3))
+
+
+def external_forces(mechanism: Mechanism, wrenches: Array | None) -> list[Force]:
+    """The external wrench on every body, in its frame, from (nbodies, 6) or None; zero on the world."""
+    if wrenches is None:
+        return [Force.zero() for _ in mechanism.bodies]
+    return [Force.zero(), *(Force.of(w) for w in wrenches)]
+
+
+def frame_pose(mechanism: Mechanism, q: Array, frame: str) -> Transform:
+    """Pose of a named frame in the world."""
+    f = mechanism.frames[frame]
+    return world_poses(mechanism, joint_poses(mechanism, q))[f.body] @ f.pose

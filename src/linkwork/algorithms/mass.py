@@ -1,0 +1,101 @@
+"""The mass matrix by composite bodies, and its factor M = L^T L that keeps the tree's zeros.
+
+M is (nv, nv). The composite inertia of body k is that of k and everything outboard of it, moving as one.
+The factor follows Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5: with the dofs numbered
+outward, L has no entries that M lacks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.kinematics import joint_poses, subspaces
+from linkwork.algorithms.sweeps import inward, outward, to_root
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import RigidInertia, Transform
+from linkwork.spatial.scalar import Array, Number
+
+
+def composite_inertias(mechanism: Mechanism, X: list[Transform]) -> list[RigidInertia]:
+    """Inertia of every body with all that is outboard of it, in its frame; entry 0 is the whole in the world."""
+    composite = [RigidInertia.zero(), *(body.inertia for body in mechanism.bodies[1:])]
+    for j in inward(mechanism):
+        composite[j.i] = composite[j.i] + X[j.o].up(composite[j.o])
+    return composite
+
+
+def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
+    """M (nv, nv) [kg m^2, kg m, kg], with armature: kinetic energy is v^T M v / 2."""
+    X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
+    composite = composite_inertias(mechanism, X)
+    M: list[list[Number]] = [[0.0] * mechanism.nv for _ in range(mechanism.nv)]
+    for j in inward(mechanism):
+        force = composite[j.o] @ S[j.o]  # what the subtree needs for unit accelerations of joint j
+        for k in to_root(mechanism, j.o):
+            _place(M, k.v, j.v, S[k.o].pair(force))
+            force = X[k.o].up(force)
+    for d, rotor in enumerate(mechanism.armature):
+        M[d][d] = M[d][d] + rotor
+    return np.array(M).reshape(mechanism.nv, mechanism.nv)
+
+
+def _place(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
+    """Put a block and its transpose into M; of a diagonal block the lower half is mirrored."""
+    for a, r in enumerate(range(rows.start, rows.stop)):
+        for b, c in enumerate(range(columns.start, columns.stop)):
+            if rows != columns or b <= a:
+                M[r][c] = M[c][r] = block[a, b]
+
+
+class LTL(NamedTuple):
+    """M = L^T L: `rows[i]` maps dof j to L_ij for j = i and its ancestors; `parent[i]` is the next inboard dof."""
+
+    rows: list[dict[int, Number]]
+    parent: list[int]
+
+    def solve(self, b: Array) -> Array:
+        """M^-1 b (nv,): L^T y = b inward, then L x = y outward."""
+        y, x = list(b), []
+        for i in reversed(range(len(y))):
+            y[i] = y[i] / self.rows[i][i]
+            for j in list(self.rows[i])[1:]:
+                y[j] = y[j] - self.rows[i][j] * y[i]
+        for i, row in enumerate(self.rows):
+            x.append((y[i] - sum(row[j] * x[j] for j in list(row)[1:])) / row[i])
+        return np.array(x)
+
+
+def dof_parents(mechanism: Mechanism) -> list[int]:
+    """For every velocity the next inboard one, -1 at the root: the expanded parent array of the tree."""
+    parent: list[int] = []
+    last = {0: -1}  # the outermost velocity on each body
+    for j in outward(mechanism):
+        for d in range(j.v.start, j.v.stop):
+            parent.append(last[j.i] if d == j.v.start else d - 1)
+        last[j.o] = j.v.stop - 1
+    return parent
+
+
+def factor(mechanism: Mechanism, M: Array) -> LTL:
+    """The factor L of M = L^T L, from the outermost dof inward; entries that the tree makes zero are never visited."""
+    parent = dof_parents(mechanism)
+    rows: list[dict[int, Number]] = []
+    for i in range(mechanism.nv):
+        row, j = {}, i
+        while j >= 0:
+            row[j] = M[i, j]
+            j = parent[j]
+        rows.append(row)
+    for k in reversed(range(mechanism.nv)):
+        row = rows[k]
+        pivot = np.sqrt(row[k])
+        ancestors = list(row)[1:]
+        row[k] = pivot
+        for i in ancestors:
+            row[i] = row[i] / pivot
+        for i in ancestors:
+            for j in rows[i]:
+                rows[i][j] = rows[i][j] - row[i] * row[j]
+    return LTL(rows, parent)

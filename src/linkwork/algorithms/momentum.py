@@ -1,0 +1,79 @@
+"""Centre of mass, momentum with its matrix and rate, and energies: what the whole mechanism has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.kinematics import accelerations, joint_poses, kinematics, subspaces, world_poses
+from linkwork.algorithms.mass import composite_inertias
+from linkwork.algorithms.sweeps import outward
+from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.spatial import Force, RigidInertia, Transform
+from linkwork.spatial.scalar import Array, Number
+
+
+def center_of_mass(mechanism: Mechanism, q: Array) -> Array:
+    """Centre of mass (3,) of all bodies, in the world [m]."""
+    return _center(composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD])
+
+
+def momentum(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """Linear [kg m/s] and angular [kg m^2/s] momentum (6,) about the centre of mass, in the world's axes."""
+    motion = kinematics(mechanism, q, v)
+    bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]
+    return _about_center(mechanism, motion.X, _sum_in_world(mechanism, motion.X, bodies)).array
+
+
+def momentum_rate(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
+    """Rate (6,) of `momentum`: the force [N] and torque about the centre of mass [N m] that act from outside."""
+    motion = kinematics(mechanism, q, v)
+    acc = accelerations(mechanism, motion, a)
+    bodies = [
+        body.inertia @ A + body.inertia.gyroscopic(V)
+        for body, A, V in zip(mechanism.bodies, acc, motion.twist, strict=True)
+    ]
+    # About the moving centre c: d(k - c x p)/dt = dk/dt - c x dp/dt, for dc/dt is parallel to p
+    return _about_center(mechanism, motion.X, _sum_in_world(mechanism, motion.X, bodies)).array
+
+
+def momentum_matrix(mechanism: Mechanism, q: Array) -> Array:
+    """A (6, nv) with A v = `momentum`: the columns are the momenta of the composite bodies."""
+    X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
+    X_0, composite = world_poses(mechanism, X), composite_inertias(mechanism, X)
+    center = Transform(np.eye(3), _center(composite[WORLD]))
+    columns = [center.down(X_0[j.o].up(composite[j.o] @ S[j.o])).array for j in outward(mechanism)]
+    return np.concatenate([np.zeros((6, 0)), *columns], axis=1)
+
+
+def kinetic_energy(mechanism: Mechanism, q: Array, v: Array) -> Number:
+    """Kinetic energy of all bodies and rotors [J]."""
+    twists = kinematics(mechanism, q, v).twist
+    bodies = sum(V.pair(body.inertia @ V) for body, V in zip(mechanism.bodies, twists, strict=True))
+    return 0.5 * (bodies + sum(mechanism.armature * v * v))
+
+
+def potential_energy(mechanism: Mechanism, q: Array) -> Number:
+    """Energy in gravity [J], zero with the centre of mass at the world's origin."""
+    return -(mechanism.gravity @ composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD].moment)
+
+
+def energy(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """(kinetic, potential) (2,) [J]."""
+    return np.array([kinetic_energy(mechanism, q, v), potential_energy(mechanism, q)])
+
+
+def _center(whole: RigidInertia) -> Array:
+    return whole.moment / whole.mass
+
+
+def _sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) -> Force:
+    """Sum of one force or momentum per body, in the world."""
+    total = Force.zero()
+    for X_0k, force in zip(world_poses(mechanism, X), bodies, strict=True):
+        total += X_0k.up(force)
+    return total
+
+
+def _about_center(mechanism: Mechanism, X: list[Transform], total: Force) -> Force:
+    """The same force or momentum about the centre of mass."""
+    return Transform(np.eye(3), _center(composite_inertias(mechanism, X)[WORLD])).down(total)

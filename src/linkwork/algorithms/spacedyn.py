@@ -1,0 +1,197 @@
+"""SpaceDyn's H-matrix form (S3 3.4 to 3.7): a moving base and the links on it, in inertial axes, about centroids.
+
+Link 0 is the base: the body on a mechanism's only root joint when that is a Free joint, else the world. The paper has
+revolute and prismatic joints; here a joint of any kind contributes one column (k, u) per velocity: k its angular and u
+its linear direction, in inertial axes. Misprints are corrected as docs/papers/spacedyn.md proves.
+The dense solution is a second opinion on floats; it is not traced.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
+from linkwork.algorithms.sweeps import inward, outward, to_root
+from linkwork.model.joints import Free
+from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.spatial.scalar import Array, hat
+
+
+class Links(NamedTuple):
+    """Geometry of every body, by number, in inertial axes: A[i] (3, 3) attitude, p[i] (3,) joint, r[i] (3,) centroid,
+    m[i] mass, I[i] (3, 3) inertia about the centroid, k[i] and u[i] (3, nv of the joint) angular and linear freedoms.
+    """
+
+    base: int
+    A: list[Array]
+    p: list[Array]
+    r: list[Array]
+    m: list[float]
+    I: list[Array]
+    k: list[Array]
+    u: list[Array]
+
+
+class EquationsOfMotion(NamedTuple):
+    """H x'' + c = force (3.18) in the paper's coordinates x' = to_x v, x'' = to_x a + drift; (nv, nv) and (nv,)."""
+
+    H: Array
+    c: Array
+    force: Array
+    to_x: Array
+    drift: Array
+
+
+def links(mechanism: Mechanism, q: Array) -> Links:
+    """Positions and inertias of all links in inertial axes (step 1 of section 3.6)."""
+    poses = world_poses(mechanism, joint_poses(mechanism, q))
+    roots = [j for j in outward(mechanism) if j.i == WORLD]
+    base = roots[0].o if len(roots) == 1 and isinstance(roots[0].kind, Free) else WORLD
+    found = Links(base, [], [], [], [], [], [np.zeros((3, 0))], [np.zeros((3, 0))])
+    for X, body in zip(poses, mechanism.bodies, strict=True):
+        mass = float(body.mass) if body.index != WORLD else 0.0
+        c = body.inertia.moment / mass if mass > 0.0 else np.zeros(3)
+        about_centroid = body.inertia.rotational + mass * (hat(c) @ hat(c)) if mass > 0.0 else np.zeros((3, 3))
+        found.A.append(X.R)
+        found.p.append(X.p)
+        found.r.append(X.point(c))
+        found.m.append(mass)
+        found.I.append(X.R @ about_centroid @ X.R.T)  # rotated to the inertial frame, which (3.21) forgets
+    for j in outward(mechanism):
+        S = j.kind.subspace(q[j.q])
+        found.k.append(found.A[j.o] @ S.angular)
+        found.u.append(found.A[j.o] @ S.linear)
+    return found
+
+
+def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list[Array]]:
+    """J_T[i], J_R[i] (3, nv): velocity of every centroid and link by the joint velocities (3.25), (3.26)."""
+    J_T = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
+    J_R = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
+    for body in mechanism.bodies[1:]:
+        for j in to_root(mechanism, body.index):
+            if j.o != link.base:
+                J_R[body.index][:, j.v] = link.k[j.o]
+                arm = link.r[body.index] - link.p[j.o]
+                J_T[body.index][:, j.v] = link.u[j.o] + np.cross(link.k[j.o], arm[:, None], axis=0)
+    return J_T, J_R
+
+
+def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, Array]:
+    """H_b (6, 6), H_bm (6, nv) and H_m (nv, nv); columns of the base's own joint are zero (3.19) to (3.28)."""
+    J_T, J_R = (np.array(J[1:]) for J in link_jacobians(mechanism, link))  # (n, 3, nv), the world left out
+    m, I = np.array(link.m[1:])[:, None, None], np.array(link.I[1:])
+    w = sum(link.m)  # with the base, which the list of symbols leaves out
+    r_0i = np.array([hat(r - link.r[link.base]) for r in link.r[1:]])  # (3.28)
+    H_w = np.sum(I + m * r_0i.mT @ r_0i, axis=0)  # (3.21); the base's own term is I_0
+    H_wm = np.sum(I @ J_R + m * r_0i @ J_T, axis=0)  # (3.22)
+    H_m = np.sum(J_R.mT @ I @ J_R + m * J_T.mT @ J_T, axis=0)  # (3.23)
+    wJ_Tw = np.sum(m * J_T, axis=0)  # (3.24) times w, as (3.20) must have it
+    wr_0g = np.sum(m * r_0i, axis=0)  # w hat(r_0g) (3.27)
+    H_b = np.block([[w * np.eye(3), wr_0g.T], [wr_0g, H_w]])  # (3.19)
+    return H_b, np.concatenate([wJ_Tw, H_wm]), H_m
+
+
+class Motions(NamedTuple):
+    """Rates of every link, by number, in inertial axes: w, dw (3,) angular; ddr (3,) acceleration of the centroid."""
+
+    w: list[Array]
+    dw: list[Array]
+    ddr: list[Array]
+
+
+def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array) -> Motions:
+    """Velocities and accelerations outward, (3.8) to (3.15), for joint velocities and accelerations v, a (nv,)."""
+    zero = np.zeros(3)
+    w, dw, ddp = [zero], [zero], [zero]
+    for j in outward(mechanism):
+        rate = j.kind.subspace_rate(q[j.q], v[j.v])
+        k, u, A = link.k[j.o], link.u[j.o], link.A[j.o]
+        turn, slide = k @ v[j.v], u @ v[j.v]
+        w_B, w_i, d = w[j.i], w[j.i] + turn, link.p[j.o] - link.p[j.i]  # (3.8)
+        w.append(w_i)
+        dw.append(dw[j.i] + np.cross(w_i, turn) + k @ a[j.v] + A @ (rate.angular @ v[j.v]))  # (3.10)
+        ddp.append(  # (3.11) and (3.15), at the joint
+            ddp[j.i]
+            + np.cross(dw[j.i], d)
+            + np.cross(w_B, np.cross(w_B, d))
+            + np.cross(w_B, slide)
+            + np.cross(w_i, slide)
+            + u @ a[j.v]
+            + A @ (rate.linear @ v[j.v])
+        )
+    c = [r - p for r, p in zip(link.r, link.p, strict=True)]
+    ddr = [ddp[i] + np.cross(dw[i], c[i]) + np.cross(w[i], np.cross(w[i], c[i])) for i in range(len(c))]
+    return Motions(w, dw, ddr)
+
+
+def inverse_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None
+) -> tuple[Array, Array]:
+    """Joint forces tau (nv,), and the force and moment (6,) that the base needs at its centroid, (3.30) to (3.39)."""
+    link = links(mechanism, q)
+    motion = link_motions(mechanism, link, q, v, a)
+    external = external_forces(mechanism, wrenches)
+    f, n = [np.zeros(3) for _ in link.m], [np.zeros(3) for _ in link.m]  # on each link, about its joint
+    for i, (m, I) in enumerate(zip(link.m, link.I, strict=True)):
+        F = m * (motion.ddr[i] - mechanism.gravity)  # (3.30), gravity taken as acceleration
+        N = I @ motion.dw[i] + np.cross(motion.w[i], I @ motion.w[i])  # (3.31)
+        f[i] = F - link.A[i] @ external[i].linear
+        n[i] = N + np.cross(link.r[i] - link.p[i], F) - link.A[i] @ external[i].angular
+    tau = np.zeros(mechanism.nv)
+    for j in inward(mechanism):
+        tau[j.v] = link.k[j.o].T @ n[j.o] + link.u[j.o].T @ f[j.o]  # (3.36), (3.37)
+        f[j.i] = f[j.i] + f[j.o]  # (3.32)
+        n[j.i] = n[j.i] + n[j.o] + np.cross(link.p[j.o] - link.p[j.i], f[j.o])  # (3.33)
+    tau += mechanism.armature * a
+    at_centroid = n[link.base] + np.cross(link.p[link.base] - link.r[link.base], f[link.base])  # (3.39)
+    return tau, np.concatenate([f[link.base], at_centroid])
+
+
+def equations_of_motion(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
+) -> EquationsOfMotion:
+    """H, c and force of (3.18), base rows first (none for a fixed base), at one state.
+
+    `c` holds the velocity terms, gravity and the external wrenches, all found by one inverse dynamics (step 3 of 3.6).
+    """
+    link = links(mechanism, q)
+    H_b, H_bm, H_m = inertia_matrix_H(mechanism, link)
+    H_m = H_m + np.diag(mechanism.armature)
+    if link.base == WORLD:
+        c, _ = inverse_dynamics(mechanism, q, v, np.zeros(mechanism.nv), wrenches)
+        return EquationsOfMotion(H_m, c, tau, np.eye(mechanism.nv), np.zeros(mechanism.nv))
+    # The base has the first six velocities. Its coordinates here are the velocity of its centroid and its angular
+    # velocity in inertial axes: x_b' = B v_b, x_b'' = B a_b + drift.
+    A, offset = link.A[link.base], hat(link.r[link.base] - link.p[link.base])
+    to_x = np.eye(mechanism.nv)
+    to_x[:6, :6] = np.block([[A, -offset @ A], [np.zeros((3, 3)), A]])
+    free_run = link_motions(mechanism, link, q, v, np.zeros(mechanism.nv))
+    drift = np.concatenate([free_run.ddr[link.base], free_run.dw[link.base], np.zeros(mechanism.nv - 6)])
+    at_rest = -np.linalg.solve(to_x, drift)  # the acceleration with x'' = 0
+    c_m, c_b = inverse_dynamics(mechanism, q, v, at_rest, wrenches)
+    rotor = np.linalg.solve(to_x.T, np.diag(mechanism.armature))[:6, :6]
+    H_b = H_b + np.linalg.solve(to_x[:6, :6].T, rotor.T).T
+    c_b = c_b + rotor @ at_rest[:6]
+    return EquationsOfMotion(
+        np.block([[H_b, H_bm[:, 6:]], [H_bm[:, 6:].T, H_m[6:, 6:]]]),
+        np.concatenate([c_b, c_m[6:]]),
+        np.linalg.solve(to_x.T, tau),
+        to_x,
+        drift,
+    )
+
+
+def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Joint accelerations (nv,) from (3.29), the base's turned back to the rate of its body twist."""
+    eom = equations_of_motion(mechanism, q, v, tau, wrenches)
+    return np.linalg.solve(eom.to_x, np.linalg.solve(eom.H, eom.force - eom.c) - eom.drift)
+
+
+def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
+    """H (nv, nv) in the velocities v instead of x'."""
+    rest = np.zeros(mechanism.nv)
+    eom = equations_of_motion(mechanism, q, rest, rest)
+    return eom.to_x.T @ eom.H @ eom.to_x

@@ -1,0 +1,1 @@
+"""How people reach linkwork without writing code."""

@@ -1,0 +1,58 @@
+"""Every exception of linkwork. A message names the culprit, says what was expected and lists valid choices."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class LinkworkError(Exception):
+    """Base of all errors that linkwork raises on purpose."""
+
+
+class ModelError(LinkworkError):
+    """A mechanism cannot be what its description says.
+
+    `reason` says what is wrong and what would be right; `element` names the culprit; `file` and `line`
+    say where it was written, when it came from a file.
+    """
+
+    def __init__(self, reason: str, element: str | None = None, file: str | None = None, line: int | None = None):
+        self.reason, self.element, self.file, self.line = reason, element, file, line
+        place = "" if file is None else f"{file}:{line}: " if line is not None else f"{file}: "
+        super().__init__(place + (f"{element}: " if element else "") + reason)
+
+
+class ShapeError(LinkworkError):
+    """An array has a shape that does not fit the mechanism or the other arrays of the call."""
+
+
+class NameNotFound(ModelError, KeyError):
+    """A name or number that the mechanism does not have. Also a `KeyError`, so mapping idioms work."""
+
+    __str__ = Exception.__str__  # KeyError would print the message in quotes
+
+
+class NotTraceable(LinkworkError):
+    """A function asked a number for its value while being traced (a branch, `float()`, an in-place write)."""
+
+
+class NotConverged(LinkworkError):
+    """An iteration ended at its bound without meeting its tolerance."""
+
+
+class NonFinite(LinkworkError):
+    """A number handed in, or a result, is not finite."""
+
+
+class OverConstrained(LinkworkError):
+    """Constraints contradict each other or repeat each other where that is not allowed."""
+
+
+def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") -> NameNotFound:
+    """The error for a wrong `name` of a `what`: suggests the nearest valid name and lists the valid ones."""
+    names = list(valid)
+    near = difflib.get_close_matches(str(name), names, n=1)
+    suggestion = f" Did you mean {near[0]!r}?" if near else ""
+    shown = ", ".join(names[:20]) + (f", ... ({len(names)} in all)" if len(names) > 20 else "")
+    return NameNotFound(f"there is no {what} {name!r}.{suggestion}{hint} Valid: {shown or 'none'}.")

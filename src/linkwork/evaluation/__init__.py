@@ -1,0 +1,7 @@
+"""The same questions for any batch of states: where mechanism, algorithms and targets meet."""
+
+from linkwork.evaluation.crosscheck import CrossCheck, cross_check
+from linkwork.evaluation.dynamics import Dynamics, compile
+from linkwork.evaluation.formulations import formulations
+
+__all__ = ["CrossCheck", "Dynamics", "compile", "cross_check", "formulations"]

@@ -1,0 +1,53 @@
+"""Turning a floating-point failure inside an algorithm into an error that names joint, quantity and source line."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import NonFinite
+from linkwork.model.mechanism import Joint
+
+
+def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` of one state, with floating-point failures raised as NonFinite; calls are counted as batch members."""
+    members = count()
+
+    def run(*arrays: Any) -> Any:
+        member = next(members)
+        with failures_named(quantity, member):
+            return function(*arrays)
+
+    return run
+
+
+@contextmanager
+def failures_named(quantity: str, member: int) -> Iterator[None]:
+    """Raise NonFinite for the first division by zero or invalid operation on floats."""
+    try:
+        with np.errstate(divide="raise", invalid="raise", over="raise"):
+            yield
+    except ArithmeticError as failure:
+        joint, line = _place(failure.__traceback__)
+        at = f" at joint {joint!r}" if joint else ""
+        raise NonFinite(
+            f"{quantity} of member {member} is not finite: {failure}{at} in `{line}`. "
+            "A quaternion of length zero, or a joint whose motion meets no inertia in this position, does this."
+        ) from failure
+
+
+def _place(trace: TracebackType | None) -> tuple[str | None, str]:
+    """The joint that the innermost sweep was at, and the source line that failed."""
+    joint, line = None, ""
+    while trace is not None:
+        found = trace.tb_frame.f_locals.get("j")
+        joint = found.name if isinstance(found, Joint) else joint
+        line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno).strip() or line
+        trace = trace.tb_next
+    return joint, line

@@ -1,0 +1,219 @@
+"""Dynamics: every algorithm as a method that takes any batch of states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import inverse, jacobians, kinematics, momentum
+from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.reactions import reactions
+from linkwork.errors import unknown_name
+from linkwork.evaluation.diagnosis import watched
+from linkwork.model.broadcast import Input, Shape, over_batch
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+TARGETS = ("numpy",)
+Parameters = Mapping[str, Any] | None
+
+
+def compile(mechanism: Mechanism, parameters: Iterable[str] = (), target: str = "numpy") -> Dynamics:
+    """The dynamics of a mechanism, ready to call.
+
+    `parameters` names what varies from call to call (see `mechanism.parameters`); everything else is constant.
+    `target` "numpy" runs the plain text of the algorithms, state by state: the reference.
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(f"compile takes a Mechanism, such as lw.example(...) or builder.build(); got {mechanism!r:.80}")
+    if target not in TARGETS:
+        raise unknown_name("target", target, TARGETS)
+    varying = (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    for name in varying:
+        if name not in mechanism.parameters:
+            raise unknown_name("parameter", name, mechanism.parameters)
+    return Dynamics(mechanism, varying)
+
+
+class Dynamics:
+    """Answers for a mechanism at any batch of states. Made by `compile`.
+
+    q is (..., nq) and v, a, tau are (..., nv), where `...` is any batch shape, broadcast as NumPy does. `wrenches`
+    is (..., nbodies, 6): the external wrench on each body, [N] and [N m], at its frame's origin, in its frame, bodies
+    in the order of `mechanism.bodies` without the world. `parameters` gives values, (..., shape of the parameter), to
+    those named as varying; the mechanism's own values are the default.
+    """
+
+    def __init__(self, mechanism: Mechanism, varying: tuple[str, ...] = ()):
+        self.mechanism, self.varying = mechanism, varying
+
+    def __repr__(self) -> str:
+        return f"<Dynamics of {self.mechanism!r}, target 'numpy'>"
+
+    # --- kinematics ---
+
+    def poses(self, q: Any, parameters: Parameters = None) -> Array:
+        """Pose of every body in the world, (..., nbodies, 4, 4) [m]."""
+
+        def one(m: Mechanism, q: Array) -> Array:
+            poses = kinematics.world_poses(m, kinematics.joint_poses(m, q))
+            return np.array([X.matrix for X in poses[1:]])
+
+        return self._evaluate("poses", one, self._state(q), (self.mechanism.nbodies, 4, 4), parameters)
+
+    def pose(self, q: Any, frame: str, parameters: Parameters = None) -> Array:
+        """Pose of a named frame in the world, (..., 4, 4) [m]."""
+        self._require_frame(frame)
+        return self._evaluate(
+            "pose", lambda m, q: kinematics.frame_pose(m, q, frame).matrix, self._state(q), (4, 4), parameters
+        )
+
+    def velocities(self, q: Any, v: Any, parameters: Parameters = None) -> Array:
+        """Twist of every body in its own frame, (..., nbodies, 6) [m/s, rad/s]."""
+
+        def one(m: Mechanism, q: Array, v: Array) -> Array:
+            return np.array([V.array for V in kinematics.kinematics(m, q, v).twist[1:]])
+
+        return self._evaluate("velocities", one, self._state(q, v), (self.mechanism.nbodies, 6), parameters)
+
+    def accelerations(self, q: Any, v: Any, a: Any, parameters: Parameters = None) -> Array:
+        """Rate of every body's twist in its own frame, (..., nbodies, 6) [m/s^2, rad/s^2]."""
+
+        def one(m: Mechanism, q: Array, v: Array, a: Array) -> Array:
+            return np.array([A.array for A in kinematics.accelerations(m, kinematics.kinematics(m, q, v), a)[1:]])
+
+        return self._evaluate("accelerations", one, self._state(q, v, a=a), (self.mechanism.nbodies, 6), parameters)
+
+    def jacobian(self, q: Any, frame: str, expressed: str = "body", parameters: Parameters = None) -> Array:
+        """Jacobian of a named frame, (..., 6, nv): J v is its twist [m/s, rad/s].
+
+        `expressed` "body": in the frame's axes about its origin; "world": in the world's axes about the world's
+        origin (spatial); "mixed": in the world's axes about the frame's origin.
+        """
+        self._require_frame(frame, expressed)
+        return self._evaluate(
+            "jacobian",
+            lambda m, q: jacobians.jacobian(m, q, frame, expressed),
+            self._state(q),
+            (6, self.mechanism.nv),
+            parameters,
+        )
+
+    def jacobian_rate(
+        self, q: Any, v: Any, frame: str, expressed: str = "body", parameters: Parameters = None
+    ) -> Array:
+        """Rate of `jacobian`, (..., 6, nv): the rate of the twist as expressed is J a + dJ/dt v [m/s^2, rad/s^2]."""
+        self._require_frame(frame, expressed)
+        return self._evaluate(
+            "jacobian_rate",
+            lambda m, q, v: jacobians.jacobian_rate(m, q, v, frame, expressed),
+            self._state(q, v),
+            (6, self.mechanism.nv),
+            parameters,
+        )
+
+    # --- dynamics ---
+
+    def inverse_dynamics(self, q: Any, v: Any, a: Any, wrenches: Any = None, parameters: Parameters = None) -> Array:
+        """Joint forces (..., nv) [N m, N] that produce the acceleration a: inertia with armature, gravity, wrenches."""
+        return self._evaluate(
+            "inverse_dynamics",
+            lambda m, *state: inverse.inverse_dynamics(m, *state).tau,
+            self._state(q, v, wrenches, a=a),
+            (self.mechanism.nv,),
+            parameters,
+        )
+
+    def bias(self, q: Any, v: Any, parameters: Parameters = None) -> Array:
+        """Joint forces (..., nv) [N m, N] at zero acceleration: Coriolis, centrifugal and gravity terms."""
+        return self._evaluate("bias", inverse.bias, self._state(q, v), (self.mechanism.nv,), parameters)
+
+    def gravity(self, q: Any, parameters: Parameters = None) -> Array:
+        """Joint forces (..., nv) [N m, N] that hold the mechanism still against gravity."""
+        return self._evaluate("gravity", inverse.gravity, self._state(q), (self.mechanism.nv,), parameters)
+
+    def passive(self, q: Any, v: Any, parameters: Parameters = None) -> Array:
+        """Forces (..., nv) [N m, N] of the joints' own springs and dampers, which the dynamics do not contain."""
+        return self._evaluate("passive", inverse.passive, self._state(q, v), (self.mechanism.nv,), parameters)
+
+    def mass_matrix(self, q: Any, parameters: Parameters = None) -> Array:
+        """Mass matrix (..., nv, nv) [kg m^2, kg m, kg] with armature: kinetic energy is v^T M v / 2."""
+        shape = (self.mechanism.nv, self.mechanism.nv)
+        return self._evaluate("mass_matrix", mass_matrix, self._state(q), shape, parameters)
+
+    def forward_dynamics(self, q: Any, v: Any, tau: Any, wrenches: Any = None, parameters: Parameters = None) -> Array:
+        """Joint accelerations (..., nv) [rad/s^2, m/s^2] under joint forces tau, gravity and wrenches."""
+        inputs = self._state(q, v, wrenches, tau=tau)
+        return self._evaluate("forward_dynamics", forward_dynamics, inputs, (self.mechanism.nv,), parameters)
+
+    def reactions(self, q: Any, v: Any, tau: Any, wrenches: Any = None, parameters: Parameters = None) -> Array:
+        """Wrench (..., njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame."""
+        inputs = self._state(q, v, wrenches, tau=tau)
+        return self._evaluate("reactions", reactions, inputs, (len(self.mechanism.joints), 6), parameters)
+
+    # --- the whole ---
+
+    def momentum(self, q: Any, v: Any, parameters: Parameters = None) -> Array:
+        """Momentum (..., 6) about the centre of mass, world axes: linear [kg m/s], angular [kg m^2/s]."""
+        return self._evaluate("momentum", momentum.momentum, self._state(q, v), (6,), parameters)
+
+    def momentum_rate(self, q: Any, v: Any, a: Any, parameters: Parameters = None) -> Array:
+        """Rate of `momentum` (..., 6) [N, N m] for the acceleration a."""
+        return self._evaluate("momentum_rate", momentum.momentum_rate, self._state(q, v, a=a), (6,), parameters)
+
+    def momentum_matrix(self, q: Any, parameters: Parameters = None) -> Array:
+        """Matrix (..., 6, nv) that takes v to `momentum` [kg, kg m, kg m^2]."""
+        shape = (6, self.mechanism.nv)
+        return self._evaluate("momentum_matrix", momentum.momentum_matrix, self._state(q), shape, parameters)
+
+    def center_of_mass(self, q: Any, parameters: Parameters = None) -> Array:
+        """Centre of mass (..., 3) in the world [m]."""
+        return self._evaluate("center_of_mass", momentum.center_of_mass, self._state(q), (3,), parameters)
+
+    def energy(self, q: Any, v: Any, parameters: Parameters = None) -> tuple[Array, Array]:
+        """(kinetic, potential), each (...) [J]; potential is that of gravity, zero at the world's origin."""
+        both = self._evaluate("energy", momentum.energy, self._state(q, v), (2,), parameters)
+        return both[..., 0], both[..., 1]
+
+    # --- how a call runs ---
+
+    def _state(self, q: Any, v: Any = None, wrenches: Any = None, **accelerations_or_forces: Any) -> dict[str, Input]:
+        """The inputs of a call in the order the algorithms take them: q, v, a or tau, wrenches."""
+        m = self.mechanism
+        inputs = {"q": Input(q, (m.nq,))}
+        if v is not None:
+            inputs["v"] = Input(v, (m.nv,))
+        inputs |= {name: Input(value, (m.nv,)) for name, value in accelerations_or_forces.items()}
+        if wrenches is not None:
+            inputs["wrenches"] = Input(wrenches, (m.nbodies, 6))
+        return inputs
+
+    def _evaluate(
+        self,
+        quantity: str,
+        algorithm: Callable[..., Array],
+        inputs: dict[str, Input],
+        result: Shape,
+        parameters: Parameters,
+    ) -> Array:
+        given = dict(parameters or {})
+        for name in given:
+            if name not in self.varying:
+                hint = " Name it in compile(..., parameters=[...])." if name in self.mechanism.parameters else ""
+                raise unknown_name("varying parameter", name, self.varying, hint)
+        m, states = self.mechanism, len(inputs)
+
+        def one(*arrays: Array) -> Array:
+            varied = m.with_parameters(dict(zip(given, arrays[states:], strict=True))) if given else m
+            return algorithm(varied, *arrays[:states])
+
+        all_inputs = inputs | {name: Input(value, m.parameters[name].shape) for name, value in given.items()}
+        return over_batch(watched(quantity, one), all_inputs, result)
+
+    def _require_frame(self, frame: str, expressed: str = "body") -> None:
+        self.mechanism.frames.index_of(frame)
+        if expressed not in jacobians.EXPRESSED:
+            raise unknown_name("way to express a Jacobian", expressed, jacobians.EXPRESSED)

@@ -1,0 +1,163 @@
+"""The same mechanism solved by independent formulations, each by name with the same methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms import forward, inverse, mass, newton_euler, reactions, spacedyn
+from linkwork.algorithms.factorization import factorization
+from linkwork.errors import unknown_name
+from linkwork.model.broadcast import Input, over_batch
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """One way to write the equations of motion. Call it with a mechanism to get its methods for any batch of states.
+
+    Each function takes (mechanism, q, v, a or tau, wrenches) at one state.
+    """
+
+    name: str
+    source: str
+    forward: Callable[..., Array]
+    inverse: Callable[..., Array]
+    mass: Callable[[Mechanism, Array], Array]
+    reactions: Callable[..., Array] | None = None
+
+    def __call__(self, mechanism: Mechanism) -> FormulationOf:
+        """The same formulation, of one mechanism."""
+        return FormulationOf(self, mechanism)
+
+
+@dataclass(frozen=True, eq=False)
+class FormulationOf:
+    """A formulation bound to a mechanism; shapes and units as in `Dynamics`."""
+
+    formulation: Formulation
+    mechanism: Mechanism
+
+    def forward_dynamics(self, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Array:
+        """Joint accelerations (..., nv) [rad/s^2, m/s^2]."""
+        return self._evaluate(self.formulation.forward, q, v, {"tau": tau}, wrenches, (self.mechanism.nv,))
+
+    def inverse_dynamics(self, q: Any, v: Any, a: Any, wrenches: Any = None) -> Array:
+        """Joint forces (..., nv) [N m, N]."""
+        return self._evaluate(self.formulation.inverse, q, v, {"a": a}, wrenches, (self.mechanism.nv,))
+
+    def mass_matrix(self, q: Any) -> Array:
+        """Mass matrix (..., nv, nv) [kg m^2, kg m, kg]."""
+        m = self.mechanism
+        return over_batch(lambda q: self.formulation.mass(m, q), {"q": Input(q, (m.nq,))}, (m.nv, m.nv))
+
+    def _evaluate(
+        self,
+        function: Callable[..., Array],
+        q: Any,
+        v: Any,
+        more: dict[str, Any],
+        wrenches: Any,
+        result: tuple[int, ...],
+    ) -> Array:
+        m = self.mechanism
+        wrenches = np.zeros((m.nbodies, 6)) if wrenches is None else wrenches
+        inputs = {"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))}
+        inputs |= {name: Input(value, (m.nv,)) for name, value in more.items()}
+        inputs["wrenches"] = Input(wrenches, (m.nbodies, 6))
+        return over_batch(lambda *state: function(m, *state), inputs, result)
+
+
+class Formulations(dict[str, Formulation]):
+    """Formulations by name; a wrong name gets an error that lists the right ones."""
+
+    def __missing__(self, name: str) -> Formulation:
+        raise unknown_name("formulation", name, self)
+
+
+# --- the functions of each, brought to one signature ---
+
+
+def _mass_matrix_by_columns(m: Mechanism, q: Array) -> Array:
+    """Inverse dynamics of unit accelerations, without gravity."""
+    weightless, rest = m.with_parameters({"gravity": np.zeros(3)}), np.zeros(m.nv)
+    return np.array([inverse.inverse_dynamics(weightless, q, rest, unit).tau for unit in np.eye(m.nv)]).T
+
+
+def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
+    rest = inverse.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
+    return mass.factor(m, mass.mass_matrix(m, q)).solve(tau - rest)
+
+
+def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
+    return mass.mass_matrix(m, q) @ a + inverse.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
+
+
+def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
+    f = factorization(m, q, v, wrenches)
+    return np.linalg.solve(f.mass_matrix + np.diag(m.armature), tau - f.bias)
+
+
+def _operators_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
+    f = factorization(m, q, v, wrenches)
+    return f.mass_matrix @ a + m.armature * a + f.bias
+
+
+def _newton_euler_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
+    M, k, applied = newton_euler.minimal_equations(newton_euler.newton_euler(m, q, v, np.zeros(m.nv), wrenches))
+    return M @ a + k - applied
+
+
+def _newton_euler_mass(m: Mechanism, q: Array) -> Array:
+    rest = np.zeros(m.nv)
+    return newton_euler.minimal_equations(newton_euler.newton_euler(m, q, rest, rest))[0]
+
+
+formulations = Formulations(
+    {
+        f.name: f
+        for f in (
+            Formulation(
+                "articulated bodies",
+                "Wendlandt, Algorithms 3.2 and 3.3",
+                forward.forward_dynamics,
+                lambda *state: inverse.inverse_dynamics(*state).tau,
+                _mass_matrix_by_columns,
+                reactions.reactions,
+            ),
+            Formulation(
+                "mass matrix",
+                "composite bodies and sparse L^T L",
+                _by_mass_matrix,
+                _mass_matrix_inverse,
+                mass.mass_matrix,
+            ),
+            Formulation(
+                "spatial operators",
+                "Wendlandt (3.21) to (3.35)",
+                _by_operators,
+                _operators_inverse,
+                lambda m, q: factorization(m, q, np.zeros(m.nv)).mass_matrix + np.diag(m.armature),
+            ),
+            Formulation(
+                "newton-euler",
+                "Schiehlen (1) to (16)",
+                lambda *state: newton_euler.solve(newton_euler.newton_euler(*state))[0],
+                _newton_euler_inverse,
+                _newton_euler_mass,
+                lambda *state: newton_euler.joint_wrenches(newton_euler.newton_euler(*state)),
+            ),
+            Formulation(
+                "spacedyn",
+                "SpaceDyn (3.8) to (3.39)",
+                spacedyn.forward_dynamics,
+                lambda *state: spacedyn.inverse_dynamics(*state)[0],
+                spacedyn.mass_matrix,
+            ),
+        )
+    }
+)

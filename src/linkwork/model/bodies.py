@@ -1,0 +1,110 @@
+"""Bodies: what has mass, and the frames fixed to it. Several welded parts make one body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from linkwork.errors import ModelError
+from linkwork.spatial import RigidInertia, Transform
+from linkwork.spatial.scalar import Array, Number
+
+INERTIA_ORDER = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A body as its author described it: mass [kg], com (3,) [m] and inertia (6,) [kg m^2] in the part's own frame.
+
+    The inertia is about the centre of mass, in the order ixx, iyy, izz, ixy, ixz, iyz. `pose` places the part's
+    frame in the frame of the body it is welded into.
+    """
+
+    name: str
+    mass: Number
+    com: Array
+    inertia: Array
+    pose: Transform
+
+    @property
+    def rigid_inertia(self) -> RigidInertia:
+        """Inertia about the origin of the body's frame."""
+        return self.pose.up(RigidInertia.of(self.mass, self.com, inertia_matrix(self.inertia)))
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body that moves as one, named after the part that its joint carries. Body 0 is the world."""
+
+    name: str
+    index: int
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def inertia(self) -> RigidInertia:
+        """Inertia of all parts together, about the origin of the body's frame."""
+        total = RigidInertia.zero()
+        for part in self.parts:
+            total += part.rigid_inertia
+        return total
+
+    @property
+    def mass(self) -> Number:
+        """Mass of all parts together [kg]."""
+        return self.inertia.mass
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame fixed to a body: `pose` in that body's frame. Bodies and welded parts are frames too."""
+
+    name: str
+    body: int
+    pose: Transform
+
+
+def inertia_matrix(six: Array) -> Array:
+    """The symmetric (3, 3) matrix of (ixx, iyy, izz, ixy, ixz, iyz)."""
+    xx, yy, zz, xy, xz, yz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def six_inertias(inertia: object, element: str) -> Array:
+    """(6,) floats of an inertia given as 3 principal moments, 6 numbers or a symmetric (3, 3) matrix."""
+    try:
+        a = np.array(inertia, dtype=float)
+    except (TypeError, ValueError):
+        a = np.array(())
+    if a.shape == (3,):
+        return np.array([*a, 0.0, 0.0, 0.0])
+    if a.shape == (6,):
+        return a
+    if a.shape == (3, 3):
+        if np.abs(a - a.T).max() > 1e-9 * np.abs(a).max():
+            raise ModelError(f"inertia must be symmetric; got {a.tolist()}", element)
+        return np.array([a[0, 0], a[1, 1], a[2, 2], a[0, 1], a[0, 2], a[1, 2]])
+    raise ModelError(
+        f"inertia must be 3 numbers (ixx, iyy, izz), 6 ({', '.join(INERTIA_ORDER)}) or 3x3; got {inertia!r}", element
+    )
+
+
+def check_inertia(part: Part, element: str) -> None:
+    """Raise a ModelError that names the value and the broken inequality unless the part's inertia is physical."""
+    mass, moments = part.mass, np.linalg.eigvalsh(inertia_matrix(part.inertia))
+    if not mass >= 0.0:
+        raise ModelError(f"mass must be >= 0 kg; got {mass:g}", element)
+    tolerance = 1e-9 * max(np.abs(moments).max(), 1e-300)
+    low, middle, high = (float(x) for x in moments)
+    shown = f"principal moments of inertia about the centre of mass are {low:.6g}, {middle:.6g}, {high:.6g} kg m^2"
+    if low < -tolerance:
+        raise ModelError(f"{shown}; each must be >= 0, but {low:.6g} < 0", element)
+    if low + middle < high - tolerance:
+        raise ModelError(
+            f"{shown}; two must sum to at least the third (triangle inequality), "
+            f"but {low:.6g} + {middle:.6g} = {low + middle:.6g} < {high:.6g}",
+            element,
+        )
+    if mass == 0.0 and high > 0.0:
+        raise ModelError(f"mass is 0 kg but {shown}; a body without mass has no inertia", element)

@@ -1,0 +1,299 @@
+"""The only thing that changes: verbs that describe a mechanism piece by piece, then `build()`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from linkwork.errors import ModelError, unknown_name
+from linkwork.model.bodies import Body, Frame, Part, check_inertia, six_inertias
+from linkwork.model.joints import JointKind, Weld
+from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.model.naming import Named
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array
+
+ZERO = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class JointRequest:
+    """What one call of `Builder.joint` said."""
+
+    name: str
+    kind: JointKind
+    parent: str
+    child: str
+    offset: Transform
+    numbers: dict[str, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameRequest:
+    """What one call of `Builder.frame` said."""
+
+    name: str
+    body: str
+    pose: Transform
+
+
+class Builder:
+    """Describes a mechanism: bodies, joints and frames in any order, then `build()`.
+
+    `gravity` (3,) [m/s^2] is in the world's axes. Every verb returns the builder.
+    """
+
+    def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)):
+        self.name = _name(name, "mechanism")
+        self.gravity = _numbers(gravity, (3,), "gravity", f"mechanism {name!r}")
+        self._parts: dict[str, Part] = {}
+        self._joints: dict[str, JointRequest] = {}
+        self._frames: dict[str, FrameRequest] = {}
+
+    def body(self, name: str, mass: float = 0.0, com: Any = ZERO, inertia: Any = ZERO) -> Self:
+        """Add a rigid body.
+
+        `mass` [kg]; `com` (3,) [m], the centre of mass in the body's frame; `inertia` [kg m^2] about the centre of
+        mass in the body's axes: (ixx, iyy, izz), or (ixx, iyy, izz, ixy, ixz, iyz), or 3x3.
+        """
+        element = f"body {_name(name, 'body')!r}"
+        self._refuse_taken(name, element)
+        six = six_inertias(inertia, element)
+        part = Part(
+            name,
+            float(_numbers(mass, (), "mass", element)),
+            _numbers(com, (3,), "com", element),
+            _numbers(six, (6,), "inertia", element),
+            Transform.identity(),
+        )
+        check_inertia(part, element)
+        self._parts[name] = part
+        return self
+
+    def joint(
+        self,
+        name: str,
+        kind: JointKind,
+        parent: str,
+        child: str,
+        at: Any = ZERO,
+        rpy: Any = ZERO,
+        *,
+        rotation: Any = None,
+        armature: Any = 0.0,
+        damping: Any = 0.0,
+        stiffness: Any = 0.0,
+        rest: Any = None,
+        limits: Any = None,
+        velocity_limit: Any = np.inf,
+        effort_limit: Any = np.inf,
+    ) -> Self:
+        """Join `child` to `parent` (the name of a body, or "world").
+
+        `at` (3,) [m] and `rpy` (3,) [rad], or a `rotation` (3, 3) instead, place the joint in the parent's frame; the
+        child's frame is that frame, moved by the joint. The other numbers are one for the joint or one per
+        velocity: `armature`, the inertia of the drive as the joint feels it [kg m^2 or kg], `damping`
+        [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] towards the coordinates `rest` (neutral if not given);
+        `limits` is (lower, upper) [rad or m].
+        """
+        element = f"joint {_name(name, 'joint')!r}"
+        if name in self._joints:
+            raise ModelError("there is already a joint of that name", element)
+        if not isinstance(kind, JointKind):
+            raise ModelError(f"kind must be a joint kind such as lw.Revolute(axis=(0, 0, 1)); got {kind!r}", element)
+        nv = kind.nv
+        lower, upper = _limits(limits, kind, element)
+        rest = kind.neutral() if rest is None else _numbers(rest, (kind.nq,), "rest", element)
+        numbers = {
+            "armature": _per_velocity(armature, nv, "armature", element),
+            "damping": _per_velocity(damping, nv, "damping", element),
+            "stiffness": _per_velocity(stiffness, nv, "stiffness", element),
+            "rest": rest,
+            "lower": lower,
+            "upper": upper,
+            "velocity_limit": _per_velocity(velocity_limit, nv, "velocity_limit", element, finite=False),
+            "effort_limit": _per_velocity(effort_limit, nv, "effort_limit", element, finite=False),
+        }
+        offset = _placement(at, rpy, rotation, element)
+        self._joints[name] = JointRequest(name, kind, str(parent), str(child), offset, numbers)
+        return self
+
+    def frame(self, name: str, body: str, at: Any = ZERO, rpy: Any = ZERO, *, rotation: Any = None) -> Self:
+        """Name a frame on `body` (or "world"): `at` (3,) [m], `rpy` (3,) [rad] or `rotation` (3, 3) in its frame."""
+        element = f"frame {_name(name, 'frame')!r}"
+        self._refuse_taken(name, element)
+        self._frames[name] = FrameRequest(name, str(body), _placement(at, rpy, rotation, element))
+        return self
+
+    def build(self) -> Mechanism:
+        """The finished mechanism, or a ModelError that names what is wrong with the whole."""
+        mechanism = self._numbered(self._children())
+        _refuse_massless(mechanism)
+        return mechanism
+
+    def _refuse_taken(self, name: str, element: str) -> None:
+        if name == "world" or name in self._parts or name in self._frames:
+            raise ModelError("there is already a body or frame of that name", element)
+
+    def _children(self) -> dict[str, list[JointRequest]]:
+        """The joints on each body in the order they were added; refuses what is not one tree hanging on the world."""
+        children: dict[str, list[JointRequest]] = {name: [] for name in ("world", *self._parts)}
+        carried: dict[str, str] = {}
+        for joint in self._joints.values():
+            element = f"joint {joint.name!r}"
+            for role, body in (("parent", joint.parent), ("child", joint.child)):
+                if body not in children:
+                    raise ModelError(f"its {role}: {unknown_name('body', body, children).reason}", element)
+            if joint.child == "world":
+                raise ModelError("the world cannot be a child", element)
+            if joint.child in carried:
+                raise ModelError(
+                    f"its child {joint.child!r} is already carried by joint {carried[joint.child]!r}; "
+                    "a body hangs on one joint",
+                    element,
+                )
+            carried[joint.child] = joint.name
+            children[joint.parent].append(joint)
+        reached, stack = {"world"}, ["world"]
+        while stack:
+            below = [joint.child for joint in children[stack.pop()]]
+            reached.update(below)
+            stack.extend(below)
+        for name in self._parts:
+            if name not in carried:
+                raise ModelError(
+                    "no joint carries it; give it one, for example lw.Free() on the world", f"body {name!r}"
+                )
+        for name in self._parts:
+            if name not in reached:
+                raise ModelError("it hangs on a ring of joints that never reaches the world", f"body {name!r}")
+        return children
+
+    def _numbered(self, children: dict[str, list[JointRequest]]) -> Mechanism:
+        """Number depth-first in the order joints were added; weld parts into bodies."""
+        parts: list[list[Part]] = [[]]
+        names, joints, frames = ["world"], [], [Frame("world", WORLD, Transform.identity())]
+        home: dict[str, tuple[int, Transform]] = {"world": (WORLD, Transform.identity())}  # body and pose of each part
+        nq = nv = 0
+        stack = list(reversed(children["world"]))
+        while stack:
+            request = stack.pop()
+            i, mount = home[request.parent]
+            part = self._parts[request.child]
+            if isinstance(request.kind, Weld):
+                home[part.name] = i, (mount @ request.offset).snapped()
+                parts[i].append(Part(part.name, part.mass, part.com, part.inertia, home[part.name][1]))
+            else:
+                o = len(names)
+                home[part.name] = o, Transform.identity()
+                names.append(part.name)
+                parts.append([part])
+                kind = request.kind
+                spans = slice(nq, nq + kind.nq), slice(nv, nv + kind.nv)
+                joints.append(
+                    Joint(
+                        request.name, kind, names[i], part.name, i, o, *spans, mount, request.offset, **request.numbers
+                    )
+                )
+                nq, nv = nq + kind.nq, nv + kind.nv
+            frames.append(Frame(part.name, *home[part.name]))
+            stack.extend(reversed(children[part.name]))
+        for request in self._frames.values():
+            if request.body not in home:
+                raise ModelError(unknown_name("body", request.body, home).reason, f"frame {request.name!r}")
+            body, pose = home[request.body]
+            frames.append(Frame(request.name, body, (pose @ request.pose).snapped()))
+        elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}: see m.frames." for frame in frames}
+        bodies = [Body(name, k, tuple(p)) for k, (name, p) in enumerate(zip(names, parts, strict=True))]
+        return Mechanism(
+            self.name,
+            self.gravity,
+            Named("body", bodies, elsewhere),
+            Named("joint", joints),
+            Named("frame", frames),
+        )
+
+
+# --- reading what users hand in ---
+
+
+def _name(name: object, what: str) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise ModelError(f"a {what} needs a name, a text that is not empty; got {name!r}")
+    return name
+
+
+def _numbers(value: Any, shape: tuple[int, ...], what: str, element: str, finite: bool = True) -> Array:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must be numbers; got {value!r}", element) from None
+    if array.shape != shape:
+        wanted = " x ".join(map(str, shape)) + " numbers" if shape else "one number"
+        raise ModelError(f"{what} must be {wanted}; got {value!r}", element)
+    if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
+        raise ModelError(f"{what} must be finite; got {value!r}", element)
+    return array
+
+
+def _per_velocity(value: Any, nv: int, what: str, element: str, finite: bool = True) -> Array:
+    """One number for all velocities of a joint, or one for each: (nv,), none negative."""
+    array = _numbers(np.full(nv, value) if np.ndim(value) == 0 else value, (nv,), what, element, finite)
+    if (array < 0.0).any():
+        raise ModelError(f"{what} must be >= 0; got {value!r}", element)
+    return array
+
+
+def _limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Array]:
+    free = np.full(kind.nv, np.inf)
+    if limits is None:
+        return -free, free
+    if kind.nq != kind.nv:
+        raise ModelError(
+            f"limits need one number per coordinate; a {type(kind).__name__} joint has a quaternion", element
+        )
+    try:
+        lower, upper = limits
+    except (TypeError, ValueError):
+        raise ModelError(f"limits must be (lower, upper); got {limits!r}", element) from None
+    ends = [
+        _numbers(np.full(kind.nv, end) if np.ndim(end) == 0 else end, (kind.nv,), "limits", element, finite=False)
+        for end in (lower, upper)
+    ]
+    if (ends[0] > ends[1]).any():
+        raise ModelError(f"the lower limit must not exceed the upper one; got {limits!r}", element)
+    return ends[0], ends[1]
+
+
+def _placement(at: Any, rpy: Any, rotation: Any, element: str) -> Transform:
+    at = _numbers(at, (3,), "at", element)
+    if rotation is None:
+        return Transform.place(at, _numbers(rpy, (3,), "rpy", element)).snapped()
+    R = _numbers(rotation, (3, 3), "rotation", element)
+    left, _, right = np.linalg.svd(R)
+    nearest = left @ right
+    if np.linalg.det(nearest) < 0.0 or np.abs(nearest - R).max() > 1e-6:
+        raise ModelError(f"rotation must be a 3x3 rotation matrix; got {rotation!r}", element)
+    return Transform(nearest, at).snapped()
+
+
+def _refuse_massless(mechanism: Mechanism) -> None:
+    """Every freedom of every joint must move some inertia, or no force would be needed to move it."""
+    rng = np.random.default_rng(0)  # a position without accidental alignments
+    outer = [body.inertia for body in mechanism.bodies]
+    for joint in reversed(mechanism.joints):
+        q = joint.kind.random(rng)
+        S, composite = joint.kind.subspace(q), outer[joint.o]
+        inertia = S.pair(composite.articulated() @ S) + np.diag(joint.armature)
+        scale = 1e-12 * max(float(np.trace(inertia)), 1e-300)
+        if not float(np.linalg.eigvalsh(inertia)[0]) > scale:
+            raise ModelError(
+                f"it moves body {joint.child!r} and what hangs on it, of {composite.mass:g} kg in all, but some of its "
+                f"motions meet no inertia (least of S^T I S is {np.linalg.eigvalsh(inertia)[0]:.3g}, must be > 0); "
+                "give the body mass and inertia, or the joint an armature",
+                f"joint {joint.name!r}",
+            )
+        if joint.i != WORLD:
+            outer[joint.i] = outer[joint.i] + (joint.place @ joint.kind.transform(q)).up(composite)

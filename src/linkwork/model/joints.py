@@ -1,0 +1,293 @@
+"""Joint kinds. Each is one short class that answers a closed list of questions; no algorithm asks which kind it is.
+
+All answers are about the joint frame (fixed in the parent, where the joint is placed) and the child's frame,
+which coincides with it in the neutral position. q is (nq,), v and dv are (nv,).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from linkwork.errors import ModelError
+from linkwork.spatial.rotation import (
+    IDENTITY,
+    B_b,
+    conjugate,
+    exp_quaternion,
+    log_quaternion,
+    matrix_about_axis,
+    matrix_from_quaternion,
+    normalized,
+    product,
+)
+from linkwork.spatial.scalar import Array, cross
+from linkwork.spatial.transform import Transform, exp_transform, log_transform, snap
+from linkwork.spatial.vectors import Motion
+
+Axis = tuple[float, float, float]
+HERE = np.zeros(3)
+
+
+def unit_axis(axis: object, what: str = "axis") -> Axis:
+    """`axis` as three floats of unit length, entries near 0 and +-1 made exact; a ModelError if it has none."""
+    try:
+        a = np.array(axis, dtype=float)
+    except (TypeError, ValueError):
+        a = np.array(())
+    length = float(np.linalg.norm(a)) if a.shape == (3,) else 0.0
+    if not (np.isfinite(length) and length > 1e-12):
+        raise ModelError(f"{what} must be three finite numbers, not all zero, e.g. (0, 0, 1); got {axis!r}")
+    x, y, z = snap(a / length)
+    return float(x), float(y), float(z)
+
+
+class JointKind(ABC):
+    """What a joint allows. `nq` coordinates, `nv` velocities; where nq = nv and q is plain numbers, qdot = v."""
+
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+    turns: ClassVar[tuple[bool, ...]]  # for each velocity: angular [rad/s] or linear [m/s]
+
+    @abstractmethod
+    def transform(self, q: Array) -> Transform:
+        """Pose of the child's frame in the joint frame (S4 3.7)."""
+
+    @abstractmethod
+    def subspace(self, q: Array) -> Motion:
+        """S, a bundle (3, nv): the child's relative twist is S v, in the child's frame (H of S4 3.8)."""
+
+    def subspace_rate(self, q: Array, v: Array) -> Motion:
+        """dS/dt, a bundle (3, nv), as seen in the child's frame."""
+        return Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
+
+    def bias(self, q: Array, v: Array) -> Motion:
+        """(dS/dt) v: the part of the relative acceleration that v alone causes."""
+        return self.subspace_rate(q, v) @ v
+
+    def qdot(self, q: Array, v: Array) -> Array:
+        """dq/dt (nq,) of the velocity v (S4 3.6)."""
+        return v
+
+    def integrate(self, q: Array, dv: Array) -> Array:
+        """The coordinates (nq,) reached from q by the constant velocity dv in unit time."""
+        return q + dv
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """The velocity (nv,) that takes q0 to q1 in unit time: the inverse of `integrate`."""
+        return q1 - q0
+
+    def neutral(self) -> Array:
+        """The coordinates (nq,) at which the child's frame coincides with the joint frame."""
+        return np.zeros(self.nq)
+
+    def random(self, rng: np.random.Generator) -> Array:
+        """Random coordinates (nq,): any angle, distances within one metre."""
+        return rng.uniform(-1.0, 1.0, self.nq) * np.where(self.turns, np.pi, 1.0)
+
+
+@dataclass(frozen=True)
+class AxisKind(JointKind):
+    """A joint along or about one axis, given in the joint frame (and equal in the child's frame)."""
+
+    axis: Axis = (0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit_axis(self.axis))
+
+    @cached_property
+    def n(self) -> Array:
+        """The unit axis (3,) as an array."""
+        return np.array(self.axis)
+
+
+@dataclass(frozen=True)
+class Revolute(AxisKind):
+    """Turns about an axis. q: angle [rad]."""
+
+    nq, nv, turns = 1, 1, (True,)
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(matrix_about_axis(self.n, q[0]), HERE)
+
+    def subspace(self, q: Array) -> Motion:
+        return Motion(np.zeros((3, 1)), self.n[:, None])
+
+
+@dataclass(frozen=True)
+class Prismatic(AxisKind):
+    """Slides along an axis. q: distance [m]."""
+
+    nq, nv, turns = 1, 1, (False,)
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(np.eye(3), self.n * q[0])
+
+    def subspace(self, q: Array) -> Motion:
+        return Motion(self.n[:, None], np.zeros((3, 1)))
+
+
+@dataclass(frozen=True)
+class Screw(AxisKind):
+    """Turns about an axis and advances `pitch` [m/rad] along it (a lead of 2 pi pitch per turn). q: angle [rad]."""
+
+    pitch: float = 0.0
+    nq, nv, turns = 1, 1, (True,)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.pitch, (int, float)) and np.isfinite(self.pitch)):
+            raise ModelError(f"pitch must be a finite number of metres per radian; got {self.pitch!r}")
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(matrix_about_axis(self.n, q[0]), self.n * (q[0] * self.pitch))
+
+    def subspace(self, q: Array) -> Motion:
+        return Motion(self.n[:, None] * self.pitch, self.n[:, None])
+
+
+@dataclass(frozen=True)
+class Cylindrical(AxisKind):
+    """Slides along and turns about one axis. q: distance [m], angle [rad]."""
+
+    nq, nv, turns = 2, 2, (False, True)
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(matrix_about_axis(self.n, q[1]), self.n * q[0])
+
+    def subspace(self, q: Array) -> Motion:
+        none = np.zeros(3)
+        return Motion(np.column_stack([self.n, none]), np.column_stack([none, self.n]))
+
+
+@dataclass(frozen=True)
+class Universal(AxisKind):
+    """Turns about `axis`, fixed in the parent, then about `second`, fixed in the child. q: the two angles [rad]."""
+
+    axis: Axis = (1.0, 0.0, 0.0)
+    second: Axis = (0.0, 1.0, 0.0)
+    nq, nv, turns = 2, 2, (True, True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "second", unit_axis(self.second, "second axis"))
+        if np.linalg.norm(cross(self.n, self.n2)) < 1e-9:
+            raise ModelError(f"the two axes of a universal joint must differ; both are {self.axis}")
+
+    @cached_property
+    def n2(self) -> Array:
+        """The second unit axis (3,) as an array."""
+        return np.array(self.second)
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(matrix_about_axis(self.n, q[0]) @ matrix_about_axis(self.n2, q[1]), HERE)
+
+    def subspace(self, q: Array) -> Motion:
+        first = matrix_about_axis(self.n2, q[1]).T @ self.n  # the first axis, seen from the child
+        return Motion(np.zeros((3, 2)), np.column_stack([first, self.n2]))
+
+    def subspace_rate(self, q: Array, v: Array) -> Motion:
+        first = matrix_about_axis(self.n2, q[1]).T @ self.n
+        return Motion(np.zeros((3, 2)), np.column_stack([cross(first, self.n2) * v[1], np.zeros(3)]))
+
+
+@dataclass(frozen=True)
+class Ball(JointKind):
+    """Turns any way about a point. q: quaternion (w, x, y, z); v: angular velocity in the child's frame [rad/s]."""
+
+    nq, nv, turns = 4, 3, (True, True, True)
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(matrix_from_quaternion(q), HERE)
+
+    def subspace(self, q: Array) -> Motion:
+        return Motion(np.zeros((3, 3)), np.eye(3))
+
+    def qdot(self, q: Array, v: Array) -> Array:
+        return B_b(q) @ v
+
+    def integrate(self, q: Array, dv: Array) -> Array:
+        return normalized(product(q, exp_quaternion(dv)))
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        return log_quaternion(product(conjugate(q0), q1))
+
+    def neutral(self) -> Array:
+        return np.array(IDENTITY)
+
+    def random(self, rng: np.random.Generator) -> Array:
+        return normalized(rng.normal(size=4))
+
+
+@dataclass(frozen=True)
+class Planar(AxisKind):
+    """Slides in the plane normal to `axis` and turns about it. q: x, y in the joint frame's plane [m], angle [rad].
+
+    For the axis z the plane's directions are x and y; for x they are y and z; for y they are z and x.
+    """
+
+    nq, nv, turns = 3, 3, (False, False, True)
+
+    @cached_property
+    def plane(self) -> Array:
+        """The plane's two unit directions, columns of (3, 2)."""
+        after = np.roll(np.eye(3), -1, axis=0)[int(np.argmax(np.abs(self.n)))]  # the axis that follows the largest
+        ex = np.array(unit_axis(after - self.n * (self.n @ after)))
+        return np.column_stack([ex, snap(np.cross(self.n, ex))])
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(matrix_about_axis(self.n, q[2]), self.plane @ q[:2])
+
+    def subspace(self, q: Array) -> Motion:
+        slide = matrix_about_axis(self.n, q[2]).T @ self.plane
+        return Motion(np.column_stack([slide, np.zeros(3)]), np.column_stack([np.zeros((3, 2)), self.n]))
+
+    def subspace_rate(self, q: Array, v: Array) -> Motion:
+        slide = matrix_about_axis(self.n, q[2]).T @ self.plane
+        return Motion(np.column_stack([cross(slide, self.n) * v[2], np.zeros(3)]), np.zeros((3, 3)))
+
+
+@dataclass(frozen=True)
+class Free(JointKind):
+    """Six degrees of freedom. q: position [m] and quaternion (w, x, y, z); v: the body's twist in its own frame."""
+
+    nq, nv, turns = 7, 6, (False, False, False, True, True, True)
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(matrix_from_quaternion(q[3:]), q[:3])
+
+    def subspace(self, q: Array) -> Motion:
+        return Motion.of(np.eye(6))
+
+    def qdot(self, q: Array, v: Array) -> Array:
+        return np.concatenate([matrix_from_quaternion(q[3:]) @ v[:3], B_b(q[3:]) @ v[3:]])
+
+    def integrate(self, q: Array, dv: Array) -> Array:
+        step = exp_transform(Motion.of(dv))
+        return np.concatenate([self.transform(q).point(step.p), Ball().integrate(q[3:], dv[3:])])
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        return log_transform(self.transform(q0).inverse() @ self.transform(q1)).array
+
+    def neutral(self) -> Array:
+        return np.array([0.0, 0.0, 0.0, *IDENTITY])
+
+    def random(self, rng: np.random.Generator) -> Array:
+        return np.concatenate([rng.uniform(-1.0, 1.0, 3), Ball().random(rng)])
+
+
+@dataclass(frozen=True)
+class Weld(JointKind):
+    """No freedom: the child becomes part of the parent and keeps its name as a frame."""
+
+    nq, nv, turns = 0, 0, ()
+
+    def transform(self, q: Array) -> Transform:
+        return Transform.identity()
+
+    def subspace(self, q: Array) -> Motion:
+        return Motion(np.zeros((3, 0)), np.zeros((3, 0)))

@@ -1,0 +1,217 @@
+"""The frozen whole: bodies, joints and frames, their numbering, coordinate slices and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import ShapeError, unknown_name
+from linkwork.model.bodies import Body, Frame, check_inertia
+from linkwork.model.broadcast import Input, as_numbers, over_batch
+from linkwork.model.joints import JointKind
+from linkwork.model.naming import Named
+from linkwork.model.topology import Topology, topology, tree_text
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array, Number
+
+WORLD = 0  # the world's body number
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint in its place. `i` and `o` are the numbers of the inboard and outboard body (the paper's k.i and k.o).
+
+    `q` and `v` are the slices of its coordinates and velocities. `armature` [kg m^2 or kg], `damping` [N m s/rad or
+    N s/m] and `stiffness` [N m/rad or N/m] towards `rest` have one number per velocity; so have the limits
+    `lower` and `upper` [rad or m], `velocity_limit` and `effort_limit`, infinite where there is none.
+    """
+
+    name: str
+    kind: JointKind
+    parent: str
+    child: str
+    i: int
+    o: int
+    q: slice
+    v: slice
+    mount: Transform  # the parent as its author framed it, in the frame of the body it is welded into
+    offset: Transform  # the joint frame in that parent
+    armature: Array
+    damping: Array
+    stiffness: Array
+    rest: Array
+    lower: Array
+    upper: Array
+    velocity_limit: Array
+    effort_limit: Array
+
+    @cached_property
+    def place(self) -> Transform:
+        """Pose of the joint frame in the inboard body's frame."""
+        return (self.mount @ self.offset).snapped()
+
+    def random(self, rng: np.random.Generator) -> Array:
+        """Random coordinates (nq,), within the limits where there are any."""
+        q = self.kind.random(rng)
+        limited = np.isfinite(self.lower) & np.isfinite(self.upper)
+        if not limited.any():
+            return q
+        within = rng.uniform(np.where(limited, self.lower, 0.0), np.where(limited, self.upper, 0.0))
+        return np.where(limited, within, q)
+
+
+BODY_PARAMETERS = ("mass", "com", "inertia")
+JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness")
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A tree of bodies and joints that never changes. Made by a Builder.
+
+    `bodies`, `joints` and `frames` iterate in order and are indexed by number or name; body 0 is the world, and
+    joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes.
+    """
+
+    name: str
+    gravity: Array
+    bodies: Named[Body]
+    joints: Named[Joint]
+    frames: Named[Frame]
+
+    # --- sizes ---
+
+    @cached_property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return sum(joint.kind.nq for joint in self.joints)
+
+    @cached_property
+    def nv(self) -> int:
+        """Number of velocities: the degrees of freedom."""
+        return sum(joint.kind.nv for joint in self.joints)
+
+    @property
+    def nbodies(self) -> int:
+        """Number of bodies without the world."""
+        return len(self.bodies) - 1
+
+    @cached_property
+    def mass(self) -> Number:
+        """Mass of all bodies without the world [kg]."""
+        return sum(body.mass for body in self.bodies[1:])
+
+    @cached_property
+    def armature(self) -> Array:
+        """Reflected rotor inertia of every velocity (nv,) [kg m^2 or kg]."""
+        return np.concatenate([np.zeros(0), *(joint.armature for joint in self.joints)])
+
+    @cached_property
+    def topology(self) -> Topology:
+        """SpaceDyn's connection index B and incidence matrices S, S0, Se, with the world as link 0 (S3 3.1)."""
+        return topology([joint.i for joint in self.joints])
+
+    # --- coordinates ---
+
+    def neutral(self) -> Array:
+        """The coordinates (nq,) with every child's frame on its joint frame."""
+        return np.concatenate([np.zeros(0), *(joint.kind.neutral() for joint in self.joints)])
+
+    def random(self, rng: np.random.Generator | int | None = None) -> Array:
+        """Random coordinates (nq,), within the joint limits; `rng` is a generator or a seed."""
+        rng = np.random.default_rng(rng)
+        return np.concatenate([np.zeros(0), *(joint.random(rng) for joint in self.joints)])
+
+    def integrate(self, q: Any, dv: Any) -> Array:
+        """Coordinates (..., nq) reached from q (..., nq) by the constant velocity dv (..., nv) in unit time.
+
+        Exact on the manifold: quaternions stay unit and a free joint follows its screw.
+        """
+        inputs = {"q": Input(q, (self.nq,)), "dv": Input(dv, (self.nv,))}
+        return over_batch(lambda q, dv: self._by_joint(lambda j: j.kind.integrate(q[j.q], dv[j.v])), inputs, (self.nq,))
+
+    def difference(self, q0: Any, q1: Any) -> Array:
+        """The velocity (..., nv) that takes q0 (..., nq) to q1 (..., nq) in unit time: the inverse of `integrate`."""
+        inputs = {"q0": Input(q0, (self.nq,)), "q1": Input(q1, (self.nq,))}
+        return over_batch(
+            lambda q0, q1: self._by_joint(lambda j: j.kind.difference(q0[j.q], q1[j.q])), inputs, (self.nv,)
+        )
+
+    def qdot(self, q: Any, v: Any) -> Array:
+        """Rate of the coordinates (..., nq) for the velocity v (..., nv) at q (..., nq) (S4 3.34)."""
+        inputs = {"q": Input(q, (self.nq,)), "v": Input(v, (self.nv,))}
+        return over_batch(lambda q, v: self._by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v])), inputs, (self.nq,))
+
+    def _by_joint(self, answer: Callable[[Joint], Array]) -> Array:
+        return np.concatenate([np.zeros(0), *(answer(joint) for joint in self.joints)])
+
+    # --- parameters ---
+
+    @cached_property
+    def parameters(self) -> dict[str, Array]:
+        """Everything that may be named as varying, with its value: 'arm.mass', 'elbow.damping', 'gravity', ..."""
+        found: dict[str, Array] = {"gravity": self.gravity}
+        for body in self.bodies[1:]:
+            for part in body.parts:
+                found |= {f"{part.name}.{key}": np.asarray(getattr(part, key)) for key in BODY_PARAMETERS}
+        for joint in self.joints:
+            values = (joint.offset.p, joint.armature, joint.damping, joint.stiffness)
+            found |= {f"{joint.name}.{key}": value for key, value in zip(JOINT_PARAMETERS, values, strict=True)}
+        return found
+
+    def with_parameters(self, values: Mapping[str, Any]) -> Mechanism:
+        """The same mechanism with some parameters replaced; numbers are checked as the Builder checks them."""
+        new: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in self.parameters:
+                raise unknown_name("parameter", name, self.parameters)
+            array, shape = as_numbers(name, value), self.parameters[name].shape
+            if array.shape != shape:
+                raise ShapeError(f"parameter {name!r} has shape {array.shape}, expected {shape}")
+            new[name] = array if shape else array[()]
+
+        def picked(owner: str, keys: tuple[str, ...]) -> dict[str, Any]:
+            return {key: new[f"{owner}.{key}"] for key in keys if f"{owner}.{key}" in new}
+
+        def changed(body: Body) -> Body:
+            parts = tuple(replace(part, **picked(part.name, BODY_PARAMETERS)) for part in body.parts)
+            for part in parts:
+                numbers = (np.asarray(getattr(part, key)) for key in BODY_PARAMETERS)
+                if all(x.dtype != object for x in numbers):
+                    check_inertia(part, f"body {part.name!r}")
+            return replace(body, parts=parts)
+
+        def moved(joint: Joint) -> Joint:
+            fields = picked(joint.name, JOINT_PARAMETERS)
+            if "at" in fields:
+                fields["offset"] = Transform(joint.offset.R, fields.pop("at"))
+            return replace(joint, **fields)
+
+        return replace(
+            self,
+            gravity=new.get("gravity", self.gravity),
+            bodies=Named("body", [self.bodies[WORLD], *(changed(body) for body in self.bodies[1:])]),
+            joints=Named("joint", [moved(joint) for joint in self.joints]),
+        )
+
+    # --- how it shows itself ---
+
+    def __repr__(self) -> str:
+        return (
+            f"<Mechanism {self.name!r}: {self.nbodies} bodies, {len(self.joints)} joints, nq={self.nq}, nv={self.nv}>"
+        )
+
+    def __str__(self) -> str:
+        labels = [self.bodies[WORLD].name]
+        for joint in self.joints:
+            welded = [part.name for part in self.bodies[joint.o].parts[1:]]
+            labels.append(
+                f"{joint.child}  [{joint.name}: {type(joint.kind).__name__}, {self.bodies[joint.o].mass:g} kg"
+                + (f", with {', '.join(welded)}]" if welded else "]")
+            )
+        return f"{self.name}: {self.nv} degrees of freedom, {self.mass:g} kg\n" + tree_text(
+            labels, self.topology.B.tolist()
+        )

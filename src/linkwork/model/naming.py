@@ -1,0 +1,64 @@
+"""An ordered collection that is indexed by number or by name, with errors that list the valid names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Generic, Protocol, TypeVar, overload
+
+from linkwork.errors import unknown_name
+
+
+class HasName(Protocol):
+    """Anything with a name."""
+
+    @property
+    def name(self) -> str:
+        """How users call it."""
+        ...
+
+
+T = TypeVar("T", bound=HasName)
+
+
+class Named(Sequence[T], Generic[T]):
+    """A tuple whose items can also be had by name. `elsewhere` explains names that exist but are not in it."""
+
+    def __init__(self, what: str, items: Sequence[T], elsewhere: dict[str, str] | None = None):
+        self._what, self._items = what, tuple(items)
+        self._index = {item.name: k for k, item in enumerate(self._items)}
+        self._elsewhere = elsewhere or {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in order."""
+        return tuple(self._index)
+
+    def index_of(self, name: str) -> int:
+        """The number of the item called `name`."""
+        if name not in self._index:
+            hint = f" {self._elsewhere[name]}" if name in self._elsewhere else ""
+            raise unknown_name(self._what, name, self._index, hint)
+        return self._index[name]
+
+    @overload
+    def __getitem__(self, key: int | str) -> T: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[T]: ...
+    def __getitem__(self, key: int | str | slice) -> T | Sequence[T]:
+        if isinstance(key, str):
+            return self._items[self.index_of(key)]
+        if isinstance(key, slice) or -len(self._items) <= key < len(self._items):
+            return self._items[key]
+        raise IndexError(f"there is no {self._what} number {key}; there are {len(self._items)}")
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._index if isinstance(item, str) else item in self._items
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} {self._what}s: {', '.join(self._index)}>"

@@ -1,0 +1,50 @@
+"""The tree as SpaceDyn's graph matrices (S3 3.1), and its describing text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.spatial.scalar import Array
+
+
+class Topology(NamedTuple):
+    """How n links hang together; link 0 is the reference. Integers, links and joints numbered from 1.
+
+    `B` (n,): the lower connection of each link. `S` (n, n): +1 where i = B_j, -1 where i = j. `S0` (n,): 1 for
+    links joined to link 0. `Se` (n,): 1 for terminal links.
+    """
+
+    B: Array
+    S: Array
+    S0: Array
+    Se: Array
+
+
+def topology(parents: Sequence[int]) -> Topology:
+    """The matrices of a tree in which link j (from 1) hangs on link parents[j - 1] (S3 3.1, rules 2 to 5)."""
+    n = len(parents)
+    B = np.array(parents, dtype=int)
+    S = -np.eye(n, dtype=int)
+    for j, i in enumerate(B):
+        if i > 0:
+            S[i - 1, j] = 1
+    return Topology(B, S, (B == 0).astype(int), 1 - np.isin(np.arange(1, n + 1), B).astype(int))
+
+
+def tree_text(labels: Sequence[str], parents: Sequence[int]) -> str:
+    """A tree drawn with lines: labels[0] is the root, labels[j] hangs on labels[parents[j - 1]]."""
+    children: list[list[int]] = [[] for _ in labels]
+    for j, i in enumerate(parents, start=1):
+        children[i].append(j)
+    lines: list[str] = []
+    stack: list[tuple[int, str, str]] = [(0, "", "")]
+    while stack:
+        k, lead, indent = stack.pop()
+        lines.append(lead + labels[k])
+        for place, child in enumerate(reversed(children[k])):
+            last = place == 0
+            stack.append((child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  ")))
+    return "\n".join(lines)

@@ -1,0 +1,109 @@
+"""Rigid and articulated inertia about the origin of a frame, in symmetric 3x3 blocks (never dense 6x6 products)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwork.spatial.scalar import Array, Number, congruence, cross, dot, hat, symmetric
+from linkwork.spatial.vectors import Force, Motion
+
+if TYPE_CHECKING:
+    from linkwork.spatial.transform import Transform
+
+
+@dataclass(frozen=True, eq=False)
+class RigidInertia:
+    """A rigid body's mass [kg], first moment m c (3,) [kg m] and inertia (3, 3) about the frame's origin [kg m^2]."""
+
+    mass: Number
+    moment: Array
+    rotational: Array
+
+    @staticmethod
+    def zero() -> RigidInertia:
+        """Nothing."""
+        return RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
+
+    @staticmethod
+    def of(mass: Number, com: Array, inertia: Array) -> RigidInertia:
+        """From the mass, its centre `com` (3,) and the inertia (3, 3) about that centre, in the frame's axes."""
+        cc, h = dot(com, com), com * mass
+        return RigidInertia(
+            mass, h, symmetric(lambda i, j: inertia[i, j] + (mass * cc if i == j else 0.0) - h[i] * com[j])
+        )
+
+    def __add__(self, other: RigidInertia) -> RigidInertia:
+        return RigidInertia(self.mass + other.mass, self.moment + other.moment, self.rotational + other.rotational)
+
+    def __matmul__(self, V: Motion) -> Force:
+        """Momentum of the motion V: [m v - h x w; I w + h x v]."""
+        h, v, w = self.moment, V.linear, V.angular
+        return Force(v * self.mass - cross(h, w), self.rotational @ w + cross(h, v))
+
+    def gyroscopic(self, V: Motion) -> Force:
+        """The force V x* (I V) that keeps the twist V constant, with v x (w x h) + w x (h x v) = h x (w x v) used."""
+        h, w = self.moment, V.angular
+        wv = cross(w, V.linear)
+        return Force(wv * self.mass + cross(w, cross(w, h)), cross(w, self.rotational @ w) + cross(h, wv))
+
+    def raised(self, X: Transform) -> RigidInertia:
+        """Given in b, wanted in a, with X = X_ab (rotation, then the parallel-axis rule)."""
+        m, p, h = self.mass, X.p, X.R @ self.moment
+        s = h + p * m  # first moment about a
+        spread = dot(p, h) + dot(p, s)
+        I = congruence(X.R, self.rotational)
+        return RigidInertia(
+            m, s, symmetric(lambda i, j: I[i, j] + (spread if i == j else 0.0) - p[i] * h[j] - s[i] * p[j])
+        )
+
+    def articulated(self) -> ArticulatedInertia:
+        """The same inertia in the general form."""
+        m = self.mass
+        return ArticulatedInertia(
+            np.array([[m, 0.0, 0.0], [0.0, m, 0.0], [0.0, 0.0, m]]), -hat(self.moment), self.rotational
+        )
+
+    @property
+    def matrix(self) -> Array:
+        """As a dense (6, 6) array, linear rows first."""
+        return self.articulated().matrix
+
+
+@dataclass(frozen=True, eq=False)
+class ArticulatedInertia:
+    """[f; n] = [[M, H], [H^T, I]] [v; w]: mass, coupling and inertia (3, 3) of a body whose outer joints are free."""
+
+    M: Array
+    H: Array
+    I: Array
+
+    def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
+        return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
+
+    def __matmul__(self, V: Motion) -> Force:
+        """Force that accelerates by V (or a bundle of forces for a bundle of motions)."""
+        return Force(self.M @ V.linear + self.H @ V.angular, self.H.T @ V.linear + self.I @ V.angular)
+
+    def less(self, U: Force, G: Force) -> ArticulatedInertia:
+        """P - U G^T for bundles U and G with symmetric U G^T; only the upper halves are computed."""
+        return ArticulatedInertia(
+            symmetric(lambda i, j: self.M[i, j] - U.linear[i] @ G.linear[j]),
+            self.H - U.linear @ G.angular.T,
+            symmetric(lambda i, j: self.I[i, j] - U.angular[i] @ G.angular[j]),
+        )
+
+    def raised(self, X: Transform) -> ArticulatedInertia:
+        """Given in b, wanted in a, with X = X_ab: Ad_X^-T P Ad_X^-1."""
+        R, p = X.R, hat(X.p)
+        M, H, I = congruence(R, self.M), R @ self.H @ R.T, congruence(R, self.I)
+        K = H - M @ p
+        pK, pH = p @ K, p @ H
+        return ArticulatedInertia(M, K, symmetric(lambda i, j: I[i, j] + pK[i, j] + pH[j, i]))
+
+    @property
+    def matrix(self) -> Array:
+        """As a dense (6, 6) array, linear rows first."""
+        return np.block([[self.M, self.H], [self.H.T, self.I]])

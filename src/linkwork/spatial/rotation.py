@@ -1,0 +1,224 @@
+"""Rotations: unit quaternions (w, x, y, z) and matrices R_ab that take b-coordinates to a-coordinates.
+
+Quaternions handed in need not be unit: formulas divide by their length. Angles are in radians. Near singular
+places (no rotation, half a turn, gimbal lock) a series or another pivot takes over through `where`, so that
+values and derivatives stay right there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.spatial.scalar import Array, Number, cross, dot, hat, where
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0)  # the quaternion of no rotation
+
+
+# --- quaternion algebra (S4 appendix A.3) ---
+
+
+def product(a: Array, b: Array) -> Array:
+    """Quaternion product (4,): the rotation b followed by a, as the matrices multiply."""
+    vector = b[1:] * a[0] + a[1:] * b[0] + cross(a[1:], b[1:])
+    return np.array([a[0] * b[0] - dot(a[1:], b[1:]), *vector])
+
+
+def conjugate(q: Array) -> Array:
+    """The conjugate (4,): the inverse rotation of a unit quaternion."""
+    return np.array([q[0], -q[1], -q[2], -q[3]])
+
+
+def normalized(q: Array) -> Array:
+    """Q / |q| (4,)."""
+    return q / np.sqrt(q @ q)
+
+
+def W_L(q: Array) -> Array:
+    """Left multiplication as a matrix (4, 4): product(q, r) = W_L(q) @ r."""
+    s, x, y, z = q
+    return np.array([[s, -x, -y, -z], [x, s, -z, y], [y, z, s, -x], [z, -y, x, s]])
+
+
+def W_R(q: Array) -> Array:
+    """Right multiplication as a matrix (4, 4): product(r, q) = W_R(q) @ r."""
+    s, x, y, z = q
+    return np.array([[s, -x, -y, -z], [x, s, z, -y], [y, -z, s, x], [z, y, -x, s]])
+
+
+def W_b(q: Array) -> Array:
+    """Body angular velocity from the rate of a unit quaternion: w_b = W_b(q) @ qdot, (3, 4) (S4 A.1)."""
+    return 2.0 * W_L(conjugate(q))[1:]
+
+
+def W_s(q: Array) -> Array:
+    """Spatial angular velocity from the rate of a unit quaternion: w_s = W_s(q) @ qdot, (3, 4) (S4 A.2)."""
+    return 2.0 * W_R(conjugate(q))[1:]
+
+
+def B_b(q: Array) -> Array:
+    """Rate of a quaternion from the body angular velocity: qdot = B_b(q) @ w_b, (4, 3) (S4 A.4)."""
+    return 0.5 * W_L(q)[:, 1:]
+
+
+def B_s(q: Array) -> Array:
+    """Rate of a quaternion from the spatial angular velocity: qdot = B_s(q) @ w_s, (4, 3) (S4 A.5)."""
+    return 0.5 * W_R(q)[:, 1:]
+
+
+# --- quaternion, matrix, axis and angle ---
+
+
+def matrix_from_quaternion(q: Array) -> Array:
+    """R (3, 3) = (2 s^2 - 1) 1 + 2 s hat(v) + 2 v v^T of q/|q| = (s, v) (S4 A.3), without taking a root."""
+    s, x, y, z = q
+    k = 2.0 / (s * s + x * x + y * y + z * z)
+    sx, sy, sz, xx, yy, zz = k * s * x, k * s * y, k * s * z, k * x * x, k * y * y, k * z * z
+    xy, xz, yz = k * x * y, k * x * z, k * y * z
+    return np.array(
+        [
+            [1.0 - (yy + zz), xy - sz, xz + sy],
+            [xy + sz, 1.0 - (xx + zz), yz - sx],
+            [xz - sy, yz + sx, 1.0 - (xx + yy)],
+        ]
+    )
+
+
+def quaternion_from_matrix(R: Array) -> Array:
+    """The unit quaternion (4,) of R with s >= 0, dividing by the largest of its four components (Shepperd)."""
+    t = R[0, 0] + R[1, 1] + R[2, 2]
+    # Row k holds 4 q_k q: the best row is the one with the largest diagonal entry 4 q_k^2 = 1 + 2 r_kk - t or 1 + t.
+    s = np.array([1.0 + t, R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    x = np.array([s[1], 1.0 + 2.0 * R[0, 0] - t, R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]])
+    y = np.array([s[2], x[2], 1.0 + 2.0 * R[1, 1] - t, R[1, 2] + R[2, 1]])
+    z = np.array([s[3], x[3], y[3], 1.0 + 2.0 * R[2, 2] - t])
+    x_or_s = where(x[1] > s[0], x, s)
+    y_or_z = where(y[2] > z[3], y, z)
+    best = where(where(x[1] > s[0], x[1], s[0]) > where(y[2] > z[3], y[2], z[3]), x_or_s, y_or_z)
+    q = normalized(best)
+    return where(q[0] < 0.0, -q, q)
+
+
+def matrix_about_axis(axis: Array, angle: Number) -> Array:
+    """R (3, 3) of a turn by `angle` about the constant unit `axis`; aligned axes leave exact zeros and ones."""
+    along = np.outer(axis, axis)
+    return along + (np.eye(3) - along) * np.cos(angle) + hat(axis) * np.sin(angle)
+
+
+def quaternion_about_axis(axis: Array, angle: Number) -> Array:
+    """Unit quaternion (4,) of a turn by `angle` about the unit `axis` (S4 A.3)."""
+    return np.array([np.cos(angle / 2.0), *(np.sin(angle / 2.0) * np.asarray(axis))])
+
+
+def axis_angle(q: Array) -> tuple[Array, Number]:
+    """Unit axis (3,) and angle in [0, pi] of a quaternion; no rotation has the axis x, as any axis serves."""
+    w = log_quaternion(q)
+    squared = dot(w, w)
+    turns = squared > 0.0
+    angle = np.sqrt(where(turns, squared, 1.0))
+    return where(turns, w / angle, np.array([1.0, 0.0, 0.0])), where(turns, angle, 0.0)
+
+
+# --- roll, pitch, yaw ---
+
+
+def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Array:
+    """R (3, 3) = Rz(yaw) Ry(pitch) Rx(roll): turns about the fixed x, then y, then z axis, as URDF writes them."""
+    x, y, z = np.eye(3)
+    return matrix_about_axis(z, yaw) @ matrix_about_axis(y, pitch) @ matrix_about_axis(x, roll)
+
+
+def rpy_from_matrix(R: Array) -> Array:
+    """(roll, pitch, yaw) (3,) of R, pitch in [-pi/2, pi/2]; in gimbal lock all of the turn is put into yaw."""
+    flat = np.sqrt(where(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] > 0.0, R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0], 0.0))
+    free = flat > 1e-12
+    roll = where(free, np.arctan2(R[2, 1], R[2, 2]), 0.0)
+    yaw = where(free, np.arctan2(R[1, 0], R[0, 0]), np.arctan2(-R[0, 1], R[1, 1]))
+    return np.array([roll, np.arctan2(-R[2, 0], flat), yaw])
+
+
+def direction_cosines(alpha: Number, beta: Number, gamma: Number) -> Array:
+    """SpaceDyn's C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) (S3 3.2), which takes inertial to body coordinates.
+
+    Its transpose A0 = C0^T turns about the body's own x, then y, then z axis, where `matrix_from_rpy` turns
+    about fixed ones.
+    """
+    x, y, z = np.eye(3)
+    return matrix_about_axis(z, -gamma) @ matrix_about_axis(y, -beta) @ matrix_about_axis(x, -alpha)
+
+
+def rpy_from_direction_cosines(C: Array) -> Array:
+    """SpaceDyn's (alpha, beta, gamma) (3,) of C0 (3, 3), beta in [-pi/2, pi/2]."""
+    return -rpy_from_matrix(C)
+
+
+# --- exponential and logarithm ---
+
+SERIES_BELOW = 0.25  # theta^2 under which the series below are exact to round-off and the closed forms cancel
+
+
+def _series(x: Number, *coefficients: float) -> Number:
+    """Polynomial in x by Horner's rule, constant coefficient first."""
+    total: Any = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        total = total * x + c
+    return total
+
+
+def half_sinc(squared: Number) -> Number:
+    """sin(theta/2) / theta of squared = theta^2."""
+    small = squared < SERIES_BELOW
+    theta = np.sqrt(where(small, 1.0, squared))
+    series = _series(squared / 4.0, 1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800, 1 / 6227020800)
+    return where(small, 0.5 * series, np.sin(0.5 * theta) / theta)
+
+
+def bend(squared: Number) -> Number:
+    """(theta - sin theta) / theta^3 of squared = theta^2."""
+    small = squared < SERIES_BELOW
+    theta = np.sqrt(where(small, 1.0, squared))
+    factorials = (6, -120, 5040, -362880, 39916800, -6227020800, 1307674368000, -355687428096000)
+    return where(
+        small, _series(squared, *(1.0 / f for f in factorials)), (1.0 - np.sin(theta) / theta) / (theta * theta)
+    )
+
+
+def unbend(squared: Number) -> Number:
+    """(1 - (theta/2) cot(theta/2)) / theta^2 of squared = theta^2, for theta < 2 pi."""
+    small = squared < SERIES_BELOW
+    theta = np.sqrt(where(small, 1.0, squared))
+    bernoulli = (12, 720, 30240, 1209600, 47900160, 1892437580.3183792, 74724249600, 2950130727918.1644)
+    half = 0.5 * theta
+    closed = (1.0 - half * np.cos(half) / np.sin(half)) / (theta * theta)
+    return where(small, _series(squared, *(1.0 / b for b in bernoulli)), closed)
+
+
+def exp_quaternion(w: Array) -> Array:
+    """Unit quaternion (4,) of the rotation vector w (3,) [rad]."""
+    squared = dot(w, w)
+    nonzero = squared > 0.0
+    theta = np.sqrt(where(nonzero, squared, 1.0))
+    return np.array([where(nonzero, np.cos(0.5 * theta), 1.0), *(w * half_sinc(squared))])
+
+
+def log_quaternion(q: Array) -> Array:
+    """Rotation vector (3,) [rad] of a quaternion of any length, of angle in [0, pi]."""
+    q = where(q[0] < 0.0, -q, q)
+    s, v = q[0], q[1:]
+    squared = dot(v, v)
+    turns = squared > 1e-30 * s * s
+    sine = np.sqrt(where(turns, squared, 1.0))
+    # 2 atan2(|v|, s) / |v|; its limit 2 / s where there is no rotation
+    factor = where(turns, 2.0 * np.arctan2(sine, s) / sine, 2.0 / where(turns, 1.0, s))
+    return v * factor
+
+
+def exp_matrix(w: Array) -> Array:
+    """R (3, 3) of the rotation vector w (3,) [rad]: Rodrigues' formula (S3 3.4, its last sign corrected)."""
+    return matrix_from_quaternion(exp_quaternion(w))
+
+
+def log_matrix(R: Array) -> Array:
+    """Rotation vector (3,) [rad] of R, of angle in [0, pi]."""
+    return log_quaternion(quaternion_from_matrix(R))

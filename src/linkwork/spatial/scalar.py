@@ -1,0 +1,92 @@
+"""What a number may be: a float, or any object with arithmetic (that is how tracing enters).
+
+Formulas never ask a number for its value. Where a choice depends on one, they use `where`; a comparison of
+non-floats yields an object with a method `choose(yes, no)`, which `where` calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Number = Any  # float, or an object with arithmetic and the methods sin, cos, sqrt, arctan2
+Array = np.ndarray[Any, np.dtype[Any]]  # of floats or of such objects
+
+
+def where(condition: Any, yes: Any, no: Any) -> Any:
+    """`yes` where the scalar `condition` holds, else `no`; both are evaluated, so both must be harmless.
+
+    `yes` and `no` are numbers or arrays of one shape.
+    """
+    choose = getattr(condition, "choose", None)
+    if choose is None:
+        return yes if condition else no
+    if np.ndim(yes) == 0:
+        return choose(yes, no)
+    pairs = zip(np.ravel(yes), np.ravel(no), strict=True)
+    return np.array([choose(y, n) for y, n in pairs], dtype=object).reshape(np.shape(yes))
+
+
+def dot(a: Array, b: Array) -> Number:
+    """Scalar product of two 3-vectors, written out because object arrays have no fast one."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Vector product a x b; either argument may be (3,) or a bundle (3, k) of columns."""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def hat(a: Array) -> Array:
+    """The skew matrix (3, 3) with hat(a) @ b = a x b (S4 A.2)."""
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+
+
+def symmetric(entry: Callable[[int, int], Number]) -> Array:
+    """The symmetric (3, 3) matrix whose upper half is entry(i, j): each entry is computed once."""
+    xx, xy, xz, yy, yz, zz = (entry(i, j) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)))
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def congruence(R: Array, A: Array) -> Array:
+    """R A R^T (3, 3) of a symmetric A, symmetric to the bit."""
+    B = R @ A
+    return symmetric(lambda i, j: dot(B[i], R[j]))
+
+
+@dataclass(frozen=True)
+class LDLT:
+    """Factors A = L D L^T of a small symmetric positive matrix: rows of unit lower L and the inverse of D."""
+
+    L: tuple[tuple[Number, ...], ...]
+    inverse_D: tuple[Number, ...]
+
+    def solve(self, b: Array) -> Array:
+        """A^-1 b for b of shape (d,) or (d, k)."""
+        d = len(self.inverse_D)
+        y: list[Any] = []
+        for i in range(d):
+            y.append(b[i] - sum(self.L[i][j] * y[j] for j in range(i)) if i else b[i])
+        x: list[Any] = [y[i] * self.inverse_D[i] for i in range(d)]
+        for i in reversed(range(d - 1)):
+            x[i] = x[i] - sum(self.L[j][i] * x[j] for j in range(i + 1, d))
+        return np.array(x)
+
+
+def ldlt(A: Array) -> LDLT:
+    """Factor a small dense symmetric positive matrix A (d, d); only its lower half is read."""
+    L: list[tuple[Number, ...]] = []
+    D: list[Number] = []
+    for i in range(len(A)):
+        LD: list[Number] = []  # row i of L D
+        row: list[Number] = []
+        for j in range(i):
+            LD.append(A[i][j] - sum(LD[k] * L[j][k] for k in range(j)) if j else A[i][j])
+            row.append(LD[j] * D[j])
+        pivot = A[i][i] - sum(LD[k] * row[k] for k in range(i)) if i else A[i][i]
+        L.append(tuple(row))
+        D.append(1.0 / pivot)
+    return LDLT(tuple(L), tuple(D))

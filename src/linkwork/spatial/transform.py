@@ -1,0 +1,106 @@
+"""Rigid transforms: X_ab takes b-coordinates to a-coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+
+from linkwork.spatial.rotation import bend, exp_matrix, half_sinc, log_matrix, matrix_from_rpy, unbend
+from linkwork.spatial.scalar import Array, cross, dot
+from linkwork.spatial.vectors import Motion
+
+
+class Movable(Protocol):
+    """What a transform can act on: Motion, Force, RigidInertia; articulated inertia can only be raised."""
+
+    def raised(self, X: Transform) -> Self:
+        """Given in b, wanted in a, with X = X_ab."""
+        ...
+
+
+class MovableBothWays(Movable, Protocol):
+    """What a transform can also act on backwards: Motion and Force."""
+
+    def lowered(self, X: Transform) -> Self:
+        """Given in a, wanted in b, with X = X_ab."""
+        ...
+
+
+M = TypeVar("M", bound=Movable)
+B = TypeVar("B", bound=MovableBothWays)
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """The pose of frame b in frame a: R (3, 3), and p (3,) [m], the place of b's origin."""
+
+    R: Array
+    p: Array
+
+    @staticmethod
+    def identity() -> Transform:
+        """B coincides with a."""
+        return Transform(np.eye(3), np.zeros(3))
+
+    @staticmethod
+    def place(at: Array, rpy: Array) -> Transform:
+        """From a position [m] and URDF's roll, pitch, yaw [rad]."""
+        return Transform(matrix_from_rpy(*rpy), np.asarray(at))
+
+    def __matmul__(self, other: Transform) -> Transform:
+        """X_ac = X_ab @ X_bc."""
+        return Transform(self.R @ other.R, self.p + self.R @ other.p)
+
+    def inverse(self) -> Transform:
+        """X_ba."""
+        return Transform(self.R.T, -(self.R.T @ self.p))
+
+    def point(self, r: Array) -> Array:
+        """A point (3,) given in b, in a."""
+        return self.R @ r + self.p
+
+    def up(self, x: M) -> M:
+        """A motion, force or inertia given in b, in a."""
+        return x.raised(self)
+
+    def down(self, x: B) -> B:
+        """A motion or force given in a, in b."""
+        return x.lowered(self)
+
+    @property
+    def matrix(self) -> Array:
+        """Homogeneous matrix (4, 4) (S4 A.4)."""
+        return np.array(
+            [[*self.R[0], self.p[0]], [*self.R[1], self.p[1]], [*self.R[2], self.p[2]], [0.0, 0.0, 0.0, 1.0]]
+        )
+
+    def snapped(self) -> Transform:
+        """With entries of R and p within 1e-12 of 0 or +-1 made exact, so that products with them fold."""
+        return Transform(snap(self.R), snap(self.p))
+
+
+def snap(a: Array) -> Array:
+    """`a` with entries within 1e-12 of 0, 1 or -1 made exactly that; objects other than floats are left alone."""
+    if a.dtype == object:
+        return a
+    near = np.round(a)
+    return np.where((np.abs(a - near) < 1e-12) & (np.abs(near) <= 1.0), near + 0.0, a)
+
+
+def exp_transform(V: Motion) -> Transform:
+    """The pose reached by the constant body twist V in unit time."""
+    v, w = V.linear, V.angular
+    squared = dot(w, w)
+    h = half_sinc(squared)
+    wv = cross(w, v)
+    # p = (1 + (1 - cos)/t^2 hat(w) + (t - sin)/t^3 hat(w)^2) v, with 1 - cos = 2 sin^2(t/2)
+    return Transform(exp_matrix(w), v + wv * (2.0 * h * h) + cross(w, wv) * bend(squared))
+
+
+def log_transform(X: Transform) -> Motion:
+    """The constant body twist that reaches X in unit time: the inverse of `exp_transform`, angle in [0, pi]."""
+    w = log_matrix(X.R)
+    wp = cross(w, X.p)
+    return Motion(X.p - wp * 0.5 + cross(w, wp) * unbend(dot(w, w)), w)

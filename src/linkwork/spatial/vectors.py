@@ -1,0 +1,102 @@
+"""Motion and Force: six-vectors with the linear part first, about the origin of the frame they are given in.
+
+Both parts have shape (3,), or (3, k) for a bundle of k columns such as a joint's motion subspace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, overload
+
+import numpy as np
+
+from linkwork.spatial.scalar import Array, Number, cross
+
+if TYPE_CHECKING:
+    from linkwork.spatial.transform import Transform
+
+
+@dataclass(frozen=True, eq=False)
+class SixVector:
+    """What motions and forces share: they add, scale, and combine as columns."""
+
+    linear: Array
+    angular: Array
+
+    @classmethod
+    def zero(cls) -> Self:
+        """The zero vector."""
+        return cls(np.zeros(3), np.zeros(3))
+
+    @classmethod
+    def of(cls, array: Array) -> Self:
+        """From an array (6,) or (6, k), linear part first."""
+        return cls(array[:3], array[3:])
+
+    @property
+    def array(self) -> Array:
+        """As an array (6,) or (6, k), linear part first."""
+        return np.concatenate([self.linear, self.angular])
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.linear + other.linear, self.angular + other.angular)
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(self.linear - other.linear, self.angular - other.angular)
+
+    def __neg__(self) -> Self:
+        return type(self)(-self.linear, -self.angular)
+
+    def __mul__(self, factor: Number) -> Self:
+        return type(self)(self.linear * factor, self.angular * factor)
+
+    def __matmul__(self, coefficients: Array) -> Self:
+        """A bundle of k columns times (k,) or (k, l) coefficients."""
+        return type(self)(self.linear @ coefficients, self.angular @ coefficients)
+
+    def rotated(self, R: Array) -> Self:
+        """The same vector about the same point, in axes turned by R (3, 3)."""
+        return type(self)(R @ self.linear, R @ self.angular)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion(SixVector):
+    """A velocity or acceleration: linear part of the frame's origin [m/s], angular part [rad/s]."""
+
+    @overload
+    def cross(self, other: Motion) -> Motion: ...
+    @overload
+    def cross(self, other: Force) -> Force: ...
+    def cross(self, other: Motion | Force) -> Motion | Force:
+        """Rate of `other` fixed in a frame that moves with self: ad_V of a Motion, V x* of a Force."""
+        v, w = self.linear, self.angular
+        if isinstance(other, Motion):
+            return Motion(cross(w, other.linear) + cross(v, other.angular), cross(w, other.angular))
+        return Force(cross(w, other.linear), cross(v, other.linear) + cross(w, other.angular))
+
+    def pair(self, force: Force) -> Any:
+        """Power of `force` on this motion: a number, or (k,), (k, l) when one or both are bundles."""
+        return self.linear.T @ force.linear + self.angular.T @ force.angular
+
+    def raised(self, X: Transform) -> Motion:
+        """Given in b, wanted in a, with X = X_ab: Ad_X V (S4 A.6)."""
+        w = X.R @ self.angular
+        return Motion(X.R @ self.linear + cross(X.p, w), w)
+
+    def lowered(self, X: Transform) -> Motion:
+        """Given in a, wanted in b, with X = X_ab: Ad_X^-1 V."""
+        return Motion(X.R.T @ (self.linear + cross(self.angular, X.p)), X.R.T @ self.angular)
+
+
+@dataclass(frozen=True, eq=False)
+class Force(SixVector):
+    """A wrench: force [N] and torque about the frame's origin [N m]."""
+
+    def raised(self, X: Transform) -> Force:
+        """Given in b, wanted in a, with X = X_ab: Ad_X^-T F (S4 A.7, its lost inverse restored)."""
+        f = X.R @ self.linear
+        return Force(f, X.R @ self.angular + cross(X.p, f))
+
+    def lowered(self, X: Transform) -> Force:
+        """Given in a, wanted in b, with X = X_ab: Ad_X^T F."""
+        return Force(X.R.T @ self.linear, X.R.T @ (self.angular - cross(X.p, self.linear)))

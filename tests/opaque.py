@@ -1,0 +1,104 @@
+"""A number that hides its value: arithmetic works, branching or converting raises. Stands in for a traced scalar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.spatial.scalar import Array
+
+
+class Choice:
+    """The outcome of a comparison: it can only choose between two numbers."""
+
+    def __init__(self, holds: bool):
+        self._holds = holds
+
+    def choose(self, yes: Any, no: Any) -> Opaque:
+        return lift(yes) if self._holds else lift(no)
+
+    def __bool__(self) -> bool:
+        raise AssertionError("an algorithm branched on a value")
+
+
+class Opaque:
+    """A hidden float with the arithmetic that algorithms may use."""
+
+    __slots__ = ("hidden",)
+
+    def __init__(self, hidden: float):
+        self.hidden = hidden
+
+    def __float__(self) -> float:
+        raise AssertionError("an algorithm asked a number for its value")
+
+    __bool__ = __int__ = __index__ = __float__  # type: ignore[assignment]
+
+    def _binary(self, other: Any, operation: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        return Opaque(operation(self.hidden, lift(other).hidden))
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a + b)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: b + a)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a * b)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: b * a)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a / b)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: b / a)
+
+    def __neg__(self) -> Opaque:
+        return Opaque(-self.hidden)
+
+    def __lt__(self, other: Any) -> Choice:
+        return Choice(bool(self.hidden < lift(other).hidden))
+
+    def __gt__(self, other: Any) -> Choice:
+        return Choice(bool(self.hidden > lift(other).hidden))
+
+    def sin(self) -> Opaque:
+        return Opaque(np.sin(self.hidden))
+
+    def cos(self) -> Opaque:
+        return Opaque(np.cos(self.hidden))
+
+    def sqrt(self) -> Opaque:
+        return Opaque(np.sqrt(self.hidden))
+
+    def arctan2(self, other: Any) -> Opaque:
+        return Opaque(np.arctan2(self.hidden, lift(other).hidden))
+
+
+def lift(value: Any) -> Opaque:
+    """A float as an Opaque; an Opaque as it is."""
+    return value if isinstance(value, Opaque) else Opaque(np.float64(value))
+
+
+def hide(array: Any) -> Array:
+    """An array of floats as an object array of Opaque numbers."""
+    array = np.asarray(array, dtype=float)
+    return np.array([Opaque(x) for x in array.ravel()], dtype=object).reshape(array.shape)
+
+
+def reveal(array: Any) -> Array:
+    """The floats behind an array of Opaque numbers and floats."""
+    array = np.asarray(array)
+    values = [x.hidden if isinstance(x, Opaque) else x for x in array.ravel()]
+    return np.array(values, dtype=float).reshape(array.shape)

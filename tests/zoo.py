@@ -1,0 +1,113 @@
+"""A seeded zoo of random mechanisms with every joint kind, and random states of them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+import linkwork as lw
+from linkwork.model import JointKind
+from linkwork.spatial.scalar import Array
+
+MOVING_KINDS = ("revolute", "prismatic", "screw", "cylindrical", "universal", "ball", "planar", "free")
+
+
+class State(NamedTuple):
+    """One random state of a mechanism with everything that acts on it."""
+
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    wrenches: Array
+
+
+def random_kind(rng: np.random.Generator, name: str) -> JointKind:
+    axis = rng.normal(size=3) if rng.random() < 0.5 else np.eye(3)[rng.integers(3)]
+    match name:
+        case "revolute":
+            return lw.Revolute(axis)
+        case "prismatic":
+            return lw.Prismatic(axis)
+        case "screw":
+            return lw.Screw(axis, pitch=rng.normal() * 0.2)
+        case "cylindrical":
+            return lw.Cylindrical(axis)
+        case "universal":
+            return lw.Universal(axis, np.cross(axis, rng.normal(size=3)))
+        case "ball":
+            return lw.Ball()
+        case "planar":
+            return lw.Planar(axis)
+        case "free":
+            return lw.Free()
+        case _:
+            return lw.Weld()
+
+
+def random_inertia(rng: np.random.Generator, size: float = 0.3) -> Array:
+    """A physical inertia (3, 3) about the centre of mass, per kg: that of a cloud of points."""
+    points = rng.normal(size=(8, 3)) * size
+    points -= points.mean(axis=0)
+    second = points.T @ points / 8.0
+    return np.trace(second) * np.eye(3) - second
+
+
+@lru_cache(maxsize=400)
+def tree(seed: int) -> lw.Mechanism:
+    """Tree number `seed`: 1 to 30 moving joints, fixed or free base, branches, welds, armature on some joints."""
+    rng = np.random.default_rng(seed)
+    njoints = 1 + seed % 30
+    b = lw.Builder(f"tree {seed}", gravity=rng.normal(size=3) * 9.81 if seed % 3 else (0, 0, 0))
+    bodies = ["world"]
+    moving = 0
+    while moving < njoints:
+        k = len(bodies)
+        if moving == 0 and seed % 2:
+            kind, parent = "free", "world"
+        else:
+            # Every kind comes up in turn; a free joint inside a tree is rare but allowed.
+            kind = "weld" if k > 1 and rng.random() < 0.1 else MOVING_KINDS[(seed + moving) % 8]
+            chain = rng.random() < 0.6
+            parent = bodies[-1] if chain else bodies[int(rng.integers(len(bodies)))]
+        name = f"body {k}"
+        mass = float(rng.uniform(0.5, 3.0))
+        b.body(name, mass=mass, com=rng.normal(size=3) * 0.2, inertia=mass * random_inertia(rng))
+        b.joint(
+            f"joint {k}",
+            random_kind(rng, kind),
+            parent,
+            name,
+            at=rng.normal(size=3) * 0.4,
+            rpy=rng.uniform(-3, 3, size=3),
+            armature=float(rng.uniform(0.0, 0.2)) if rng.random() < 0.4 else 0.0,
+            damping=float(rng.uniform(0.0, 2.0)),
+            stiffness=float(rng.uniform(0.0, 5.0)),
+        )
+        bodies.append(name)
+        moving += kind != "weld"
+    b.frame("probe", body=bodies[-1], at=rng.normal(size=3), rpy=rng.uniform(-3, 3, size=3))
+    return b.build()
+
+
+def state(m: lw.Mechanism, seed: int, near: str = "anywhere") -> State:
+    """A random state: anywhere, 1e-7 from the neutral position, or near gimbal positions (quarter turns)."""
+    rng = np.random.default_rng(seed + 10_000)
+    if near == "anywhere":
+        q = m.random(rng)
+    elif near == "identity":
+        q = m.integrate(m.neutral(), rng.normal(size=m.nv) * 1e-7)
+    else:
+        quarter = rng.integers(-1, 3, size=m.nv) * (np.pi / 2)
+        q = m.integrate(m.neutral(), quarter + rng.normal(size=m.nv) * 1e-9)
+    v, a, tau = rng.normal(size=(3, m.nv))
+    return State(q, v, a, tau * 5.0, rng.normal(size=(m.nbodies, 6)))
+
+
+def relative(found: Array, expected: Array, scale: float = 0.0) -> float:
+    """Largest difference over the largest expected value (or `scale`, if larger)."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert found.shape == expected.shape
+    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), scale, 1e-300)) if found.size else 0.0
