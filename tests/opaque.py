@@ -10,12 +10,12 @@ from linkwork.spatial.scalar import Array
 
 
 class Choice:
-    """The outcome of a comparison: it can only choose between two numbers."""
+    """The outcome of a comparison: it can only select one of two numbers."""
 
     def __init__(self, holds: bool):
         self._holds = holds
 
-    def choose(self, yes: Any, no: Any) -> Opaque:
+    def select(self, yes: Any, no: Any) -> Opaque:
         return lift(yes) if self._holds else lift(no)
 
     def __bool__(self) -> bool:

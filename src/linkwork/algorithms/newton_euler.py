@@ -1,7 +1,9 @@
 """Body-by-body Newton-Euler equations with reactions (S2): J, Q, J^T Q = 0, and the recursive form beside them.
 
 All p bodies are stacked: 6p accelerations and forces, f velocities, 6p - f reactions. Bodies are described in their
-own frames, as in the paper. Two things are added to it: joints of any kind, and the rotors that `armature` stands for.
+own frames, as in the paper, but a_i is the rate of the body twist; (1) has the inertial acceleration of the frame's
+origin, larger by w x v, which moves that term from k to a and xi. Two things are added: joints of any kind, and the
+rotors that `armature` stands for.
 The dense solutions here are second opinions on floats; they are not traced.
 """
 

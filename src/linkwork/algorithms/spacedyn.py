@@ -143,10 +143,13 @@ def inverse_dynamics(
     tau = np.zeros(mechanism.nv)
     for j in inward(mechanism):
         tau[j.v] = link.k[j.o].T @ n[j.o] + link.u[j.o].T @ f[j.o]  # (3.36), (3.37)
-        f[j.i] = f[j.i] + f[j.o]  # (3.32)
-        n[j.i] = n[j.i] + n[j.o] + np.cross(link.p[j.o] - link.p[j.i], f[j.o])  # (3.33)
+        f[j.i] = f[j.i] + f[j.o]  # (3.32), with the sign of external forces corrected above
+        n[j.i] = (
+            n[j.i] + n[j.o] + np.cross(link.p[j.o] - link.p[j.i], f[j.o])
+        )  # (3.33); p is the moved joint: no (3.35)
     tau += mechanism.armature * a
-    at_centroid = n[link.base] + np.cross(link.p[link.base] - link.r[link.base], f[link.base])  # (3.39)
+    # (3.38) and (3.39), with the base's own inertial force, which they leave out
+    at_centroid = n[link.base] + np.cross(link.p[link.base] - link.r[link.base], f[link.base])
     return tau, np.concatenate([f[link.base], at_centroid])
 
 

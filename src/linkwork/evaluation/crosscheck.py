@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwork.errors import LinkworkError
 from linkwork.evaluation.formulations import Formulation, formulations
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 QUANTITIES = ("accelerations", "joint forces", "mass matrix", "reactions")
-REFERENCE = "articulated bodies"
 
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """Largest differences of each formulation from the reference, relative to it, by formulation and quantity."""
+    """Largest relative differences, by formulation and quantity, from the first formulation that has the quantity."""
 
     mechanism: str
     samples: int
-    reference: str
+    references: dict[str, str]
     differences: dict[str, dict[str, float]]
 
     @property
@@ -31,30 +31,36 @@ class CrossCheck:
     def __str__(self) -> str:
         wide = max(map(len, (*self.differences, "formulation")))
         lines = [
-            f"{self.mechanism}, {self.samples} random states: largest difference from {self.reference}",
+            f"{self.mechanism}: largest relative differences over {self.samples} random states",
             " ".join([f"{'formulation':{wide}}", *(f"{quantity:>13}" for quantity in QUANTITIES)]),
         ]
         for name, row in self.differences.items():
-            cells = (f"{row[quantity]:13.1e}" if quantity in row else f"{'-':>13}" for quantity in QUANTITIES)
-            lines.append(" ".join([f"{name:{wide}}", *cells]))
+            cells = {quantity: f"{difference:.1e}" for quantity, difference in row.items()}
+            cells |= {quantity: "reference" for quantity, source in self.references.items() if source == name}
+            lines.append(" ".join([f"{name:{wide}}", *(f"{cells.get(quantity, '-'):>13}" for quantity in QUANTITIES)]))
         return "\n".join([*lines, f"worst: {self.worst:.1e}"])
 
 
 def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> CrossCheck:
     """Solve `samples` random states with every formulation; the table of largest relative differences."""
+    if samples < 1:
+        raise LinkworkError(f"samples must be at least 1; got {samples}")
     rng = np.random.default_rng(seed)
-    m, reference = mechanism, formulations[REFERENCE]
-    others = [f for f in formulations.values() if f is not reference]
-    differences: dict[str, dict[str, float]] = {f.name: {} for f in others}
+    m = mechanism
+    references: dict[str, str] = {}  # the first formulation that has the quantity
+    differences: dict[str, dict[str, float]] = {name: {} for name in formulations}
     for _ in range(samples):
         q, v, tau = m.random(rng), rng.normal(size=m.nv), rng.normal(size=m.nv) * 10.0
         wrenches = rng.normal(size=(m.nbodies, 6))
-        expected = _answers(reference, m, q, v, tau, wrenches)
-        for other in others:
-            row = differences[other.name]
-            for quantity, value in _answers(other, m, q, v, tau, wrenches).items():
-                row[quantity] = max(row.get(quantity, 0.0), relative_difference(value, expected[quantity]))
-    return CrossCheck(m.name, samples, REFERENCE, differences)
+        expected: dict[str, Array] = {}
+        for name, row in differences.items():
+            for quantity, value in answers(formulations[name], m, q, v, tau, wrenches).items():
+                if references.setdefault(quantity, name) == name:
+                    expected[quantity] = value
+                else:
+                    difference = relative_difference(value, expected[quantity])
+                    row[quantity] = max(row.get(quantity, 0.0), difference)
+    return CrossCheck(m.name, samples, references, differences)
 
 
 def relative_difference(a: Array, b: Array) -> float:
@@ -62,10 +68,14 @@ def relative_difference(a: Array, b: Array) -> float:
     return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-300)) if a.size else 0.0
 
 
-def _answers(f: Formulation, m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> dict[str, Array]:
+def answers(f: Formulation, m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> dict[str, Array]:
+    """All quantities that a formulation has, at one state."""
     found = {
         "accelerations": f.forward(m, q, v, tau, wrenches),
         "joint forces": f.inverse(m, q, v, tau, wrenches),  # tau serves as any acceleration
-        "mass matrix": f.mass(m, q),
     }
-    return found | ({"reactions": f.reactions(m, q, v, tau, wrenches)} if f.reactions else {})
+    if f.mass:
+        found["mass matrix"] = f.mass(m, q)
+    if f.reactions:
+        found["reactions"] = f.reactions(m, q, v, tau, wrenches)
+    return found

@@ -11,7 +11,7 @@ from linkwork.algorithms import inverse, jacobians, kinematics, momentum
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.reactions import reactions
-from linkwork.errors import unknown_name
+from linkwork.errors import ModelError, unknown_name
 from linkwork.evaluation.diagnosis import watched
 from linkwork.model.broadcast import Input, Shape, over_batch
 from linkwork.model.mechanism import Mechanism
@@ -28,7 +28,9 @@ def compile(mechanism: Mechanism, parameters: Iterable[str] = (), target: str = 
     `target` "numpy" runs the plain text of the algorithms, state by state: the reference.
     """
     if not isinstance(mechanism, Mechanism):
-        raise TypeError(f"compile takes a Mechanism, such as lw.example(...) or builder.build(); got {mechanism!r:.80}")
+        raise ModelError(
+            f"compile takes a Mechanism, as lw.example(...) or builder.build() gives; got {mechanism!r:.80}"
+        )
     if target not in TARGETS:
         raise unknown_name("target", target, TARGETS)
     varying = (parameters,) if isinstance(parameters, str) else tuple(parameters)

@@ -20,14 +20,15 @@ from linkwork.spatial.scalar import Array
 class Formulation:
     """One way to write the equations of motion. Call it with a mechanism to get its methods for any batch of states.
 
-    Each function takes (mechanism, q, v, a or tau, wrenches) at one state.
+    Each function takes (mechanism, q, v, a or tau, wrenches) at one state, `mass` only (mechanism, q). A formulation
+    without a mass matrix or reactions of its own leaves them out.
     """
 
     name: str
     source: str
     forward: Callable[..., Array]
     inverse: Callable[..., Array]
-    mass: Callable[[Mechanism, Array], Array]
+    mass: Callable[[Mechanism, Array], Array] | None = None
     reactions: Callable[..., Array] | None = None
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:
@@ -49,11 +50,6 @@ class FormulationOf:
     def inverse_dynamics(self, q: Any, v: Any, a: Any, wrenches: Any = None) -> Array:
         """Joint forces (..., nv) [N m, N]."""
         return self._evaluate(self.formulation.inverse, q, v, {"a": a}, wrenches, (self.mechanism.nv,))
-
-    def mass_matrix(self, q: Any) -> Array:
-        """Mass matrix (..., nv, nv) [kg m^2, kg m, kg]."""
-        m = self.mechanism
-        return over_batch(lambda q: self.formulation.mass(m, q), {"q": Input(q, (m.nq,))}, (m.nv, m.nv))
 
     def _evaluate(
         self,
@@ -80,12 +76,6 @@ class Formulations(dict[str, Formulation]):
 
 
 # --- the functions of each, brought to one signature ---
-
-
-def _mass_matrix_by_columns(m: Mechanism, q: Array) -> Array:
-    """Inverse dynamics of unit accelerations, without gravity."""
-    weightless, rest = m.with_parameters({"gravity": np.zeros(3)}), np.zeros(m.nv)
-    return np.array([inverse.inverse_dynamics(weightless, q, rest, unit).tau for unit in np.eye(m.nv)]).T
 
 
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
@@ -126,8 +116,7 @@ formulations = Formulations(
                 "Wendlandt, Algorithms 3.2 and 3.3",
                 forward.forward_dynamics,
                 lambda *state: inverse.inverse_dynamics(*state).tau,
-                _mass_matrix_by_columns,
-                reactions.reactions,
+                reactions=reactions.reactions,
             ),
             Formulation(
                 "mass matrix",

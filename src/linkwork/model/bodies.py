@@ -77,6 +77,8 @@ def six_inertias(inertia: object, element: str) -> Array:
         a = np.array(inertia, dtype=float)
     except (TypeError, ValueError):
         a = np.array(())
+    if np.isnan(a).any() or np.isinf(a).any():
+        raise ModelError(f"inertia must be finite; got {inertia!r}", element)
     if a.shape == (3,):
         return np.array([*a, 0.0, 0.0, 0.0])
     if a.shape == (6,):
@@ -88,23 +90,3 @@ def six_inertias(inertia: object, element: str) -> Array:
     raise ModelError(
         f"inertia must be 3 numbers (ixx, iyy, izz), 6 ({', '.join(INERTIA_ORDER)}) or 3x3; got {inertia!r}", element
     )
-
-
-def check_inertia(part: Part, element: str) -> None:
-    """Raise a ModelError that names the value and the broken inequality unless the part's inertia is physical."""
-    mass, moments = part.mass, np.linalg.eigvalsh(inertia_matrix(part.inertia))
-    if not mass >= 0.0:
-        raise ModelError(f"mass must be >= 0 kg; got {mass:g}", element)
-    tolerance = 1e-9 * max(np.abs(moments).max(), 1e-300)
-    low, middle, high = (float(x) for x in moments)
-    shown = f"principal moments of inertia about the centre of mass are {low:.6g}, {middle:.6g}, {high:.6g} kg m^2"
-    if low < -tolerance:
-        raise ModelError(f"{shown}; each must be >= 0, but {low:.6g} < 0", element)
-    if low + middle < high - tolerance:
-        raise ModelError(
-            f"{shown}; two must sum to at least the third (triangle inequality), "
-            f"but {low:.6g} + {middle:.6g} = {low + middle:.6g} < {high:.6g}",
-            element,
-        )
-    if mass == 0.0 and high > 0.0:
-        raise ModelError(f"mass is 0 kg but {shown}; a body without mass has no inertia", element)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,14 +23,24 @@ class Input(NamedTuple):
 
 
 def as_numbers(name: str, value: Any) -> Array:
-    """`value` as a C-ordered float64 array; arrays of other number-like objects pass unchanged."""
+    """`value` as a C-ordered float64 array; arrays of objects that have arithmetic of their own pass unchanged."""
     try:
         array = np.asarray(value)
-        if array.dtype == object and array.size and not all(isinstance(x, (int, float)) for x in array.flat):
+        if array.dtype == object and array.size and all(hasattr(x, "sqrt") for x in array.flat):
             return array
-        return np.ascontiguousarray(array, dtype=float).reshape(array.shape)
+        if array.dtype.kind in "biuf" or all(isinstance(x, Real) for x in array.flat):
+            return np.array(array, dtype=float, order="C")
     except (TypeError, ValueError):
-        raise ShapeError(f"{name} must be an array of numbers; got {value!r:.80}") from None
+        pass
+    raise ShapeError(f"{name} must be an array of real numbers; got {value!r:.80}")
+
+
+def refuse_non_finite(name: str, array: Array) -> None:
+    """Raise NonFinite that names the first entry which is not a finite number."""
+    if array.dtype != object and not np.isfinite(array).all():
+        where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+        entry = f"{name}{list(where)}" if where else name
+        raise NonFinite(f"{entry} is {array[where]}; every number handed in must be finite")
 
 
 def checked(inputs: Mapping[str, Input]) -> tuple[list[Array], Shape]:
@@ -39,9 +51,7 @@ def checked(inputs: Mapping[str, Input]) -> tuple[list[Array], Shape]:
         if array.shape[array.ndim - len(core) :] != core or array.ndim < len(core):
             wanted = ", ".join(["...", *map(str, core)])
             raise ShapeError(f"{name} has shape {array.shape}, expected ({wanted})")
-        if array.dtype != object and not np.isfinite(array).all():
-            where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-            raise NonFinite(f"{name}{list(where)} is {array[where]}; every number handed in must be finite")
+        refuse_non_finite(name, array)
         arrays[name] = array
     batches = {name: array.shape[: array.ndim - len(inputs[name].core)] for name, array in arrays.items()}
     try:
@@ -56,7 +66,7 @@ def over_batch(function: Callable[..., Array], inputs: Mapping[str, Input], resu
     arrays, batch = checked(inputs)
     if not batch:
         return function(*arrays)
-    cores = [inputs[name].core for name in inputs]
-    flat = [np.broadcast_to(a, batch + core).reshape(-1, *core) for a, core in zip(arrays, cores, strict=True)]
+    cores, count = [inputs[name].core for name in inputs], math.prod(batch)
+    flat = [np.broadcast_to(a, batch + core).reshape(count, *core) for a, core in zip(arrays, cores, strict=True)]
     members = [function(*member) for member in zip(*flat, strict=True)]
     return np.array(members).reshape(batch + result) if members else np.empty(batch + result)

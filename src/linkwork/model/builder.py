@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError, unknown_name
-from linkwork.model.bodies import Body, Frame, Part, check_inertia, six_inertias
+from linkwork.model.bodies import Body, Frame, Part, six_inertias
 from linkwork.model.joints import JointKind, Weld
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.model.naming import Named
+from linkwork.model.soundness import check_inertia, refuse_massless
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
@@ -130,7 +131,7 @@ class Builder:
     def build(self) -> Mechanism:
         """The finished mechanism, or a ModelError that names what is wrong with the whole."""
         mechanism = self._numbered(self._children())
-        _refuse_massless(mechanism)
+        refuse_massless(mechanism)
         return mechanism
 
     def _refuse_taken(self, name: str, element: str) -> None:
@@ -277,23 +278,3 @@ def _placement(at: Any, rpy: Any, rotation: Any, element: str) -> Transform:
     if np.linalg.det(nearest) < 0.0 or np.abs(nearest - R).max() > 1e-6:
         raise ModelError(f"rotation must be a 3x3 rotation matrix; got {rotation!r}", element)
     return Transform(nearest, at).snapped()
-
-
-def _refuse_massless(mechanism: Mechanism) -> None:
-    """Every freedom of every joint must move some inertia, or no force would be needed to move it."""
-    rng = np.random.default_rng(0)  # a position without accidental alignments
-    outer = [body.inertia for body in mechanism.bodies]
-    for joint in reversed(mechanism.joints):
-        q = joint.kind.random(rng)
-        S, composite = joint.kind.subspace(q), outer[joint.o]
-        inertia = S.pair(composite.articulated() @ S) + np.diag(joint.armature)
-        scale = 1e-12 * max(float(np.trace(inertia)), 1e-300)
-        if not float(np.linalg.eigvalsh(inertia)[0]) > scale:
-            raise ModelError(
-                f"it moves body {joint.child!r} and what hangs on it, of {composite.mass:g} kg in all, but some of its "
-                f"motions meet no inertia (least of S^T I S is {np.linalg.eigvalsh(inertia)[0]:.3g}, must be > 0); "
-                "give the body mass and inertia, or the joint an armature",
-                f"joint {joint.name!r}",
-            )
-        if joint.i != WORLD:
-            outer[joint.i] = outer[joint.i] + (joint.place @ joint.kind.transform(q)).up(composite)

@@ -7,8 +7,10 @@ which coincides with it in the neutral position. q is (nq,), v and dv are (nv,).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -29,11 +31,11 @@ from linkwork.spatial.scalar import Array, cross
 from linkwork.spatial.transform import Transform, exp_transform, log_transform, snap
 from linkwork.spatial.vectors import Motion
 
-Axis = tuple[float, float, float]
+Axis = Sequence[float] | Array  # three numbers; kept as a tuple of unit length
 HERE = np.zeros(3)
 
 
-def unit_axis(axis: object, what: str = "axis") -> Axis:
+def unit_axis(axis: object, what: str = "axis") -> tuple[float, float, float]:
     """`axis` as three floats of unit length, entries near 0 and +-1 made exact; a ModelError if it has none."""
     try:
         a = np.array(axis, dtype=float)
@@ -140,8 +142,9 @@ class Screw(AxisKind):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.pitch, (int, float)) and np.isfinite(self.pitch)):
+        if not (isinstance(self.pitch, Real) and np.isfinite(float(self.pitch))):
             raise ModelError(f"pitch must be a finite number of metres per radian; got {self.pitch!r}")
+        object.__setattr__(self, "pitch", float(self.pitch))
 
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[0]), self.n * (q[0] * self.pitch))
@@ -253,7 +256,9 @@ class Planar(AxisKind):
 
 @dataclass(frozen=True)
 class Free(JointKind):
-    """Six degrees of freedom. q: position [m] and quaternion (w, x, y, z); v: the body's twist in its own frame."""
+    """Six degrees of freedom. q: position [m] and quaternion (w, x, y, z); v: the child's twist relative to
+    the parent, in the child's frame.
+    """
 
     nq, nv, turns = 7, 6, (False, False, False, True, True, True)
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import ShapeError, unknown_name
-from linkwork.model.bodies import Body, Frame, check_inertia
-from linkwork.model.broadcast import Input, as_numbers, over_batch
+from linkwork.errors import ModelError, ShapeError, unknown_name
+from linkwork.model.bodies import Body, Frame
+from linkwork.model.broadcast import Input, as_numbers, over_batch, refuse_non_finite
 from linkwork.model.joints import JointKind
 from linkwork.model.naming import Named
+from linkwork.model.soundness import check_inertia, refuse_massless
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
@@ -57,15 +58,18 @@ class Joint:
     def random(self, rng: np.random.Generator) -> Array:
         """Random coordinates (nq,), within the limits where there are any."""
         q = self.kind.random(rng)
-        limited = np.isfinite(self.lower) & np.isfinite(self.upper)
-        if not limited.any():
+        below, above = np.isfinite(self.lower), np.isfinite(self.upper)
+        if not (below | above).any():
             return q
-        within = rng.uniform(np.where(limited, self.lower, 0.0), np.where(limited, self.upper, 0.0))
-        return np.where(limited, within, q)
+        reach = np.where(self.kind.turns, 2.0 * np.pi, 2.0)  # how far to go from a limit that has no other end
+        lower = np.where(below, self.lower, np.where(above, self.upper - reach, q))
+        upper = np.where(above, self.upper, np.where(below, self.lower + reach, q))
+        return rng.uniform(lower, upper)
 
 
 BODY_PARAMETERS = ("mass", "com", "inertia")
 JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness")
+NOT_NEGATIVE = (".armature", ".damping", ".stiffness")
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +175,11 @@ class Mechanism:
             array, shape = as_numbers(name, value), self.parameters[name].shape
             if array.shape != shape:
                 raise ShapeError(f"parameter {name!r} has shape {array.shape}, expected {shape}")
+            refuse_non_finite(f"parameter {name!r}", array)
+            if array.dtype != object and name.endswith(NOT_NEGATIVE) and (array < 0.0).any():
+                raise ModelError(f"must be >= 0; got {array.tolist()}", f"parameter {name!r}")
             new[name] = array if shape else array[()]
+        hidden = any(np.asarray(value).dtype == object for value in new.values())  # being traced: nothing to check
 
         def picked(owner: str, keys: tuple[str, ...]) -> dict[str, Any]:
             return {key: new[f"{owner}.{key}"] for key in keys if f"{owner}.{key}" in new}
@@ -179,8 +187,7 @@ class Mechanism:
         def changed(body: Body) -> Body:
             parts = tuple(replace(part, **picked(part.name, BODY_PARAMETERS)) for part in body.parts)
             for part in parts:
-                numbers = (np.asarray(getattr(part, key)) for key in BODY_PARAMETERS)
-                if all(x.dtype != object for x in numbers):
+                if not hidden:
                     check_inertia(part, f"body {part.name!r}")
             return replace(body, parts=parts)
 
@@ -190,12 +197,15 @@ class Mechanism:
                 fields["offset"] = Transform(joint.offset.R, fields.pop("at"))
             return replace(joint, **fields)
 
-        return replace(
+        mechanism = replace(
             self,
             gravity=new.get("gravity", self.gravity),
-            bodies=Named("body", [self.bodies[WORLD], *(changed(body) for body in self.bodies[1:])]),
-            joints=Named("joint", [moved(joint) for joint in self.joints]),
+            bodies=self.bodies.replaced([self.bodies[WORLD], *(changed(body) for body in self.bodies[1:])]),
+            joints=self.joints.replaced([moved(joint) for joint in self.joints]),
         )
+        if not hidden:
+            refuse_massless(mechanism)
+        return mechanism
 
     # --- how it shows itself ---
 

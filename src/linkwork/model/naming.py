@@ -28,6 +28,10 @@ class Named(Sequence[T], Generic[T]):
         self._index = {item.name: k for k, item in enumerate(self._items)}
         self._elsewhere = elsewhere or {}
 
+    def replaced(self, items: Sequence[T]) -> Named[T]:
+        """Other items of the same names."""
+        return Named(self._what, items, self._elsewhere)
+
     @property
     def names(self) -> tuple[str, ...]:
         """All names, in order."""

@@ -131,10 +131,13 @@ def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Array:
 
 def rpy_from_matrix(R: Array) -> Array:
     """(roll, pitch, yaw) (3,) of R, pitch in [-pi/2, pi/2]; in gimbal lock all of the turn is put into yaw."""
-    flat = np.sqrt(where(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] > 0.0, R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0], 0.0))
-    free = flat > 1e-12
-    roll = where(free, np.arctan2(R[2, 1], R[2, 2]), 0.0)
+    squared = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
+    free = squared > 1e-24
+    flat = where(free, np.sqrt(where(free, squared, 1.0)), 0.0)
     yaw = where(free, np.arctan2(R[1, 0], R[0, 0]), np.arctan2(-R[0, 1], R[1, 1]))
+    # Row 2 of Rz(-yaw) R is (0, cos roll, -sin roll): roll makes up for any error in yaw, so that R is kept
+    s, c = np.sin(yaw), np.cos(yaw)
+    roll = where(free, np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), 0.0)
     return np.array([roll, np.arctan2(-R[2, 0], flat), yaw])
 
 

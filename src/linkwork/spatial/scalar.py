@@ -1,7 +1,7 @@
 """What a number may be: a float, or any object with arithmetic (that is how tracing enters).
 
 Formulas never ask a number for its value. Where a choice depends on one, they use `where`; a comparison of
-non-floats yields an object with a method `choose(yes, no)`, which `where` calls.
+non-floats yields an object with a method `select(yes, no)`, which `where` calls.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
 
     `yes` and `no` are numbers or arrays of one shape.
     """
-    choose = getattr(condition, "choose", None)
-    if choose is None:
+    select = getattr(condition, "select", None)
+    if select is None:
         return yes if condition else no
     if np.ndim(yes) == 0:
-        return choose(yes, no)
+        return select(yes, no)
     pairs = zip(np.ravel(yes), np.ravel(no), strict=True)
-    return np.array([choose(y, n) for y, n in pairs], dtype=object).reshape(np.shape(yes))
+    return np.array([select(y, n) for y, n in pairs], dtype=object).reshape(np.shape(yes))
 
 
 def dot(a: Array, b: Array) -> Number:

@@ -1,0 +1,51 @@
+"""The cross-check finds agreement where there is, and shows a formulation that is wrong."""
+
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from zoo import tree
+
+EXAMPLES = [found.name for found in lw.examples()]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_all_formulations_agree_on_every_example(name: str) -> None:
+    check = lw.cross_check(lw.example(name), samples=5)
+    assert check.worst < 1e-10
+    assert set(check.differences) == set(lw.formulations)
+
+
+def test_a_wrong_formulation_is_seen() -> None:
+    wrong = replace(lw.formulations["spacedyn"], forward=lambda m, q, v, tau, w: 1.001 * np.ones(m.nv))
+    with mock.patch.dict(lw.formulations, {"spacedyn": wrong}):
+        check = lw.cross_check(tree(5), samples=2)
+    assert check.worst == check.differences["spacedyn"]["accelerations"] > 1e-3
+    assert check.differences["newton-euler"]["accelerations"] < 1e-10
+
+
+def test_it_is_reproducible_and_prints_a_table() -> None:
+    m = lw.example("branched_tree")
+    first, second = lw.cross_check(m, samples=3, seed=4), lw.cross_check(m, samples=3, seed=4)
+    assert first == second
+    assert first != lw.cross_check(m, samples=3, seed=5)
+    text = str(first)
+    for name in lw.formulations:
+        assert name in text
+    assert f"worst: {first.worst:.1e}" in text
+    assert text.count("reference") == 4  # one source for each quantity
+
+
+def test_formulations_take_batches_with_the_same_call() -> None:
+    m = tree(8)
+    q = np.array([m.random(seed) for seed in range(3)])
+    v, tau = np.ones(m.nv), np.zeros(m.nv)
+    expected = lw.compile(m, target="numpy").forward_dynamics(q, v, tau)
+    for formulation in lw.formulations.values():
+        found = formulation(m).forward_dynamics(q, v, tau)
+        assert np.abs(found - expected).max() < 1e-10 * np.abs(expected).max()
+        back = formulation(m).inverse_dynamics(q, v, found)
+        assert np.abs(back - tau).max() < 1e-9

@@ -1,0 +1,299 @@
+"""A mechanism that cannot be is refused where it is described, by an error that names the culprit and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.errors import NameNotFound
+
+NAN, INF = np.nan, np.inf
+Z = (0, 0, 1)
+Act = Callable[[], object]
+Case = tuple[Act, str | None, tuple[str, ...]]
+
+
+def body(*says: str, **numbers: Any) -> Case:
+    """Describing a body with these numbers is refused."""
+    given = {"mass": 1.0, "inertia": (1.0, 1.0, 1.0)} | numbers
+    return lambda: lw.Builder().body("link", **given), "body 'link'", says
+
+
+def started() -> lw.Builder:
+    """One body on its way into a mechanism."""
+    return lw.Builder("arm").body("link", mass=1.0, com=(0.1, 0, 0), inertia=(1, 1, 1))
+
+
+def joint(*says: str, kind: Any = None, **numbers: Any) -> Case:
+    """Joining the body with these numbers is refused."""
+    kind = lw.Revolute(Z) if kind is None else kind
+    return lambda: started().joint("hinge", kind, "world", "link", **numbers), "joint 'hinge'", says
+
+
+def hinged(mass: float = 1.0, kind: Any = None, **rest: Any) -> lw.Builder:
+    """A body on a joint, ready to be built."""
+    return lw.Builder("arm").body("link", mass=mass, **rest).joint("hinge", kind or lw.Revolute(Z), "world", "link")
+
+
+def tree(culprit: str, *says: str, joints: list[tuple[str, str]]) -> Case:
+    """Building the bodies upper and lower with joints first and second, given as (parent, child), is refused."""
+
+    def act() -> object:
+        b = lw.Builder("tree")
+        for name in ("upper", "lower"):
+            b.body(name, mass=1.0, inertia=(1, 1, 1))
+        for name, (parent, child) in zip(("first", "second"), joints, strict=False):
+            b.joint(name, lw.Revolute(Z), parent, child)
+        return b.build()
+
+    return act, culprit, says
+
+
+UNEQUAL = [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]
+NAN_BELOW = [[1, 0, 0], [NAN, 1, 0], [0, 0, 1]]
+NUMBERS: dict[str, Case] = {
+    "mass nan": body("mass must be finite", "nan", mass=NAN),
+    "mass inf": body("mass must be finite", "inf", mass=INF),
+    "mass negative": body("mass must be >= 0 kg", "-1.5", mass=-1.5),
+    "mass text": body("mass must be numbers", "'heavy'", mass="heavy"),
+    "mass list": body("mass must be one number", "[1, 2]", mass=[1, 2]),
+    "com two": body("com must be 3 numbers", "(1, 2)", com=(1, 2)),
+    "com nan": body("com must be finite", com=(0, NAN, 0)),
+    "inertia negative": body("each must be >= 0", "-2 < 0", inertia=(1, 1, -2)),
+    "inertia indefinite": body("each must be >= 0", "-1 < 0", inertia=(1, 1, 1, 2, 0, 0)),
+    "inertia triangle": body("triangle inequality", "1 + 1.5 = 2.5 < 3", inertia=(1, 3, 1.5)),
+    "inertia triangle turned": body("triangle inequality", "1 + 1 = 2 < 5", inertia=(3, 3, 1, 2, 0, 0)),
+    "inertia without mass": body("mass is 0 kg", "without mass has no inertia", mass=0.0),
+    "inertia asymmetric": body("inertia must be symmetric", "0.5", inertia=UNEQUAL),
+    "inertia two": body("3 numbers (ixx, iyy, izz)", "6 (", "3x3", "(1, 2)", inertia=(1, 2)),
+    "inertia four": body("ixx, iyy, izz, ixy, ixz, iyz", inertia=(1, 2, 3, 4)),
+    "inertia text": body("3x3", "'big'", inertia="big"),
+    "inertia nan": body("inertia must be finite", inertia=(1, NAN, 1)),
+    "inertia inf": body("inertia must be finite", inertia=(1, INF, 1)),
+    "inertia 3x3 inf": body("inertia must be finite", inertia=np.full((3, 3), INF)),
+    "inertia 3x3 nan": body("inertia must be finite", inertia=np.full((3, 3), NAN)),
+    "inertia nan in the lower half": body("inertia must be", inertia=NAN_BELOW),
+    "gravity two": (lambda: lw.Builder("arm", gravity=(0, 1)), "mechanism 'arm'", ("gravity must be 3 numbers",)),
+    "gravity nan": (lambda: lw.Builder("arm", gravity=(0, 0, NAN)), "mechanism 'arm'", ("gravity must be finite",)),
+    "kind text": joint("lw.Revolute(axis=(0, 0, 1))", "'revolute'", kind="revolute"),
+    "kind class": joint("kind must be a joint kind", "Revolute", kind=lw.Revolute),
+    "at two": joint("at must be 3 numbers", "(1, 2)", at=(1, 2)),
+    "at nan": joint("at must be finite", at=(NAN, 0, 0)),
+    "rpy four": joint("rpy must be 3 numbers", rpy=(1, 2, 3, 4)),
+    "rotation stretched": joint("rotation must be a 3x3 rotation", rotation=2 * np.eye(3)),
+    "rotation sheared": joint("rotation must be a 3x3 rotation", rotation=UNEQUAL),
+    "rotation mirrored": joint("rotation must be a 3x3 rotation", rotation=np.diag([1, 1, -1])),
+    "rotation flat": joint("rotation must be a 3x3 rotation", rotation=np.zeros((3, 3))),
+    "rotation nan": joint("rotation must be finite", rotation=np.full((3, 3), NAN)),
+    "rotation 2x2": joint("rotation must be 3 x 3 numbers", rotation=np.eye(2)),
+    "limits crossed": joint("lower limit must not exceed the upper", "(2, 1)", limits=(2, 1)),
+    "limits of a ball": joint("Ball joint has a quaternion", kind=lw.Ball(), limits=(-1, 1)),
+    "limits of a free joint": joint("Free joint has a quaternion", kind=lw.Free(), limits=(-1, 1)),
+    "limits one": joint("limits must be (lower, upper)", "5", limits=5),
+    "limits nan": joint("limits must be finite", limits=(NAN, 1)),
+    "limits text": joint("limits must be numbers", limits=("low", "high")),
+    "limits per velocity": joint("limits must be 2 numbers", kind=lw.Universal(), limits=((1, 1, 1), (2, 2, 2))),
+    "rest of a ball": joint("rest must be 4 numbers", kind=lw.Ball(), rest=(0, 0, 0)),
+    "rest nan": joint("rest must be finite", rest=[NAN]),
+    **{
+        f"{what} {wrong}": joint(f"{what} must be", repr(value), **{what: value})
+        for what in ("armature", "damping", "stiffness", "velocity_limit", "effort_limit")
+        for wrong, value in {"negative": -0.5, "nan": NAN, "two": [1.0, 2.0], "text": "much"}.items()
+    },
+    **{f"{what} inf": joint(f"{what} must be finite", **{what: INF}) for what in ("armature", "damping", "stiffness")},
+}
+
+
+def named(act: Callable[[Any], object], *says: str) -> dict[str, Case]:
+    return {f"{name!r}": (lambda name=name: act(name), None, ("needs a name", repr(name), *says)) for name in NO_NAMES}
+
+
+def taken(culprit: str, act: Act) -> Case:
+    return act, culprit, ("already",)
+
+
+NO_NAMES: tuple[Any, ...] = ("", "  ", 3, None, ("a",))
+NAMES: dict[str, Case] = {
+    **{f"mechanism {k}": case for k, case in named(lw.Builder, "mechanism").items()},
+    **{f"body {k}": case for k, case in named(lambda name: lw.Builder().body(name), "body").items()},
+    **{f"frame {k}": case for k, case in named(lambda name: started().frame(name, "link"), "frame").items()},
+    **{
+        f"joint {k}": case
+        for k, case in named(lambda name: started().joint(name, lw.Ball(), "world", "link"), "joint").items()
+    },
+    "two bodies": taken("body 'link'", lambda: started().body("link")),
+    "two frames": taken("frame 'tip'", lambda: started().frame("tip", "link").frame("tip", "link")),
+    "two joints": taken("joint 'hinge'", lambda: hinged().joint("hinge", lw.Ball(), "world", "link")),
+    "frame as a body": taken("frame 'link'", lambda: started().frame("link", "world")),
+    "body as a frame": taken("body 'tip'", lambda: started().frame("tip", "link").body("tip")),
+    "body as the world": taken("body 'world'", lambda: lw.Builder().body("world", mass=1.0)),
+    "frame as the world": taken("frame 'world'", lambda: started().frame("world", "link")),
+}
+WHOLES: dict[str, Case] = {
+    "unknown parent": tree(
+        "joint 'second'", "parent", "'uper'", "Did you mean 'upper'?", joints=[("world", "upper"), ("uper", "lower")]
+    ),
+    "unknown child": tree("joint 'first'", "child", "'x'", "Valid: world, upper, lower", joints=[("world", "x")]),
+    "unknown body of a frame": (
+        lambda: hinged(inertia=(1, 1, 1)).frame("tip", body="lnk").build(),
+        "frame 'tip'",
+        ("'lnk'", "Did you mean 'link'?", "Valid: world, link"),
+    ),
+    "world as a child": tree(
+        "joint 'second'", "world cannot be a child", joints=[("world", "upper"), ("upper", "world")]
+    ),
+    "two joints on one body": tree(
+        "joint 'second'", "'upper' is already carried by joint 'first'", joints=[("world", "upper"), ("lower", "upper")]
+    ),
+    "ring": tree("body 'upper'", "ring of joints", "the world", joints=[("upper", "lower"), ("lower", "upper")]),
+    "body on itself": tree("body 'lower'", "ring of joints", joints=[("world", "upper"), ("lower", "lower")]),
+    "body without a joint": tree("body 'lower'", "no joint carries it", "lw.Free()", joints=[("world", "upper")]),
+    "no mass": (lambda: hinged(0.0).build(), "joint 'hinge'", ("0 kg", "'link'", "no inertia", "armature")),
+    "no mass beyond": (
+        lambda: (
+            hinged(1.0, inertia=(1, 1, 1))
+            .body("end")
+            .joint("wrist", lw.Revolute(Z), "link", "end")
+            .body("tip")
+            .joint("slide", lw.Prismatic(Z), "end", "tip")
+            .build()
+        ),
+        "joint 'slide'",
+        ("'tip'", "no inertia"),
+    ),
+    **{
+        f"point that spins about itself on {type(kind).__name__}": (
+            lambda kind=kind, com=com: hinged(2.0, kind, com=com).build(),
+            "joint 'hinge'",
+            ("2 kg", "no inertia", "must be > 0"),
+        )
+        for kind, com in [
+            (lw.Revolute(Z), (0, 0, 1)),
+            (lw.Cylindrical(Z), (0, 0, 1)),
+            (lw.Planar(Z), (0, 0, 1)),
+            (lw.Ball(), (1, 2, 3)),
+            (lw.Free(), (1, 2, 3)),
+        ]
+    },
+}
+WRONG_PITCHES: tuple[Any, ...] = (NAN, INF, "steep", None, [1.0, 2.0])
+WRONG_AXES: tuple[Any, ...] = ((0, 0, 0), (NAN, 0, 1), (INF, 0, 0), (1, 0), (1, 0, 0, 0), "z", None, 3.0, [[0, 0, 1]])
+KINDS: dict[str, Case] = {
+    **{
+        f"{kind.__name__} axis {axis}": (
+            lambda kind=kind, axis=axis: kind(axis),
+            None,
+            ("axis must be three finite numbers", "(0, 0, 1)", repr(axis)),
+        )
+        for kind in (lw.Revolute, lw.Prismatic, lw.Screw, lw.Cylindrical, lw.Planar, lw.Universal)
+        for axis in WRONG_AXES
+    },
+    **{
+        f"second axis {axis}": (lambda axis=axis: lw.Universal(Z, axis), None, ("second axis must be", repr(axis)))
+        for axis in WRONG_AXES
+    },
+    **{
+        f"parallel {second}": (lambda second=second: lw.Universal(Z, second), None, ("must differ", "(0.0, 0.0, 1.0)"))
+        for second in (Z, (0, 0, -2), (1e-12, 0, 1))
+    },
+    **{
+        f"pitch {pitch!r}": (lambda pitch=pitch: lw.Screw(Z, pitch), None, ("pitch must be a finite", repr(pitch)))
+        for pitch in WRONG_PITCHES
+    },
+}
+CASES = {
+    f"{group}: {name}": case
+    for group, cases in {"numbers": NUMBERS, "names": NAMES, "whole": WHOLES, "kind": KINDS}.items()
+    for name, case in cases.items()
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_cannot_be_is_refused_by_name(name: str) -> None:
+    act, culprit, says = CASES[name]
+    with pytest.raises(lw.ModelError) as caught:
+        act()
+    message = str(caught.value)
+    assert caught.value.element == culprit
+    assert culprit is None or message.startswith(f"{culprit}: ")
+    for words in says:
+        assert words in message
+
+
+def test_a_refused_call_leaves_the_builder_as_it_was() -> None:
+    b = lw.Builder("arm")
+    with pytest.raises(lw.ModelError):
+        b.body("link", mass=-1.0)
+    b.body("link", mass=1.0, inertia=(1, 1, 1))
+    with pytest.raises(lw.ModelError):
+        b.joint("hinge", lw.Revolute(Z), "world", "link", damping=-1.0)
+    with pytest.raises(lw.ModelError):
+        b.frame("tip", "link", at=(0, 0))
+    assert b.joint("hinge", lw.Revolute(Z), "world", "link").frame("tip", "link").build().nv == 1
+
+
+def three(dtype: Any) -> Any:
+    """The number 3 as numpy would hand it over."""
+    return np.array([3], dtype)[0]
+
+
+ACCEPTED: dict[str, Act] = {
+    "thin plate": lambda: started().body("plate", mass=1.0, inertia=(1, 1, 2)),
+    "thin rod": lambda: started().body("rod", mass=1.0, inertia=(1, 1, 0)),
+    "point": lambda: hinged(1.0, com=(1, 0, 0)).build(),
+    "rotor without mass": lambda: lw.Builder().body("a").joint("j", lw.Ball(), "world", "a", armature=1).build(),
+    "massless link before a massive one": lambda: (
+        hinged(0.0).body("end", mass=1.0, com=(1, 0, 0)).joint("slide", lw.Prismatic(Z), "link", "end").build()
+    ),
+    "integers": lambda: lw.Builder().body("a", mass=three(int), com=[1, 2, 3], inertia=np.eye(3, dtype=int)),
+    "pitch as a numpy integer": lambda: lw.Screw(Z, three(int)),
+    "pitch of single precision": lambda: lw.Screw(Z, three(np.float32)),
+    "one-sided limits": lambda: started().joint("j", lw.Revolute(Z), "world", "link", limits=(-INF, 1)),
+    "numbers per velocity": lambda: started().joint("j", lw.Ball(), "world", "link", damping=(1, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_what_can_be_is_accepted(name: str) -> None:
+    assert ACCEPTED[name]() is not None
+
+
+# --- asking a mechanism for what it has not ---
+
+
+def gripper() -> lw.Mechanism:
+    b = hinged(inertia=(1, 1, 1)).frame("tool", body="link").body("jaw", mass=1.0)
+    return b.joint("glue", lw.Weld(), "link", "jaw").build()
+
+
+@pytest.mark.parametrize(
+    ("collection", "wrong", "says"),
+    [
+        ("bodies", "lnk", ("no body 'lnk'", "Did you mean 'link'?", "Valid: world, link.")),
+        ("bodies", "jaw", ("no body 'jaw'", "It is a frame on 'link': see m.frames.")),
+        ("bodies", "tool", ("no body 'tool'", "It is a frame on 'link': see m.frames.")),
+        ("joints", "hinges", ("no joint 'hinges'", "Did you mean 'hinge'?", "Valid: hinge.")),
+        ("frames", "tol", ("no frame 'tol'", "Did you mean 'tool'?", "Valid: world, link, jaw, tool.")),
+    ],
+)
+@pytest.mark.parametrize("parameters", [{}, {"gravity": (0, 0, 0)}], ids=["as built", "with parameters"])
+def test_wrong_names_list_the_valid_ones(collection: str, wrong: str, says: tuple[str, ...], parameters: Any) -> None:
+    items = getattr(gripper().with_parameters(parameters) if parameters else gripper(), collection)
+    assert wrong not in items
+    for ask in (items.__getitem__, items.index_of):
+        with pytest.raises(KeyError) as caught:
+            ask(wrong)
+        assert isinstance(caught.value, NameNotFound)
+        assert isinstance(caught.value, lw.ModelError)
+        for words in says:
+            assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("number", [2, 99, -3])
+def test_numbers_out_of_range_say_how_many_there_are(number: int) -> None:
+    with pytest.raises(IndexError, match=f"no body number {number}; there are 2"):
+        gripper().bodies[number]

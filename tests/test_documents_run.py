@@ -1,0 +1,46 @@
+"""Every Python example in the README and the docs runs, and links between documents lead somewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WITH_EXAMPLES = [path for path in DOCUMENTS if BLOCK.search(path.read_text(encoding="utf-8"))]
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)")
+
+
+def ids(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=ids)
+def test_its_examples_run_in_order(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    # Blank lines stand in for the prose, so that a traceback shows the document's own line numbers.
+    script, position = "", 0
+    for block in BLOCK.finditer(text):
+        script += "\n" * text.count("\n", position, block.start(1)) + block.group(1)
+        position = block.end(1)
+    namespace = {"__name__": f"example_of_{path.stem}"}
+    exec(compile(script, str(path), "exec"), namespace)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=ids)
+def test_its_links_lead_somewhere(path: Path) -> None:
+    prose = BLOCK.sub("", path.read_text(encoding="utf-8"))
+    for link in LINK.findall(prose):
+        assert (path.parent / link).exists(), link
+
+
+def test_the_demo_runs_and_shows_agreement() -> None:
+    run = subprocess.run([sys.executable, "-m", "linkwork.app.demo"], capture_output=True, text=True, check=True)
+    for word in ("free_flyer", "left upper joint", "kinetic energy", "newton-euler", "spacedyn", "worst:"):
+        assert word in run.stdout
+    worst = re.search(r"worst: (\S+)", run.stdout)
+    assert worst
+    assert float(worst.group(1)) < 1e-10

@@ -1,0 +1,144 @@
+"""The house rules, executable: layering, file length, unique names, docstrings with shapes and units, quick import."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "linkwork"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+# What each room may import besides itself. `errors` is open to all; `app` may import everything.
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "spatial": {"errors"},
+    "model": {"errors", "spatial"},
+    "algorithms": {"errors", "spatial", "model"},
+    "evaluation": {"errors", "spatial", "model", "algorithms"},
+    "examples": {"errors", "spatial", "model", "algorithms"},
+}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """The rooms of linkwork that a file imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(parsed(path)):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name_of(path)} has a relative import; the full path shows the room"
+            names = [node.module or ""]
+        found |= {name.split(".")[1] if "." in name else "door" for name in names if name.split(".")[0] == "linkwork"}
+    return found
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
+    files = [PACKAGE / f"{room}.py"] if room == "errors" else sorted((PACKAGE / room).glob("*.py"))
+    assert files
+    for path in files:
+        assert imported_rooms(path) - {room} <= MAY_IMPORT[room], name_of(path)
+
+
+def test_every_room_is_in_the_layering() -> None:
+    rooms = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert rooms - {"__init__", "__pycache__", "app", "py.typed"} == set(MAY_IMPORT)
+
+
+def test_no_file_is_longer_than_500_lines() -> None:
+    lengths = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES + TESTS}
+    assert not {name: length for name, length in lengths.items() if length > 500}
+
+
+def test_no_file_name_is_used_twice() -> None:
+    counts = Counter(path.name for path in SOURCES + TESTS if path.name != "__init__.py")
+    assert not [name for name, count in counts.items() if count > 1]
+
+
+def test_every_room_opens_with_a_paragraph() -> None:
+    for path in SOURCES:
+        assert ast.get_docstring(parsed(path)), name_of(path)
+
+
+def public_functions(path: Path) -> list[tuple[str, ast.FunctionDef]]:
+    """Functions and methods that a user can reach, with their dotted names."""
+    found: list[tuple[str, ast.FunctionDef]] = []
+    for node in parsed(path).body:
+        if isinstance(node, ast.FunctionDef):
+            found.append((node.name, node))
+        elif isinstance(node, ast.ClassDef):
+            found += [(f"{node.name}.{f.name}", f) for f in node.body if isinstance(f, ast.FunctionDef)]
+    return [(name, f) for name, f in found if not any(part.startswith("_") for part in name.split("."))]
+
+
+def takes_or_gives_arrays(function: ast.FunctionDef) -> bool:
+    annotations = [a.annotation for a in function.args.args] + [function.returns]
+    return any("Array" in ast.unparse(annotation) for annotation in annotations if annotation)
+
+
+SHAPE = re.compile(r"\([^()]*(\d|\bn\w*|\.\.\.|\bk\b|\bf\b|\br\b|\d*p)[^()]*,[^()]*\)|\(\.\.\.\)")
+UNIT = re.compile(r"\[[^\]]*\b(m|kg|rad|N|J|s)\b[^\]]*\]")
+
+
+def test_public_functions_say_what_they_are() -> None:
+    """Every public function has a docstring; those of `Dynamics` and the algorithms give shapes."""
+    joint_answers = {
+        name for name, _ in public_functions(PACKAGE / "model" / "joints.py") if name.startswith("JointKind.")
+    }
+    for path in SOURCES:
+        for name, function in public_functions(path):
+            answers_documented_question = f"JointKind.{name.split('.')[-1]}" in joint_answers
+            if not answers_documented_question and not any(
+                "overload" in ast.unparse(d) for d in function.decorator_list
+            ):
+                assert ast.get_docstring(function), f"{name_of(path)}: {name}"
+    for path in sorted((PACKAGE / "algorithms").glob("*.py")):
+        for name, function in public_functions(path):
+            if takes_or_gives_arrays(function) and function.returns and "Array" in ast.unparse(function.returns):
+                assert SHAPE.search(ast.get_docstring(function) or ""), f"{name_of(path)}: {name} gives no shape"
+
+
+def test_every_answer_of_dynamics_has_shape_and_unit() -> None:
+    for name, function in public_functions(PACKAGE / "evaluation" / "dynamics.py"):
+        if name.startswith("Dynamics."):
+            text = ast.get_docstring(function) or ""
+            assert SHAPE.search(text), f"{name} gives no shape"
+            assert UNIT.search(text), f"{name} gives no unit"
+
+
+def test_the_public_door_has_no_logic_and_lists_all_its_names() -> None:
+    import linkwork as lw
+
+    tree = parsed(PACKAGE / "__init__.py")
+    assert all(isinstance(node, (ast.Expr, ast.ImportFrom, ast.Assign)) for node in tree.body)
+    for name in lw.__all__:
+        assert getattr(lw, name).__doc__, name
+
+
+def test_importing_linkwork_is_quick_and_loads_no_heavy_library() -> None:
+    """Under 0.3 s of processor time, best of five, and nothing imported that is not needed yet."""
+    script = (
+        "import time; start = time.process_time(); import linkwork; spent = time.process_time() - start\n"
+        "import sys; print(spent, *sorted({name.split('.')[0] for name in sys.modules}))"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True) for _ in range(5)
+    ]
+    assert min(float(run.stdout.split()[0]) for run in runs) < 0.3
+    heavy = {"scipy", "rich", "matplotlib", "llvmlite", "mujoco", "pinocchio", "hypothesis"}
+    assert not heavy & set(runs[0].stdout.split()[1:])
