@@ -21,8 +21,10 @@ TINY = 1e-30  # a complex step has no cancellation, so it may be this small
 
 @pytest.fixture(params=GROUPS, ids=lambda seeds: f"trees-{seeds.start}")
 def cases(request: pytest.FixtureRequest) -> list[tuple[lw.Mechanism, State]]:
-    places = ("anywhere", "identity", "gimbal")
-    return [(tree(seed), state(tree(seed), seed, places[k % 3])) for k, seed in enumerate(request.param)]
+    """Ten trees at a random state each, and some of them 1e-7 from the identity and near gimbal positions too."""
+    places = [(seed, "anywhere") for seed in request.param]
+    places += [(seed, ("identity", "gimbal")[k % 2]) for k, seed in enumerate(request.param) if k % 5 < 4]
+    return [(tree(seed), state(tree(seed), seed, near)) for seed, near in places]
 
 
 def rate(quantity: Callable[[lw.Mechanism, Array, Array], Any], m: lw.Mechanism, s: State) -> Array:

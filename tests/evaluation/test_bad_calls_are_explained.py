@@ -43,6 +43,7 @@ BAD_CALLS: dict[str, tuple[Callable[[], Any], type[lw.LinkworkError], str]] = {
     "unknown frame": (lambda: D.jacobian(OK, "ent"), lw.ModelError, "no frame 'ent'. Did you mean 'end'"),
     "unknown expression": (lambda: D.jacobian(OK, "end", "wrld"), lw.ModelError, "Did you mean 'world'"),
     "unknown target": (lambda: lw.compile(M, target="gpu"), lw.ModelError, "no target 'gpu'.*numpy"),
+    "threads": (lambda: lw.compile(M, target="numpy", threads=2), lw.LinkworkError, "on one thread"),
     "unknown parameter": (
         lambda: lw.compile(M, parameters=["link 1.maas"], target="numpy"),
         lw.ModelError,

@@ -79,6 +79,28 @@ def test_lists_integers_and_strided_arrays_are_taken() -> None:
     assert (d.forward_dynamics(wide, [0, 1], [0, 0])[0] == expected).all()
 
 
+@pytest.mark.parametrize("welded", [True, False])
+def test_a_mechanism_without_joints_has_empty_answers(welded: bool) -> None:
+    b = lw.Builder("still")
+    if welded:
+        b.body("block", mass=1.0, inertia=(1, 1, 1)).joint("glue", lw.Weld(), "world", "block", at=(1, 2, 3))
+    m = b.build()
+    d = lw.compile(m, target="numpy")
+    assert (m.nq, m.nv, m.nbodies, m.mass) == (0, 0, 0, 0)
+    assert d.forward_dynamics([], [], []).shape == (0,)
+    assert d.poses(np.zeros((2, 0))).shape == (2, 0, 4, 4)
+    assert d.mass_matrix([]).shape == d.mass_matrix([]).T.shape == (0, 0)
+    assert d.reactions([], [], []).shape == (0, 6)
+    assert d.jacobian([], "world").shape == (6, 0)
+    if welded:
+        assert (d.pose([], "block")[:3, 3] == [1, 2, 3]).all()
+
+
+def test_a_frame_of_the_world_does_not_move() -> None:
+    assert (D.jacobian(M.neutral(), "world") == 0.0).all()
+    assert (D.pose(M.neutral(), "world") == np.eye(4)).all()
+
+
 def test_missing_wrenches_are_zero_wrenches() -> None:
     s = inputs(())
     with_zero = D.forward_dynamics(s["q"], s["v"], s["tau"], np.zeros((N, 6)))

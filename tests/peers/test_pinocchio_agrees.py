@@ -67,7 +67,7 @@ class Robot:
         self.data = self.model.createData()
         self.frames = self.one_frame_per_joint()
         self.m = self.described()
-        self.d = lw.compile(self.m)
+        self.d = lw.compile(self.m, target="numpy")
 
     # --- the description, by hand ---
 

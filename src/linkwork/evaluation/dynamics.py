@@ -11,7 +11,7 @@ from linkwork.algorithms import inverse, jacobians, kinematics, momentum
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.reactions import reactions
-from linkwork.errors import ModelError, unknown_name
+from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation.diagnosis import watched
 from linkwork.model.broadcast import Input, Shape, over_batch
 from linkwork.model.mechanism import Mechanism
@@ -21,11 +21,13 @@ TARGETS = ("numpy",)
 Parameters = Mapping[str, Any] | None
 
 
-def compile(mechanism: Mechanism, parameters: Iterable[str] = (), target: str = "numpy") -> Dynamics:
+def compile(
+    mechanism: Mechanism, parameters: Iterable[str] = (), target: str = "numpy", threads: int | None = None
+) -> Dynamics:
     """The dynamics of a mechanism, ready to call.
 
     `parameters` names what varies from call to call (see `mechanism.parameters`); everything else is constant.
-    `target` "numpy" runs the plain text of the algorithms, state by state: the reference.
+    `target` "numpy" runs the plain text of the algorithms, state by state and on one thread: the reference.
     """
     if not isinstance(mechanism, Mechanism):
         raise ModelError(
@@ -33,6 +35,8 @@ def compile(mechanism: Mechanism, parameters: Iterable[str] = (), target: str = 
         )
     if target not in TARGETS:
         raise unknown_name("target", target, TARGETS)
+    if threads not in (None, 1):
+        raise LinkworkError(f"target 'numpy' runs on one thread; got threads={threads!r}")
     varying = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     for name in varying:
         if name not in mechanism.parameters:

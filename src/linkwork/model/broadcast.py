@@ -65,7 +65,7 @@ def over_batch(function: Callable[..., Array], inputs: Mapping[str, Input], resu
     """`function` of one state applied to every member of the inputs' common batch; (..., *result)."""
     arrays, batch = checked(inputs)
     if not batch:
-        return function(*arrays)
+        return np.asarray(function(*arrays)).reshape(result)
     cores, count = [inputs[name].core for name in inputs], math.prod(batch)
     flat = [np.broadcast_to(a, batch + core).reshape(count, *core) for a, core in zip(arrays, cores, strict=True)]
     members = [function(*member) for member in zip(*flat, strict=True)]
