@@ -27,8 +27,8 @@ class ShapeError(LinkworkError):
     """An array has a shape that does not fit the mechanism or the other arrays of the call."""
 
 
-class NameNotFound(ModelError, KeyError):
-    """A name or number that the mechanism does not have. Also a `KeyError`, so mapping idioms work."""
+class NameNotFound(ModelError, KeyError, IndexError):
+    """A name or number that the mechanism does not have. Also what mappings and sequences raise."""
 
     __str__ = Exception.__str__  # KeyError would print the message in quotes
 

@@ -77,16 +77,15 @@ def six_inertias(inertia: object, element: str) -> Array:
         a = np.array(inertia, dtype=float)
     except (TypeError, ValueError):
         a = np.array(())
-    if np.isnan(a).any() or np.isinf(a).any():
-        raise ModelError(f"inertia must be finite; got {inertia!r}", element)
     if a.shape == (3,):
         return np.array([*a, 0.0, 0.0, 0.0])
     if a.shape == (6,):
         return a
     if a.shape == (3, 3):
-        if np.abs(a - a.T).max() > 1e-9 * np.abs(a).max():
+        if np.isfinite(a).all() and np.abs(a - a.T).max() > 1e-9 * np.abs(a).max():
             raise ModelError(f"inertia must be symmetric; got {a.tolist()}", element)
-        return np.array([a[0, 0], a[1, 1], a[2, 2], a[0, 1], a[0, 2], a[1, 2]])
+        mean = 0.5 * (a + a.T)  # keeps what is not finite in either half, for the builder to refuse
+        return np.array([mean[0, 0], mean[1, 1], mean[2, 2], mean[0, 1], mean[0, 2], mean[1, 2]])
     raise ModelError(
         f"inertia must be 3 numbers (ixx, iyy, izz), 6 ({', '.join(INERTIA_ORDER)}) or 3x3; got {inertia!r}", element
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -61,16 +62,9 @@ class Builder:
         """
         element = f"body {_name(name, 'body')!r}"
         self._refuse_taken(name, element)
-        six = six_inertias(inertia, element)
-        part = Part(
-            name,
-            float(_numbers(mass, (), "mass", element)),
-            _numbers(com, (3,), "com", element),
-            _numbers(six, (6,), "inertia", element),
-            Transform.identity(),
-        )
-        check_inertia(part, element)
-        self._parts[name] = part
+        mass = float(_numbers(mass, (), "mass", element, accept=_anything))
+        com = _numbers(com, (3,), "com", element, accept=_anything)
+        self._parts[name] = Part(name, mass, com, six_inertias(inertia, element), Transform.identity())
         return self
 
     def joint(
@@ -114,8 +108,8 @@ class Builder:
             "rest": rest,
             "lower": lower,
             "upper": upper,
-            "velocity_limit": _per_velocity(velocity_limit, nv, "velocity_limit", element, finite=False),
-            "effort_limit": _per_velocity(effort_limit, nv, "effort_limit", element, finite=False),
+            "velocity_limit": _per_velocity(velocity_limit, nv, "velocity_limit", element, accept=_numbers_or_infinity),
+            "effort_limit": _per_velocity(effort_limit, nv, "effort_limit", element, accept=_numbers_or_infinity),
         }
         offset = _placement(at, rpy, rotation, element)
         self._joints[name] = JointRequest(name, kind, str(parent), str(child), offset, numbers)
@@ -129,7 +123,9 @@ class Builder:
         return self
 
     def build(self) -> Mechanism:
-        """The finished mechanism, or a ModelError that names what is wrong with the whole."""
+        """The finished mechanism, or a ModelError that names what is wrong: masses and inertias, or the whole."""
+        for part in self._parts.values():
+            check_inertia(part)
         mechanism = self._numbered(self._children())
         refuse_massless(mechanism)
         return mechanism
@@ -220,13 +216,25 @@ class Builder:
 # --- reading what users hand in ---
 
 
+def _anything(array: Array) -> Array:
+    """Numbers that `build()` checks together."""
+    return np.full(array.shape, True)
+
+
+def _numbers_or_infinity(array: Array) -> Array:
+    return ~np.isnan(array)
+
+
 def _name(name: object, what: str) -> str:
     if not isinstance(name, str) or not name.strip():
         raise ModelError(f"a {what} needs a name, a text that is not empty; got {name!r}")
     return name
 
 
-def _numbers(value: Any, shape: tuple[int, ...], what: str, element: str, finite: bool = True) -> Array:
+def _numbers(
+    value: Any, shape: tuple[int, ...], what: str, element: str, accept: Callable[[Array], Array] = np.isfinite
+) -> Array:
+    """`value` as floats of the given shape, each of which `accept` must accept."""
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -234,15 +242,17 @@ def _numbers(value: Any, shape: tuple[int, ...], what: str, element: str, finite
     if array.shape != shape:
         wanted = " x ".join(map(str, shape)) + " numbers" if shape else "one number"
         raise ModelError(f"{what} must be {wanted}; got {value!r}", element)
-    if np.isnan(array).any() or (finite and not np.isfinite(array).all()):
+    if not accept(array).all():
         raise ModelError(f"{what} must be finite; got {value!r}", element)
     return array
 
 
-def _per_velocity(value: Any, nv: int, what: str, element: str, finite: bool = True) -> Array:
+def _per_velocity(
+    value: Any, nv: int, what: str, element: str, accept: Callable[[Array], Array] = np.isfinite
+) -> Array:
     """One number for all velocities of a joint, or one for each: (nv,), none negative."""
-    array = _numbers(np.full(nv, value) if np.ndim(value) == 0 else value, (nv,), what, element, finite)
-    if (array < 0.0).any():
+    array = _numbers(np.full(nv, value) if np.ndim(value) == 0 else value, (nv,), what, element, accept)
+    if not (array >= 0.0).all():
         raise ModelError(f"{what} must be >= 0; got {value!r}", element)
     return array
 
@@ -260,10 +270,16 @@ def _limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Array]:
     except (TypeError, ValueError):
         raise ModelError(f"limits must be (lower, upper); got {limits!r}", element) from None
     ends = [
-        _numbers(np.full(kind.nv, end) if np.ndim(end) == 0 else end, (kind.nv,), "limits", element, finite=False)
+        _numbers(
+            np.full(kind.nv, end) if np.ndim(end) == 0 else end,
+            (kind.nv,),
+            "limits",
+            element,
+            accept=_numbers_or_infinity,
+        )
         for end in (lower, upper)
     ]
-    if (ends[0] > ends[1]).any():
+    if not (ends[0] <= ends[1]).all():
         raise ModelError(f"the lower limit must not exceed the upper one; got {limits!r}", element)
     return ends[0], ends[1]
 

@@ -179,7 +179,8 @@ class Mechanism:
             if array.dtype != object and name.endswith(NOT_NEGATIVE) and (array < 0.0).any():
                 raise ModelError(f"must be >= 0; got {array.tolist()}", f"parameter {name!r}")
             new[name] = array if shape else array[()]
-        hidden = any(np.asarray(value).dtype == object for value in new.values())  # being traced: nothing to check
+        # Numbers that hide their value, as in tracing, cannot be checked
+        hidden = any(np.asarray(value).dtype == object for value in (self.parameters | new).values())
 
         def picked(owner: str, keys: tuple[str, ...]) -> dict[str, Any]:
             return {key: new[f"{owner}.{key}"] for key in keys if f"{owner}.{key}" in new}
@@ -188,7 +189,7 @@ class Mechanism:
             parts = tuple(replace(part, **picked(part.name, BODY_PARAMETERS)) for part in body.parts)
             for part in parts:
                 if not hidden:
-                    check_inertia(part, f"body {part.name!r}")
+                    check_inertia(part)
             return replace(body, parts=parts)
 
         def moved(joint: Joint) -> Joint:

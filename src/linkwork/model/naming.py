@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Generic, Protocol, TypeVar, overload
 
-from linkwork.errors import unknown_name
+from linkwork.errors import NameNotFound, unknown_name
 
 
 class HasName(Protocol):
@@ -53,7 +53,7 @@ class Named(Sequence[T], Generic[T]):
             return self._items[self.index_of(key)]
         if isinstance(key, slice) or -len(self._items) <= key < len(self._items):
             return self._items[key]
-        raise IndexError(f"there is no {self._what} number {key}; there are {len(self._items)}")
+        raise NameNotFound(f"there is no {self._what} number {key}; there are {len(self._items)}, counted from 0")
 
     def __contains__(self, item: object) -> bool:
         return item in self._index if isinstance(item, str) else item in self._items

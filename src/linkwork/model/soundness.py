@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
 
-def check_inertia(part: Part, element: str) -> None:
-    """Raise a ModelError that names the value and the broken inequality unless the part's inertia is physical."""
-    mass, moments = part.mass, np.linalg.eigvalsh(inertia_matrix(part.inertia))
+def check_inertia(part: Part) -> None:
+    """Raise a ModelError that names the body, the value and the broken inequality unless its inertia is physical."""
+    element, mass = f"body {part.name!r}", part.mass
+    for what, value in (("mass", mass), ("com", part.com), ("inertia", part.inertia)):
+        if not np.isfinite(value).all():
+            raise ModelError(f"{what} must be finite; got {np.asarray(value).tolist()}", element)
+    moments = np.linalg.eigvalsh(inertia_matrix(part.inertia))
     if not mass >= 0.0:
         raise ModelError(f"mass must be >= 0 kg; got {mass:g}", element)
     tolerance = 1e-9 * max(np.abs(moments).max(), 1e-300)
