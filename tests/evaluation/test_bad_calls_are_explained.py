@@ -85,9 +85,15 @@ def test_a_singular_position_names_member_joint_and_line() -> None:
     b.body("mass", mass=1.0, com=(1.0, 0.0, 0.0))
     b.joint("inner", lw.Revolute((0, 0, 1)), "world", "nothing")
     b.joint("outer", lw.Revolute((0, 0, 1)), "nothing", "mass")
-    d = lw.compile(b.build(), target="numpy")
+    m = b.build()
+    d = lw.compile(m, target="numpy")
     with pytest.raises(lw.NonFinite, match=r"forward_dynamics of member 0 .* joint 'inner' in `.*pivot.*`"):
         d.forward_dynamics([[0.0, 0.0], [1.0, 0.0]], OK, OK)
+    for name, formulation in lw.formulations.items():
+        with pytest.raises(lw.NonFinite, match=f"{name}' of member 0"):
+            formulation(m).forward_dynamics([0.0, 0.0], OK, OK)
+    with pytest.raises(lw.NonFinite, match="of member 0"):
+        lw.cross_check(m)
 
 
 def test_failures_raise_no_warnings_and_leave_numpy_as_it_was() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.errors import LinkworkError
+from linkwork.evaluation.diagnosis import failures_named
 from linkwork.evaluation.formulations import Formulation, formulations
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
@@ -49,12 +50,14 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
     m = mechanism
     references: dict[str, str] = {}  # the first formulation that has the quantity
     differences: dict[str, dict[str, float]] = {name: {} for name in formulations}
-    for _ in range(samples):
+    for sample in range(samples):
         q, v, tau = m.random(rng), rng.normal(size=m.nv), rng.normal(size=m.nv) * 10.0
         wrenches = rng.normal(size=(m.nbodies, 6))
         expected: dict[str, Array] = {}
         for name, row in differences.items():
-            for quantity, value in answers(formulations[name], m, q, v, tau, wrenches).items():
+            with failures_named(f"{name!r}", sample):
+                found = answers(formulations[name], m, q, v, tau, wrenches)
+            for quantity, value in found.items():
                 if references.setdefault(quantity, name) == name:
                     expected[quantity] = value
                 else:

@@ -33,7 +33,7 @@ def failures_named(quantity: str, member: int) -> Iterator[None]:
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             yield
-    except ArithmeticError as failure:
+    except (ArithmeticError, np.linalg.LinAlgError) as failure:
         joint, line = _place(failure.__traceback__)
         at = f" at joint {joint!r}" if joint else ""
         raise NonFinite(

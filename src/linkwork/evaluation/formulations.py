@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.algorithms import forward, inverse, mass, newton_euler, reactions, spacedyn
 from linkwork.algorithms.factorization import factorization
 from linkwork.errors import unknown_name
+from linkwork.evaluation.diagnosis import watched
 from linkwork.model.broadcast import Input, over_batch
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
@@ -65,7 +66,8 @@ class FormulationOf:
         inputs = {"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))}
         inputs |= {name: Input(value, (m.nv,)) for name, value in more.items()}
         inputs["wrenches"] = Input(wrenches, (m.nbodies, 6))
-        return over_batch(lambda *state: function(m, *state), inputs, result)
+        run = watched(f"{self.formulation.name!r}", lambda *state: function(m, *state))
+        return over_batch(run, inputs, result)
 
 
 class Formulations(dict[str, Formulation]):

@@ -26,10 +26,10 @@ def as_numbers(name: str, value: Any) -> Array:
     """`value` as a C-ordered float64 array; arrays of objects that have arithmetic of their own pass unchanged."""
     try:
         array = np.asarray(value)
-        if array.dtype == object and array.size and all(hasattr(x, "sqrt") for x in array.flat):
-            return array
         if array.dtype.kind in "biuf" or all(isinstance(x, Real) for x in array.flat):
             return np.array(array, dtype=float, order="C")
+        if array.dtype == object and all(isinstance(x, Real) or hasattr(x, "sqrt") for x in array.flat):
+            return array
     except (TypeError, ValueError):
         pass
     raise ShapeError(f"{name} must be an array of real numbers; got {value!r:.80}")

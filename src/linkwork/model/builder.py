@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
 ZERO = (0.0, 0.0, 0.0)
+Acceptance = Callable[[Array], Array]  # which of some numbers are acceptable
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +63,8 @@ class Builder:
         """
         element = f"body {_name(name, 'body')!r}"
         self._refuse_taken(name, element)
-        mass = float(_numbers(mass, (), "mass", element, accept=_anything))
-        com = _numbers(com, (3,), "com", element, accept=_anything)
+        mass = float(_numbers(mass, (), "mass", element, _anything))
+        com = _numbers(com, (3,), "com", element, _anything)
         self._parts[name] = Part(name, mass, com, six_inertias(inertia, element), Transform.identity())
         return self
 
@@ -98,18 +99,17 @@ class Builder:
             raise ModelError("there is already a joint of that name", element)
         if not isinstance(kind, JointKind):
             raise ModelError(f"kind must be a joint kind such as lw.Revolute(axis=(0, 0, 1)); got {kind!r}", element)
-        nv = kind.nv
         lower, upper = _limits(limits, kind, element)
         rest = kind.neutral() if rest is None else _numbers(rest, (kind.nq,), "rest", element)
         numbers = {
-            "armature": _per_velocity(armature, nv, "armature", element),
-            "damping": _per_velocity(damping, nv, "damping", element),
-            "stiffness": _per_velocity(stiffness, nv, "stiffness", element),
+            "armature": _not_negative(armature, kind, "armature", element),
+            "damping": _not_negative(damping, kind, "damping", element),
+            "stiffness": _not_negative(stiffness, kind, "stiffness", element),
             "rest": rest,
             "lower": lower,
             "upper": upper,
-            "velocity_limit": _per_velocity(velocity_limit, nv, "velocity_limit", element, accept=_numbers_or_infinity),
-            "effort_limit": _per_velocity(effort_limit, nv, "effort_limit", element, accept=_numbers_or_infinity),
+            "velocity_limit": _not_negative(velocity_limit, kind, "velocity_limit", element, _or_infinite),
+            "effort_limit": _not_negative(effort_limit, kind, "effort_limit", element, _or_infinite),
         }
         offset = _placement(at, rpy, rotation, element)
         self._joints[name] = JointRequest(name, kind, str(parent), str(child), offset, numbers)
@@ -181,7 +181,7 @@ class Builder:
             part = self._parts[request.child]
             if isinstance(request.kind, Weld):
                 home[part.name] = i, (mount @ request.offset).snapped()
-                parts[i].append(Part(part.name, part.mass, part.com, part.inertia, home[part.name][1]))
+                parts[i].append(replace(part, pose=home[part.name][1]))
             else:
                 o = len(names)
                 home[part.name] = o, Transform.identity()
@@ -221,7 +221,7 @@ def _anything(array: Array) -> Array:
     return np.full(array.shape, True)
 
 
-def _numbers_or_infinity(array: Array) -> Array:
+def _or_infinite(array: Array) -> Array:
     return ~np.isnan(array)
 
 
@@ -231,9 +231,7 @@ def _name(name: object, what: str) -> str:
     return name
 
 
-def _numbers(
-    value: Any, shape: tuple[int, ...], what: str, element: str, accept: Callable[[Array], Array] = np.isfinite
-) -> Array:
+def _numbers(value: Any, shape: tuple[int, ...], what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
     """`value` as floats of the given shape, each of which `accept` must accept."""
     try:
         array = np.array(value, dtype=float)
@@ -244,15 +242,19 @@ def _numbers(
         raise ModelError(f"{what} must be {wanted}; got {value!r}", element)
     if not accept(array).all():
         raise ModelError(f"{what} must be finite; got {value!r}", element)
+    array.flags.writeable = False  # a mechanism never changes
     return array
 
 
-def _per_velocity(
-    value: Any, nv: int, what: str, element: str, accept: Callable[[Array], Array] = np.isfinite
-) -> Array:
-    """One number for all velocities of a joint, or one for each: (nv,), none negative."""
-    array = _numbers(np.full(nv, value) if np.ndim(value) == 0 else value, (nv,), what, element, accept)
-    if not (array >= 0.0).all():
+def _per_velocity(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
+    """One number for all velocities of a joint, or one for each: (nv,)."""
+    return _numbers(np.full(kind.nv, value) if np.ndim(value) == 0 else value, (kind.nv,), what, element, accept)
+
+
+def _not_negative(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
+    """The same, refusing numbers below zero."""
+    array = _per_velocity(value, kind, what, element, accept)
+    if (array < 0.0).any():
         raise ModelError(f"{what} must be >= 0; got {value!r}", element)
     return array
 
@@ -269,19 +271,10 @@ def _limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Array]:
         lower, upper = limits
     except (TypeError, ValueError):
         raise ModelError(f"limits must be (lower, upper); got {limits!r}", element) from None
-    ends = [
-        _numbers(
-            np.full(kind.nv, end) if np.ndim(end) == 0 else end,
-            (kind.nv,),
-            "limits",
-            element,
-            accept=_numbers_or_infinity,
-        )
-        for end in (lower, upper)
-    ]
-    if not (ends[0] <= ends[1]).all():
+    lower, upper = (_per_velocity(end, kind, "limits", element, _or_infinite) for end in (lower, upper))
+    if (lower > upper).any():
         raise ModelError(f"the lower limit must not exceed the upper one; got {limits!r}", element)
-    return ends[0], ends[1]
+    return lower, upper
 
 
 def _placement(at: Any, rpy: Any, rotation: Any, element: str) -> Transform:

@@ -111,7 +111,7 @@ class Mechanism:
     @cached_property
     def armature(self) -> Array:
         """Reflected rotor inertia of every velocity (nv,) [kg m^2 or kg]."""
-        return np.concatenate([np.zeros(0), *(joint.armature for joint in self.joints)])
+        return self._by_joint(lambda j: j.armature)
 
     @cached_property
     def topology(self) -> Topology:
@@ -122,12 +122,12 @@ class Mechanism:
 
     def neutral(self) -> Array:
         """The coordinates (nq,) with every child's frame on its joint frame."""
-        return np.concatenate([np.zeros(0), *(joint.kind.neutral() for joint in self.joints)])
+        return self._by_joint(lambda j: j.kind.neutral())
 
     def random(self, rng: np.random.Generator | int | None = None) -> Array:
         """Random coordinates (nq,), within the joint limits; `rng` is a generator or a seed."""
-        rng = np.random.default_rng(rng)
-        return np.concatenate([np.zeros(0), *(joint.random(rng) for joint in self.joints)])
+        generator = np.random.default_rng(rng)
+        return self._by_joint(lambda j: j.random(generator))
 
     def integrate(self, q: Any, dv: Any) -> Array:
         """Coordinates (..., nq) reached from q (..., nq) by the constant velocity dv (..., nv) in unit time.
@@ -150,6 +150,7 @@ class Mechanism:
         return over_batch(lambda q, v: self._by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v])), inputs, (self.nq,))
 
     def _by_joint(self, answer: Callable[[Joint], Array]) -> Array:
+        """The answers of all joints, one after the other."""
         return np.concatenate([np.zeros(0), *(answer(joint) for joint in self.joints)])
 
     # --- parameters ---
@@ -223,6 +224,5 @@ class Mechanism:
                 f"{joint.child}  [{joint.name}: {type(joint.kind).__name__}, {self.bodies[joint.o].mass:g} kg"
                 + (f", with {', '.join(welded)}]" if welded else "]")
             )
-        return f"{self.name}: {self.nv} degrees of freedom, {self.mass:g} kg\n" + tree_text(
-            labels, self.topology.B.tolist()
-        )
+        title = f"{self.name}: {self.nv} degrees of freedom, {self.mass:g} kg"
+        return title + "\n" + tree_text(labels, self.topology.B.tolist())

@@ -1,0 +1,40 @@
+"""What was built stays as it was built, whatever users do with it or with what they handed in."""
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+
+def test_its_numbers_and_fields_cannot_be_written() -> None:
+    m = lw.example("free_flyer")
+    with pytest.raises(ValueError, match="read-only"):
+        m.gravity[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        m.joints["left upper joint"].armature[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        m.bodies["base"].parts[0].com[0] = 1.0
+    with pytest.raises(FrozenInstanceError):
+        m.name = "other"  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(FrozenInstanceError):
+        m.joints[0].i = 3  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_arrays_handed_in_are_copied() -> None:
+    com, gravity = np.array([0.1, 0.2, 0.3]), np.array([0.0, 0.0, -1.0])
+    b = lw.Builder("copy", gravity=gravity)
+    b.body("body", mass=1.0, com=com, inertia=(1, 1, 1)).joint("float", lw.Free(), "world", "body")
+    m = b.build()
+    com[0], gravity[2] = 9.0, 9.0
+    assert m.bodies["body"].inertia.moment.tolist() == [0.1, 0.2, 0.3]
+    assert m.gravity.tolist() == [0.0, 0.0, -1.0]
+
+
+def test_a_builder_can_go_on_after_building() -> None:
+    b = lw.Builder("grows")
+    b.body("one", mass=1.0, inertia=(1, 1, 1)).joint("a", lw.Free(), "world", "one")
+    first = b.build()
+    b.body("two", mass=1.0, inertia=(1, 1, 1)).joint("b", lw.Ball(), "one", "two")
+    assert (first.nv, b.build().nv) == (6, 9)
