@@ -21,7 +21,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spatial": {"errors"},
     "model": {"errors", "spatial"},
     "algorithms": {"errors", "spatial", "model"},
-    "evaluation": {"errors", "spatial", "model", "algorithms"},
+    "compiler": {"errors", "spatial"},
+    "evaluation": {"errors", "spatial", "model", "algorithms", "compiler", "door"},
     "examples": {"errors", "spatial", "model", "algorithms"},
 }
 

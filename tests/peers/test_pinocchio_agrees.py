@@ -243,3 +243,20 @@ def test_energies_agree(robot: Robot) -> None:
         kinetic, potential = robot.d.energy(s.q, s.v)
         assert relative(kinetic, pin.computeKineticEnergy(robot.model, robot.data, s.pin_q, s.pin_v)) < AGREE
         assert relative(potential, pin.computePotentialEnergy(robot.model, robot.data, s.pin_q)) < AGREE
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["fixed", "free"])
+def test_derivatives_agree(free: bool) -> None:
+    robot = Robot(URDF["kinova"], free)
+    model, data, square = robot.model, robot.data, np.ix_(robot.order, robot.order)
+    d = lw.compile(robot.m)
+    for s in robot.states():
+        tau = s.tau[robot.order]
+        inverse = [x.copy() for x in pin.computeRNEADerivatives(model, data, s.pin_q, s.pin_v, s.pin_a)]
+        forward = pin.computeABADerivatives(model, data, s.pin_q, s.pin_v, tau)
+        for ours, theirs in (
+            (d.inverse_dynamics_derivatives(s.q, s.v, s.a), inverse),
+            (d.forward_dynamics_derivatives(s.q, s.v, s.tau), forward),
+        ):
+            for found, expected in zip(ours[:2], theirs[:2], strict=True):
+                assert relative(found[square], expected) < AGREE

@@ -5,14 +5,15 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, islice
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from linkwork.errors import NonFinite
 from linkwork.model.mechanism import Joint
+from linkwork.spatial.scalar import Array
 
 
 def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,6 +41,16 @@ def failures_named(quantity: str, member: int) -> Iterator[None]:
             f"{quantity} of member {member} is not finite: {failure}{at} in `{line}`. "
             "A quaternion of length zero, or a joint whose motion meets no inertia in this position, does this."
         ) from failure
+
+
+def explain_non_finite(
+    quantity: str, function: Callable[..., Any], states: Iterator[tuple[Array, ...]], found: Array
+) -> NoReturn:
+    """Raise NonFinite for the first member of `found` that is not finite, located by running it through plain NumPy."""
+    member = int(np.argmax(~np.isfinite(found.reshape(len(found), -1)).all(axis=1)))
+    with failures_named(quantity, member):
+        function(*next(islice(states, member, None)))
+    raise NonFinite(f"{quantity} of member {member} is not finite: its numbers are too large or too nearly singular")
 
 
 def _place(trace: TracebackType | None) -> tuple[str | None, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,22 +12,35 @@ from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.reactions import reactions
 from linkwork.errors import LinkworkError, ModelError, unknown_name
-from linkwork.evaluation.diagnosis import watched
-from linkwork.model.broadcast import Input, Shape, over_batch
+from linkwork.evaluation.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from linkwork.evaluation.diagnosis import explain_non_finite, watched
+from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
-TARGETS = ("numpy",)
+if TYPE_CHECKING:
+    from linkwork.compiler.kernel import Kernel
+
+TARGETS = ("cpu", "numpy")
 Parameters = Mapping[str, Any] | None
+Out = Array | None
+PLAIN = {"q", "v", "a", "tau"}  # inputs that a quick call takes
+SEVERAL = {
+    "energy",
+    "forward_dynamics_derivatives",
+    "inverse_dynamics_derivatives",
+}  # methods that make several results of one
 
 
 def compile(
-    mechanism: Mechanism, parameters: Iterable[str] = (), target: str = "numpy", threads: int | None = None
+    mechanism: Mechanism, parameters: Iterable[str] = (), target: str = "cpu", threads: int | None = None
 ) -> Dynamics:
     """The dynamics of a mechanism, ready to call.
 
     `parameters` names what varies from call to call (see `mechanism.parameters`); everything else is constant.
-    `target` "numpy" runs the plain text of the algorithms, state by state and on one thread: the reference.
+    `target` "cpu" runs machine code made for this mechanism, built on first use and kept on disk; batches use up to
+    `threads` threads (all there are, if not given). "numpy" runs the plain text of the algorithms, state by state and
+    on one thread: the reference.
     """
     if not isinstance(mechanism, Mechanism):
         raise ModelError(
@@ -35,13 +48,15 @@ def compile(
         )
     if target not in TARGETS:
         raise unknown_name("target", target, TARGETS)
-    if threads not in (None, 1):
+    if threads is not None and not (isinstance(threads, int) and threads >= 1):
+        raise LinkworkError(f"threads must be a whole number of at least 1; got {threads!r}")
+    if target == "numpy" and threads not in (None, 1):
         raise LinkworkError(f"target 'numpy' runs on one thread; got threads={threads!r}")
     varying = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     for name in varying:
         if name not in mechanism.parameters:
             raise unknown_name("parameter", name, mechanism.parameters)
-    return Dynamics(mechanism, varying)
+    return Dynamics(mechanism, varying, target, threads)
 
 
 class Dynamics:
@@ -50,50 +65,61 @@ class Dynamics:
     q is (..., nq) and v, a, tau are (..., nv), where `...` is any batch shape, broadcast as NumPy does. `wrenches`
     is (..., nbodies, 6): the external wrench on each body, [N] and [N m], at its frame's origin, in its frame, bodies
     in the order of `mechanism.bodies` without the world. `parameters` gives values, (..., shape of the parameter), to
-    those named as varying; the mechanism's own values are the default.
+    those named as varying; the mechanism's own values are the default. `out` receives the result, if given.
     """
 
-    def __init__(self, mechanism: Mechanism, varying: tuple[str, ...] = ()):
-        self.mechanism, self.varying = mechanism, varying
+    def __init__(self, mechanism: Mechanism, varying: tuple[str, ...], target: str, threads: int | None):
+        self.mechanism, self.varying, self.target, self.threads = mechanism, varying, target, threads
+        self._kernels: dict[tuple[str, ...], Kernel] = {}
 
     def __repr__(self) -> str:
-        return f"<Dynamics of {self.mechanism!r}, target 'numpy'>"
+        return f"<Dynamics of {self.mechanism!r}, target {self.target!r}>"
 
     # --- kinematics ---
 
-    def poses(self, q: Any, parameters: Parameters = None) -> Array:
+    def poses(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Pose of every body in the world, (..., nbodies, 4, 4) [m]."""
 
         def one(m: Mechanism, q: Array) -> Array:
             poses = kinematics.world_poses(m, kinematics.joint_poses(m, q))
             return np.array([X.matrix for X in poses[1:]])
 
-        return self._evaluate("poses", one, self._state(q), (self.mechanism.nbodies, 4, 4), parameters)
+        return self._evaluate("poses", one, self._state(q), (self.mechanism.nbodies, 4, 4), parameters, out)
 
-    def pose(self, q: Any, frame: str, parameters: Parameters = None) -> Array:
+    def pose(self, q: Any, frame: str, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Pose of a named frame in the world, (..., 4, 4) [m]."""
         self._require_frame(frame)
         return self._evaluate(
-            "pose", lambda m, q: kinematics.frame_pose(m, q, frame).matrix, self._state(q), (4, 4), parameters
+            "pose",
+            lambda m, q: kinematics.frame_pose(m, q, frame).matrix,
+            self._state(q),
+            (4, 4),
+            parameters,
+            out,
+            frame,
         )
 
-    def velocities(self, q: Any, v: Any, parameters: Parameters = None) -> Array:
+    def velocities(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Twist of every body in its own frame, (..., nbodies, 6) [m/s, rad/s]."""
 
         def one(m: Mechanism, q: Array, v: Array) -> Array:
             return np.array([V.array for V in kinematics.kinematics(m, q, v).twist[1:]])
 
-        return self._evaluate("velocities", one, self._state(q, v), (self.mechanism.nbodies, 6), parameters)
+        return self._evaluate("velocities", one, self._state(q, v), (self.mechanism.nbodies, 6), parameters, out)
 
-    def accelerations(self, q: Any, v: Any, a: Any, parameters: Parameters = None) -> Array:
+    def accelerations(self, q: Any, v: Any, a: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Rate of every body's twist in its own frame, (..., nbodies, 6) [m/s^2, rad/s^2]."""
 
         def one(m: Mechanism, q: Array, v: Array, a: Array) -> Array:
             return np.array([A.array for A in kinematics.accelerations(m, kinematics.kinematics(m, q, v), a)[1:]])
 
-        return self._evaluate("accelerations", one, self._state(q, v, a=a), (self.mechanism.nbodies, 6), parameters)
+        return self._evaluate(
+            "accelerations", one, self._state(q, v, a=a), (self.mechanism.nbodies, 6), parameters, out
+        )
 
-    def jacobian(self, q: Any, frame: str, expressed: str = "body", parameters: Parameters = None) -> Array:
+    def jacobian(
+        self, q: Any, frame: str, expressed: str = "body", *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """Jacobian of a named frame, (..., 6, nv): J v is its twist [m/s, rad/s].
 
         `expressed` "body": in the frame's axes about its origin; "world": in the world's axes about the world's
@@ -106,10 +132,13 @@ class Dynamics:
             self._state(q),
             (6, self.mechanism.nv),
             parameters,
+            out,
+            frame,
+            expressed,
         )
 
     def jacobian_rate(
-        self, q: Any, v: Any, frame: str, expressed: str = "body", parameters: Parameters = None
+        self, q: Any, v: Any, frame: str, expressed: str = "body", *, parameters: Parameters = None, out: Out = None
     ) -> Array:
         """Rate of `jacobian`, (..., 6, nv): the rate of the twist as expressed is J a + dJ/dt v [m/s^2, rad/s^2]."""
         self._require_frame(frame, expressed)
@@ -119,11 +148,16 @@ class Dynamics:
             self._state(q, v),
             (6, self.mechanism.nv),
             parameters,
+            out,
+            frame,
+            expressed,
         )
 
     # --- dynamics ---
 
-    def inverse_dynamics(self, q: Any, v: Any, a: Any, wrenches: Any = None, parameters: Parameters = None) -> Array:
+    def inverse_dynamics(
+        self, q: Any, v: Any, a: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """Joint forces (..., nv) [N m, N] that produce the acceleration a: inertia with armature, gravity, wrenches."""
         return self._evaluate(
             "inverse_dynamics",
@@ -131,57 +165,88 @@ class Dynamics:
             self._state(q, v, wrenches, a=a),
             (self.mechanism.nv,),
             parameters,
+            out,
         )
 
-    def bias(self, q: Any, v: Any, parameters: Parameters = None) -> Array:
+    def bias(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Joint forces (..., nv) [N m, N] at zero acceleration: Coriolis, centrifugal and gravity terms."""
-        return self._evaluate("bias", inverse.bias, self._state(q, v), (self.mechanism.nv,), parameters)
+        return self._evaluate("bias", inverse.bias, self._state(q, v), (self.mechanism.nv,), parameters, out)
 
-    def gravity(self, q: Any, parameters: Parameters = None) -> Array:
+    def gravity(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Joint forces (..., nv) [N m, N] that hold the mechanism still against gravity."""
-        return self._evaluate("gravity", inverse.gravity, self._state(q), (self.mechanism.nv,), parameters)
+        return self._evaluate("gravity", inverse.gravity, self._state(q), (self.mechanism.nv,), parameters, out)
 
-    def passive(self, q: Any, v: Any, parameters: Parameters = None) -> Array:
+    def passive(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Forces (..., nv) [N m, N] of the joints' own springs and dampers, which the dynamics do not contain."""
-        return self._evaluate("passive", inverse.passive, self._state(q, v), (self.mechanism.nv,), parameters)
+        return self._evaluate("passive", inverse.passive, self._state(q, v), (self.mechanism.nv,), parameters, out)
 
-    def mass_matrix(self, q: Any, parameters: Parameters = None) -> Array:
+    def mass_matrix(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Mass matrix (..., nv, nv) [kg m^2, kg m, kg] with armature: kinetic energy is v^T M v / 2."""
         shape = (self.mechanism.nv, self.mechanism.nv)
-        return self._evaluate("mass_matrix", mass_matrix, self._state(q), shape, parameters)
+        return self._evaluate("mass_matrix", mass_matrix, self._state(q), shape, parameters, out)
 
-    def forward_dynamics(self, q: Any, v: Any, tau: Any, wrenches: Any = None, parameters: Parameters = None) -> Array:
+    def forward_dynamics(
+        self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """Joint accelerations (..., nv) [rad/s^2, m/s^2] under joint forces tau, gravity and wrenches."""
         inputs = self._state(q, v, wrenches, tau=tau)
-        return self._evaluate("forward_dynamics", forward_dynamics, inputs, (self.mechanism.nv,), parameters)
+        return self._evaluate("forward_dynamics", forward_dynamics, inputs, (self.mechanism.nv,), parameters, out)
 
-    def reactions(self, q: Any, v: Any, tau: Any, wrenches: Any = None, parameters: Parameters = None) -> Array:
+    def reactions(
+        self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
         """Wrench (..., njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame."""
         inputs = self._state(q, v, wrenches, tau=tau)
-        return self._evaluate("reactions", reactions, inputs, (len(self.mechanism.joints), 6), parameters)
+        return self._evaluate("reactions", reactions, inputs, (len(self.mechanism.joints), 6), parameters, out)
+
+    # --- derivatives ---
+
+    def forward_dynamics_derivatives(
+        self, q: Any, v: Any, tau: Any, *, parameters: Parameters = None
+    ) -> tuple[Array, Array, Array]:
+        """da_dq, da_dv, da_dtau, each (..., nv, nv), of the acceleration [rad/s^2, m/s^2] under tau.
+
+        dq is in the tangent space: the change of coordinates is `mechanism.integrate(q, dq)` with dq (nv,).
+        """
+        return self._derivatives(
+            "forward_dynamics_derivatives", forward_dynamics_derivatives, q, v, parameters, tau=tau
+        )
+
+    def inverse_dynamics_derivatives(
+        self, q: Any, v: Any, a: Any, *, parameters: Parameters = None
+    ) -> tuple[Array, Array, Array]:
+        """dtau_dq, dtau_dv, dtau_da, each (..., nv, nv), of the joint forces [N m, N]; dq is in the tangent space."""
+        return self._derivatives("inverse_dynamics_derivatives", inverse_dynamics_derivatives, q, v, parameters, a=a)
+
+    def _derivatives(
+        self, quantity: str, algorithm: Callable[..., Array], q: Any, v: Any, parameters: Parameters, **third: Any
+    ) -> tuple[Array, Array, Array]:
+        shape = (3, self.mechanism.nv, self.mechanism.nv)
+        three = self._evaluate(quantity, algorithm, self._state(q, v, **third), shape, parameters, None)
+        return three[..., 0, :, :], three[..., 1, :, :], three[..., 2, :, :]
 
     # --- the whole ---
 
-    def momentum(self, q: Any, v: Any, parameters: Parameters = None) -> Array:
+    def momentum(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Momentum (..., 6) about the centre of mass, world axes: linear [kg m/s], angular [kg m^2/s]."""
-        return self._evaluate("momentum", momentum.momentum, self._state(q, v), (6,), parameters)
+        return self._evaluate("momentum", momentum.momentum, self._state(q, v), (6,), parameters, out)
 
-    def momentum_rate(self, q: Any, v: Any, a: Any, parameters: Parameters = None) -> Array:
+    def momentum_rate(self, q: Any, v: Any, a: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Rate of `momentum` (..., 6) [N, N m] for the acceleration a."""
-        return self._evaluate("momentum_rate", momentum.momentum_rate, self._state(q, v, a=a), (6,), parameters)
+        return self._evaluate("momentum_rate", momentum.momentum_rate, self._state(q, v, a=a), (6,), parameters, out)
 
-    def momentum_matrix(self, q: Any, parameters: Parameters = None) -> Array:
+    def momentum_matrix(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Matrix (..., 6, nv) that takes v to `momentum` [kg, kg m, kg m^2]."""
         shape = (6, self.mechanism.nv)
-        return self._evaluate("momentum_matrix", momentum.momentum_matrix, self._state(q), shape, parameters)
+        return self._evaluate("momentum_matrix", momentum.momentum_matrix, self._state(q), shape, parameters, out)
 
-    def center_of_mass(self, q: Any, parameters: Parameters = None) -> Array:
+    def center_of_mass(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Centre of mass (..., 3) in the world [m]."""
-        return self._evaluate("center_of_mass", momentum.center_of_mass, self._state(q), (3,), parameters)
+        return self._evaluate("center_of_mass", momentum.center_of_mass, self._state(q), (3,), parameters, out)
 
-    def energy(self, q: Any, v: Any, parameters: Parameters = None) -> tuple[Array, Array]:
+    def energy(self, q: Any, v: Any, *, parameters: Parameters = None) -> tuple[Array, Array]:
         """(kinetic, potential), each (...) [J]; potential is that of gravity, zero at the world's origin."""
-        both = self._evaluate("energy", momentum.energy, self._state(q, v), (2,), parameters)
+        both = self._evaluate("energy", momentum.energy, self._state(q, v), (2,), parameters, None)
         return both[..., 0], both[..., 1]
 
     # --- how a call runs ---
@@ -204,7 +269,10 @@ class Dynamics:
         inputs: dict[str, Input],
         result: Shape,
         parameters: Parameters,
+        out: Out,
+        *fixed: str,
     ) -> Array:
+        """Run `algorithm`, whose meaning `quantity` and `fixed` name, on every member of a batch."""
         given = dict(parameters or {})
         for name in given:
             if name not in self.varying:
@@ -216,8 +284,37 @@ class Dynamics:
             varied = m.with_parameters(dict(zip(given, arrays[states:], strict=True))) if given else m
             return algorithm(varied, *arrays[:states])
 
-        all_inputs = inputs | {name: Input(value, m.parameters[name].shape) for name, value in given.items()}
-        return over_batch(watched(quantity, one), all_inputs, result)
+        inputs = inputs | {name: Input(value, m.parameters[name].shape) for name, value in given.items()}
+        arrays, batch = checked(inputs)
+        if out is not None:
+            require_out(out, batch + result)
+        if self.target == "numpy" or any(array.dtype == object for array in arrays):
+            found = over_batch(watched(quantity, one), inputs, result)
+            if out is None:
+                return found
+            np.copyto(out, found)
+            return out
+        kernel = self._kernel((quantity, *fixed, *inputs), one, [core for _, core in inputs.values()], result)
+        found = kernel.over_batch(arrays, batch, self.threads, out)
+        if not np.isfinite(found).all():
+            explain_non_finite(quantity, one, members(arrays, inputs, batch), found.reshape(-1, *result))
+        if batch == () and quantity not in SEVERAL and not fixed and inputs.keys() <= PLAIN:
+            self._quicken(quantity, kernel)
+        return found
+
+    def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
+        """The kernel called `name`, made when it is first asked for."""
+        if name not in self._kernels:
+            from linkwork.evaluation import compiled  # here, so that importing linkwork loads no compiler
+
+            self._kernels[name] = compiled.kernel_of(self.mechanism, name, one, cores, result)
+        return self._kernels[name]
+
+    def _quicken(self, quantity: str, kernel: Kernel) -> None:
+        """Put the kernel in front of the method of that name: from now on one state takes a microsecond."""
+        from linkwork.evaluation import compiled
+
+        setattr(self, quantity, compiled.as_method(kernel, getattr(type(self), quantity), self))
 
     def _require_frame(self, frame: str, expressed: str = "body") -> None:
         self.mechanism.frames.index_of(frame)

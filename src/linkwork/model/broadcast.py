@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -66,7 +66,20 @@ def over_batch(function: Callable[..., Array], inputs: Mapping[str, Input], resu
     arrays, batch = checked(inputs)
     if not batch:
         return np.asarray(function(*arrays)).reshape(result)
-    cores, count = [inputs[name].core for name in inputs], math.prod(batch)
+    found = [function(*member) for member in members(arrays, inputs, batch)]
+    return np.array(found).reshape(batch + result) if found else np.empty(batch + result)
+
+
+def members(arrays: Sequence[Array], inputs: Mapping[str, Input], batch: Shape) -> Iterator[tuple[Array, ...]]:
+    """The arrays of each member of a batch, in C order."""
+    count, cores = math.prod(batch), [core for _, core in inputs.values()]
     flat = [np.broadcast_to(a, batch + core).reshape(count, *core) for a, core in zip(arrays, cores, strict=True)]
-    members = [function(*member) for member in zip(*flat, strict=True)]
-    return np.array(members).reshape(batch + result) if members else np.empty(batch + result)
+    return zip(*flat, strict=True)
+
+
+def require_out(out: Any, shape: Shape) -> None:
+    """Raise ShapeError unless `out` can receive a result of this shape."""
+    fits = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
+    if not (fits and out.flags.c_contiguous and out.flags.writeable):
+        got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise ShapeError(f"out must be a writable, C-ordered float64 array of shape {shape}; got {got}")

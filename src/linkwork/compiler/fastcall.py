@@ -1,0 +1,239 @@
+"""One call on one state from Python in well under a microsecond: an entry in machine code, through the buffer protocol.
+
+The entry takes exactly what the kernel takes, as contiguous float64 arrays of one state, makes the result, runs the
+kernel and checks that every number is finite. Anything else (batches, lists, keywords, wrong shapes, a result that is
+not finite) goes on to an ordinary Python function, which does it the long way or explains what is wrong.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiler import machine
+from linkwork.compiler.kernel import Kernel
+
+METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
+READ, WRITE = 0x3C, 0x3D  # PyBUF_FORMAT | PyBUF_C_CONTIGUOUS, and writable
+MOST_ARRAYS = 8
+API = (
+    "PyTuple_GetItem",
+    "PyLong_AsVoidPtr",
+    "PyObject_GetBuffer",
+    "PyBuffer_Release",
+    "PyErr_Clear",
+    "PyObject_CallObject",
+    "PyObject_Vectorcall",
+    "Py_DecRef",
+)
+
+# Offsets in Py_buffer (64 bit): buf 0, len 16, ndim 36, format 40, shape 48; its size is 80.
+# `self` is a tuple that owns all that is pointed to. Its first item is the address of a record: arrays, run, workspace,
+# empty, its arguments, slow path, results, then for each array its bytes, axes and first axis.
+TEXT = f"""
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare i32 @PyObject_GetBuffer(ptr, ptr, i32)
+declare void @PyBuffer_Release(ptr)
+declare void @PyErr_Clear()
+declare ptr @PyObject_CallObject(ptr, ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare void @Py_DecRef(ptr)
+
+define internal i1 @fits(ptr %view, ptr %wanted) {{
+  %len.p = getelementptr i8, ptr %view, i64 16
+  %len = load i64, ptr %len.p
+  %ndim.p = getelementptr i8, ptr %view, i64 36
+  %ndim.i = load i32, ptr %ndim.p
+  %ndim = sext i32 %ndim.i to i64
+  %format.p = getelementptr i8, ptr %view, i64 40
+  %format = load ptr, ptr %format.p
+  %letters = load i16, ptr %format, align 1
+  %bytes.w = load i64, ptr %wanted
+  %ndim.w.p = getelementptr i64, ptr %wanted, i64 1
+  %ndim.w = load i64, ptr %ndim.w.p
+  %first.w.p = getelementptr i64, ptr %wanted, i64 2
+  %first.w = load i64, ptr %first.w.p
+  %a = icmp eq i64 %len, %bytes.w
+  %b = icmp eq i64 %ndim, %ndim.w
+  %c = icmp eq i16 %letters, 100
+  %ab = and i1 %a, %b
+  %abc = and i1 %ab, %c
+  br i1 %abc, label %shape, label %no
+shape:
+  %shape.p = getelementptr i8, ptr %view, i64 48
+  %dims = load ptr, ptr %shape.p
+  %first = load i64, ptr %dims
+  %d = icmp eq i64 %first, %first.w
+  ret i1 %d
+no:
+  ret i1 false
+}}
+
+define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {{
+start:
+  %views = alloca [{80 * (MOST_ARRAYS + 1)} x i8], align 16
+  %pointers = alloca [{MOST_ARRAYS} x ptr], align 16
+  %strides = alloca [{MOST_ARRAYS} x i64], align 16
+  %address = call ptr @PyTuple_GetItem(ptr %self, i64 0)
+  %info = call ptr @PyLong_AsVoidPtr(ptr %address)
+  %count = load i64, ptr %info
+  %slow.p = getelementptr i64, ptr %info, i64 5
+  %slow = load ptr, ptr %slow.p
+  %same = icmp eq i64 %nargs, %count
+  %plain = icmp eq ptr %keywords, null
+  %ok = and i1 %same, %plain
+  br i1 %ok, label %next, label %long
+
+next:
+  %k = phi i64 [ 0, %start ], [ %k1, %fit ]
+  %all = icmp eq i64 %k, %count
+  br i1 %all, label %result, label %one
+one:
+  %arg.p = getelementptr ptr, ptr %args, i64 %k
+  %arg = load ptr, ptr %arg.p
+  %offset = mul i64 %k, 80
+  %view = getelementptr i8, ptr %views, i64 %offset
+  %failed = call i32 @PyObject_GetBuffer(ptr %arg, ptr %view, i32 {READ})
+  %bad = icmp ne i32 %failed, 0
+  br i1 %bad, label %clear, label %got
+got:
+  %k1 = add i64 %k, 1
+  %three = mul i64 %k, 3
+  %at = add i64 %three, 7
+  %wanted = getelementptr i64, ptr %info, i64 %at
+  %good = call i1 @fits(ptr %view, ptr %wanted)
+  br i1 %good, label %fit, label %release
+fit:
+  %data = load ptr, ptr %view
+  %pointer.p = getelementptr ptr, ptr %pointers, i64 %k
+  store ptr %data, ptr %pointer.p
+  %stride.p = getelementptr i64, ptr %strides, i64 %k
+  store i64 0, ptr %stride.p
+  br label %next
+
+clear:
+  call void @PyErr_Clear()
+  br label %release
+release:
+  %held = phi i64 [ %k, %clear ], [ %k1, %got ], [ %count, %broken ]
+  br label %release.next
+release.next:
+  %r = phi i64 [ %held, %release ], [ %r1, %release.one ]
+  %none = icmp eq i64 %r, 0
+  br i1 %none, label %long, label %release.one
+release.one:
+  %r1 = sub i64 %r, 1
+  %r.offset = mul i64 %r1, 80
+  %r.view = getelementptr i8, ptr %views, i64 %r.offset
+  call void @PyBuffer_Release(ptr %r.view)
+  br label %release.next
+long:
+  %answer = call ptr @PyObject_Vectorcall(ptr %slow, ptr %args, i64 %nargs, ptr %keywords)
+  ret ptr %answer
+
+result:
+  %empty.p = getelementptr i64, ptr %info, i64 3
+  %empty = load ptr, ptr %empty.p
+  %empty.args.p = getelementptr i64, ptr %info, i64 4
+  %empty.args = load ptr, ptr %empty.args.p
+  %out = call ptr @PyObject_CallObject(ptr %empty, ptr %empty.args)
+  %no.out = icmp eq ptr %out, null
+  br i1 %no.out, label %clear.out, label %made
+clear.out:
+  call void @PyErr_Clear()
+  br label %broken
+made:
+  %out.view = getelementptr i8, ptr %views, i64 {80 * MOST_ARRAYS}
+  %no.view = call i32 @PyObject_GetBuffer(ptr %out, ptr %out.view, i32 {WRITE})
+  %unseen = icmp ne i32 %no.view, 0
+  br i1 %unseen, label %drop.clear, label %run
+drop.clear:
+  call void @PyErr_Clear()
+  br label %drop
+run:
+  %out.data = load ptr, ptr %out.view
+  %code.p = getelementptr i64, ptr %info, i64 1
+  %code = load ptr, ptr %code.p
+  %workspace.p = getelementptr i64, ptr %info, i64 2
+  %workspace = load ptr, ptr %workspace.p
+  call void %code(i64 0, i64 1, i64 0, ptr %workspace, ptr %pointers, ptr %strides, ptr %out.data)
+  %results.p = getelementptr i64, ptr %info, i64 6
+  %results = load i64, ptr %results.p
+  br label %check
+check:
+  %i = phi i64 [ 0, %run ], [ %i1, %check.one ]
+  %sum = phi double [ 0.0, %run ], [ %sum1, %check.one ]
+  %checked = icmp eq i64 %i, %results
+  br i1 %checked, label %verdict, label %check.one
+check.one:
+  %x.p = getelementptr double, ptr %out.data, i64 %i
+  %x = load double, ptr %x.p
+  %zero = fmul double %x, 0.0
+  %sum1 = fadd double %sum, %zero
+  %i1 = add i64 %i, 1
+  br label %check
+verdict:
+  call void @PyBuffer_Release(ptr %out.view)
+  %finite = fcmp oeq double %sum, 0.0
+  br i1 %finite, label %finish, label %drop
+drop:
+  call void @Py_DecRef(ptr %out)
+  br label %broken
+broken:
+  br label %release
+
+finish:
+  %f = phi i64 [ %count, %verdict ], [ %f1, %finish.one ]
+  %over = icmp eq i64 %f, 0
+  br i1 %over, label %done, label %finish.one
+finish.one:
+  %f1 = sub i64 %f, 1
+  %f.offset = mul i64 %f1, 80
+  %f.view = getelementptr i8, ptr %views, i64 %f.offset
+  call void @PyBuffer_Release(ptr %f.view)
+  br label %finish
+done:
+  ret ptr %out
+}}
+"""
+
+
+class _MethodDefinition(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("method", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+@cache
+def _entry() -> tuple[machine.Loaded, int]:
+    machine.processor()
+    machine.python_api(*API)
+    loaded = machine.Loaded(machine.object_code(TEXT))
+    return loaded, loaded.address("entry")
+
+
+def fast_call(kernel: Kernel, slow: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    """A built-in function that runs `kernel` on one state, or hands its arguments on to `slow`."""
+    if len(kernel.shapes) > MOST_ARRAYS or any(len(shape) == 0 for shape in kernel.shapes):
+        return slow
+    code = kernel.code(1)
+    workspace = code.new_workspace()
+    arguments = (kernel.result,)
+    record = [len(kernel.shapes), code.address, workspace.ctypes.data, id(np.empty), id(arguments), id(slow)]
+    record.append(int(np.prod(kernel.result)))
+    for shape, size in zip(kernel.shapes, kernel.sizes, strict=True):
+        record += [8 * size, len(shape), shape[0]]
+    info = np.array(record, dtype=np.int64)
+    definition = _MethodDefinition(name.encode(), _entry()[1], METH_FASTCALL_KEYWORDS, doc.encode())
+    create = ctypes.pythonapi.PyCFunction_NewEx
+    create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    owner = (info.ctypes.data, code, workspace, arguments, slow, info, definition)
+    return create(ctypes.addressof(definition), owner, None)

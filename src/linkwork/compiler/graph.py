@@ -1,0 +1,289 @@
+"""Expression graph: equal expressions are one node, constants fold, and what no output needs is pruned.
+
+A node is a tuple (operation, operand, ...); operands are numbers of earlier nodes, so the order of nodes is an order of
+evaluation. `("const", value)` and `("input", k)` are the leaves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+Node = tuple[Any, ...]
+
+UNARY: dict[str, Callable[[float], float]] = {
+    "neg": lambda a: -a,
+    "sqrt": math.sqrt,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "exp": math.exp,
+    "log": math.log,
+    "abs": abs,
+    "floor": math.floor,
+}
+BINARY: dict[str, Callable[[float, float], float]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "atan2": math.atan2,
+}
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "eq": lambda a, b: a == b,
+}
+LOGIC: dict[str, Callable[..., bool]] = {
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "not": lambda a: not a,
+}
+FUSED = ("fma", "fms", "fnma")  # a b + c, a b - c, c - a b, each rounded once
+COMMUTE = frozenset({"add", "mul", "eq", "and", "or"})
+FOLD: dict[str, Callable[..., Any]] = UNARY | BINARY | COMPARISONS | LOGIC
+ARITY = (
+    dict.fromkeys(UNARY, 1)
+    | dict.fromkeys((*BINARY, *COMPARISONS), 2)
+    | {"and": 2, "or": 2, "not": 1, "select": 3}
+    | dict.fromkeys(FUSED, 3)
+)
+TRUTHS = frozenset({*COMPARISONS, *LOGIC})  # operations whose value is true or false
+
+
+class Graph:
+    """Nodes in order of evaluation. Build with `constant`, `input` and `apply`; `outputs` are set at the end."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.outputs: list[int] = []
+        self.ninputs = 0
+        self._numbers: dict[Node, int] = {}
+
+    def _node(self, node: Node) -> int:
+        number = self._numbers.get(node)
+        if number is None:
+            number = self._numbers[node] = len(self.nodes)
+            self.nodes.append(node)
+        return number
+
+    def constant(self, value: float | bool) -> int:
+        """The node of a constant."""
+        return self._node(("const", value))
+
+    def input(self) -> int:
+        """The node of the next input number."""
+        self.ninputs += 1
+        return self._node(("input", self.ninputs - 1))
+
+    def value(self, number: int) -> Any:
+        """The value of a constant node, None of any other."""
+        node = self.nodes[number]
+        return node[1] if node[0] == "const" else None
+
+    def apply(self, operation: str, *operands: int) -> int:
+        """The node of an operation on nodes, after folding."""
+        rule = RULES.get(operation)
+        if rule is not None:
+            simpler = rule(self, *operands)
+            if simpler is not None:
+                return simpler
+        if operation in FOLD:
+            values = [self.value(k) for k in operands]
+            if None not in values:
+                try:
+                    return self.constant(FOLD[operation](*values))
+                except (ArithmeticError, ValueError):
+                    pass  # left for the kernel, which gives infinity or not-a-number
+        if operation in COMMUTE and operands[0] > operands[1]:
+            operands = operands[::-1]
+        return self._node((operation, *operands))
+
+
+def _add(g: Graph, a: int, b: int) -> int | None:
+    if g.value(a) == 0.0:
+        return b
+    if g.value(b) == 0.0:
+        return a
+    if g.nodes[b][0] == "neg":
+        return g.apply("sub", a, g.nodes[b][1])
+    if g.nodes[a][0] == "neg":
+        return g.apply("sub", b, g.nodes[a][1])
+    return None
+
+
+def _sub(g: Graph, a: int, b: int) -> int | None:
+    if a == b:
+        return g.constant(0.0)
+    if g.value(b) == 0.0:
+        return a
+    if g.value(a) == 0.0:
+        return g.apply("neg", b)
+    if g.nodes[b][0] == "neg":
+        return g.apply("add", a, g.nodes[b][1])
+    if g.nodes[a][0] == "neg":
+        return g.apply("neg", g.apply("add", g.nodes[a][1], b))
+    return None
+
+
+def _neg(g: Graph, a: int) -> int | None:
+    node = g.nodes[a]
+    if node[0] == "neg":
+        return node[1]
+    if node[0] == "sub":
+        return g.apply("sub", node[2], node[1])
+    return None
+
+
+def _mul(g: Graph, a: int, b: int) -> int | None:
+    for x, y in ((a, b), (b, a)):
+        factor, node = g.value(x), g.nodes[y]
+        if factor == 0.0:
+            return g.constant(0.0)
+        if factor == 1.0:
+            return y
+        if factor == -1.0:
+            return g.apply("neg", y)
+        if node[0] == "neg":
+            return g.apply("neg", g.apply("mul", x, node[1]))
+        if node[0] == "div" and node[2] == x and g.value(node[1]) == 1.0:
+            return g.constant(1.0)  # x (1 / x)
+        if factor is not None and node[0] == "mul":  # constants gather: c (d x) = (c d) x
+            for known, other in ((node[1], node[2]), (node[2], node[1])):
+                if g.value(known) is not None:
+                    return g.apply("mul", g.constant(factor * g.value(known)), other)
+    return None
+
+
+def _div(g: Graph, a: int, b: int) -> int | None:
+    divisor = g.value(b)
+    if divisor is not None and divisor != 0.0:
+        return g.apply("mul", a, g.constant(1.0 / divisor))
+    if a == b:
+        return g.constant(1.0)
+    if g.value(a) == 0.0:
+        return g.constant(0.0)
+    if g.nodes[a][0] == "neg":
+        return g.apply("neg", g.apply("div", g.nodes[a][1], b))
+    return None
+
+
+def _odd(operation: str) -> Callable[[Graph, int], int | None]:
+    """f(-x) = -f(x)."""
+    return lambda g, a: g.apply("neg", g.apply(operation, g.nodes[a][1])) if g.nodes[a][0] == "neg" else None
+
+
+def _even(operation: str) -> Callable[[Graph, int], int | None]:
+    """f(-x) = f(x)."""
+    return lambda g, a: g.apply(operation, g.nodes[a][1]) if g.nodes[a][0] == "neg" else None
+
+
+def _select(g: Graph, condition: int, yes: int, no: int) -> int | None:
+    if yes == no:
+        return yes
+    known = g.value(condition)
+    return None if known is None else yes if known else no
+
+
+def _same(value: float) -> Callable[[Graph, int, int], int | None]:
+    """An operation on two equal operands."""
+    return lambda g, a, b: g.constant(value) if a == b else None
+
+
+RULES: dict[str, Callable[..., int | None]] = {
+    "add": _add,
+    "sub": _sub,
+    "neg": _neg,
+    "mul": _mul,
+    "div": _div,
+    "sin": _odd("sin"),
+    "tan": _odd("tan"),
+    "asin": _odd("asin"),
+    "cos": _even("cos"),
+    "abs": _even("abs"),
+    "select": _select,
+    "lt": _same(False),
+}
+
+
+# --- passes: each makes a new graph ---
+
+
+def needed(nodes: Sequence[Node], outputs: Iterable[int]) -> list[bool]:
+    """For each node, whether an output depends on it."""
+    live = [False] * len(nodes)
+    for number in outputs:
+        live[number] = True
+    for number in reversed(range(len(nodes))):
+        if live[number] and nodes[number][0] in ARITY:
+            for operand in nodes[number][1:]:
+                live[operand] = True
+    return live
+
+
+def pruned(graph: Graph) -> Graph:
+    """The same outputs without the nodes that none of them needs."""
+    return _rewritten(graph, lambda node, uses, nodes: node)
+
+
+def fused(graph: Graph) -> Graph:
+    """Multiplications that only one sum uses are fused with it, so that every vector width rounds alike."""
+
+    def fuse(node: Node, uses: list[int], nodes: list[Node]) -> Node:
+        if node[0] not in ("add", "sub"):
+            return node
+        a, b = node[1:]
+        if nodes[b][0] == "mul" and uses[b] == 1:
+            return ("fma" if node[0] == "add" else "fnma", *nodes[b][1:], a)
+        if nodes[a][0] == "mul" and uses[a] == 1:
+            return ("fma" if node[0] == "add" else "fms", *nodes[a][1:], b)
+        return node
+
+    return pruned(_rewritten(graph, fuse))
+
+
+def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Node]) -> Graph:
+    """A copy of the needed nodes, each passed through `change` with the use counts and nodes of the original."""
+    live = needed(graph.nodes, graph.outputs)
+    uses = [0] * len(graph.nodes)
+    for number, node in enumerate(graph.nodes):
+        if live[number] and node[0] in ARITY:
+            for operand in node[1:]:
+                uses[operand] += 1
+    for number in graph.outputs:
+        uses[number] += 1
+    result, place = Graph(), [-1] * len(graph.nodes)
+    result.ninputs = graph.ninputs
+    for number, node in enumerate(graph.nodes):
+        if live[number]:
+            operation, *rest = change(node, uses, graph.nodes)
+            operands = [place[k] for k in rest] if operation in ARITY else rest
+            place[number] = result._node((operation, *operands))
+    result.outputs = [place[number] for number in graph.outputs]
+    return result
+
+
+def verify(graph: Graph) -> None:
+    """Raise AssertionError unless the graph is one: known operations, operands before uses, truth where it belongs."""
+    for number, node in enumerate(graph.nodes):
+        operation, operands = node[0], node[1:]
+        if operation == "input":
+            assert 0 <= operands[0] < graph.ninputs, (number, node)
+        elif operation != "const":
+            assert len(operands) == ARITY[operation], (number, node)
+            assert all(0 <= k < number for k in operands), (number, node)
+            truths = [_is_truth(graph, k) for k in operands]
+            wanted = [operation in LOGIC] * len(operands)
+            if operation == "select":
+                wanted = [True, truths[1], truths[1]]
+            assert truths == wanted, (number, node)
+    assert all(0 <= k < len(graph.nodes) for k in graph.outputs)
+    assert not any(_is_truth(graph, k) for k in graph.outputs)
+
+
+def _is_truth(graph: Graph, number: int) -> bool:
+    node = graph.nodes[number]
+    return node[0] in TRUTHS or (isinstance(node[1], bool) and node[0] == "const")

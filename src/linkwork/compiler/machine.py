@@ -1,0 +1,73 @@
+"""The processor: its vector width, and the way from LLVM text to object code to addresses that can be called."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, NamedTuple
+
+import llvmlite
+import llvmlite.binding as llvm
+
+
+class Processor(NamedTuple):
+    """Name and features as LLVM knows them, and how many doubles its vectors hold."""
+
+    name: str
+    features: str
+    width: int
+    has_fma: bool
+
+
+@cache
+def processor() -> Processor:
+    """The processor this process runs on."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features()
+    avx512 = features.get("avx512f", False)
+    width = 8 if avx512 else 4 if features.get("avx", False) else 2
+    has_fma = bool(features.get("fma", False) or features.get("neon", False) or avx512)
+    return Processor(llvm.get_host_cpu_name(), features.flatten(), width, has_fma)
+
+
+def identity() -> str:
+    """What object code depends on besides its text: processor, LLVM and llvmlite."""
+    host = processor()
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{llvm.get_default_triple()} {host.name} {host.features} llvm {version} llvmlite {llvmlite.__version__}"
+
+
+def _target_machine() -> Any:
+    """A new one each time: an execution engine owns and ends the one it is given."""
+    host = processor()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=host.name, features=host.features, opt=2, jit=True)
+
+
+def object_code(text: str) -> bytes:
+    """LLVM text as object code. Graphs are simplified before they are printed: no passes but code generation run."""
+    module = llvm.parse_assembly(text)
+    module.verify()
+    return _target_machine().emit_object(module)
+
+
+class Loaded:
+    """Object code in memory; addresses stay valid while this object lives."""
+
+    def __init__(self, code: bytes):
+        processor()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+
+    def address(self, symbol: str) -> int:
+        """Where a function begins."""
+        return self._engine.get_function_address(symbol)
+
+
+def python_api(*names: str) -> None:
+    """Let object code call these functions of Python's C API."""
+    for name in names:
+        address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+        llvm.add_symbol(name, address)

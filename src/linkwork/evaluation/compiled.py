@@ -1,0 +1,62 @@
+"""Kernels of a mechanism: what they are named by, so that they can be kept on disk, and how users call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import linkwork
+from linkwork.compiler import store
+from linkwork.compiler.fastcall import fast_call
+from linkwork.compiler.kernel import Kernel
+from linkwork.model.broadcast import Shape
+from linkwork.model.mechanism import Mechanism
+
+ROOMS = ("spatial", "model", "algorithms", "compiler", "evaluation")
+
+
+@cache
+def source_digest() -> str:
+    """A name for the text that kernels are made from: another text, another kernel."""
+    package = Path(linkwork.__file__).parent
+    files = sorted(path for room in ROOMS for path in (package / room).glob("*.py"))
+    return store.digest(linkwork.__version__, *(path.read_bytes() for path in files))
+
+
+def mechanism_digest(mechanism: Mechanism) -> str:
+    """A name for all numbers and kinds of a mechanism."""
+    parts: list[str | bytes] = [mechanism.gravity.tobytes()]
+    for body in mechanism.bodies[1:]:
+        inertia = body.inertia
+        parts += [body.name, repr(float(inertia.mass)), inertia.moment.tobytes(), inertia.rotational.tobytes()]
+        for part in body.parts:
+            parts += [part.name, repr(part.mass), part.com.tobytes(), part.inertia.tobytes()]
+            parts += [part.pose.R.tobytes(), part.pose.p.tobytes()]
+    for joint in mechanism.joints:
+        parts += [
+            joint.name,
+            repr(joint.kind),
+            f"{joint.i} {joint.o}",
+            joint.place.R.tobytes(),
+            joint.place.p.tobytes(),
+        ]
+        parts += [joint.mount.R.tobytes(), joint.mount.p.tobytes(), joint.offset.R.tobytes(), joint.offset.p.tobytes()]
+        parts += [joint.armature.tobytes(), joint.damping.tobytes(), joint.stiffness.tobytes(), joint.rest.tobytes()]
+    for frame in mechanism.frames:
+        parts += [frame.name, str(frame.body), frame.pose.R.tobytes(), frame.pose.p.tobytes()]
+    return store.digest(*parts)
+
+
+def kernel_of(
+    mechanism: Mechanism, name: tuple[str, ...], one: Callable[..., Any], shapes: Sequence[Shape], result: Shape
+) -> Kernel:
+    """The kernel of a function of one state of a mechanism; `name` says which function."""
+    key = store.digest(source_digest(), mechanism_digest(mechanism), *name)
+    return Kernel(f"{name[0]} of {mechanism.name}", one, shapes, result, key)
+
+
+def as_method(kernel: Kernel, method: Callable[..., Any], owner: object) -> Callable[..., Any]:
+    """`method` of `owner` with the kernel in front: quick for one state, the method itself for everything else."""
+    return fast_call(kernel, method.__get__(owner), method.__name__, method.__doc__ or "")

@@ -1,0 +1,159 @@
+"""Kernels are kept on disk between processes; damaged, foreign or unwritable folders never change an answer."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from children import many_pendulums, send_many_pendulums
+from linkwork.compiler import store
+
+Q, V, TAU = np.array([0.3, -0.4]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
+SCRIPT = """
+import numpy as np, linkwork as lw
+from linkwork.compiler import machine
+built = []
+plain = machine.object_code
+machine.object_code = lambda text: built.append("@chunk0" in text) or plain(text)
+q, v, tau = np.array([[0.3, -0.4], [1.0, 2.0], [0.1, 0.2]])
+a = lw.compile(lw.example("double_pendulum")).forward_dynamics(q, v, tau)
+print(sum(built), a.tobytes().hex())
+"""
+
+
+def expected() -> np.ndarray:
+    return lw.compile(lw.example("double_pendulum"), target="numpy").forward_dynamics(Q, V, TAU)
+
+
+def solve() -> np.ndarray:
+    """A new Dynamics, so that the kernel comes from disk or is built."""
+    return lw.compile(lw.example("double_pendulum")).forward_dynamics(Q, V, TAU)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path / "kernels"))
+    return tmp_path / "kernels"
+
+
+def kept(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def in_new_process(folder: Path) -> tuple[int, str]:
+    """How many kernels a new process built, and the bits of its answer."""
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"LINKWORK_CACHE_DIR": str(folder)},
+    )
+    built, bits = run.stdout.split()
+    return int(built), bits
+
+
+def test_a_second_process_builds_nothing_and_gives_the_same_bits(folder: Path) -> None:
+    first, second = in_new_process(folder), in_new_process(folder)
+    assert first[0] == 1
+    assert second == (0, first[1])
+
+
+def test_two_processes_at_once_both_get_it_right(folder: Path) -> None:
+    answers: list[tuple[int, str]] = []
+    threads = [threading.Thread(target=lambda: answers.append(in_new_process(folder))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({bits for _, bits in answers}) == 1
+    assert len(kept(folder)) == 1  # whole files only, one for the one kernel
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "flipped bit", "other file", "not ours"])
+def test_a_damaged_file_is_told_of_and_built_anew(folder: Path, damage: str) -> None:
+    bits = solve().tobytes()
+    (path,) = kept(folder)
+    data = path.read_bytes()
+    path.write_bytes(
+        {
+            "truncated": data[: len(data) // 2],
+            "empty": b"",
+            "flipped bit": data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+            "other file": data.replace(path.name.encode(), b"0" * 64),
+            "not ours": b"#!/bin/sh\nexit 1\n",
+        }[damage]
+    )
+    with pytest.warns(UserWarning, match="damaged"):
+        assert solve().tobytes() == bits
+    assert path.read_bytes() == data
+    assert solve().tobytes() == bits
+
+
+def test_an_unusable_folder_costs_only_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("here is no folder")
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(blocked))
+    with pytest.warns(UserWarning, match="cannot be kept"):
+        assert np.abs(solve() - expected()).max() < 1e-12
+    assert blocked.read_text() == "here is no folder"
+
+
+def test_another_mechanism_or_quantity_is_another_kernel(folder: Path) -> None:
+    m = lw.example("double_pendulum")
+    lw.compile(m).forward_dynamics(Q, V, TAU)
+    lw.compile(m).inverse_dynamics(Q, V, TAU)
+    lw.compile(m.with_parameters({"link 1.mass": 2.5})).forward_dynamics(Q, V, TAU)
+    lw.compile(m).jacobian(Q, "end", "world")
+    lw.compile(m).jacobian(Q, "end", "body")
+    assert len(kept(folder)) == 5
+
+
+def test_keys_do_not_run_together() -> None:
+    assert store.digest("ab", "c") != store.digest("a", "bc")
+    assert store.digest("a") != store.digest("a", "")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_kernels_and_threads_work_in_child_processes(method: str) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} here")
+    answer = many_pendulums()
+    context: Any = multiprocessing.get_context(method)
+    here, there = context.Pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads is what is tested
+        child = context.Process(target=send_many_pendulums, args=(there,))
+        child.start()
+    assert here.poll(60)
+    assert here.recv() == answer
+    child.join(60)
+    assert child.exitcode == 0
+
+
+def test_many_threads_may_share_one_dynamics() -> None:
+    d = lw.compile(lw.example("branched_tree"))
+    m = d.mechanism
+    q, v, tau = np.array([m.random(k) for k in range(300)]), np.ones(m.nv), np.zeros(m.nv)
+    expected = d.forward_dynamics(q, v, tau)
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        for i in range(k, 300, 6):
+            if not (d.forward_dynamics(q[i], v, tau) == expected[i]).all():
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

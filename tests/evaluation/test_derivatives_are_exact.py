@@ -1,0 +1,107 @@
+"""Derivatives by the graph, by a complex step and by differences along the manifold are the same."""
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.compiler.differentiate import PARTIALS, pushforward
+from linkwork.compiler.graph import BINARY, UNARY
+from linkwork.compiler.kernel import Kernel
+from linkwork.spatial.scalar import Array, where
+from zoo import relative, state, tree
+
+SEEDS = (0, 1, 2, 3, 32, 35)  # every joint kind between them, fixed and free bases
+THIRD = {"forward_dynamics_derivatives": "tau", "inverse_dynamics_derivatives": "a"}
+
+
+@pytest.mark.parametrize("call", THIRD)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_graph_and_complex_step_agree(seed: int, call: str) -> None:
+    m = tree(seed)
+    compiled, plain = lw.compile(m), lw.compile(m, target="numpy")
+    for near in ("anywhere", "identity", "gimbal"):
+        s = state(m, seed, near)
+        arguments = (s.q, s.v, getattr(s, THIRD[call]))
+        for found, expected in zip(getattr(compiled, call)(*arguments), getattr(plain, call)(*arguments), strict=True):
+            assert relative(found, expected, scale=1e-3) < 1e-10
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_they_are_the_differences_along_the_tangent_space(seed: int) -> None:
+    m = tree(seed)
+    d = lw.compile(m, target="numpy")
+    s = state(m, seed)
+    by_q, by_v, by_tau = d.forward_dynamics_derivatives(s.q, s.v, s.tau)
+
+    def slope(change) -> Array:
+        """Columns of fourth-order central differences of change(step along each unit vector)."""
+        h = 1e-3
+        near = [change(h * e) - change(-h * e) for e in np.eye(m.nv)]
+        far = [change(2 * h * e) - change(-2 * h * e) for e in np.eye(m.nv)]
+        return (8.0 * np.array(near) - np.array(far)).T / (12.0 * h)
+
+    found = slope(lambda step: d.forward_dynamics(m.integrate(s.q, step), s.v, s.tau))
+    assert relative(by_q, found, scale=1e-3) < 1e-7
+    assert relative(by_v, slope(lambda step: d.forward_dynamics(s.q, s.v + step, s.tau)), scale=1e-3) < 1e-8
+    assert relative(by_tau, slope(lambda step: d.forward_dynamics(s.q, s.v, s.tau + step))) < 1e-8
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_forward_and_inverse_derivatives_belong_together(seed: int) -> None:
+    m = tree(seed)
+    d = lw.compile(m, target="numpy")
+    s = state(m, seed)
+    a = d.forward_dynamics(s.q, s.v, s.tau)
+    tau_q, tau_v, tau_a = d.inverse_dynamics_derivatives(s.q, s.v, a)
+    a_q, a_v, a_tau = d.forward_dynamics_derivatives(s.q, s.v, s.tau)
+    assert relative(tau_a, d.mass_matrix(s.q)) < 1e-14
+    assert relative(tau_a @ a_tau, np.eye(m.nv)) < 1e-9
+    assert relative(tau_a @ a_q, -tau_q, scale=1e-3) < 1e-9
+    assert relative(tau_a @ a_v, -tau_v, scale=1e-3) < 1e-9
+
+
+def test_batches_of_derivatives_have_the_bits_of_their_members() -> None:
+    m = tree(1)
+    d = lw.compile(m)
+    q = np.array([m.random(k) for k in range(6)]).reshape(2, 3, m.nq)
+    many = d.forward_dynamics_derivatives(q, np.ones(m.nv), np.zeros(m.nv))
+    one = d.forward_dynamics_derivatives(q[1, 2], np.ones(m.nv), np.zeros(m.nv))
+    for all_members, alone in zip(many, one, strict=True):
+        assert all_members.shape == (2, 3, m.nv, m.nv)
+        assert (all_members[1, 2] == alone).all()
+
+
+NUMPY_NAMES = {"asin": "arcsin", "acos": "arccos", "abs": "abs", "neg": "negative"}
+BINARY_CALLS = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "atan2": np.arctan2,
+    "smaller": lambda x, y: where(x < y, x, y),
+    "larger": lambda x, y: where(x < y, y, x),
+}
+
+
+def test_no_operation_lacks_its_partial_derivatives() -> None:
+    assert set(PARTIALS) == {*UNARY, *BINARY}
+    assert set(BINARY) <= set(BINARY_CALLS)
+
+
+@pytest.mark.parametrize("operation", [*UNARY, *BINARY_CALLS])
+def test_partial_derivatives_are_right(operation: str) -> None:
+    x = np.array([0.37, 0.81])
+
+    def value(x: Array) -> Array:
+        if operation in UNARY:
+            return np.array([getattr(np, NUMPY_NAMES.get(operation, operation))(x[0]) * x[1]])
+        return np.array([BINARY_CALLS[operation](x[0], x[1]) * x[1]])
+
+    def derivative(x: Array) -> Array:
+        return pushforward(value(x), x, np.eye(2), holding=np.zeros(0))[:, 0]
+
+    kernel = Kernel(operation, derivative, [(2,)], (2,), key=f"partial derivatives of {operation}")
+    found = kernel.over_batch([x], (), threads=1)
+    h = 1e-6
+    expected = [(value(x + h * e)[0] - value(x - h * e)[0]) / (2 * h) for e in np.eye(2)]
+    assert np.abs(found - expected).max() < 1e-8
