@@ -34,10 +34,11 @@ class Program(NamedTuple):
 def emit(graph: Graph, sizes: Sequence[int], width: int, symbol: str = "run") -> Program:
     """The kernel of a fused graph whose inputs are arrays of the given sizes, on vectors of `width` doubles.
 
-    void run(i64 start, i64 stop, i64 last, ptr workspace, ptr inputs, ptr strides, ptr out) computes the states start
-    to stop - 1 in blocks; `last` is the number of the last state there is: lanes beyond it repeat it, so that every
-    state goes through the same instructions. `inputs` and `strides` hold one pointer and one distance between states
-    (in doubles, 0 for a shared input) for each array; `out` holds the results state by state.
+    double run(i64 start, i64 stop, i64 last, ptr workspace, ptr inputs, ptr strides, ptr out) computes the states
+    start to stop - 1 in blocks and returns zero if all results are finite, else not a number. `last` is the number of
+    the last state there is: lanes beyond it repeat it, so that every state goes through the same instructions. `inputs`
+    and `strides` hold one pointer and one distance between states (in doubles, 0 for a shared input) for each array;
+    `out` holds the results state by state.
     """
     return _Printer(graph, sizes, width, symbol).program()
 
@@ -218,48 +219,53 @@ class _Printer:
     # --- the walk over states ---
 
     def _run(self, nchunks: int) -> str:
-        W = self.width
+        W, size = self.width, len(self.graph.outputs)
         self.lines, self.temporaries = [], 0
         new, add = self._new, self.lines.append
-        rows = []
         add("entry:")
         add("  br label %head")
         add("head:")
         add("  %state = phi i64 [ %start, %entry ], [ %next, %tail ]")
+        add(f"  %finite = phi {self.real} [ {self._constant(0.0)}, %entry ], [ %sum, %tail ]")
         add("  %more = icmp slt i64 %state, %stop")
         add("  br i1 %more, label %block, label %done")
         add("block:")
+        rows = []
         for lane in range(W):
             row = new(f"add i64 %state, {lane}")
             inside = new(f"icmp slt i64 {row}, %last")
             rows.append(new(f"select i1 {inside}, i64 {row}, i64 %last"))
         before, offset = "block", 0
-        for k, size in enumerate(self.sizes):
+        for k, length in enumerate(self.sizes):
             pointer = new(f"load ptr, ptr {new(f'getelementptr inbounds ptr, ptr %inputs, i64 {k}')}")
             stride = new(f"load i64, ptr {new(f'getelementptr inbounds i64, ptr %strides, i64 {k}')}")
-            lanes = [
-                new(f"getelementptr inbounds double, ptr {pointer}, i64 {new(f'mul i64 {row}, {stride}')}")
-                for row in rows
-            ]
-            if size:
-                before = self._copy_loop(f"gather{k}", before, size, lanes, offset, gather=True)
-            offset += size
+            lanes = self._lanes(pointer, [new(f"mul i64 {row}, {stride}") for row in rows])
+            if length:
+                before = self._gather(f"gather{k}", before, length, lanes, offset)
+            offset += length
         for number in range(nchunks):
             add(f"  call void @chunk{number}(ptr %w)")
         self._plain_results(offset)
-        size = len(self.graph.outputs)
-        lanes = [new(f"getelementptr inbounds double, ptr %out, i64 {new(f'mul i64 {row}, {size}')}") for row in rows]
-        if size:
-            before = self._copy_loop("scatter", before, size, lanes, offset, gather=False)
-        add("  br label %tail")
+        self._scatter(before, size, self._lanes("%out", [new(f"mul i64 {row}, {size}") for row in rows]), offset)
         add("tail:")
         add(f"  %next = add i64 %state, {W}")
         add("  br label %head")
         add("done:")
-        add("  ret void")
+        total = "%finite"
+        if W > 1:
+            total = self._call_reduce()
+        add(f"  ret double {total}")
         arguments = "i64 %start, i64 %stop, i64 %last, ptr noalias %w, ptr %inputs, ptr %strides, ptr noalias %out"
         body = "\n".join(self.lines)
-        return f"define void @{self.symbol}({arguments}) nounwind {{\n{body}\n}}"
+        return f"define double @{self.symbol}({arguments}) nounwind {{\n{body}\n}}"
+
+    def _lanes(self, pointer: str, offsets: list[str]) -> list[str]:
+        return [self._new(f"getelementptr inbounds double, ptr {pointer}, i64 {offset}") for offset in offsets]
+
+    def _call_reduce(self) -> str:
+        name = f"llvm.vector.reduce.fadd.{self.suffix}"
+        self.declared[name] = f"declare double @{name}(double, {self.real})"
+        return self._new(f"call double @{name}(double 0.0, {self.real} %finite)")
 
     def _plain_results(self, offset: int) -> None:
         """Results that no chunk stores in their place: constants, inputs, and values that are results twice."""
@@ -274,30 +280,47 @@ class _Printer:
                 self._store(self._load(offset + self.graph.outputs.index(k)), offset + place)
             seen.add(k)
 
-    def _copy_loop(self, name: str, before: str, size: int, lanes: list[str], offset: int, gather: bool) -> str:
-        """A loop over the numbers of one array that moves a lane each between states and workspace."""
-        W, new, add = self.width, self._new, self.lines.append
+    def _loop(self, name: str, before: str, size: int, offset: int, lanes: list[str]) -> tuple[str, list[str]]:
+        """Open a loop over the numbers of an array: the place of one in the workspace, and in each lane's state."""
+        new, add = self._new, self.lines.append
         add(f"  br label %{name}")
         add(f"{name}:")
         add(f"  %{name}.i = phi i64 [ 0, %{before} ], [ %{name}.next, %{name} ]")
+        if name == "scatter":
+            add(f"  %scatter.sum = phi {self.real} [ %finite, %{before} ], [ %sum, %scatter ]")
         slot = new(f"add i64 %{name}.i, {offset}")
-        place = new(f"getelementptr inbounds double, ptr %w, i64 {new(f'mul i64 {slot}, {W}')}")
-        sources = [new(f"getelementptr inbounds double, ptr {lane}, i64 %{name}.i") for lane in lanes]
-        if gather:
-            values = [new(f"load double, ptr {source}, align 8") for source in sources]
-            vector = values[0]
-            if W > 1:
-                vector = "poison"
-                for lane, value in enumerate(values):
-                    vector = new(f"insertelement {self.real} {vector}, double {value}, i32 {lane}")
-            add(f"  store {self.real} {vector}, ptr {place}, align {8 * W}")
-        else:
-            vector = new(f"load {self.real}, ptr {place}, align {8 * W}")
-            for lane, target in enumerate(sources):
-                value = vector if W == 1 else new(f"extractelement {self.real} {vector}, i32 {lane}")
-                add(f"  store double {value}, ptr {target}, align 8")
-        add(f"  %{name}.next = add i64 %{name}.i, 1")
-        add(f"  %{name}.more = icmp slt i64 %{name}.next, {size}")
-        add(f"  br i1 %{name}.more, label %{name}, label %{name}.end")
-        add(f"{name}.end:")
+        place = new(f"getelementptr inbounds double, ptr %w, i64 {new(f'mul i64 {slot}, {self.width}')}")
+        return place, self._lanes_at(lanes, f"%{name}.i")
+
+    def _lanes_at(self, lanes: list[str], number: str) -> list[str]:
+        return [self._new(f"getelementptr inbounds double, ptr {lane}, i64 {number}") for lane in lanes]
+
+    def _end_loop(self, name: str, size: int, after: str) -> None:
+        self.lines.append(f"  %{name}.next = add i64 %{name}.i, 1")
+        self.lines.append(f"  %{name}.more = icmp slt i64 %{name}.next, {size}")
+        self.lines.append(f"  br i1 %{name}.more, label %{name}, label %{after}")
+
+    def _gather(self, name: str, before: str, size: int, lanes: list[str], offset: int) -> str:
+        """Bring the numbers of one array of W states together in the workspace."""
+        place, sources = self._loop(name, before, size, offset, lanes)
+        values = [self._new(f"load double, ptr {source}, align 8") for source in sources]
+        vector = values[0]
+        if self.width > 1:
+            vector = "poison"
+            for lane, value in enumerate(values):
+                vector = self._new(f"insertelement {self.real} {vector}, double {value}, i32 {lane}")
+        self.lines.append(f"  store {self.real} {vector}, ptr {place}, align {8 * self.width}")
+        self._end_loop(name, size, f"{name}.end")
+        self.lines.append(f"{name}.end:")
         return f"{name}.end"
+
+    def _scatter(self, before: str, size: int, lanes: list[str], offset: int) -> None:
+        """Hand the results out to their states; %sum stays zero as long as every result is finite."""
+        place, targets = self._loop("scatter", before, size, offset, lanes)
+        vector = self._new(f"load {self.real}, ptr {place}, align {8 * self.width}")
+        for lane, target in enumerate(targets):
+            value = vector if self.width == 1 else self._new(f"extractelement {self.real} {vector}, i32 {lane}")
+            self.lines.append(f"  store double {value}, ptr {target}, align 8")
+        zero = self._new(f"fmul {self.real} {vector}, {self._constant(0.0)}")
+        self.lines.append(f"  %sum = fadd {self.real} %scatter.sum, {zero}")
+        self._end_loop("scatter", size, "tail")

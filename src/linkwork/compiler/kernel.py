@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import struct
 import sys
@@ -20,7 +21,7 @@ from linkwork.compiler.graph import Graph, fused, verify
 from linkwork.compiler.trace import Shape, trace
 from linkwork.spatial.scalar import Array
 
-RUN = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 4)  # releases the GIL
+RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 4)  # releases the GIL
 WORTH_A_THREAD = 64  # blocks of states below which handing work over costs more than it saves
 
 
@@ -49,7 +50,7 @@ class Kernel:
 
     def __init__(self, name: str, function: Callable[..., Any], shapes: Sequence[Shape], result: Shape, key: str):
         self.name, self.shapes, self.result = name, list(shapes), result
-        self.sizes = [int(np.prod(shape)) for shape in shapes]
+        self.sizes = [math.prod(shape) for shape in shapes]
         self._function, self._key = function, key
         self._codes: dict[int, Code] = {}
         self._graph: Graph | None = None
@@ -60,7 +61,7 @@ class Kernel:
         with self._lock:
             if self._graph is None:
                 graph = trace(self._function, self.shapes)
-                assert len(graph.outputs) == int(np.prod(self.result)), (self.name, len(graph.outputs), self.result)
+                assert len(graph.outputs) == math.prod(self.result), (self.name, len(graph.outputs), self.result)
                 self._graph = fused(graph) if machine.processor().has_fma else graph
                 verify(self._graph)
             return self._graph
@@ -84,21 +85,23 @@ class Kernel:
             store.keep(key, body)
         return Code(body, width)
 
-    def over_batch(self, arrays: Sequence[Array], batch: Shape, threads: int | None, out: Array | None = None) -> Array:
-        """The results (*batch, *result) for arrays whose leading axes broadcast to `batch`."""
-        count = int(np.prod(batch))
+    def over_batch(
+        self, arrays: Sequence[Array], batch: Shape, threads: int | None, out: Array | None = None
+    ) -> tuple[Array, bool]:
+        """The results (*batch, *result) for arrays whose leading axes broadcast to `batch`, and if all are finite."""
+        count = math.prod(batch)
         if out is None:
             out = np.empty(batch + self.result)
-        if count == 0:
-            return out
+        if out.size == 0:
+            return out, True
         rows = [_by_state(a, batch, shape) for a, shape in zip(arrays, self.shapes, strict=True)]
         code = self.code(1 if count == 1 else machine.processor().width)
         pointers = np.array([row.ctypes.data for row, _ in rows], dtype=np.int64)
         strides = np.array([stride for _, stride in rows], dtype=np.int64)
 
-        def run(start: int, stop: int) -> None:
+        def run(start: int, stop: int) -> float:
             workspace = code.new_workspace()
-            code.run(
+            return code.run(
                 start,
                 stop,
                 count - 1,
@@ -111,18 +114,16 @@ class Kernel:
         blocks = -(-count // code.width)
         shares = max(1, min(threads or available_threads(), blocks // WORTH_A_THREAD))
         if shares == 1:
-            run(0, count)
-        else:
-            cuts = [min(count, code.width * (blocks * k // shares)) for k in range(shares)] + [count]
-            list(_pool().map(run, cuts[:-1], cuts[1:]))
-        return out
+            return out, run(0, count) == 0.0
+        cuts = [min(count, code.width * (blocks * k // shares)) for k in range(shares)] + [count]
+        return out, sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
 
 
 def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:
     """The array with states one after the other, and the distance between them in doubles: 0 if all share one."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     leading = array.shape[: array.ndim - len(shape)]
-    if int(np.prod(leading)) == 1:
+    if math.prod(leading) == 1:
         return np.ascontiguousarray(array), 0
     return np.ascontiguousarray(np.broadcast_to(array, batch + shape)), size
 

@@ -285,7 +285,7 @@ class Dynamics:
             return algorithm(varied, *arrays[:states])
 
         inputs = inputs | {name: Input(value, m.parameters[name].shape) for name, value in given.items()}
-        arrays, batch = checked(inputs)
+        arrays, batch = checked(inputs, finite=False)  # what is not finite shows in the result
         if out is not None:
             require_out(out, batch + result)
         if self.target == "numpy" or any(array.dtype == object for array in arrays):
@@ -295,8 +295,9 @@ class Dynamics:
             np.copyto(out, found)
             return out
         kernel = self._kernel((quantity, *fixed, *inputs), one, [core for _, core in inputs.values()], result)
-        found = kernel.over_batch(arrays, batch, self.threads, out)
-        if not np.isfinite(found).all():
+        found, finite = kernel.over_batch(arrays, batch, self.threads, out)
+        if not finite:
+            checked(inputs)
             explain_non_finite(quantity, one, members(arrays, inputs, batch), found.reshape(-1, *result))
         if batch == () and quantity not in SEVERAL and not fixed and inputs.keys() <= PLAIN:
             self._quicken(quantity, kernel)

@@ -24,6 +24,8 @@ class Input(NamedTuple):
 
 def as_numbers(name: str, value: Any) -> Array:
     """`value` as a C-ordered float64 array; arrays of objects that have arithmetic of their own pass unchanged."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.flags.c_contiguous:
+        return value
     try:
         array = np.asarray(value)
         if array.dtype.kind in "biuf" or all(isinstance(x, Real) for x in array.flat):
@@ -43,7 +45,7 @@ def refuse_non_finite(name: str, array: Array) -> None:
         raise NonFinite(f"{entry} is {array[where]}; every number handed in must be finite")
 
 
-def checked(inputs: Mapping[str, Input]) -> tuple[list[Array], Shape]:
+def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Array], Shape]:
     """The inputs as arrays, and their common batch shape; ShapeError or NonFinite names the array at fault."""
     arrays: dict[str, Array] = {}
     for name, (value, core) in inputs.items():
@@ -51,7 +53,8 @@ def checked(inputs: Mapping[str, Input]) -> tuple[list[Array], Shape]:
         if array.shape[array.ndim - len(core) :] != core or array.ndim < len(core):
             wanted = ", ".join(["...", *map(str, core)])
             raise ShapeError(f"{name} has shape {array.shape}, expected ({wanted})")
-        refuse_non_finite(name, array)
+        if finite:
+            refuse_non_finite(name, array)
         arrays[name] = array
     batches = {name: array.shape[: array.ndim - len(inputs[name].core)] for name, array in arrays.items()}
     try:
