@@ -2,6 +2,7 @@
 #   make demo   the main job on a built-in example
 #   make test   lint, types and tests
 #   make test-all   the same with the slow sweeps
+#   make bench  linkwork beside its peers, on this machine
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 PEERS := pin mujoco example-robot-data gymnasium
 JOBS ?= auto
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all bench lint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m linkwork.app.demo
@@ -19,6 +20,9 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest -n $(JOBS) -m ''
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

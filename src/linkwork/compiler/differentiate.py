@@ -60,16 +60,23 @@ PARTIALS: dict[str, Partial] = {
 }
 
 
-def pushforward(outputs: Array, inputs: Array, directions: Array, holding: Array) -> Array:
+def held(numbers: Array) -> Array:
+    """The same traced numbers, taken as constant by every derivative, whatever they were computed from."""
+    fixed = [
+        Traced(x.graph, x.graph.apply("hold", x.number)) if isinstance(x, Traced) else x for x in np.ravel(numbers)
+    ]
+    return np.array(fixed, dtype=object).reshape(np.shape(numbers))
+
+
+def pushforward(outputs: Array, inputs: Array, directions: Array) -> Array:
     """Derivatives (k, *outputs.shape) of traced `outputs` along k directions (k, *inputs.shape) of traced `inputs`.
 
-    Directions hold floats or traced numbers. Numbers in `holding` are held constant, whatever they were computed from.
+    Directions hold floats or traced numbers.
     """
     results, parameters = list(np.ravel(outputs)), list(np.ravel(inputs))
     graph = next(x.graph for x in parameters)
     ends = [x.number if isinstance(x, Traced) else -1 for x in results]
-    held = {x.number for x in np.ravel(holding) if isinstance(x, Traced)}
-    order = _between(graph, ends, {x.number for x in parameters}, held)
+    order = _between(graph, ends, {x.number for x in parameters})
     columns = []
     for direction in np.asarray(directions).reshape(len(directions), -1):
         rates = {x.number: d for x, d in zip(parameters, (_node(graph, d) for d in direction), strict=True)}
@@ -79,13 +86,13 @@ def pushforward(outputs: Array, inputs: Array, directions: Array, holding: Array
     return np.array(columns, dtype=object).reshape(len(columns), *np.shape(outputs))
 
 
-def _between(graph: Graph, ends: Sequence[int], starts: set[int], held: set[int]) -> list[int]:
-    """The nodes that lead from the starts to the ends without passing what is held, in order."""
+def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
+    """The nodes that lead from the starts to the ends, in order."""
     leads = [False] * len(graph.nodes)
     for number, node in enumerate(graph.nodes):
         if number in starts:
             leads[number] = True
-        elif node[0] in ARITY and number not in held:
+        elif node[0] in ARITY and node[0] != "hold":
             leads[number] = any(leads[k] for k in node[1:])
     needed = [False] * len(graph.nodes)
     for end in ends:

@@ -23,8 +23,8 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
     """(3, nv, nv): the derivatives of tau by q (tangent space), v and a; [., i, j] is that of tau_i by number j."""
     unit = np.eye(mechanism.nv)
     tangents = np.array([mechanism.qdot(q, velocity) for velocity in unit]).reshape(mechanism.nv, mechanism.nq)
-    by_q = _along(lambda q: inverse_dynamics(mechanism, q, v, a).tau, q, tangents, holding=a)
-    by_v = _along(lambda v: inverse_dynamics(mechanism, q, v, a).tau, v, unit, holding=a)
+    by_q = _along(lambda q: inverse_dynamics(mechanism, q, v, a).tau, q, tangents)
+    by_v = _along(lambda v: inverse_dynamics(mechanism, q, v, a).tau, v, unit)
     return np.array([by_q.T, by_v.T, mass_matrix(mechanism, q)])
 
 
@@ -34,7 +34,7 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
     With tau = ID(q, v, a): da/dq = -M^-1 dID/dq, da/dv = -M^-1 dID/dv, da/dtau = M^-1, which costs less than
     differentiating the articulated-body sweep.
     """
-    a = forward_dynamics(mechanism, q, v, tau)
+    a = _held(forward_dynamics(mechanism, q, v, tau))
     by_q, by_v, M = inverse_dynamics_derivatives(mechanism, q, v, a)
     solve = factor(mechanism, M).solve
     inverse = np.array([solve(unit) for unit in np.eye(mechanism.nv)]).T
@@ -42,10 +42,19 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
     return np.array([*minus, inverse])
 
 
-def _along(function: Callable[[Array], Array], x: Array, directions: Array, holding: Array) -> Array:
-    """Derivatives (k, ...) of function(x) along k directions, with the numbers in `holding` held constant."""
+def _held(a: Array) -> Array:
+    """Numbers that depend on q and v, but count as constant in the derivatives that follow."""
+    if a.dtype != object:
+        return a
+    from linkwork.compiler.differentiate import held
+
+    return held(a)
+
+
+def _along(function: Callable[[Array], Array], x: Array, directions: Array) -> Array:
+    """Derivatives (k, ...) of function(x) along k directions."""
     if x.dtype == object:
         from linkwork.compiler.differentiate import pushforward  # here, so that importing linkwork loads no compiler
 
-        return pushforward(function(x), x, directions, holding)
+        return pushforward(function(x), x, directions)
     return np.array([np.imag(function(x + 1j * TINY * direction)) / TINY for direction in directions])

@@ -299,7 +299,7 @@ class Dynamics:
         if not finite:
             checked(inputs)
             explain_non_finite(quantity, one, members(arrays, inputs, batch), found.reshape(-1, *result))
-        if batch == () and quantity not in SEVERAL and not fixed and inputs.keys() <= PLAIN:
+        if batch == () and quantity not in vars(self).keys() | SEVERAL and not fixed and inputs.keys() <= PLAIN:
             self._quicken(quantity, kernel)
         return found
 

@@ -1,0 +1,86 @@
+"""The benchmarks run, agree with their peers and write what they found. Speed is never asserted."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if find_spec("pinocchio") is None:
+    pytest.skip("Pinocchio is not installed (the extra 'peers')", allow_module_level=True)
+
+ROOT = Path(__file__).parent.parent
+ARM = "arm7"
+COMPARED = ("forward dynamics, batch", "inverse dynamics, batch", "mass matrix, batch", "forward dynamics, one call")
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    file = tmp_path_factory.mktemp("benchmarks") / "found.json"
+    ran = python("-m", "benchmarks", "--quick", "--target", "numpy", "--only", ARM, "--json", str(file))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert f"{ARM}: forward dynamics, batch" in ran.stdout
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_it_says_where_and_when(written: dict[str, Any]) -> None:
+    assert written["versions"]["linkwork"]
+    assert written["versions"]["pin"]
+    assert written["cpu"]["model"]
+    assert written["cpu"]["cores"] >= 1
+    assert written["date"]
+    assert written["quick"]
+    assert written["target"] == "numpy"
+
+
+def test_answers_agree_and_times_are_positive(written: dict[str, Any]) -> None:
+    rows = {row["name"]: row for row in written["rows"]}
+    for question in COMPARED:
+        row = rows[f"{ARM}: {question}"]
+        assert row["status"] == "ok", row["note"]
+        assert 0.0 <= row["disagreement"] < 1e-8
+        assert row["ratio"] > 0.0
+        for side in ("linkwork", "peer"):
+            assert 0.0 < row[side]["low"] <= row[side]["median"] <= row[side]["high"]
+    first = rows[f"{ARM}: first answer, from cache"]
+    assert first["status"] == "ok", first["note"]
+    assert first["linkwork"]["median"] > 0.0
+    assert first["peer"]["median"] > 0.0
+
+
+def test_what_linkwork_cannot_do_has_no_ratio(written: dict[str, Any]) -> None:
+    (row,) = (row for row in written["rows"] if row["name"] == f"{ARM}: forward dynamics, two threads")
+    assert row["status"] == "not available"
+    assert row["ratio"] is None
+    assert "one thread" in row["note"]
+
+
+def test_answers_that_differ_are_not_timed() -> None:
+    script = """
+import numpy as np
+from benchmarks.measure import QUICK, Row, compare
+from benchmarks.peers import Contender
+
+for wrong in (1.0 + 1e-7, np.nan):
+    row = Row("made up", "us")
+    right, other = Contender("right", lambda: np.ones(3)), Contender("wrong", lambda: np.array([1.0, wrong, 1.0]))
+    compare(row, lambda: right, lambda: other, 1, QUICK)
+    assert row.status == "answers differ", row
+    assert row.ratio is row.linkwork is row.peer is None
+    assert row.record()["ratio"] is None
+"""
+    ran = python("-c", script)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_name_that_no_row_has_is_answered_with_the_names() -> None:
+    ran = python("-m", "benchmarks", "--quick", "--only", "nothing of the kind")
+    assert ran.returncode == 2
+    assert "arm7: mass matrix, batch" in ran.stderr
