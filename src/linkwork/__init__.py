@@ -28,6 +28,7 @@ from linkwork.model import (
     Universal,
     Weld,
 )
+from linkwork.spatial.scalar import where
 
 __version__ = "0.1.0"
 
@@ -57,4 +58,5 @@ __all__ = [
     "example",
     "examples",
     "formulations",
+    "where",
 ]

@@ -98,6 +98,15 @@ def test_a_damaged_file_is_told_of_and_built_anew(folder: Path, damage: str) -> 
     assert solve().tobytes() == bits
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owner here")
+def test_a_file_of_another_user_is_told_of_and_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bits = solve().tobytes()
+    user = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: user + 1)
+    with pytest.warns(UserWarning, match="belongs to another user"):
+        assert solve().tobytes() == bits
+
+
 def test_an_unusable_folder_costs_only_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("here is no folder")

@@ -38,8 +38,13 @@ def load(key: str) -> bytes | None:
     """What was kept under `key`, or None if there is nothing sound; a damaged file is told of and ignored."""
     path = folder() / key[:2] / key
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            owner = os.fstat(file.fileno()).st_uid
+            data = file.read()
     except OSError:
+        return None
+    if hasattr(os, "getuid") and owner != os.getuid():
+        warnings.warn(f"linkwork: the cached kernel {path} belongs to another user; it is not used", stacklevel=2)
         return None
     head = MAGIC + key.encode() + b"\n"
     body = data[len(head) + 32 :]
@@ -54,7 +59,7 @@ def keep(key: str, body: bytes) -> None:
     path = folder() / key[:2] / key
     data = MAGIC + key.encode() + b"\n" + hashlib.sha256(body).digest() + body
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".part-")
         try:
             with os.fdopen(handle, "wb") as file:
