@@ -1,22 +1,69 @@
-"""Derivatives by the graph, by a complex step and by differences along the manifold are the same."""
+"""Derivatives by composite bodies, by the graph, by complex steps and by differences are the same."""
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
+from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.mass import mass_matrix
 from linkwork.compiler.differentiate import PARTIALS, pushforward
 from linkwork.compiler.graph import BINARY, UNARY
 from linkwork.compiler.kernel import Kernel
 from linkwork.spatial.scalar import Array, where
-from zoo import relative, state, tree
+from zoo import State, relative, state, tree
 
 SEEDS = (0, 1, 2, 3, 32, 35)  # every joint kind between them, fixed and free bases
 THIRD = {"forward_dynamics_derivatives": "tau", "inverse_dynamics_derivatives": "a"}
+TINY = 1e-30  # a complex step has no cancellation
+
+
+def tangents(m: lw.Mechanism, q: Array) -> Array:
+    """dq (nv, nq) for each unit velocity."""
+    return np.array([m.qdot(q, unit) for unit in np.eye(m.nv)])
+
+
+def complex_step(function: Callable[[Array], Array], x: Array, directions: Array) -> Array:
+    """Columns of derivatives along the directions, exact to round-off."""
+    return np.array([np.imag(function(x + 1j * TINY * direction)) / TINY for direction in directions]).T
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_composite_bodies_and_complex_steps_agree(seed: int) -> None:
+    for near in ("anywhere", "identity", "gimbal"):
+        compare_with_complex_steps(tree(seed), state(tree(seed), seed, near))
+
+
+def compare_with_complex_steps(m: lw.Mechanism, s: State) -> None:
+    by_q, by_v, by_a = inverse_dynamics_derivatives(m, s.q, s.v, s.a)
+    tau_of_q = complex_step(lambda q: inverse_dynamics(m, q, s.v, s.a).tau, s.q, tangents(m, s.q))
+    tau_of_v = complex_step(lambda v: inverse_dynamics(m, s.q, v, s.a).tau, s.v, np.eye(m.nv))
+    assert relative(by_q, tau_of_q, scale=1e-3) < 1e-11
+    assert relative(by_v, tau_of_v, scale=1e-3) < 1e-11
+    assert relative(by_a, mass_matrix(m, s.q)) < 1e-13
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_composite_bodies_and_the_differentiated_graph_agree(seed: int) -> None:
+    m = tree(seed)
+    s = state(m, seed)
+
+    def by_graph(q: Array, v: Array, a: Array) -> Array:
+        tau = inverse_dynamics(m, q, v, a).tau
+        return np.array([pushforward(tau, q, tangents(m, q)).T, pushforward(tau, v, np.eye(m.nv)).T])
+
+    shapes = [(m.nq,), (m.nv,), (m.nv,)]
+    kernel = Kernel("by graph", by_graph, shapes, (2, m.nv, m.nv), key=f"differentiated graph of tree {seed}")
+    found, _ = kernel.over_batch([s.q, s.v, s.a], (), threads=1)
+    for ours, theirs in zip(inverse_dynamics_derivatives(m, s.q, s.v, s.a)[:2], found, strict=True):
+        assert relative(ours, theirs, scale=1e-3) < 1e-11
 
 
 @pytest.mark.parametrize("call", THIRD)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_graph_and_complex_step_agree(seed: int, call: str) -> None:
+def test_machine_code_and_plain_text_agree(seed: int, call: str) -> None:
     m = tree(seed)
     compiled, plain = lw.compile(m), lw.compile(m, target="numpy")
     for near in ("anywhere", "identity", "gimbal"):

@@ -66,6 +66,22 @@ class LTL(NamedTuple):
             x.append((y[i] - sum(row[j] * x[j] for j in list(row)[1:])) / row[i])
         return np.array(x)
 
+    def inverse(self) -> Array:
+        """M^-1 (nv, nv) = L^-1 L^-T: rows of L^-1 have entries for ancestors only, so dofs meet in common ancestors."""
+        rows: list[dict[int, Number]] = []
+        for i, row in enumerate(self.rows):
+            found: dict[int, Number] = {i: 1.0 / row[i]}
+            for k in list(row)[1:]:
+                for j, entry in rows[k].items():
+                    found[j] = found.get(j, 0.0) - row[k] * entry * found[i]
+            rows.append(found)
+        n = len(rows)
+        M: list[list[Number]] = [[0.0] * n for _ in range(n)]
+        for i in range(n):
+            for j in range(i + 1):
+                M[i][j] = M[j][i] = sum(x * rows[j][k] for k, x in rows[i].items() if k in rows[j])
+        return np.array(M).reshape(n, n)
+
 
 def dof_parents(mechanism: Mechanism) -> list[int]:
     """For every velocity the next inboard one, -1 at the root: the expanded parent array of the tree."""

@@ -60,14 +60,6 @@ PARTIALS: dict[str, Partial] = {
 }
 
 
-def held(numbers: Array) -> Array:
-    """The same traced numbers, taken as constant by every derivative, whatever they were computed from."""
-    fixed = [
-        Traced(x.graph, x.graph.apply("hold", x.number)) if isinstance(x, Traced) else x for x in np.ravel(numbers)
-    ]
-    return np.array(fixed, dtype=object).reshape(np.shape(numbers))
-
-
 def pushforward(outputs: Array, inputs: Array, directions: Array) -> Array:
     """Derivatives (k, *outputs.shape) of traced `outputs` along k directions (k, *inputs.shape) of traced `inputs`.
 
@@ -92,7 +84,7 @@ def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
     for number, node in enumerate(graph.nodes):
         if number in starts:
             leads[number] = True
-        elif node[0] in ARITY and node[0] != "hold":
+        elif node[0] in ARITY:
             leads[number] = any(leads[k] for k in node[1:])
     needed = [False] * len(graph.nodes)
     for end in ends:

@@ -42,14 +42,13 @@ LOGIC: dict[str, Callable[..., bool]] = {
     "or": lambda a, b: a or b,
     "not": lambda a: not a,
 }
-# "hold" is its operand, but no rule sees through it and its derivative is zero; `pruned` takes it out.
 FUSED = ("fma", "fms", "fnma")  # a b + c, a b - c, c - a b, each rounded once
 COMMUTE = frozenset({"add", "mul", "eq", "and", "or"})
 FOLD: dict[str, Callable[..., Any]] = UNARY | BINARY | COMPARISONS | LOGIC
 ARITY = (
     dict.fromkeys(UNARY, 1)
     | dict.fromkeys((*BINARY, *COMPARISONS), 2)
-    | {"and": 2, "or": 2, "not": 1, "select": 3, "hold": 1}
+    | {"and": 2, "or": 2, "not": 1, "select": 3}
     | dict.fromkeys(FUSED, 3)
 )
 TRUTHS = frozenset({*COMPARISONS, *LOGIC})  # operations whose value is true or false
@@ -226,7 +225,7 @@ def needed(nodes: Sequence[Node], outputs: Iterable[int]) -> list[bool]:
 
 
 def pruned(graph: Graph) -> Graph:
-    """The same outputs without the nodes that none of them needs, and without holds."""
+    """The same outputs without the nodes that none of them needs."""
     return _rewritten(graph, lambda node, uses, nodes: node)
 
 
@@ -259,9 +258,7 @@ def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Nod
     result, place = Graph(), [-1] * len(graph.nodes)
     result.ninputs = graph.ninputs
     for number, node in enumerate(graph.nodes):
-        if live[number] and node[0] == "hold":
-            place[number] = place[node[1]]
-        elif live[number]:
+        if live[number]:
             operation, *rest = change(node, uses, graph.nodes)
             operands = [place[k] for k in rest] if operation in ARITY else rest
             place[number] = result._node((operation, *operands))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.algorithms import inverse, jacobians, kinematics, momentum
+from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.reactions import reactions
 from linkwork.errors import LinkworkError, ModelError, unknown_name
-from linkwork.evaluation.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.evaluation.diagnosis import explain_non_finite, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
 from linkwork.model.mechanism import Mechanism

@@ -71,6 +71,11 @@ class JointKind(ABC):
         """(dS/dt) v: the part of the relative acceleration that v alone causes."""
         return self.subspace_rate(q, v) @ v
 
+    def bias_partials(self, q: Array, v: Array) -> tuple[Motion, Motion]:
+        """Derivatives of `bias` by q (tangent space) and by v, two bundles (3, nv)."""
+        nothing = Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
+        return nothing, nothing
+
     def qdot(self, q: Array, v: Array) -> Array:
         """dq/dt (nq,) of the velocity v (S4 3.6)."""
         return v
@@ -197,6 +202,12 @@ class Universal(AxisKind):
         first = matrix_about_axis(self.n2, q[1]).T @ self.n
         return Motion(np.zeros((3, 2)), np.column_stack([cross(first, self.n2) * v[1], np.zeros(3)]))
 
+    def bias_partials(self, q: Array, v: Array) -> tuple[Motion, Motion]:
+        turning = cross(matrix_about_axis(self.n2, q[1]).T @ self.n, self.n2)  # bias = turning v0 v1
+        none = np.zeros((3, 2))
+        by_q = np.column_stack([np.zeros(3), cross(turning, self.n2) * (v[0] * v[1])])
+        return Motion(none, by_q), Motion(none, np.column_stack([turning * v[1], turning * v[0]]))
+
 
 @dataclass(frozen=True)
 class Ball(JointKind):
@@ -252,6 +263,12 @@ class Planar(AxisKind):
     def subspace_rate(self, q: Array, v: Array) -> Motion:
         slide = matrix_about_axis(self.n, q[2]).T @ self.plane
         return Motion(np.column_stack([cross(slide, self.n) * v[2], np.zeros(3)]), np.zeros((3, 3)))
+
+    def bias_partials(self, q: Array, v: Array) -> tuple[Motion, Motion]:
+        turning = cross(matrix_about_axis(self.n, q[2]).T @ self.plane, self.n)  # bias = (turning @ v01) v2
+        along, none = turning @ v[:2], np.zeros((3, 3))
+        by_q = np.column_stack([np.zeros((3, 2)), cross(along, self.n) * v[2]])
+        return Motion(by_q, none), Motion(np.column_stack([turning * v[2], along]), none)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,140 @@
+"""Derivatives of inverse and forward dynamics along the tangent space of the coordinates, by composite bodies.
+
+A small turn of joint j by its column s moves everything outboard of j as one rigid body. Seen from the bodies
+themselves nothing has moved; they only gain a velocity u and an acceleration w - V x u, with u and w the same for all
+of them up to their frames. The change of the wrench through joint j is then I w + B u with the composite inertia I and
+
+    B u = V x* (I u) - I (V x u) + u x* (I V),
+
+which acts on the angular part of u alone: its force is -2 p x u with the momentum p, its torque N u with a 3x3 matrix
+N. Both add up over composite bodies. The approach is that of Carpentier and Mansard (RSS 2018) and of Singh, Russo and
+Wensing (RA-L 2022), here in body frames and for joints whose subspace moves. Differentiating the graph of Algorithm 3.2
+instead costs several times the operations (38 dof: 93,000 against 29,000 for inverse dynamics); it is the test.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics
+from linkwork.algorithms.mass import composite_inertias, factor, mass_matrix
+from linkwork.algorithms.sweeps import inward, outward, to_root
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.spatial import Force, Motion, RigidInertia
+from linkwork.spatial.scalar import Array, Number, cross, hat
+
+
+class Gain(NamedTuple):
+    """What bodies outboard of a joint gain per unit of each of its columns: velocity u, acceleration w, (3, nv_j)."""
+
+    u: Motion
+    w: Motion
+
+
+class Composite(NamedTuple):
+    """A composite body: its inertia, linear momentum p (3,) and gyroscopic matrix N (3, 3), in the body's frame."""
+
+    inertia: RigidInertia
+    p: Array
+    N: Array
+
+    def change(self, gain: Gain) -> Force:
+        """Change of the wrench that the composite body needs, for each column of a gain."""
+        turn = gain.u.angular
+        return self.inertia @ gain.w + Force(cross(self.p, turn) * -2.0, self.N @ turn)
+
+
+def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
+    """(3, nv, nv): derivatives of tau by q (tangent space), v and a; [., i, j] is that of tau_i by number j."""
+    motion = kinematics(mechanism, q, v)
+    acc = accelerations(mechanism, motion, a, against_gravity(mechanism))
+    force = inverse_dynamics(mechanism, q, v, a).force
+    body = composites(mechanism, motion)
+    by_q, by_v = {}, {}
+    for j in outward(mechanism):
+        by_q[j.o], by_v[j.o] = gains(j, motion, acc, q[j.q], v[j.v], a[j.v])
+    dq, dv = _zeros(mechanism.nv), _zeros(mechanism.nv)
+    for j in inward(mechanism):
+        S, whole = motion.S[j.o], body[j.o]
+        change_q, change_v = whole.change(by_q[j.o]), whole.change(by_v[j.o])
+        own = [_rate(j, q[j.q], unit).pair(force[j.o]) for unit in np.eye(j.kind.nv)]  # S itself may turn with q_j
+        _put(dq, j.v, j.v, S.pair(change_q) + np.array(own).T)
+        _put(dv, j.v, j.v, S.pair(change_v))
+        # What goes on to inner joints: the changed wrench, turned along by the joint; and what they do to joint j
+        change_q = change_q + S.cross(force[j.o])
+        z = whole.inertia @ S
+        z_turn = cross(whole.p, S.linear) * 2.0 + whole.N.T @ S.angular
+        outer = j
+        for i in list(to_root(mechanism, j.o))[1:]:
+            X = motion.X[outer.o]
+            change_q, change_v, z, z_turn = X.up(change_q), X.up(change_v), X.up(z), X.R @ z_turn
+            _put(dq, i.v, j.v, motion.S[i.o].pair(change_q))
+            _put(dv, i.v, j.v, motion.S[i.o].pair(change_v))
+            for table, gain in ((dq, by_q[i.o]), (dv, by_v[i.o])):
+                _put(table, j.v, i.v, (gain.w.pair(z) + gain.u.angular.T @ z_turn).T)
+            outer = i
+    return np.array([dq, dv, mass_matrix(mechanism, q)]).reshape(3, mechanism.nv, mechanism.nv)
+
+
+def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
+    """(3, nv, nv): derivatives of the acceleration by q (tangent space), v and tau.
+
+    With tau = ID(q, v, a): da/dq = -M^-1 dID/dq, da/dv = -M^-1 dID/dv, da/dtau = M^-1.
+    """
+    a = forward_dynamics(mechanism, q, v, tau)
+    by_q, by_v, M = inverse_dynamics_derivatives(mechanism, q, v, a)
+    ltl = factor(mechanism, M)
+    minus = [[-ltl.solve(column) for column in matrix.T] for matrix in (by_q, by_v)]
+    return np.array([*minus, ltl.inverse()]).reshape(3, mechanism.nv, mechanism.nv).transpose(0, 2, 1)
+
+
+def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:
+    """Every body with all that is outboard of it, by number."""
+    inertia = composite_inertias(mechanism, motion.X)
+    p, N = [np.zeros(3)], [np.zeros((3, 3))]
+    for j in outward(mechanism):
+        own, V = mechanism.bodies[j.o].inertia, motion.twist[j.o]
+        J, w = own.rotational, hat(V.angular)
+        p.append((own @ V).linear)
+        N.append(w @ J - J @ w - hat(J @ V.angular) - 2.0 * (hat(own.moment) @ hat(V.linear)))
+    for j in inward(mechanism):
+        X = motion.X[j.o]
+        momentum = X.R @ p[j.o]
+        N[j.i] = N[j.i] + X.R @ N[j.o] @ X.R.T - 2.0 * (hat(X.p) @ hat(momentum))
+        p[j.i] = p[j.i] + momentum
+    return [Composite(*parts) for parts in zip(inertia, p, N, strict=True)]
+
+
+def gains(j: Joint, motion: Kinematics, acc: list[Motion], q: Array, v: Array, a: Array) -> tuple[Gain, Gain]:
+    """What the bodies outboard of joint j gain by each of its coordinates and by each of its velocities."""
+    X, S, V = motion.X[j.o], motion.S[j.o], motion.twist[j.o]
+    V_i, A_i = X.down(motion.twist[j.i]), X.down(acc[j.i])
+    Sv = S @ v
+    by_q, by_v = j.kind.bias_partials(q, v)
+    rates = [_rate(j, q, unit) for unit in np.eye(j.kind.nv)]
+    turned_v, turned_a = _columns([rate @ v for rate in rates]), _columns([rate @ a for rate in rates])
+    u = V_i.cross(S) + turned_v
+    w = A_i.cross(S) + turned_a + u.cross(Sv) + V.cross(turned_v) + by_q + V.cross(u)
+    return Gain(u, w), Gain(S, V.cross(S) + V.cross(S) + S.cross(Sv) + by_v)
+
+
+def _rate(j: Joint, q: Array, unit: Array) -> Motion:
+    """How the subspace changes in the child's frame along one coordinate."""
+    return j.kind.subspace_rate(q, unit)
+
+
+def _columns(motions: list[Motion]) -> Motion:
+    return Motion(np.array([x.linear for x in motions]).T, np.array([x.angular for x in motions]).T)
+
+
+def _zeros(n: int) -> list[list[Number]]:
+    return [[0.0] * n for _ in range(n)]
+
+
+def _put(table: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
+    for r, numbers in zip(range(rows.start, rows.stop), block, strict=True):
+        table[r][columns] = list(numbers)
