@@ -7,7 +7,7 @@ outward, L has no entries that M lacks.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,31 +50,40 @@ def _place(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> 
 
 
 class LTL(NamedTuple):
-    """M = L^T L: `rows[i]` maps dof j to L_ij for j = i and its ancestors; `parent[i]` is the next inboard dof."""
+    """M = L^T L: `rows[i]` maps dof j to L_ij for j = i and its ancestors; `pivots[i]` is 1 / L_ii."""
 
     rows: list[dict[int, Number]]
-    parent: list[int]
+    pivots: list[Number]
 
     def solve(self, b: Array) -> Array:
-        """M^-1 b (nv,): L^T y = b inward, then L x = y outward."""
-        y, x = list(b), []
-        for i in reversed(range(len(y))):
-            y[i] = y[i] / self.rows[i][i]
-            for j in list(self.rows[i])[1:]:
-                y[j] = y[j] - self.rows[i][j] * y[i]
+        """M^-1 b for b of shape (nv,) or (nv, k): L^T y = b inward, then L x = y outward."""
+        y: dict[int, Any] = {}
+        outer: list[list[int]] = [[] for _ in self.rows]
         for i, row in enumerate(self.rows):
-            x.append((y[i] - sum(row[j] * x[j] for j in list(row)[1:])) / row[i])
-        return np.array(x)
+            for j in row.keys() - {i}:
+                outer[j].append(i)
+        for j in reversed(range(len(self.rows))):
+            total = b[j]
+            for i in outer[j]:
+                total = total - y[i] * self.rows[i][j]
+            y[j] = total * self.pivots[j]
+        x: list[Any] = []
+        for i, row in enumerate(self.rows):
+            total = y[i]
+            for j in list(row)[1:]:
+                total = total - x[j] * row[j]
+            x.append(total * self.pivots[i])
+        return np.array(x).reshape(np.shape(b))
 
     def inverse(self) -> Array:
         """M^-1 (nv, nv) = L^-1 L^-T: rows of L^-1 have entries for ancestors only, so dofs meet in common ancestors."""
         rows: list[dict[int, Number]] = []
         for i, row in enumerate(self.rows):
-            found: dict[int, Number] = {i: 1.0 / row[i]}
+            found: dict[int, Number] = {i: self.pivots[i]}
             for k in list(row)[1:]:
                 for j, entry in rows[k].items():
-                    found[j] = found.get(j, 0.0) - row[k] * entry * found[i]
-            rows.append(found)
+                    found[j] = found.get(j, 0.0) - row[k] * entry
+            rows.append({j: entry if j == i else entry * self.pivots[i] for j, entry in found.items()})
         n = len(rows)
         M: list[list[Number]] = [[0.0] * n for _ in range(n)]
         for i in range(n):
@@ -104,14 +113,15 @@ def factor(mechanism: Mechanism, M: Array) -> LTL:
             row[j] = M[i, j]
             j = parent[j]
         rows.append(row)
+    pivots: list[Number] = [0.0] * mechanism.nv
     for k in reversed(range(mechanism.nv)):
         row = rows[k]
-        pivot = np.sqrt(row[k])
         ancestors = list(row)[1:]
-        row[k] = pivot
+        row[k] = np.sqrt(row[k])
+        pivots[k] = 1.0 / row[k]
         for i in ancestors:
-            row[i] = row[i] / pivot
+            row[i] = row[i] * pivots[k]
         for i in ancestors:
             for j in rows[i]:
                 rows[i][j] = rows[i][j] - row[i] * row[j]
-    return LTL(rows, parent)
+    return LTL(rows, pivots)
