@@ -118,7 +118,9 @@ class _Printer:
     # --- one chunk ---
 
     def _chunk(self, number: int, nodes: list[int], slots: dict[int, int]) -> str:
-        self.lines, self.values, self.temporaries = [], {}, 0
+        self.lines, self.temporaries = [], 0
+        self.values: dict[int, str] = {}  # names of the values that the chunk knows
+        self.pairs: dict[int, str] = {}  # sine and cosine of a value
         inside = set(nodes)
         for k in nodes:
             for operand in self.graph.nodes[k][1:]:
@@ -214,13 +216,11 @@ class _Printer:
 
     def _sine_or_cosine(self, operation: str, operand: int, value: str) -> str:
         """Both come from one call; the second to be asked for finds it."""
-        pair = self.values.get(("sincos", operand))  # type: ignore[call-overload]
-        if pair is None:
+        if operand not in self.pairs:
             name = math_function(self.module, "sincos", self.width).name
-            pair = self._new(f'call {{{self.real}, {self.real}}} @"{name}"({self.real} {value})')
-            self.values[("sincos", operand)] = pair  # type: ignore[index]
+            self.pairs[operand] = self._new(f'call {{{self.real}, {self.real}}} @"{name}"({self.real} {value})')
         index = 0 if operation == "sin" else 1
-        return self._new(f"extractvalue {{{self.real}, {self.real}}} {pair}, {index}")
+        return self._new(f"extractvalue {{{self.real}, {self.real}}} {self.pairs[operand]}, {index}")
 
     def _over_blocks(self, name: str) -> str:
         """The lines so far as a function that runs them for `count` blocks, whose workspaces follow each other."""
