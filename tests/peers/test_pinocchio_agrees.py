@@ -17,7 +17,7 @@ import pytest
 import linkwork as lw
 from linkwork.model import JointKind
 from linkwork.spatial.scalar import Array
-from zoo import relative
+from zoo import State, relative, state
 
 pin: Any = pytest.importorskip("pinocchio", reason="Pinocchio is not installed (the extra 'peers')")
 
@@ -43,14 +43,10 @@ ALIGNED = {"R": lw.Revolute, "RUB": lw.Revolute, "P": lw.Prismatic}  # before th
 UNALIGNED = {"Revolute": lw.Revolute, "RevoluteUnbounded": lw.Revolute, "Prismatic": lw.Prismatic}
 
 
-class State(NamedTuple):
+class Both(NamedTuple):
     """A random state with what acts on it, in our order, then the same in Pinocchio's."""
 
-    q: Array
-    v: Array
-    a: Array
-    tau: Array
-    wrenches: Array
+    own: State
     pin_q: Array
     pin_v: Array
     pin_a: Array
@@ -125,14 +121,12 @@ class Robot:
             found[joint.idx_q : joint.idx_q + joint.nq] = own
         return found
 
-    def states(self) -> Iterator[State]:
-        rng = np.random.default_rng(0)
-        for _ in range(STATES):
-            q, wrenches = self.m.random(rng), rng.normal(size=(self.m.nbodies, 6))
-            v, a, tau = rng.normal(size=(3, self.m.nv))
-            of_body = dict(zip(self.m.bodies.names[1:], wrenches, strict=True))
+    def states(self) -> Iterator[Both]:
+        for seed in range(STATES):
+            own = state(self.m, seed)
+            of_body = dict(zip(self.m.bodies.names[1:], own.wrenches, strict=True))
             forces = [pin.Force.Zero(), *(pin.Force(of_body[f"{name} body"]) for name in self.model.names[1:])]
-            yield State(q, v, a, tau, wrenches, self.coordinates(q), v[self.order], a[self.order], forces)
+            yield Both(own, self.coordinates(own.q), own.v[self.order], own.a[self.order], forces)
 
 
 def describe_body(b: lw.Builder, name: str, inertia: Any) -> None:
@@ -163,43 +157,45 @@ def test_coordinates_integrate_and_differ_alike(robot: Robot) -> None:
     rng = np.random.default_rng(0)
     for s in robot.states():
         dv = rng.uniform(-1.7, 1.7, robot.m.nv)  # less than half a turn, where the difference is unique
-        q = robot.m.integrate(s.q, dv)
+        q = robot.m.integrate(s.own.q, dv)
         pin_q = pin.integrate(robot.model, s.pin_q, dv[robot.order])
         assert relative(robot.coordinates(q), pin_q) < AGREE
-        assert relative(robot.m.difference(s.q, q)[robot.order], pin.difference(robot.model, s.pin_q, pin_q)) < AGREE
+        assert (
+            relative(robot.m.difference(s.own.q, q)[robot.order], pin.difference(robot.model, s.pin_q, pin_q)) < AGREE
+        )
 
 
 def test_inverse_dynamics_agree_with_and_without_wrenches(robot: Robot) -> None:
     for s in robot.states():
-        state = robot.model, robot.data, s.pin_q, s.pin_v, s.pin_a
-        alone = robot.d.inverse_dynamics(s.q, s.v, s.a)
-        pushed = robot.d.inverse_dynamics(s.q, s.v, s.a, s.wrenches)
-        assert relative(alone[robot.order], pin.rnea(*state)) < AGREE
-        assert relative(pushed[robot.order], pin.rnea(*state, s.forces)) < AGREE
+        given = robot.model, robot.data, s.pin_q, s.pin_v, s.pin_a
+        alone = robot.d.inverse_dynamics(s.own.q, s.own.v, s.own.a)
+        pushed = robot.d.inverse_dynamics(s.own.q, s.own.v, s.own.a, s.own.wrenches)
+        assert relative(alone[robot.order], pin.rnea(*given)) < AGREE
+        assert relative(pushed[robot.order], pin.rnea(*given, s.forces)) < AGREE
 
 
 def test_bias_and_gravity_agree(robot: Robot) -> None:
     for s in robot.states():
         bias = pin.nonLinearEffects(robot.model, robot.data, s.pin_q, s.pin_v)
         gravity = pin.computeGeneralizedGravity(robot.model, robot.data, s.pin_q)
-        assert relative(robot.d.bias(s.q, s.v)[robot.order], bias) < AGREE
-        assert relative(robot.d.gravity(s.q)[robot.order], gravity) < AGREE
+        assert relative(robot.d.bias(s.own.q, s.own.v)[robot.order], bias) < AGREE
+        assert relative(robot.d.gravity(s.own.q)[robot.order], gravity) < AGREE
 
 
 def test_forward_dynamics_agree_with_and_without_wrenches(robot: Robot) -> None:
     for s in robot.states():
-        state = robot.model, robot.data, s.pin_q, s.pin_v, s.tau[robot.order]
-        alone = robot.d.forward_dynamics(s.q, s.v, s.tau)
-        pushed = robot.d.forward_dynamics(s.q, s.v, s.tau, s.wrenches)
-        assert relative(alone[robot.order], pin.aba(*state)) < AGREE
-        assert relative(pushed[robot.order], pin.aba(*state, s.forces)) < AGREE
+        given = robot.model, robot.data, s.pin_q, s.pin_v, s.own.tau[robot.order]
+        alone = robot.d.forward_dynamics(s.own.q, s.own.v, s.own.tau)
+        pushed = robot.d.forward_dynamics(s.own.q, s.own.v, s.own.tau, s.own.wrenches)
+        assert relative(alone[robot.order], pin.aba(*given)) < AGREE
+        assert relative(pushed[robot.order], pin.aba(*given, s.forces)) < AGREE
 
 
 def test_joint_reactions_agree(robot: Robot) -> None:
     for s in robot.states():
-        a = pin.aba(robot.model, robot.data, s.pin_q, s.pin_v, s.tau[robot.order], s.forces)
+        a = pin.aba(robot.model, robot.data, s.pin_q, s.pin_v, s.own.tau[robot.order], s.forces)
         pin.rnea(robot.model, robot.data, s.pin_q, s.pin_v, a, s.forces)
-        reactions = robot.d.reactions(s.q, s.v, s.tau, s.wrenches)
+        reactions = robot.d.reactions(s.own.q, s.own.v, s.own.tau, s.own.wrenches)
         order = [robot.m.joints.index_of(name) for name in robot.model.names[1:]]
         assert relative(reactions[order], np.array([f.vector for f in robot.data.f.tolist()[1:]])) < AGREE
 
@@ -207,7 +203,7 @@ def test_joint_reactions_agree(robot: Robot) -> None:
 def test_mass_matrix_agrees(robot: Robot) -> None:
     for s in robot.states():
         upper = np.triu(pin.crba(robot.model, robot.data, s.pin_q))
-        M = robot.d.mass_matrix(s.q)[np.ix_(robot.order, robot.order)]
+        M = robot.d.mass_matrix(s.own.q)[np.ix_(robot.order, robot.order)]
         assert relative(M, upper + np.triu(upper, 1).T) < AGREE
 
 
@@ -218,29 +214,29 @@ def test_frame_jacobians_and_their_rates_agree(robot: Robot, ours: str, theirs: 
         for k in robot.frames[i::STATES]:  # every frame in one of the states
             name = model.frames[k].name
             J = pin.computeFrameJacobian(model, data, s.pin_q, k, expressed)
-            assert relative(robot.d.jacobian(s.q, name, ours)[:, robot.order], J) < AGREE
+            assert relative(robot.d.jacobian(s.own.q, name, ours)[:, robot.order], J) < AGREE
             pin.computeJointJacobiansTimeVariation(model, data, s.pin_q, s.pin_v)
             pin.updateFramePlacements(model, data)
             dJ = pin.getFrameJacobianTimeVariation(model, data, k, expressed)
-            rate = robot.d.jacobian_rate(s.q, s.v, name, ours)[:, robot.order]
+            rate = robot.d.jacobian_rate(s.own.q, s.own.v, name, ours)[:, robot.order]
             assert relative(rate, dJ, scale=1.0) < AGREE  # on a free root the body's own rate is zero
 
 
 def test_center_of_mass_and_centroidal_momentum_agree(robot: Robot) -> None:
     model, data, d = robot.model, robot.data, robot.d
     for s in robot.states():
-        assert relative(d.center_of_mass(s.q), pin.centerOfMass(model, data, s.pin_q)) < AGREE
+        assert relative(d.center_of_mass(s.own.q), pin.centerOfMass(model, data, s.pin_q)) < AGREE
         momentum = pin.computeCentroidalMomentum(model, data, s.pin_q, s.pin_v).vector
-        assert relative(d.momentum(s.q, s.v), momentum) < AGREE
+        assert relative(d.momentum(s.own.q, s.own.v), momentum) < AGREE
         rate = pin.computeCentroidalMomentumTimeVariation(model, data, s.pin_q, s.pin_v, s.pin_a).vector
-        assert relative(d.momentum_rate(s.q, s.v, s.a), rate) < AGREE
+        assert relative(d.momentum_rate(s.own.q, s.own.v, s.own.a), rate) < AGREE
         pin.ccrba(model, data, s.pin_q, s.pin_v)
-        assert relative(d.momentum_matrix(s.q)[:, robot.order], data.Ag) < AGREE
+        assert relative(d.momentum_matrix(s.own.q)[:, robot.order], data.Ag) < AGREE
 
 
 def test_energies_agree(robot: Robot) -> None:
     for s in robot.states():
-        kinetic, potential = robot.d.energy(s.q, s.v)
+        kinetic, potential = robot.d.energy(s.own.q, s.own.v)
         assert relative(kinetic, pin.computeKineticEnergy(robot.model, robot.data, s.pin_q, s.pin_v)) < AGREE
         assert relative(potential, pin.computePotentialEnergy(robot.model, robot.data, s.pin_q)) < AGREE
 
@@ -251,12 +247,12 @@ def test_derivatives_agree(free: bool) -> None:
     model, data, square = robot.model, robot.data, np.ix_(robot.order, robot.order)
     d = lw.compile(robot.m)
     for s in robot.states():
-        tau = s.tau[robot.order]
+        tau = s.own.tau[robot.order]
         inverse = [x.copy() for x in pin.computeRNEADerivatives(model, data, s.pin_q, s.pin_v, s.pin_a)]
         forward = pin.computeABADerivatives(model, data, s.pin_q, s.pin_v, tau)
         for ours, theirs in (
-            (d.inverse_dynamics_derivatives(s.q, s.v, s.a), inverse),
-            (d.forward_dynamics_derivatives(s.q, s.v, s.tau), forward),
+            (d.inverse_dynamics_derivatives(s.own.q, s.own.v, s.own.a), inverse),
+            (d.forward_dynamics_derivatives(s.own.q, s.own.v, s.own.tau), forward),
         ):
             for found, expected in zip(ours[:2], theirs[:2], strict=True):
                 assert relative(found[square], expected) < AGREE

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 Node = tuple[Any, ...]
@@ -94,10 +95,8 @@ class Graph:
         if operation in FOLD:
             values = [self.value(k) for k in operands]
             if None not in values:
-                try:
+                with suppress(ArithmeticError, ValueError):  # else left for the kernel, which gives inf or nan
                     return self.constant(FOLD[operation](*values))
-                except (ArithmeticError, ValueError):
-                    pass  # left for the kernel, which gives infinity or not-a-number
         if operation in COMMUTE and operands[0] > operands[1]:
             operands = operands[::-1]
         return self._node((operation, *operands))
