@@ -17,8 +17,8 @@ from llvmlite import ir
 from linkwork.compiler.graph import COMPARISONS, FUSED, LOGIC, TRUTHS, Graph
 from linkwork.compiler.vector_math import math_function
 
-# Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and 25 %
-# (38 dof) less time than chunks of 1500, block by block, whose instructions leave the first cache before they return.
+# Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and
+# 25 % (38 dof) less time than chunks of 1500, block by block, whose instructions leave the first cache in between.
 CHUNK = 200  # operations
 PANEL_BYTES = 1 << 17  # of workspace, which must stay in the second cache
 LONGEST_PANEL = 8  # blocks
