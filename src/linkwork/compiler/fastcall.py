@@ -74,6 +74,23 @@ no:
   ret i1 false
 }}
 
+define internal void @release_all(ptr %views, i64 %count) {{
+start:
+  br label %next
+next:
+  %left = phi i64 [ %count, %start ], [ %k, %one ]
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %done, label %one
+one:
+  %k = sub i64 %left, 1
+  %offset = mul i64 %k, 80
+  %view = getelementptr i8, ptr %views, i64 %offset
+  call void @PyBuffer_Release(ptr %view)
+  br label %next
+done:
+  ret void
+}}
+
 define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {{
 start:
   %views = alloca [{80 * (MOST_ARRAYS + 1)} x i8], align 16
@@ -121,17 +138,8 @@ clear:
   br label %release
 release:
   %held = phi i64 [ %k, %clear ], [ %k1, %got ], [ %count, %broken ]
-  br label %release.next
-release.next:
-  %r = phi i64 [ %held, %release ], [ %r1, %release.one ]
-  %none = icmp eq i64 %r, 0
-  br i1 %none, label %long, label %release.one
-release.one:
-  %r1 = sub i64 %r, 1
-  %r.offset = mul i64 %r1, 80
-  %r.view = getelementptr i8, ptr %views, i64 %r.offset
-  call void @PyBuffer_Release(ptr %r.view)
-  br label %release.next
+  call void @release_all(ptr %views, i64 %held)
+  br label %long
 long:
   %answer = call ptr @PyObject_Vectorcall(ptr %slow, ptr %args, i64 %nargs, ptr %keywords)
   ret ptr %answer
@@ -172,16 +180,7 @@ broken:
   br label %release
 
 finish:
-  %f = phi i64 [ %count, %run ], [ %f1, %finish.one ]
-  %over = icmp eq i64 %f, 0
-  br i1 %over, label %done, label %finish.one
-finish.one:
-  %f1 = sub i64 %f, 1
-  %f.offset = mul i64 %f1, 80
-  %f.view = getelementptr i8, ptr %views, i64 %f.offset
-  call void @PyBuffer_Release(ptr %f.view)
-  br label %finish
-done:
+  call void @release_all(ptr %views, i64 %count)
   ret ptr %out
 }}
 """
