@@ -85,6 +85,12 @@ class Opaque:
     def arctan2(self, other: Any) -> Opaque:
         return Opaque(np.arctan2(self.hidden, lift(other).hidden))
 
+    def minimum(self, other: Any) -> Opaque:
+        return Opaque(np.minimum(self.hidden, lift(other).hidden))
+
+    def maximum(self, other: Any) -> Opaque:
+        return Opaque(np.maximum(self.hidden, lift(other).hidden))
+
 
 def lift(value: Any) -> Opaque:
     """A float as an Opaque; an Opaque as it is."""

@@ -22,7 +22,7 @@ import numpy as np, linkwork as lw
 from linkwork.compiler import machine
 built = []
 plain = machine.object_code
-machine.object_code = lambda text: built.append("@chunk0" in text) or plain(text)
+machine.object_code = lambda text: built.append("@chunk" in text) or plain(text)
 q, v, tau = np.array([[0.3, -0.4], [1.0, 2.0], [0.1, 0.2]])
 a = lw.compile(lw.example("double_pendulum")).forward_dynamics(q, v, tau)
 print(sum(built), a.tobytes().hex())

@@ -9,10 +9,12 @@ import linkwork as lw
 from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.mass import mass_matrix
-from linkwork.compiler.differentiate import PARTIALS, pushforward
+from linkwork.algorithms.momentum import energy
+from linkwork.compiler.differentiate import PARTIALS, pullback, pushforward
 from linkwork.compiler.graph import BINARY, UNARY
 from linkwork.compiler.kernel import Kernel
-from linkwork.spatial.scalar import Array, where
+from linkwork.compiler.trace import trace
+from linkwork.spatial.scalar import Array, maximum, minimum, where
 from zoo import State, relative, state, tree
 
 SEEDS = (0, 1, 2, 3, 32, 35)  # every joint kind between them, fixed and free bases
@@ -55,8 +57,8 @@ def test_composite_bodies_and_the_differentiated_graph_agree(seed: int) -> None:
         return np.array([pushforward(tau, q, tangents(m, q)).T, pushforward(tau, v, np.eye(m.nv)).T])
 
     shapes = [(m.nq,), (m.nv,), (m.nv,)]
-    kernel = Kernel("by graph", by_graph, shapes, (2, m.nv, m.nv), key=f"differentiated graph of tree {seed}")
-    found, _ = kernel.over_batch([s.q, s.v, s.a], (), threads=1)
+    kernel = Kernel("by graph", by_graph, shapes, [(2, m.nv, m.nv)], key=f"differentiated graph of tree {seed}")
+    (found,), _ = kernel.over_batch([s.q, s.v, s.a], (), threads=1)
     for ours, theirs in zip(inverse_dynamics_derivatives(m, s.q, s.v, s.a)[:2], found, strict=True):
         assert relative(ours, theirs, scale=1e-3) < 1e-11
 
@@ -140,6 +142,8 @@ BINARY_CALLS = {
     "mul": lambda x, y: x * y,
     "div": lambda x, y: x / y,
     "atan2": np.arctan2,
+    "min": minimum,
+    "max": maximum,
     "smaller": lambda x, y: where(x < y, x, y),
     "larger": lambda x, y: where(x < y, y, x),
 }
@@ -159,11 +163,43 @@ def test_partial_derivatives_are_right(operation: str) -> None:
             return np.array([getattr(np, NUMPY_NAMES.get(operation, operation))(x[0]) * x[1]])
         return np.array([BINARY_CALLS[operation](x[0], x[1]) * x[1]])
 
-    def derivative(x: Array) -> Array:
-        return pushforward(value(x), x, np.eye(2))[:, 0]
+    def derivatives(x: Array) -> tuple[Array, Array]:
+        return pushforward(value(x), x, np.eye(2))[:, 0], pullback(value(x), x, np.ones((1, 1)))[0]
 
-    kernel = Kernel(operation, derivative, [(2,)], (2,), key=f"partial derivatives of {operation}")
+    kernel = Kernel(operation, derivatives, [(2,)], [(2,), (2,)], key=f"partial derivatives of {operation}")
     found, _ = kernel.over_batch([x], (), threads=1)
     h = 1e-6
     expected = [(value(x + h * e)[0] - value(x - h * e)[0]) / (2 * h) for e in np.eye(2)]
-    assert np.abs(found - expected).max() < 1e-8
+    for forward_or_reverse in found:
+        assert np.abs(forward_or_reverse - expected).max() < 1e-8
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_gradients_in_reverse_are_those_of_the_jacobian(seed: int) -> None:
+    """One pass backwards through inverse dynamics gives what all columns of the Jacobian give, weighted."""
+    m = tree(seed)
+    s = state(m, seed)
+
+    def both(q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        tau = inverse_dynamics(m, q, v, a).tau
+        columns = pushforward(tau, np.concatenate([q, v]), np.eye(m.nq + m.nv))
+        return pullback(tau, np.concatenate([q, v]), s.tau[None])[0], columns @ s.tau
+
+    n = m.nq + m.nv
+    kernel = Kernel("gradients", both, [(m.nq,), (m.nv,), (m.nv,)], [(n,), (n,)], key=f"gradients of tree {seed}")
+    (reverse, forward), _ = kernel.over_batch([s.q, s.v, s.a], (), threads=1)
+    assert relative(reverse, forward, scale=1e-3) < 1e-11
+
+
+def test_a_gradient_in_reverse_costs_a_few_times_its_function() -> None:
+    """However many inputs there are, which is what reverse mode is for."""
+    m = tree(SEEDS[0])
+
+    def energy_of(q: Array, v: Array) -> Array:
+        return np.asarray(energy(m, q, v)[0])
+
+    def gradient(q: Array, v: Array) -> Array:
+        return pullback(energy_of(q, v), np.concatenate([q, v]), np.ones((1,)))
+
+    cost, of_gradient = (len(trace(f, [(m.nq,), (m.nv,)]).nodes) for f in (energy_of, gradient))
+    assert of_gradient < 5 * cost

@@ -1,17 +1,20 @@
-"""Exact derivatives of what was traced: node by node, along given directions, with zeros never computed.
+"""Exact derivatives of what was traced, node by node, with zeros never computed.
 
-`pushforward` works inside a trace: it takes traced outputs and inputs and returns traced derivatives in the same graph.
+Both directions work inside a trace: they take traced outputs and inputs and return traced derivatives in the same
+graph. `pushforward` (forward mode) gives Jacobian-vector products and Jacobians by columns, `pullback` (reverse mode)
+gradients and Jacobians by rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.graph import ARITY, TRUTHS, Graph
-from linkwork.compiler.trace import Traced
+from linkwork.compiler.graph import TRUTHS, Graph
+from linkwork.compiler.traced import Scope, Traced, operand, wrap
+from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import Array
 
 Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]  # of a node, its number and its operands
@@ -37,6 +40,12 @@ def _atan2(g: Graph, y: int, x: int) -> Sequence[int]:
     return _div(g, x, length), _neg(g, _div(g, y, length))
 
 
+def _choice(g: Graph, second: int) -> Sequence[int]:
+    """Partials of an operation that hands on its second operand where `second` holds, else its first."""
+    zero, one = g.constant(0.0), g.constant(1.0)
+    return g.apply("select", second, zero, one), g.apply("select", second, one, zero)
+
+
 # The partial derivatives of each operation by its operands; `r` is the node itself.
 PARTIALS: dict[str, Partial] = {
     "add": lambda g, r, x: (g.constant(1.0), g.constant(1.0)),
@@ -57,44 +66,73 @@ PARTIALS: dict[str, Partial] = {
     ),
     "floor": lambda g, r, x: (None,),
     "atan2": lambda g, r, x: _atan2(g, x[0], x[1]),
+    "min": lambda g, r, x: _choice(g, g.apply("lt", x[1], x[0])),
+    "max": lambda g, r, x: _choice(g, g.apply("lt", x[0], x[1])),
 }
 
 
 def pushforward(outputs: Array, inputs: Array, directions: Array) -> Array:
     """Derivatives (k, *outputs.shape) of traced `outputs` along k directions (k, *inputs.shape) of traced `inputs`.
 
-    Directions hold floats or traced numbers.
+    Directions hold floats or traced numbers. With the unit directions these are the columns of the Jacobian.
     """
-    results, parameters = list(np.ravel(outputs)), list(np.ravel(inputs))
-    graph = next(x.graph for x in parameters)
-    ends = [x.number if isinstance(x, Traced) else -1 for x in results]
-    order = _between(graph, ends, {x.number for x in parameters})
+    graph, starts, ends, order = _path(outputs, inputs)
     columns = []
     for direction in np.asarray(directions).reshape(len(directions), -1):
-        rates = {x.number: d for x, d in zip(parameters, (_node(graph, d) for d in direction), strict=True)}
-        rates = {number: rate for number, rate in rates.items() if graph.value(rate) != 0.0}
+        rates = _nonzero(graph, starts, direction)
         _propagate(graph, order, rates)
-        columns.append([_wrap(graph, rates.get(end)) for end in ends])
+        columns.append([_rate(graph, rates.get(end)) for end in ends])
     return np.array(columns, dtype=object).reshape(len(columns), *np.shape(outputs))
+
+
+def pullback(outputs: Array, inputs: Array, weights: Array) -> Array:
+    """Gradients (k, *inputs.shape) by traced `inputs` of k sums of traced `outputs`, weighted by (k, *outputs.shape).
+
+    Weights hold floats or traced numbers. Each gradient costs a few times what the outputs cost, however many inputs
+    there are. With the unit weights these are the rows of the Jacobian.
+    """
+    graph, starts, ends, order = _path(outputs, inputs)
+    rows = []
+    for weight in np.asarray(weights).reshape(len(weights), -1):
+        shares: dict[int, int] = {}  # by how much the sum changes with each node
+        for end, share in zip(ends, weight, strict=True):
+            _gain(graph, shares, end, operand(graph, share))
+        _propagate_back(graph, order, shares)
+        rows.append([_rate(graph, shares.get(start)) for start in starts])
+    return np.array(rows, dtype=object).reshape(len(rows), *np.shape(inputs))
+
+
+def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], list[int]]:
+    """The graph, the nodes of the inputs and of the outputs (-1 for constants), and those between, in order."""
+    parameters = list(np.ravel(inputs))
+    graph = next(x.graph for x in parameters)
+    starts = [x.number for x in parameters]
+    ends = [x.number if isinstance(x, Traced) else -1 for x in np.ravel(outputs)]
+    return graph, starts, ends, _between(graph, ends, set(starts))
+
+
+def _nonzero(graph: Scope, numbers: Sequence[int], values: Iterable[Any]) -> dict[int, int]:
+    rates = {number: operand(graph, value) for number, value in zip(numbers, values, strict=True)}
+    return {number: rate for number, rate in rates.items() if graph.value(rate) != 0.0}
 
 
 def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
     """The nodes that lead from the starts to the ends, in order."""
     leads = [False] * len(graph.nodes)
-    for number, node in enumerate(graph.nodes):
-        if number in starts:
-            leads[number] = True
-        elif node[0] in ARITY:
-            leads[number] = any(leads[k] for k in node[1:])
+    for number in range(len(leads)):
+        leads[number] = number in starts or any(leads[k] for k in graph.operands(number))
     needed = [False] * len(graph.nodes)
     for end in ends:
         if end >= 0:
             needed[end] = True
-    for number in reversed(range(len(graph.nodes))):
-        if needed[number] and graph.nodes[number][0] in ARITY and number not in starts:
-            for k in graph.nodes[number][1:]:
+    for number in reversed(range(len(needed))):
+        if needed[number] and number not in starts:
+            for k in graph.operands(number):
                 needed[k] = True
-    return [k for k in range(len(leads)) if leads[k] and needed[k] and k not in starts and graph.nodes[k][0] in ARITY]
+    path = [k for k in range(len(leads)) if leads[k] and needed[k] and k not in starts]
+    if not all(isinstance(graph.nodes[k][0], str) for k in path):
+        raise NotTraceable("derivatives through a loop are not available; differentiate inside its body")
+    return path
 
 
 def _propagate(graph: Graph, order: Sequence[int], rates: dict[int, int]) -> None:
@@ -116,13 +154,30 @@ def _propagate(graph: Graph, order: Sequence[int], rates: dict[int, int]) -> Non
             rates[number] = rate
 
 
-def _node(graph: Graph, value: Any) -> int:
-    return value.number if isinstance(value, Traced) else graph.constant(float(value))
+def _propagate_back(graph: Graph, order: Sequence[int], shares: dict[int, int]) -> None:
+    """Hand the share of every node, last first, on to its operands."""
+    for number in reversed(order):
+        operation, *operands = graph.nodes[number]
+        share = shares.get(number)
+        if share is None or operation in TRUTHS:
+            continue
+        if operation == "select":
+            condition, yes, no = operands
+            zero = graph.constant(0.0)
+            _gain(graph, shares, yes, graph.apply("select", condition, share, zero))
+            _gain(graph, shares, no, graph.apply("select", condition, zero, share))
+        else:
+            for k, partial in zip(operands, PARTIALS[operation](graph, number, operands), strict=True):
+                if partial is not None:
+                    _gain(graph, shares, k, _mul(graph, partial, share))
 
 
-def _wrap(graph: Graph, number: int | None) -> Any:
-    """A rate as a number: traced, or a float if it is constant."""
-    if number is None:
-        return 0.0
-    value = graph.value(number)
-    return Traced(graph, number) if value is None else value
+def _gain(graph: Graph, shares: dict[int, int], number: int, share: int) -> None:
+    """Add to the share of a node, unless there is nothing to add or no one to ask for it."""
+    if number >= 0 and graph.value(number) is None and graph.value(share) != 0.0:
+        shares[number] = _add(graph, shares[number], share) if number in shares else share
+
+
+def _rate(graph: Scope, number: int | None) -> Any:
+    """A rate as a number, zero if there is none."""
+    return 0.0 if number is None else wrap(graph, number)

@@ -8,6 +8,7 @@ not finite) goes on to an ordinary Python function, which does it the long way o
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 
 from linkwork.compiler import machine
 from linkwork.compiler.kernel import Kernel
+from linkwork.compiler.program import Rows
 
 METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
 READ, WRITE = 0x3C, 0x3D  # PyBUF_FORMAT | PyBUF_C_CONTIGUOUS, and writable
@@ -96,6 +98,7 @@ start:
   %views = alloca [{80 * (MOST_ARRAYS + 1)} x i8], align 16
   %pointers = alloca [{MOST_ARRAYS} x ptr], align 16
   %strides = alloca [{MOST_ARRAYS} x i64], align 16
+  %results = alloca ptr
   %address = call ptr @PyTuple_GetItem(ptr %self, i64 0)
   %info = call ptr @PyLong_AsVoidPtr(ptr %address)
   %count = load i64, ptr %info
@@ -169,7 +172,8 @@ run:
   %code = load ptr, ptr %code.p
   %workspace.p = getelementptr i64, ptr %info, i64 2
   %workspace = load ptr, ptr %workspace.p
-  %sum = call double %code(i64 0, i64 1, i64 0, ptr %workspace, ptr %pointers, ptr %strides, ptr %out.data)
+  store ptr %out.data, ptr %results
+  %sum = call double %code(i64 0, i64 1, i64 0, ptr %workspace, ptr %pointers, ptr %strides, ptr null, ptr %results)
   call void @PyBuffer_Release(ptr %out.view)
   %finite = fcmp oeq double %sum, 0.0
   br i1 %finite, label %finish, label %drop
@@ -204,15 +208,17 @@ def _entry() -> tuple[machine.Loaded, int]:
 
 
 def fast_call(kernel: Kernel, slow: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
-    """A built-in function that runs `kernel` on one state, or hands its arguments on to `slow`."""
-    if len(kernel.shapes) > MOST_ARRAYS or any(len(shape) == 0 for shape in kernel.shapes):
+    """A built-in function that runs a kernel on one state, or hands its arguments on to `slow`."""
+    (result,) = kernel.results
+    shapes = [shape for shape in kernel.shapes if not isinstance(shape, Rows) and shape != ()]
+    if len(kernel.shapes) > MOST_ARRAYS or len(shapes) < len(kernel.shapes):
         return slow
     code = kernel.code(1)
     workspace = code.new_workspace()
-    arguments = (kernel.result,)
+    arguments = (result,)
     record = [len(kernel.shapes), code.address, workspace.ctypes.data, id(np.empty), id(arguments), id(slow)]
-    for shape, size in zip(kernel.shapes, kernel.sizes, strict=True):
-        record += [8 * size, len(shape), shape[0]]
+    for shape in shapes:
+        record += [8 * math.prod(shape), len(shape), shape[0]]
     info = np.array(record, dtype=np.int64)
     definition = _MethodDefinition(name.encode(), _entry()[1], METH_FASTCALL_KEYWORDS, doc.encode())
     create = ctypes.pythonapi.PyCFunction_NewEx

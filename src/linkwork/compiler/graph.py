@@ -1,7 +1,8 @@
 """Expression graph: equal expressions are one node, constants fold, and what no output needs is pruned.
 
 A node is a tuple (operation, operand, ...); operands are numbers of earlier nodes, so the order of nodes is an order of
-evaluation. `("const", value)` and `("input", k)` are the leaves.
+evaluation. `("const", value)` and `("input", k)` are the leaves. An operation is a name, a `Loop` over a graph of its
+own, or a `Value` of a loop.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 Node = tuple[Any, ...]
 
@@ -32,6 +34,8 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "mul": lambda a, b: a * b,
     "div": lambda a, b: a / b,
     "atan2": math.atan2,
+    "min": min,
+    "max": max,
 }
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "lt": lambda a, b: a < b,
@@ -44,7 +48,7 @@ LOGIC: dict[str, Callable[..., bool]] = {
     "not": lambda a: not a,
 }
 FUSED = ("fma", "fms", "fnma")  # a b + c, a b - c, c - a b, each rounded once
-COMMUTE = frozenset({"add", "mul", "eq", "and", "or"})
+COMMUTE = frozenset({"add", "mul", "min", "max", "eq", "and", "or"})
 FOLD: dict[str, Callable[..., Any]] = UNARY | BINARY | COMPARISONS | LOGIC
 ARITY = (
     dict.fromkeys(UNARY, 1)
@@ -53,6 +57,43 @@ ARITY = (
     | dict.fromkeys(FUSED, 3)
 )
 TRUTHS = frozenset({*COMPARISONS, *LOGIC})  # operations whose value is true or false
+LEAVES = ("const", "input")
+
+
+class Count(NamedTuple):
+    """A number of rounds that is known when the kernel is called: the `number`-th of its counts."""
+
+    number: int
+
+
+class Table(NamedTuple):
+    """An argument of the kernel of which a loop takes one row of `size` numbers in each round."""
+
+    argument: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """An operation: `count` rounds of a body, or fewer if no lane goes on.
+
+    Operands are the first state and what the body takes from outside; the body's inputs are the state, a row of each
+    table, and what it takes from outside; its outputs are the next state and what is recorded of this round in the
+    kernel's result `series`. The loop goes on while the state's number `watch` is nonzero in any lane.
+    """
+
+    body: Graph
+    nstate: int
+    count: int | Count
+    tables: tuple[Table, ...] = ()
+    series: tuple[int, ...] = ()  # numbers of the kernel's results
+    watch: int | None = None
+
+
+class Value(NamedTuple):
+    """An operation on a loop: the `number`-th of its last state."""
+
+    number: int
 
 
 class Graph:
@@ -63,6 +104,11 @@ class Graph:
         self.outputs: list[int] = []
         self.ninputs = 0
         self._numbers: dict[Node, int] = {}
+
+    def operands(self, number: int) -> Sequence[int]:
+        """The nodes that a node works on."""
+        node = self.nodes[number]
+        return () if node[0] in LEAVES else node[1:]
 
     def _node(self, node: Node) -> int:
         number = self._numbers.get(node)
@@ -85,8 +131,10 @@ class Graph:
         node = self.nodes[number]
         return node[1] if node[0] == "const" else None
 
-    def apply(self, operation: str, *operands: int) -> int:
+    def apply(self, operation: str | Loop | Value, *operands: int) -> int:
         """The node of an operation on nodes, after folding."""
+        if not isinstance(operation, str):
+            return self._node((operation, *operands))
         rule = RULES.get(operation)
         if rule is not None:
             simpler = rule(self, *operands)
@@ -187,9 +235,9 @@ def _select(g: Graph, condition: int, yes: int, no: int) -> int | None:
     return None if known is None else yes if known else no
 
 
-def _same(value: float) -> Callable[[Graph, int, int], int | None]:
-    """An operation on two equal operands."""
-    return lambda g, a, b: g.constant(value) if a == b else None
+def _same(value: bool | None) -> Callable[[Graph, int, int], int | None]:
+    """An operation on two equal operands gives `value`, or if that is None the operand."""
+    return lambda g, a, b: None if a != b else a if value is None else g.constant(value)
 
 
 RULES: dict[str, Callable[..., int | None]] = {
@@ -205,20 +253,22 @@ RULES: dict[str, Callable[..., int | None]] = {
     "abs": _even("abs"),
     "select": _select,
     "lt": _same(False),
+    "min": _same(None),
+    "max": _same(None),
 }
 
 
 # --- passes: each makes a new graph ---
 
 
-def needed(nodes: Sequence[Node], outputs: Iterable[int]) -> list[bool]:
-    """For each node, whether an output depends on it."""
-    live = [False] * len(nodes)
+def needed(graph: Graph, outputs: Iterable[int]) -> list[bool]:
+    """For each node, whether one of the outputs depends on it, or it records."""
+    live = [isinstance(node[0], Loop) and bool(node[0].series) for node in graph.nodes]
     for number in outputs:
         live[number] = True
-    for number in reversed(range(len(nodes))):
-        if live[number] and nodes[number][0] in ARITY:
-            for operand in nodes[number][1:]:
+    for number in reversed(range(len(live))):
+        if live[number]:
+            for operand in graph.operands(number):
                 live[operand] = True
     return live
 
@@ -246,11 +296,11 @@ def fused(graph: Graph) -> Graph:
 
 def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Node]) -> Graph:
     """A copy of the needed nodes, each passed through `change` with the use counts and nodes of the original."""
-    live = needed(graph.nodes, graph.outputs)
+    live = needed(graph, graph.outputs)
     uses = [0] * len(graph.nodes)
-    for number, node in enumerate(graph.nodes):
-        if live[number] and node[0] in ARITY:
-            for operand in node[1:]:
+    for number in range(len(graph.nodes)):
+        if live[number]:
+            for operand in graph.operands(number):
                 uses[operand] += 1
     for number in graph.outputs:
         uses[number] += 1
@@ -259,7 +309,9 @@ def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Nod
     for number, node in enumerate(graph.nodes):
         if live[number]:
             operation, *rest = change(node, uses, graph.nodes)
-            operands = [place[k] for k in rest] if operation in ARITY else rest
+            if isinstance(operation, Loop):
+                operation = replace(operation, body=_rewritten(operation.body, change))
+            operands = rest if operation in LEAVES else [place[k] for k in rest]
             place[number] = result._node((operation, *operands))
     result.outputs = [place[number] for number in graph.outputs]
     return result
@@ -268,21 +320,36 @@ def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Nod
 def verify(graph: Graph) -> None:
     """Raise AssertionError unless the graph is one: known operations, operands before uses, truth where it belongs."""
     for number, node in enumerate(graph.nodes):
-        operation, operands = node[0], node[1:]
+        operation, operands = node[0], graph.operands(number)
+        assert all(0 <= k < number for k in operands), (number, node)
+        truths = [is_truth(graph, k) for k in operands]
+        wanted = [operation in LOGIC] * len(operands)
         if operation == "input":
-            assert 0 <= operands[0] < graph.ninputs, (number, node)
+            assert 0 <= node[1] < graph.ninputs, (number, node)
+        elif isinstance(operation, Loop):
+            _verify_loop(operation, len(operands))
+        elif isinstance(operation, Value):
+            loop = graph.nodes[operands[0]][0]
+            assert isinstance(loop, Loop), (number, node)
+            assert 0 <= operation.number < loop.nstate, (number, node)
         elif operation != "const":
             assert len(operands) == ARITY[operation], (number, node)
-            assert all(0 <= k < number for k in operands), (number, node)
-            truths = [_is_truth(graph, k) for k in operands]
-            wanted = [operation in LOGIC] * len(operands)
-            if operation == "select":
-                wanted = [True, truths[1], truths[1]]
-            assert truths == wanted, (number, node)
+            wanted = [True, False, False] if operation == "select" else wanted
+        assert truths == wanted, (number, node)
     assert all(0 <= k < len(graph.nodes) for k in graph.outputs)
-    assert not any(_is_truth(graph, k) for k in graph.outputs)
+    assert not any(is_truth(graph, k) for k in graph.outputs)
 
 
-def _is_truth(graph: Graph, number: int) -> bool:
+def _verify_loop(loop: Loop, noperands: int) -> None:
+    rows = sum(table.size for table in loop.tables)
+    assert loop.body.ninputs == noperands + rows, loop
+    assert loop.nstate <= min(noperands, len(loop.body.outputs)), loop
+    assert bool(loop.series) == (len(loop.body.outputs) > loop.nstate), loop
+    assert loop.watch is None or (0 <= loop.watch < loop.nstate and not loop.series), loop
+    verify(loop.body)
+
+
+def is_truth(graph: Graph, number: int) -> bool:
+    """Whether the value of a node is true or false rather than a number."""
     node = graph.nodes[number]
-    return node[0] in TRUTHS or (isinstance(node[1], bool) and node[0] == "const")
+    return node[0] in TRUTHS or (node[0] == "const" and isinstance(node[1], bool))

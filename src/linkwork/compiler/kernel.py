@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiler import machine, store
-from linkwork.compiler.emit_llvm import emit
 from linkwork.compiler.graph import Graph, fused, verify
-from linkwork.compiler.trace import Shape, trace
+from linkwork.compiler.program import Rows, Shape
+from linkwork.compiler.trace import trace
+from linkwork.compiler.walk_llvm import Port, emit
 from linkwork.spatial.scalar import Array
 
-RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 4)  # releases the GIL
+RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
 WORTH_A_THREAD = 64  # blocks of states below which handing work over costs more than it saves
 
 
@@ -44,13 +45,21 @@ class Code:
 class Kernel:
     """A function of one state in machine code. Built on first use, from disk if it was built before.
 
-    `shapes` are those of the function's arguments and `result` of its value, for one state. `key` names what the
-    function depends on: equal keys must mean equal functions.
+    `shapes` are those of the function's arguments and `results` of its values, for one state; a function with several
+    returns a tuple. Those that a loop walks along or records have `Rows`, and the function takes so many `counts` after
+    its arrays (see `trace`). `key` names what the function depends on: equal keys must mean equal functions.
     """
 
-    def __init__(self, name: str, function: Callable[..., Any], shapes: Sequence[Shape], result: Shape, key: str):
-        self.name, self.shapes, self.result = name, list(shapes), result
-        self.sizes = [math.prod(shape) for shape in shapes]
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        shapes: Sequence[Shape | Rows],
+        results: Sequence[Shape | Rows],
+        key: str,
+        counts: int = 0,
+    ):
+        self.name, self.shapes, self.results, self.counts = name, list(shapes), list(results), counts
         self._function, self._key = function, key
         self._codes: dict[int, Code] = {}
         self._graph: Graph | None = None
@@ -60,8 +69,7 @@ class Kernel:
         """The traced and fused graph."""
         with self._lock:
             if self._graph is None:
-                graph = trace(self._function, self.shapes)
-                assert len(graph.outputs) == math.prod(self.result), (self.name, len(graph.outputs), self.result)
+                graph = trace(self._function, self.shapes, self.results, self.counts)
                 self._graph = fused(graph) if machine.processor().has_fma else graph
                 verify(self._graph)
             return self._graph
@@ -80,43 +88,54 @@ class Kernel:
         body = store.load(key)
         if body is None:
             with Announced(self.name):
-                program = emit(self.graph(), self.sizes, width)
-                body = struct.pack("<q", program.workspace) + machine.object_code(program.text)
+                inputs, results = [_port(shape) for shape in self.shapes], [_port(shape) for shape in self.results]
+                text = emit(self.graph(), inputs, results, width)
+                body = struct.pack("<q", text.workspace) + machine.object_code(text.text)
             store.keep(key, body)
         return Code(body, width)
 
     def over_batch(
-        self, arrays: Sequence[Array], batch: Shape, threads: int | None, out: Array | None = None
-    ) -> tuple[Array, bool]:
-        """The results (*batch, *result) for arrays whose leading axes broadcast to `batch`, and if all are finite."""
+        self,
+        arrays: Sequence[Array],
+        batch: Shape,
+        threads: int | None,
+        outs: Sequence[Array] | None = None,
+        counts: Sequence[int] = (),
+    ) -> tuple[list[Array], bool]:
+        """The results, each (*batch, *result), for arrays that broadcast to `batch`, and whether all are finite."""
         count = math.prod(batch)
-        if out is None:
-            out = np.empty(batch + self.result)
-        if out.size == 0:
-            return out, True
-        rows = [_by_state(a, batch, shape) for a, shape in zip(arrays, self.shapes, strict=True)]
+        found = list(outs or (np.empty(batch + _shape(result, counts)) for result in self.results))
+        if count == 0:
+            return found, True
+        cores = [_shape(shape, counts) for shape in self.shapes]
+        rows = [_by_state(a, batch, core) for a, core in zip(arrays, cores, strict=True)]
         code = self.code(1 if count == 1 else machine.processor().width)
-        pointers = np.array([row.ctypes.data for row, _ in rows], dtype=np.int64)
+        # Addresses and distances in the order in which `run` takes them.
+        inputs = np.array([row.ctypes.data for row, _ in rows], dtype=np.int64)
         strides = np.array([stride for _, stride in rows], dtype=np.int64)
+        rounds = np.array(counts, dtype=np.int64)
+        targets = np.array([array.ctypes.data for array in found], dtype=np.int64)
+        tables = [array.ctypes.data for array in (inputs, strides, rounds, targets)]
 
         def run(start: int, stop: int) -> float:
             workspace = code.new_workspace()
-            return code.run(
-                start,
-                stop,
-                count - 1,
-                workspace.ctypes.data,
-                pointers.ctypes.data,
-                strides.ctypes.data,
-                out.ctypes.data,
-            )
+            return code.run(start, stop, count - 1, workspace.ctypes.data, *tables)
 
         blocks = -(-count // code.width)
         shares = max(1, min(threads or available_threads(), blocks // WORTH_A_THREAD))
         if shares == 1:
-            return out, run(0, count) == 0.0
+            return found, run(0, count) == 0.0
         cuts = [min(count, code.width * (blocks * k // shares)) for k in range(shares)] + [count]
-        return out, sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
+        return found, sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
+
+
+def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:
+    """The shape of an argument or a result, for one state and these counts."""
+    return (counts[shape.count.number], *shape.row) if isinstance(shape, Rows) else shape
+
+
+def _port(shape: Shape | Rows) -> Port:
+    return Port(math.prod(shape.row), shape.count) if isinstance(shape, Rows) else Port(math.prod(shape))
 
 
 def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:

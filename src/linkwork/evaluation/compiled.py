@@ -54,7 +54,7 @@ def kernel_of(
 ) -> Kernel:
     """The kernel of a function of one state of a mechanism; `name` says which function."""
     key = store.digest(source_digest(), mechanism_digest(mechanism), *name)
-    return Kernel(f"{name[0]} of {mechanism.name}", one, shapes, result, key)
+    return Kernel(f"{name[0]} of {mechanism.name}", one, shapes, [result], key)
 
 
 def as_method(kernel: Kernel, method: Callable[..., Any], owner: object) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linkwork.errors import NonFinite
+from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Joint
 from linkwork.spatial.scalar import Array
 
@@ -24,6 +25,19 @@ def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
         member = next(members)
         with failures_named(quantity, member):
             return function(*arrays)
+
+    return run
+
+
+def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]:
+    """`function` of one state, whose floating-point failures give numbers that are not finite."""
+
+    def run(*arrays: Any) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                return function(*arrays)
+        except (ArithmeticError, np.linalg.LinAlgError):
+            return np.full(result, np.nan)
 
     return run
 

@@ -13,7 +13,7 @@ from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.reactions import reactions
 from linkwork.errors import LinkworkError, ModelError, unknown_name
-from linkwork.evaluation.diagnosis import explain_non_finite, watched
+from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
@@ -33,7 +33,11 @@ SEVERAL = {
 
 
 def compile(
-    mechanism: Mechanism, parameters: Iterable[str] = (), target: str = "cpu", threads: int | None = None
+    mechanism: Mechanism,
+    parameters: Iterable[str] = (),
+    target: str = "cpu",
+    threads: int | None = None,
+    check: bool = True,
 ) -> Dynamics:
     """The dynamics of a mechanism, ready to call.
 
@@ -41,6 +45,9 @@ def compile(
     `target` "cpu" runs machine code made for this mechanism, built on first use and kept on disk; batches use up to
     `threads` threads (all there are, if not given). "numpy" runs the plain text of the algorithms, state by state and
     on one thread: the reference.
+
+    A result that is not finite raises NonFinite with its member, joint and source line; this costs nothing that can be
+    measured. With `check=False` such numbers are returned as they are, and the other members of the batch with them.
     """
     if not isinstance(mechanism, Mechanism):
         raise ModelError(
@@ -56,7 +63,7 @@ def compile(
     for name in varying:
         if name not in mechanism.parameters:
             raise unknown_name("parameter", name, mechanism.parameters)
-    return Dynamics(mechanism, varying, target, threads)
+    return Dynamics(mechanism, varying, target, threads, bool(check))
 
 
 class Dynamics:
@@ -68,8 +75,9 @@ class Dynamics:
     those named as varying; the mechanism's own values are the default. `out` receives the result, if given.
     """
 
-    def __init__(self, mechanism: Mechanism, varying: tuple[str, ...], target: str, threads: int | None):
-        self.mechanism, self.varying, self.target, self.threads = mechanism, varying, target, threads
+    def __init__(self, mechanism: Mechanism, varying: tuple[str, ...], target: str, threads: int | None, check: bool):
+        self.mechanism, self.varying, self.target = mechanism, varying, target
+        self.threads, self.check = threads, check
         self._kernels: dict[tuple[str, ...], Kernel] = {}
 
     def __repr__(self) -> str:
@@ -289,14 +297,16 @@ class Dynamics:
         if out is not None:
             require_out(out, batch + result)
         if self.target == "numpy" or any(array.dtype == object for array in arrays):
-            found = over_batch(watched(quantity, one), inputs, result)
+            found = over_batch(
+                watched(quantity, one) if self.check else unwatched(one, result), inputs, result, finite=self.check
+            )
             if out is None:
                 return found
             np.copyto(out, found)
             return out
         kernel = self._kernel((quantity, *fixed, *inputs), one, [core for _, core in inputs.values()], result)
-        found, finite = kernel.over_batch(arrays, batch, self.threads, out)
-        if not finite:
+        (found,), finite = kernel.over_batch(arrays, batch, self.threads, None if out is None else [out])
+        if self.check and not finite:
             checked(inputs)
             explain_non_finite(quantity, one, members(arrays, inputs, batch), found.reshape(-1, *result))
         if batch == () and quantity not in vars(self).keys() | SEVERAL and not fixed and inputs.keys() <= PLAIN:

@@ -64,9 +64,14 @@ def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Arra
         raise ShapeError(f"batch shapes do not broadcast together: {listing}") from None
 
 
-def over_batch(function: Callable[..., Array], inputs: Mapping[str, Input], result: Shape) -> Array:
-    """`function` of one state applied to every member of the inputs' common batch; (..., *result)."""
-    arrays, batch = checked(inputs)
+def over_batch(
+    function: Callable[..., Array], inputs: Mapping[str, Input], result: Shape, finite: bool = True
+) -> Array:
+    """`function` of one state applied to every member of the inputs' common batch; (..., *result).
+
+    Inputs that are not finite are refused, unless `finite` is False.
+    """
+    arrays, batch = checked(inputs, finite)
     if not batch:
         return np.asarray(function(*arrays)).reshape(result)
     found = [function(*member) for member in members(arrays, inputs, batch)]

@@ -30,6 +30,16 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
     return np.array([select(y, n) for y, n in pairs], dtype=object).reshape(np.shape(yes))
 
 
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller of two numbers; not a number if one is not."""
+    return a.minimum(b) if hasattr(a, "minimum") else b.minimum(a) if hasattr(b, "minimum") else np.minimum(a, b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger of two numbers; not a number if one is not."""
+    return a.maximum(b) if hasattr(a, "maximum") else b.maximum(a) if hasattr(b, "maximum") else np.maximum(a, b)
+
+
 def dot(a: Array, b: Array) -> Number:
     """Scalar product of two 3-vectors, written out because object arrays have no fast one."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

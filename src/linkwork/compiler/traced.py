@@ -1,0 +1,286 @@
+"""Numbers that are being traced: their arithmetic becomes a graph.
+
+`Traced` numbers stand in NumPy object arrays; `np.sin`, `@`, indexing and stacking work on them. What cannot become a
+graph (a branch on a value, `float()`) raises NotTraceable with the line that asked.
+"""
+
+from __future__ import annotations
+
+import sys
+from numbers import Real
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from linkwork.compiler.graph import Graph
+from linkwork.errors import NotTraceable
+
+KEPT = (
+    "a traced number was kept from an earlier trace or from inside a loop; functions must not store their arguments, "
+    "and a loop hands out its state and nothing else"
+)
+OWN_ROOM = str(Path(__file__).parent)
+
+
+class Scope(Graph):
+    """A graph that is being traced: that of a function, or inside it that of the body of a loop.
+
+    The body may use numbers from around it; they become inputs of its graph. `taken` lists their nodes there.
+    """
+
+    def __init__(self, around: Scope | None = None) -> None:
+        super().__init__()
+        self.around, self.open = around, True
+        self.depth: int = around.depth + 1 if around else 0
+        self.taken: dict[int, int] = {}
+
+    def take(self, owner: Scope, number: int) -> int:
+        """The node here of a number that belongs to a scope around this one."""
+        if not owner.open or self.around is None:
+            raise NotTraceable(KEPT)
+        there = number if owner is self.around else self.around.take(owner, number)
+        if there not in self.taken:
+            self.taken[there] = self.input()
+        return self.taken[there]
+
+
+class Condition:
+    """A comparison of traced numbers: use it in `where`, combine with &, | and ~."""
+
+    __slots__ = ("graph", "number")
+
+    def __init__(self, graph: Scope, number: int):
+        self.graph, self.number = graph, number
+
+    def select(self, yes: Any, no: Any) -> Any:
+        """`yes` where the condition holds, else `no`: numbers, or conditions."""
+        if isinstance(yes, (Condition, bool)) and isinstance(no, (Condition, bool)):
+            return (self & yes) | (~self & no)
+        return _number("select", self, yes, no)
+
+    def __and__(self, other: Any) -> Any:
+        return _condition("and", self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return _condition("or", self, other)
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> Any:
+        return _condition("not", self)
+
+    def __bool__(self) -> NoReturn:
+        _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and picks one")
+
+
+class Traced:
+    """A number that is being traced: a node of a graph. Arithmetic makes new nodes."""
+
+    __slots__ = ("graph", "number")
+
+    def __init__(self, graph: Scope, number: int):
+        self.graph, self.number = graph, number
+
+    def _binary(self, operation: str, other: Any, swapped: bool = False) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        return _number(operation, other, self) if swapped else _number(operation, self, other)
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary("add", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary("add", other)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary("sub", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary("sub", other, swapped=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary("mul", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary("mul", other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary("div", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary("div", other, swapped=True)
+
+    def __pow__(self, power: Any) -> Any:
+        if isinstance(power, Traced):
+            return (power * self.log()).exp()
+        exponent = float(power)
+        if exponent == 0.5:
+            return self.sqrt()
+        if not exponent.is_integer():
+            return (self.log() * exponent).exp()
+        result: Any = 1.0
+        for _ in range(abs(int(exponent))):
+            result = result * self
+        return result if exponent >= 0.0 else 1.0 / result
+
+    def __rpow__(self, base: Any) -> Any:
+        return (self * np.log(base)).exp()
+
+    def __neg__(self) -> Any:
+        return self._unary("neg")
+
+    def __pos__(self) -> Traced:
+        return self
+
+    def __abs__(self) -> Any:
+        return self._unary("abs")
+
+    def _compare(self, operation: str, a: Any, b: Any) -> Any:
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return NotImplemented
+        return _condition(operation, a, b)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare("lt", other, self)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare("le", other, self)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare("eq", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        equal = self._compare("eq", self, other)
+        return ~equal if isinstance(equal, Condition) else not equal
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # --- what NumPy's functions call on the numbers of an object array ---
+
+    def _unary(self, operation: str) -> Any:
+        return _number(operation, self)
+
+    def sqrt(self) -> Any:
+        """Square root."""
+        return self._unary("sqrt")
+
+    def sin(self) -> Any:
+        """Sine."""
+        return self._unary("sin")
+
+    def cos(self) -> Any:
+        """Cosine."""
+        return self._unary("cos")
+
+    def tan(self) -> Any:
+        """Tangent."""
+        return self._unary("tan")
+
+    def arcsin(self) -> Any:
+        """Angle of a sine."""
+        return self._unary("asin")
+
+    def arccos(self) -> Any:
+        """Angle of a cosine."""
+        return self._unary("acos")
+
+    def exp(self) -> Any:
+        """Exponential."""
+        return self._unary("exp")
+
+    def log(self) -> Any:
+        """Natural logarithm."""
+        return self._unary("log")
+
+    def __floor__(self) -> Any:
+        return self._unary("floor")
+
+    def arctan2(self, x: Any) -> Any:
+        """The angle of the point (x, self)."""
+        return self._binary("atan2", x)
+
+    def minimum(self, other: Any) -> Any:
+        """The smaller of two numbers; not a number if one is not."""
+        return self._binary("min", other)
+
+    def maximum(self, other: Any) -> Any:
+        """The larger of two numbers; not a number if one is not."""
+        return self._binary("max", other)
+
+    def __bool__(self) -> NoReturn:
+        _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and picks one")
+
+    def __float__(self) -> NoReturn:
+        _refuse("asks for the value of", "the number as it is, without float(), math functions or rounding")
+
+    __int__ = __index__ = __complex__ = __round__ = __float__  # type: ignore[assignment]
+
+    def __len__(self) -> NoReturn:
+        raise TypeError("a traced number has no length")
+
+
+def operand(graph: Scope, value: Any) -> int:
+    """The node in `graph` of a traced number, a condition or a constant."""
+    if isinstance(value, (Traced, Condition)):
+        if value.graph is graph:
+            return value.number
+        if isinstance(value, Traced):
+            return graph.take(value.graph, value.number)
+        return _taken_condition(graph, value)
+    if isinstance(value, (bool, np.bool_)):
+        return graph.constant(bool(value))
+    if isinstance(value, Real):
+        return graph.constant(float(value))
+    raise NotTraceable(f"a traced number met {value!r:.60}, which is not a number")
+
+
+def _taken_condition(graph: Scope, condition: Condition) -> int:
+    """A condition from around a loop: it enters as 1 or 0, since the inputs of a graph are numbers."""
+    one_or_zero = operand(graph, condition.select(1.0, 0.0))
+    return graph.apply("lt", graph.constant(0.0), one_or_zero)
+
+
+def _apply(operation: str, values: tuple[Any, ...]) -> tuple[Scope, int]:
+    """The node of an operation on values, in the innermost scope that one of them belongs to."""
+    graph: Scope | None = None
+    for value in values:
+        if isinstance(value, (Traced, Condition)) and (graph is None or value.graph.depth > graph.depth):
+            graph = value.graph
+    assert graph is not None
+    if not graph.open:
+        raise NotTraceable(KEPT)
+    return graph, graph.apply(operation, *[operand(graph, value) for value in values])
+
+
+def _number(operation: str, *values: Any) -> Any:
+    """The result of an operation: a plain float once it is constant, so that NumPy goes on with floats."""
+    return wrap(*_apply(operation, values))
+
+
+def wrap(graph: Scope, number: int) -> Any:
+    """A node as a number: traced, or a plain float if it is constant."""
+    value = graph.value(number)
+    return Traced(graph, number) if value is None else value
+
+
+def _condition(operation: str, *values: Any) -> Any:
+    graph, number = _apply(operation, values)
+    value = graph.value(number)
+    return Condition(graph, number) if value is None else value
+
+
+def _refuse(what: str, instead: str) -> NoReturn:
+    """Raise NotTraceable for the first line outside this room and NumPy."""
+    frame: Any = sys._getframe(2)
+    numpy_room = str(Path(np.__file__).parent)
+    while frame.f_back and frame.f_code.co_filename.startswith((OWN_ROOM, numpy_room)):
+        frame = frame.f_back
+    place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    raise NotTraceable(f"{place}: {frame.f_code.co_name} {what} a number that is being traced; write {instead}")

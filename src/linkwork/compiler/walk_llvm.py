@@ -1,0 +1,311 @@
+"""Printing a whole kernel as LLVM IR: the walk over a batch of states, and the loops of its program.
+
+A kernel is one function `run` that walks over blocks of W states, a panel of blocks at a time: it gathers their inputs
+into workspaces, takes the steps of the plan one after the other, each for all blocks of the panel, and scatters the
+results. Running each chunk over a whole panel keeps its instructions in the first cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from linkwork.compiler.emit_llvm import ChunkPrinter
+from linkwork.compiler.graph import Count, Graph
+from linkwork.compiler.plan import Chunk, Plan, Rounds, Step, plan
+
+PANEL_BYTES = 1 << 17  # of workspace, which must stay in the second cache
+LONGEST_PANEL = 8  # blocks
+ARGUMENTS = "i64 %start, i64 %stop, i64 %last, ptr noalias %first, ptr %inputs, ptr %strides, ptr %counts, ptr %results"
+
+
+class Port(NamedTuple):
+    """An array that enters or leaves a kernel: numbers per state, or per row if loops walk along it."""
+
+    size: int
+    rows: Count | None = None
+
+
+class Text(NamedTuple):
+    """LLVM text, the symbol to call and the workspace it needs, in doubles."""
+
+    text: str
+    symbol: str
+    workspace: int
+
+
+def emit(graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int, symbol: str = "run") -> Text:
+    """The kernel of a fused graph on vectors of `width` doubles.
+
+    double run(i64 start, i64 stop, i64 last, ptr workspace, ptr inputs, ptr strides, ptr counts, ptr results) computes
+    the states start to stop - 1 in blocks and returns zero if all results are finite, else not a number. `last` is the
+    number of the last state there is: lanes beyond it repeat it, so that every state goes through the same
+    instructions. `inputs` and `strides` hold one pointer and one distance between states (in doubles, 0 for a shared
+    input) for each array, `counts` the rounds of loops, `results` a pointer for each result, state by state.
+    """
+    return _Walk(graph, arguments, results, width, symbol).kernel()
+
+
+class _Walk:
+    def __init__(self, graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int, symbol: str):
+        self.plan: Plan = plan(graph)
+        self.arguments, self.results, self.width, self.symbol = arguments, results, width, symbol
+        self.printer = ChunkPrinter(self.plan.total, width)
+        self.panel = max(1, min(LONGEST_PANEL, PANEL_BYTES // (8 * width * max(1, self.plan.total))))
+        self.functions: list[str] = []
+        self.counters: list[str] = []  # of the loops
+        self.series = [number for number, port in enumerate(results) if port.rows is not None]
+
+    def kernel(self) -> Text:
+        run = self._run()
+        text = "\n".join([self.printer.declarations(), *self.functions, run])
+        return Text(text, self.symbol, self.plan.total * self.width * self.panel)
+
+    # --- run ---
+
+    def _run(self) -> str:
+        work: list[str] = []
+        place = 0
+        for number, port in enumerate(self.arguments):
+            if port.rows is None:
+                work += self._gather_call(number, port.size, place, "0")
+                place += port.size
+        work += self._steps(self.plan.steps)
+        place = self.plan.outputs
+        for number, port in enumerate(self.results):
+            if port.rows is None:
+                work += self._scatter_call(number, port.size, place, str(port.size), "0")
+                place += port.size
+        real, zero = self.printer.real, self.printer.constant(0.0)
+        counters = "\n".join(f"  %{name} = alloca i64" for name in self.counters)
+        body = "\n".join(work)
+        return f"""define double @{self.symbol}({ARGUMENTS}) nounwind {{
+entry:
+  %finite = alloca {real}, align {8 * self.width}
+  store {real} {zero}, ptr %finite, align {8 * self.width}
+  %state.p = alloca i64
+  store i64 %start, ptr %state.p
+{counters}
+  br label %head
+head:
+  %state = load i64, ptr %state.p
+  %any = icmp slt i64 %state, %stop
+  br i1 %any, label %panel, label %done
+panel:
+  %left = sub i64 %stop, %state
+  %left.up = add i64 %left, {self.width - 1}
+  %blocks = sdiv i64 %left.up, {self.width}
+  %few = icmp slt i64 %blocks, {self.panel}
+  %count = select i1 %few, i64 %blocks, i64 {self.panel}
+{body}
+  %rows = mul i64 %count, {self.width}
+  %state.next = add i64 %state, %rows
+  store i64 %state.next, ptr %state.p
+  br label %head
+done:
+  %sum = load {real}, ptr %finite, align {8 * self.width}
+{self._total()}
+}}"""
+
+    def _total(self) -> str:
+        if self.width == 1:
+            return "  ret double %sum"
+        name = f"llvm.vector.reduce.fadd.{self.printer.suffix}"
+        self.printer.declared[name] = f"declare double @{name}(double, {self.printer.real})"
+        return f"  %total = call double @{name}(double 0.0, {self.printer.real} %sum)\n  ret double %total"
+
+    def _name(self, what: str) -> str:
+        return f"{what}{len(self.functions)}"
+
+    # --- steps ---
+
+    def _steps(self, steps: Sequence[Step]) -> list[str]:
+        """The lines of `run` that take the steps for the blocks of a panel."""
+        lines: list[str] = []
+        for step in steps:
+            if isinstance(step, Rounds):
+                lines += self._rounds(step)
+                continue
+            if isinstance(step, Chunk):
+                name = self._name("chunk")
+                self.functions.append(self.printer.chunk(name, step))
+            else:
+                name = self._name("moves")
+                self.functions.append(self.printer.moves(name, step))
+            lines.append(f"  call void @{name}(ptr %first, i64 %count)")
+        return lines
+
+    def _rounds(self, rounds: Rounds) -> list[str]:
+        """A loop over steps, for the blocks of a panel together."""
+        loop, name = rounds.loop, f"loop{len(self.counters)}"
+        self.counters.append(f"{name}.p")
+        k, most = f"%{name}.k", f"%{name}.most"
+        lines = [f"  store i64 0, ptr %{name}.p"]
+        if isinstance(loop.count, Count):
+            lines += [
+                f"  {most}.p = getelementptr inbounds i64, ptr %counts, i64 {loop.count.number}",
+                f"  {most} = load i64, ptr {most}.p",
+            ]
+        else:
+            lines.append(f"  {most} = add i64 0, {loop.count}")
+        lines += [
+            f"  br label %{name}.head",
+            f"{name}.head:",
+            f"  {k} = load i64, ptr %{name}.p",
+            f"  {k}.more = icmp slt i64 {k}, {most}",
+            f"  br i1 {k}.more, label %{name}.{'watch' if rounds.watched is not None else 'body'}, label %{name}.end",
+        ]
+        if rounds.watched is not None:
+            watch = self._watch(rounds.watched)
+            lines += [
+                f"{name}.watch:",
+                f"  %{name}.going = call i1 @{watch}(ptr %first, i64 %count)",
+                f"  br i1 %{name}.going, label %{name}.body, label %{name}.end",
+            ]
+        lines.append(f"{name}.body:")
+        place = rounds.rows
+        for table in loop.tables:
+            offset = f"%{name}.row{place}"
+            lines.append(f"  {offset} = mul i64 {k}, {table.size}")
+            lines += self._gather_call(table.argument, table.size, place, offset)
+            place += table.size
+        lines += self._steps(rounds.steps)
+        place = rounds.recorded
+        for one in loop.series:
+            number = self.series[one]
+            size = self.results[number].size
+            offset, stride = f"%{name}.at{place}", f"%{name}.length{place}"
+            lines += [f"  {offset} = mul i64 {k}, {size}", f"  {stride} = mul i64 {most}, {size}"]
+            lines += self._scatter_call(number, size, place, stride, offset)
+            place += size
+        return [
+            *lines,
+            f"  {k}.next = add i64 {k}, 1",
+            f"  store i64 {k}.next, ptr %{name}.p",
+            f"  br label %{name}.head",
+            f"{name}.end:",
+        ]
+
+    def _watch(self, place: int) -> str:
+        """The name of a function that says whether the number at a place is nonzero in any lane of any block."""
+        name, printer = self._name("watch"), self.printer
+        printer.start()
+        value = printer.load(place)
+        going = printer.new(f"fcmp une {printer.real} {value}, {printer.constant(0.0)}")
+        if self.width > 1:
+            reduce = f"llvm.vector.reduce.or.v{self.width}i1"
+            printer.declared[reduce] = f"declare i1 @{reduce}({printer.truth})"
+            going = printer.new(f"call i1 @{reduce}({printer.truth} {going})")
+        body = "\n".join(printer.lines)
+        self.functions.append(f"""define internal i1 @{name}(ptr noalias %first, i64 %count) nounwind {{
+entry:
+  br label %block
+block:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
+  %distance = mul i64 %k, {self.plan.total * self.width}
+  %w = getelementptr inbounds double, ptr %first, i64 %distance
+{body}
+  br i1 {going}, label %yes, label %next
+next:
+  %k.next = add i64 %k, 1
+  %more = icmp slt i64 %k.next, %count
+  br i1 %more, label %block, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}""")
+        return name
+
+    # --- between the arrays of the caller and the workspaces ---
+
+    def _gather_call(self, number: int, size: int, place: int, offset: str) -> list[str]:
+        """Bring an argument of the panel's states, from `offset` on, to places that follow each other."""
+        if size == 0:
+            return []
+        name, printer = self._name("gather"), self.printer
+        self._open_lanes(place)
+        values = [printer.new(f"load double, ptr {source}, align 8") for source in self.lanes]
+        vector = values[0]
+        if self.width > 1:
+            vector = "poison"
+            for lane, value in enumerate(values):
+                vector = printer.new(f"insertelement {printer.real} {vector}, double {value}, i32 {lane}")
+        printer.lines.append(f"  store {printer.real} {vector}, ptr {self.place}, align {8 * self.width}")
+        self._close_lanes(name, "void", size)
+        at = f"%{name}.at"
+        return [
+            f"  {at}.p = getelementptr inbounds ptr, ptr %inputs, i64 {number}",
+            f"  {at} = load ptr, ptr {at}.p",
+            f"  {at}.stride.p = getelementptr inbounds i64, ptr %strides, i64 {number}",
+            f"  {at}.stride = load i64, ptr {at}.stride.p",
+            f"  call void @{name}(ptr %first, i64 %count, i64 %state, i64 %last, "
+            f"ptr {at}, i64 {at}.stride, i64 {offset})",
+        ]
+
+    def _scatter_call(self, number: int, size: int, place: int, stride: str, offset: str) -> list[str]:
+        """Hand a result of the panel's states out, and take note if a number is not finite."""
+        if size == 0:
+            return []
+        name, printer = self._name("scatter"), self.printer
+        real = printer.real
+        self._open_lanes(place, f"%sum = phi {real} [ %before, %block ], [ %after, %number ]")
+        vector = printer.new(f"load {real}, ptr {self.place}, align {8 * self.width}")
+        for lane, target in enumerate(self.lanes):
+            value = vector if self.width == 1 else printer.new(f"extractelement {real} {vector}, i32 {lane}")
+            printer.lines.append(f"  store double {value}, ptr {target}, align 8")
+        zero = printer.new(f"fmul {real} {vector}, {printer.constant(0.0)}")  # not a number, if it is not finite
+        printer.lines.append(f"  %after = fadd {real} %sum, {zero}")
+        self._close_lanes(name, real, size, f"%before = phi {real} [ %known, %entry ], [ %after, %number.end ]")
+        at = f"%{name}.at"
+        return [
+            f"  {at}.p = getelementptr inbounds ptr, ptr %results, i64 {number}",
+            f"  {at} = load ptr, ptr {at}.p",
+            f"  {at}.known = load {real}, ptr %finite, align {8 * self.width}",
+            f"  {at}.sum = call {real} @{name}(ptr %first, i64 %count, i64 %state, i64 %last, "
+            f"ptr {at}, i64 {stride}, i64 {offset}, {real} {at}.known)",
+            f"  store {real} {at}.sum, ptr %finite, align {8 * self.width}",
+        ]
+
+    def _open_lanes(self, place: int, carried: str = "") -> None:
+        """Begin a function over blocks and, inside, over the numbers of an array: their place, and each lane's own."""
+        printer = self.printer
+        printer.start()
+        new = printer.new
+        lanes: list[str] = []
+        first = new(f"add i64 %state, {new(f'mul i64 %k, {self.width}')}")
+        for lane in range(self.width):
+            row = new(f"add i64 {first}, {lane}")
+            inside = new(f"icmp slt i64 {row}, %last")
+            state = new(f"select i1 {inside}, i64 {row}, i64 %last")  # lanes beyond the last repeat it
+            distance = new(f"add i64 {new(f'mul i64 {state}, %stride')}, %offset")
+            lanes.append(new(f"getelementptr inbounds double, ptr %array, i64 {distance}"))
+        printer.lines += ["  br label %number", "number:", "  %i = phi i64 [ 0, %block ], [ %i.next, %number ]"]
+        printer.lines += [f"  {carried}"] if carried else []
+        slot = new(f"mul i64 {new(f'add i64 %i, {place}')}, {self.width}")
+        self.place = new(f"getelementptr inbounds double, ptr %w, i64 {slot}")
+        self.lanes = [new(f"getelementptr inbounds double, ptr {lane}, i64 %i") for lane in lanes]
+
+    def _close_lanes(self, name: str, kind: str, size: int, carried: str = "") -> None:
+        body = "\n".join(self.printer.lines)
+        arguments = "ptr noalias %first, i64 %count, i64 %state, i64 %last, ptr %array, i64 %stride, i64 %offset"
+        arguments += f", {kind} %known" if carried else ""
+        self.functions.append(f"""define internal {kind} @{name}({arguments}) nounwind {{
+entry:
+  br label %block
+block:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %number.end ]
+  {carried}
+  %distance = mul i64 %k, {self.plan.total * self.width}
+  %w = getelementptr inbounds double, ptr %first, i64 %distance
+{body}
+  %i.next = add i64 %i, 1
+  %i.more = icmp slt i64 %i.next, {size}
+  br i1 %i.more, label %number, label %number.end
+number.end:
+  %k.next = add i64 %k, 1
+  %more = icmp slt i64 %k.next, %count
+  br i1 %more, label %block, label %done
+done:
+  ret {f"{kind} %after" if carried else "void"}
+}}""")
