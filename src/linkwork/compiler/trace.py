@@ -38,7 +38,10 @@ def trace(
             found = function(*arrays, *map(Count, range(counts)))
     except TypeError as failure:
         if "has no callable" in str(failure):  # what NumPy says of a function without a loop for objects
-            raise NotTraceable(f"{failure}; a NumPy function met traced numbers that it cannot take") from failure
+            raise NotTraceable(
+                f"{failure}: np.array([...]) mixed traced with plain numbers; put them together by np.stack([...]) or "
+                "np.concatenate([...]), or take the function of the numbers first"
+            ) from failure
         raise
     values = list(found) if isinstance(found, tuple) else [found]
     series = [value for value in values if isinstance(value, Series)]

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linkwork.compiler.graph import Graph
+from linkwork.compiler.ufuncs import apply
 from linkwork.errors import NotTraceable
 
 KEPT = (
@@ -69,6 +70,9 @@ class Condition:
 
     def __invert__(self) -> Any:
         return _condition("not", self)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return apply(ufunc, method, inputs, options)
 
     def __bool__(self) -> NoReturn:
         _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and picks one")
@@ -162,6 +166,9 @@ class Traced:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return apply(ufunc, method, inputs, options)
+
     # --- what NumPy's functions call on the numbers of an object array ---
 
     def _unary(self, operation: str) -> Any:
@@ -205,6 +212,10 @@ class Traced:
     def arctan2(self, x: Any) -> Any:
         """The angle of the point (x, self)."""
         return self._binary("atan2", x)
+
+    def arctan2_from(self, y: Any) -> Any:
+        """The angle of the point (self, y)."""
+        return self._binary("atan2", y, swapped=True)
 
     def minimum(self, other: Any) -> Any:
         """The smaller of two numbers; not a number if one is not."""

@@ -17,13 +17,13 @@ Array = np.ndarray[Any, np.dtype[Any]]  # of floats or of such objects
 
 
 def where(condition: Any, yes: Any, no: Any) -> Any:
-    """`yes` where the scalar `condition` holds, else `no`; both are evaluated, so both must be harmless.
+    """`yes` where `condition` holds, else `no`; both are evaluated, so both must be harmless.
 
-    `yes` and `no` are numbers or arrays of one shape.
+    For one condition `yes` and `no` are numbers or arrays of one shape; for an array of them it is `np.where`.
     """
     select = getattr(condition, "select", None)
     if select is None:
-        return yes if condition else no
+        return np.where(condition, yes, no) if np.ndim(condition) else yes if condition else no
     if np.ndim(yes) == 0:
         return select(yes, no)
     pairs = zip(np.ravel(yes), np.ravel(no), strict=True)

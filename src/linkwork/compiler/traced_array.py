@@ -1,0 +1,72 @@
+"""Arrays for functions that users write in plain NumPy: what these compute with traced numbers is traced.
+
+NumPy's object arrays serve our own algorithms, since they trace fast. A user's function also compares arrays, takes
+`np.clip`, `np.tanh` or `np.linalg.norm` of them and mixes traced numbers with plain ones: a `TracedArray` answers then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiler.ufuncs import apply, plain
+from linkwork.spatial.scalar import where
+
+SELECT = np.frompyfunc(where, 3, 1)
+
+
+def _where(condition: Any, yes: Any, no: Any) -> Any:
+    return lift(SELECT(*map(plain, (condition, yes, no))))
+
+
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002  NumPy's name
+    if ord not in (None, 2):
+        raise TypeError("np.linalg.norm of traced numbers is the Euclidean one; leave `ord` out")
+    return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, **_: Any) -> Any:
+    low = a if a_min is None else np.maximum(a, a_min)
+    return low if a_max is None else np.minimum(low, a_max)
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {np.where: _where, np.clip: _clip, np.linalg.norm: _norm}
+
+
+class TracedArray(np.ndarray[Any, np.dtype[Any]]):
+    """An object array of traced and plain numbers on which NumPy's functions work as on floats."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: Any, *inputs: Any, **options: Any) -> Any:
+        return lift(apply(ufunc, method, inputs, options))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func in FUNCTIONS:
+            return FUNCTIONS[func](*args, **kwargs)
+        return lift(super().__array_function__(func, types, args, kwargs))
+
+    def select(self, yes: Any, no: Any) -> Any:
+        """`yes` where the conditions in this array hold, else `no`, number by number: what `linkwork.where` calls."""
+        return _where(self, yes, no)
+
+
+def lift(value: Any) -> Any:
+    """Object arrays as TracedArray; numbers, and anything else, as they are."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return value.view(TracedArray) if value.ndim else value[()]
+    return value
+
+
+def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's function of numbers and arrays as one that can be traced like ours, or run on floats as it is."""
+
+    def run(*arguments: Any) -> Any:
+        found = function(*map(lift, arguments))
+        return tuple(map(_lowered, found)) if isinstance(found, tuple) else _lowered(found)
+
+    return run
+
+
+def _lowered(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, TracedArray) else value

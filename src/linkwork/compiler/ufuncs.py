@@ -1,0 +1,81 @@
+"""NumPy's functions of numbers, where traced and plain numbers may meet: what they mean, number by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from linkwork.spatial.scalar import maximum, minimum, where
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """A NumPy function of one number, which a traced number has as a method."""
+    plain = getattr(np, name)
+    return lambda x: getattr(x, name)() if hasattr(x, name) else plain(x)
+
+
+def _arctan2(y: Any, x: Any) -> Any:
+    if hasattr(y, "arctan2"):
+        return y.arctan2(x)
+    return x.arctan2_from(y) if hasattr(x, "arctan2_from") else np.arctan2(y, x)
+
+
+def _sign(x: Any) -> Any:
+    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, x))  # x itself, so that what is not a number stays so
+
+
+def _tanh(x: Any) -> Any:
+    small = np.exp(-2.0 * abs(x))  # never overflows
+    return _sign(x) * ((1.0 - small) / (1.0 + small))
+
+
+def _not(a: Any) -> Any:
+    return ~a if hasattr(a, "select") else not a
+
+
+# What NumPy's loops over objects cannot do when plain and traced numbers meet, or would ask a number's truth for.
+MEANINGS: dict[Any, Callable[..., Any]] = {
+    **{getattr(np, name): _function(name) for name in ("sin", "cos", "tan", "arcsin", "arccos", "exp", "log", "sqrt")},
+    np.minimum: minimum,
+    np.maximum: maximum,
+    np.arctan2: _arctan2,
+    np.arctan: lambda x: _arctan2(x, 1.0),
+    np.hypot: lambda x, y: np.sqrt(x * x + y * y),
+    np.sign: _sign,
+    np.sinh: lambda x: 0.5 * (np.exp(x) - np.exp(-x)),
+    np.cosh: lambda x: 0.5 * (np.exp(x) + np.exp(-x)),
+    np.tanh: _tanh,
+    np.deg2rad: lambda x: x * (np.pi / 180.0),
+    np.rad2deg: lambda x: x * (180.0 / np.pi),
+    np.less: lambda a, b: a < b,
+    np.less_equal: lambda a, b: a <= b,
+    np.greater: lambda a, b: a > b,
+    np.greater_equal: lambda a, b: a >= b,
+    np.equal: lambda a, b: a == b,
+    np.not_equal: lambda a, b: a != b,
+    np.logical_and: lambda a, b: a & b,
+    np.logical_or: lambda a, b: a | b,
+    np.logical_not: _not,
+}
+NUMBERWISE = {ufunc: np.frompyfunc(meaning, ufunc.nin, 1) for ufunc, meaning in MEANINGS.items()}
+
+
+def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """What `__array_ufunc__` of traced numbers and their arrays answers: an object array, or a number."""
+    options = dict(options)
+    if "out" in options:
+        options["out"] = tuple(map(plain, options["out"]))
+    return getattr(NUMBERWISE.get(ufunc, ufunc), method)(*map(plain, inputs), **options)
+
+
+def plain(value: Any) -> Any:
+    """A traced number or array of them as an object array in which NumPy sees nothing but objects."""
+    if isinstance(value, np.ndarray):
+        return value.view(np.ndarray)
+    if not hasattr(value, "graph"):
+        return value
+    boxed = np.empty((), dtype=object)
+    boxed[()] = value
+    return boxed
