@@ -126,6 +126,17 @@ def test_another_mechanism_or_quantity_is_another_kernel(folder: Path) -> None:
     assert len(kept(folder)) == 5
 
 
+def test_what_was_not_used_for_longest_makes_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = bytes(1000)
+    for age, name in enumerate(("aa newest", "bb middle", "cc oldest")):
+        store.keep(name, body)
+        os.utime(folder / name[:2] / name, (1e9 - age, 1e9 - age))
+    assert store.load("cc oldest") == body  # it is used, and so the newest now
+    monkeypatch.setattr(store, "MOST_BYTES", 3500)
+    store.keep("dd", body)
+    assert sorted(path.name for path in kept(folder)) == ["aa newest", "cc oldest", "dd"]
+
+
 def test_keys_do_not_run_together() -> None:
     assert store.digest("ab", "c") != store.digest("a", "bc")
     assert store.digest("a") != store.digest("a", "")

@@ -62,7 +62,12 @@ BAD_CALLS: dict[str, tuple[Callable[[], Any], type[lw.LinkworkError], str]] = {
     "unphysical parameter": (
         lambda: lw.compile(M, ["link 1.mass"], target="numpy").gravity(OK, parameters={"link 1.mass": -1.0}),
         lw.ModelError,
-        "mass must be >= 0",
+        "mass': must be >= 0",
+    ),
+    "one unphysical parameter of many": (
+        lambda: lw.compile(M, ["link 1.mass"]).gravity(OK, parameters={"link 1.mass": [1.0, -2.0, 3.0]}),
+        lw.ModelError,
+        "'link 1.mass': must be >= 0; got -2",
     ),
     "unknown example": (lambda: lw.example("heavy_topp"), lw.ModelError, "Did you mean 'heavy_top'"),
     "unknown formulation": (lambda: lw.formulations["newton"], lw.ModelError, "newton-euler"),
@@ -103,3 +108,18 @@ def test_failures_raise_no_warnings_and_leave_numpy_as_it_was() -> None:
         with pytest.raises(lw.NonFinite):
             lw.compile(BALL, target="numpy").forward_dynamics(np.zeros(4), np.zeros(3), np.zeros(3))
     assert np.geterr() == before
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_without_checking_the_good_members_come_through(target: str) -> None:
+    """One member has a quaternion of length zero, one a velocity that is not a number."""
+    m = lw.example("heavy_top")
+    q, v = np.tile(m.random(0), (6, 1)), np.ones((6, m.nv))
+    expected = lw.compile(m, target=target).forward_dynamics(q, v, np.zeros(m.nv))
+    q[1], v[4, 0] = 0.0, np.nan
+    found = lw.compile(m, target=target, check=False).forward_dynamics(q, v, np.zeros(m.nv))
+    bad = ~np.isfinite(found).all(axis=1)
+    assert bad.tolist() == [False, True, False, False, True, False]
+    assert (found[~bad] == expected[~bad]).all()
+    with pytest.raises(lw.NonFinite):
+        lw.compile(m, target=target).forward_dynamics(q, v, np.zeros(m.nv))

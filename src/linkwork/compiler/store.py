@@ -7,9 +7,11 @@ import os
 import sys
 import tempfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 MAGIC = b"linkwork object code 1\n"
+MOST_BYTES = 1 << 30  # kept; beyond that the kernels that were not used for longest go
 
 
 def folder() -> Path:
@@ -51,6 +53,8 @@ def load(key: str) -> bytes | None:
     if not data.startswith(head) or hashlib.sha256(body).digest() != data[len(head) : len(head) + 32]:
         warnings.warn(f"linkwork: the cached kernel {path} is damaged; it is built anew", stacklevel=2)
         return None
+    with suppress(OSError):
+        os.utime(path)  # used now
     return body
 
 
@@ -68,7 +72,24 @@ def keep(key: str, body: bytes) -> None:
         except BaseException:
             os.unlink(temporary)
             raise
+        _make_room()
     except OSError as reason:
         warnings.warn(
             f"linkwork: kernels cannot be kept in {folder()} ({reason}); they are built each time", stacklevel=2
         )
+
+
+def _make_room() -> None:
+    """Remove what was not used for longest until the rest is within bounds; others may do so at the same time."""
+    found = []
+    for path in folder().glob("??/*"):
+        with suppress(OSError):
+            state = path.stat()
+            found.append((state.st_mtime, state.st_size, path))
+    excess = sum(size for _, size, _ in found) - MOST_BYTES
+    for _, size, path in sorted(found):
+        if excess <= 0:
+            break
+        with suppress(OSError):
+            path.unlink()
+        excess -= size

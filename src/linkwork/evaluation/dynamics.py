@@ -15,7 +15,7 @@ from linkwork.algorithms.reactions import reactions
 from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
-from linkwork.model.mechanism import Mechanism
+from linkwork.model.mechanism import Mechanism, check_parameter
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -294,6 +294,8 @@ class Dynamics:
 
         inputs = inputs | {name: Input(value, m.parameters[name].shape) for name, value in given.items()}
         arrays, batch = checked(inputs, finite=False)  # what is not finite shows in the result
+        for name, array in zip(given, arrays[states:], strict=True):
+            check_parameter(name, array)
         if out is not None:
             require_out(out, batch + result)
         if self.target == "numpy" or any(array.dtype == object for array in arrays):

@@ -69,7 +69,14 @@ class Joint:
 
 BODY_PARAMETERS = ("mass", "com", "inertia")
 JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness")
-NOT_NEGATIVE = (".armature", ".damping", ".stiffness")
+NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness")
+
+
+def check_parameter(name: str, values: Array) -> None:
+    """Raise an error unless all values of a parameter, one or a batch of them, are finite and of a possible sign."""
+    refuse_non_finite(f"parameter {name!r}", values)
+    if values.dtype != object and name.endswith(NOT_NEGATIVE) and (values < 0.0).any():
+        raise ModelError(f"must be >= 0; got {values.min():g}", f"parameter {name!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,9 +183,7 @@ class Mechanism:
             array, shape = as_numbers(name, value), self.parameters[name].shape
             if array.shape != shape:
                 raise ShapeError(f"parameter {name!r} has shape {array.shape}, expected {shape}")
-            refuse_non_finite(f"parameter {name!r}", array)
-            if array.dtype != object and name.endswith(NOT_NEGATIVE) and (array < 0.0).any():
-                raise ModelError(f"must be >= 0; got {array.tolist()}", f"parameter {name!r}")
+            check_parameter(name, array)
             new[name] = array if shape else array[()]
         # Numbers that hide their value, as in tracing, cannot be checked
         hidden = any(np.asarray(value).dtype == object for value in (self.parameters | new).values())
