@@ -75,8 +75,8 @@ class LTL(NamedTuple):
             x.append(total * self.pivots[i])
         return np.array(x).reshape(np.shape(b))
 
-    def inverse(self) -> Array:
-        """M^-1 (nv, nv) = L^-1 L^-T: rows of L^-1 have entries for ancestors only, so dofs meet in common ancestors."""
+    def inverse(self) -> InverseLTL:
+        """L^-1, whose rows like those of L have entries for ancestors only."""
         rows: list[dict[int, Number]] = []
         for i, row in enumerate(self.rows):
             found: dict[int, Number] = {i: self.pivots[i]}
@@ -84,11 +84,29 @@ class LTL(NamedTuple):
                 for j, entry in rows[k].items():
                     found[j] = found.get(j, 0.0) - row[k] * entry
             rows.append({j: entry if j == i else entry * self.pivots[i] for j, entry in found.items()})
-        n = len(rows)
+        return InverseLTL(rows)
+
+
+class InverseLTL(NamedTuple):
+    """M^-1 = L^-1 L^-T: `rows[i]` maps dof j to the entry i, j of L^-1, for j = i and its ancestors."""
+
+    rows: list[dict[int, Number]]
+
+    def solve(self, b: Array) -> Array:
+        """M^-1 b for b of shape (nv,) or (nv, k): for many columns cheaper than by L, since b's zeros reach further."""
+        y: list[Any] = [0.0] * len(self.rows)
+        for row, number in zip(self.rows, b, strict=True):
+            for k, entry in row.items():
+                y[k] = y[k] + entry * number
+        return np.array([sum(entry * y[k] for k, entry in row.items()) for row in self.rows]).reshape(np.shape(b))
+
+    def matrix(self) -> Array:
+        """M^-1 (nv, nv): dofs meet in their common ancestors."""
+        n = len(self.rows)
         M: list[list[Number]] = [[0.0] * n for _ in range(n)]
-        for i in range(n):
+        for i, row in enumerate(self.rows):
             for j in range(i + 1):
-                M[i][j] = M[j][i] = sum(x * rows[j][k] for k, x in rows[i].items() if k in rows[j])
+                M[i][j] = M[j][i] = sum(x * self.rows[j][k] for k, x in row.items() if k in self.rows[j])
         return np.array(M).reshape(n, n)
 
 
