@@ -63,10 +63,11 @@ class ChunkPrinter:
         return self._over_blocks(name)
 
     def moves(self, name: str, moves: Moves) -> str:
-        """The function `name` that copies numbers."""
+        """The function `name` that copies numbers, all of which it reads before it writes one."""
         self.start()
-        for source, target in moves.pairs:
-            self.store(self.constant(source) if isinstance(source, float) else self.load(source), target)
+        sources = [self.constant(x) if isinstance(x, float) else self.load(x) for x, _ in moves.pairs]
+        for source, (_, target) in zip(sources, moves.pairs, strict=True):
+            self.store(source, target)
         return self._over_blocks(name)
 
     # --- pieces that functions are made of ---

@@ -28,18 +28,22 @@ class Chunk(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Numbers to copy: each from a place, or a constant, to a place."""
+    """Numbers to copy, all at once: each from a place, or a constant, to a place."""
 
     pairs: list[tuple[int | float, int]]
 
 
 class Rounds(NamedTuple):
-    """A loop over steps. Rows of tables enter at `rows`; what is recorded lies from place `recorded` on."""
+    """A loop over steps. Rows of tables enter from place `rows` on; what is recorded lies at the places `recorded`.
+
+    `following` moves the next state to where the next round looks for it.
+    """
 
     loop: Loop
     steps: list[Step]
+    following: Moves
     rows: int
-    recorded: int
+    recorded: list[int]
     watched: int | None
 
 
@@ -64,33 +68,32 @@ class Workspace:
 
 
 class Plan(NamedTuple):
-    """Steps on a workspace of `total` places: inputs from place 0 on, outputs from place `outputs` on."""
+    """Steps on a workspace of `total` places: inputs come from place 0 on, outputs are found at their places."""
 
     steps: list[Step]
-    outputs: int
+    outputs: list[int]
     total: int
 
 
 def plan(graph: Graph) -> Plan:
     """The steps that compute the outputs of a graph from its inputs."""
     workspace = Workspace()
-    inputs = workspace.region(graph.ninputs)
-    outputs = workspace.region(len(graph.outputs))
-    steps = _steps(graph, list(range(inputs, inputs + graph.ninputs)), outputs, workspace)
+    first = workspace.region(graph.ninputs)
+    steps, outputs = _steps(graph, range(first, first + graph.ninputs), workspace)
     return Plan(steps, outputs, workspace.total)
 
 
-def _steps(graph: Graph, inputs: Sequence[int], outputs: int, workspace: Workspace) -> list[Step]:
-    """The steps of one graph, whose inputs lie at the given places and whose outputs follow each other."""
+def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[list[Step], list[int]]:
+    """The steps of one graph, whose inputs lie at the given places, and the places of its outputs."""
     cuts = _cut(graph)
     home = {k: number for number, nodes in enumerate(cuts) for k in nodes}
     last_use = _last_uses(graph, cuts, home)
     places = {k: inputs[node[1]] for k, node in enumerate(graph.nodes) if node[0] == "input"}
-    first_output: dict[int, int] = {}
-    for number, k in enumerate(graph.outputs):
-        first_output.setdefault(k, outputs + number)
-    leaving = set(last_use) | set(first_output)
+    outputs = set(graph.outputs)
+    constants = {k: workspace.take() for k in sorted(outputs) if graph.value(k) is not None}
     steps: list[Step] = []
+    if constants:
+        steps.append(Moves([(float(graph.value(k)), place) for k, place in constants.items()]))
     ending: dict[int, list[int]] = {}  # places that are free after each cut
     for number, nodes in enumerate(cuts):
         operation = graph.nodes[nodes[0]][0]
@@ -98,19 +101,13 @@ def _steps(graph: Graph, inputs: Sequence[int], outputs: int, workspace: Workspa
             steps += _rounds(graph, nodes, operation, places, workspace)
         else:
             for k in nodes:
-                if k in first_output:
-                    places[k] = first_output[k]
-                elif k in last_use:
+                if k in outputs or k in last_use:
                     places[k] = workspace.take()
+                if k in last_use and k not in outputs:
                     ending.setdefault(last_use[k], []).append(places[k])
-            steps.append(Chunk(graph, nodes, places, leaving))
+            steps.append(Chunk(graph, nodes, places, outputs | last_use.keys()))
         workspace.free += ending.pop(number, [])
-    copies: list[tuple[int | float, int]] = []
-    for number, k in enumerate(graph.outputs):
-        source = graph.value(k) if graph.value(k) is not None else places[k]
-        if source != outputs + number or isinstance(source, float):
-            copies.append((source, outputs + number))
-    return [*steps, Moves(copies)] if copies else steps
+    return steps, [(places | constants)[k] for k in graph.outputs]
 
 
 def _cut(graph: Graph) -> list[list[int]]:
@@ -147,15 +144,15 @@ def _rounds(graph: Graph, nodes: list[int], loop: Loop, places: dict[int, int], 
     first, taken = operands[: loop.nstate], operands[loop.nstate :]
     state = workspace.region(loop.nstate)
     rows = workspace.region(sum(table.size for table in loop.tables))
-    following = workspace.region(len(loop.body.outputs))
-    inputs = [*range(state, following), *(places[k] for k in taken)]
-    steps = _steps(loop.body, inputs, following, workspace)
-    steps.append(Moves([(following + k, state + k) for k in range(loop.nstate)]))
+    inputs = [*range(state, workspace.total), *(places[k] for k in taken)]
+    steps, outputs = _steps(loop.body, inputs, workspace)
+    following, recorded = outputs[: loop.nstate], outputs[loop.nstate :]
     for k in nodes[1:]:
         places[k] = state + graph.nodes[k][0].number
     begin: list[tuple[int | float, int]] = []
     for number, k in enumerate(first):
         value = graph.value(k)
         begin.append((places[k] if value is None else float(value), state + number))
+    move: list[tuple[int | float, int]] = [(place, state + k) for k, place in enumerate(following)]
     watched = None if loop.watch is None else state + loop.watch
-    return [Moves(begin), Rounds(loop, steps, rows, following + loop.nstate, watched)]
+    return [Moves(begin), Rounds(loop, steps, Moves(move), rows, recorded, watched)]

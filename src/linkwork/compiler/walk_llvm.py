@@ -8,11 +8,13 @@ results. Running each chunk over a whole panel keeps its instructions in the fir
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from linkwork.compiler.emit_llvm import ChunkPrinter
 from linkwork.compiler.graph import Count, Graph
 from linkwork.compiler.plan import Chunk, Plan, Rounds, Step, plan
+from linkwork.compiler.transfer_llvm import TransferPrinter
 
 PANEL_BYTES = 1 << 17  # of workspace, which must stay in the second cache
 LONGEST_PANEL = 8  # blocks
@@ -51,6 +53,7 @@ class _Walk:
         self.plan: Plan = plan(graph)
         self.arguments, self.results, self.width, self.symbol = arguments, results, width, symbol
         self.printer = ChunkPrinter(self.plan.total, width)
+        self.transfer = TransferPrinter(self.printer)
         self.panel = max(1, min(LONGEST_PANEL, PANEL_BYTES // (8 * width * max(1, self.plan.total))))
         self.functions: list[str] = []
         self.counters: list[str] = []  # of the loops
@@ -65,17 +68,16 @@ class _Walk:
 
     def _run(self) -> str:
         work: list[str] = []
-        place = 0
+        first = 0
         for number, port in enumerate(self.arguments):
             if port.rows is None:
-                work += self._gather_call(number, port.size, place, "0")
-                place += port.size
+                work += self._gather(number, port.size, first, "0")
+                first += port.size
         work += self._steps(self.plan.steps)
-        place = self.plan.outputs
+        places = iter(self.plan.outputs)
         for number, port in enumerate(self.results):
             if port.rows is None:
-                work += self._scatter_call(number, port.size, place, str(port.size), "0")
-                place += port.size
+                work += self._scatter(number, list(islice(places, port.size)), str(port.size), "0")
         real, zero = self.printer.real, self.printer.constant(0.0)
         counters = "\n".join(f"  %{name} = alloca i64" for name in self.counters)
         body = "\n".join(work)
@@ -163,23 +165,23 @@ done:
                 f"  br i1 %{name}.going, label %{name}.body, label %{name}.end",
             ]
         lines.append(f"{name}.body:")
-        place = rounds.rows
+        first = rounds.rows
         for table in loop.tables:
-            offset = f"%{name}.row{place}"
+            offset = f"%{name}.row{first}"
             lines.append(f"  {offset} = mul i64 {k}, {table.size}")
-            lines += self._gather_call(table.argument, table.size, place, offset)
-            place += table.size
+            lines += self._gather(table.argument, table.size, first, offset)
+            first += table.size
         lines += self._steps(rounds.steps)
-        place = rounds.recorded
+        places = iter(rounds.recorded)
         for one in loop.series:
             number = self.series[one]
             size = self.results[number].size
-            offset, stride = f"%{name}.at{place}", f"%{name}.length{place}"
+            offset, stride = f"%{name}.at{number}", f"%{name}.length{number}"
             lines += [f"  {offset} = mul i64 {k}, {size}", f"  {stride} = mul i64 {most}, {size}"]
-            lines += self._scatter_call(number, size, place, stride, offset)
-            place += size
+            lines += self._scatter(number, list(islice(places, size)), stride, offset)
         return [
             *lines,
+            *self._steps([rounds.following]),  # after recording, which may look at the state as it was
             f"  {k}.next = add i64 {k}, 1",
             f"  store i64 {k}.next, ptr %{name}.p",
             f"  br label %{name}.head",
@@ -219,20 +221,12 @@ no:
 
     # --- between the arrays of the caller and the workspaces ---
 
-    def _gather_call(self, number: int, size: int, place: int, offset: str) -> list[str]:
+    def _gather(self, number: int, size: int, first: int, offset: str) -> list[str]:
         """Bring an argument of the panel's states, from `offset` on, to places that follow each other."""
         if size == 0:
             return []
-        name, printer = self._name("gather"), self.printer
-        self._open_lanes(place)
-        values = [printer.new(f"load double, ptr {source}, align 8") for source in self.lanes]
-        vector = values[0]
-        if self.width > 1:
-            vector = "poison"
-            for lane, value in enumerate(values):
-                vector = printer.new(f"insertelement {printer.real} {vector}, double {value}, i32 {lane}")
-        printer.lines.append(f"  store {printer.real} {vector}, ptr {self.place}, align {8 * self.width}")
-        self._close_lanes(name, "void", size)
+        name = self._name("gather")
+        self.functions.append(self.transfer.gather(name, first, size))
         at = f"%{name}.at"
         return [
             f"  {at}.p = getelementptr inbounds ptr, ptr %inputs, i64 {number}",
@@ -243,20 +237,12 @@ no:
             f"ptr {at}, i64 {at}.stride, i64 {offset})",
         ]
 
-    def _scatter_call(self, number: int, size: int, place: int, stride: str, offset: str) -> list[str]:
+    def _scatter(self, number: int, places: Sequence[int], stride: str, offset: str) -> list[str]:
         """Hand a result of the panel's states out, and take note if a number is not finite."""
-        if size == 0:
+        if not places:
             return []
-        name, printer = self._name("scatter"), self.printer
-        real = printer.real
-        self._open_lanes(place, f"%sum = phi {real} [ %before, %block ], [ %after, %number ]")
-        vector = printer.new(f"load {real}, ptr {self.place}, align {8 * self.width}")
-        for lane, target in enumerate(self.lanes):
-            value = vector if self.width == 1 else printer.new(f"extractelement {real} {vector}, i32 {lane}")
-            printer.lines.append(f"  store double {value}, ptr {target}, align 8")
-        zero = printer.new(f"fmul {real} {vector}, {printer.constant(0.0)}")  # not a number, if it is not finite
-        printer.lines.append(f"  %after = fadd {real} %sum, {zero}")
-        self._close_lanes(name, real, size, f"%before = phi {real} [ %known, %entry ], [ %after, %number.end ]")
+        name, real = self._name("scatter"), self.printer.real
+        self.functions.append(self.transfer.scatter(name, places))
         at = f"%{name}.at"
         return [
             f"  {at}.p = getelementptr inbounds ptr, ptr %results, i64 {number}",
@@ -266,46 +252,3 @@ no:
             f"ptr {at}, i64 {stride}, i64 {offset}, {real} {at}.known)",
             f"  store {real} {at}.sum, ptr %finite, align {8 * self.width}",
         ]
-
-    def _open_lanes(self, place: int, carried: str = "") -> None:
-        """Begin a function over blocks and, inside, over the numbers of an array: their place, and each lane's own."""
-        printer = self.printer
-        printer.start()
-        new = printer.new
-        lanes: list[str] = []
-        first = new(f"add i64 %state, {new(f'mul i64 %k, {self.width}')}")
-        for lane in range(self.width):
-            row = new(f"add i64 {first}, {lane}")
-            inside = new(f"icmp slt i64 {row}, %last")
-            state = new(f"select i1 {inside}, i64 {row}, i64 %last")  # lanes beyond the last repeat it
-            distance = new(f"add i64 {new(f'mul i64 {state}, %stride')}, %offset")
-            lanes.append(new(f"getelementptr inbounds double, ptr %array, i64 {distance}"))
-        printer.lines += ["  br label %number", "number:", "  %i = phi i64 [ 0, %block ], [ %i.next, %number ]"]
-        printer.lines += [f"  {carried}"] if carried else []
-        slot = new(f"mul i64 {new(f'add i64 %i, {place}')}, {self.width}")
-        self.place = new(f"getelementptr inbounds double, ptr %w, i64 {slot}")
-        self.lanes = [new(f"getelementptr inbounds double, ptr {lane}, i64 %i") for lane in lanes]
-
-    def _close_lanes(self, name: str, kind: str, size: int, carried: str = "") -> None:
-        body = "\n".join(self.printer.lines)
-        arguments = "ptr noalias %first, i64 %count, i64 %state, i64 %last, ptr %array, i64 %stride, i64 %offset"
-        arguments += f", {kind} %known" if carried else ""
-        self.functions.append(f"""define internal {kind} @{name}({arguments}) nounwind {{
-entry:
-  br label %block
-block:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %number.end ]
-  {carried}
-  %distance = mul i64 %k, {self.plan.total * self.width}
-  %w = getelementptr inbounds double, ptr %first, i64 %distance
-{body}
-  %i.next = add i64 %i, 1
-  %i.more = icmp slt i64 %i.next, {size}
-  br i1 %i.more, label %number, label %number.end
-number.end:
-  %k.next = add i64 %k, 1
-  %more = icmp slt i64 %k.next, %count
-  br i1 %more, label %block, label %done
-done:
-  ret {f"{kind} %after" if carried else "void"}
-}}""")
