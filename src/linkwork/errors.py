@@ -23,6 +23,10 @@ class ModelError(LinkworkError):
         super().__init__(place + (f"{element}: " if element else "") + reason)
 
 
+class ModelWarning(UserWarning):
+    """A model was read and can be computed with, but something in it is missing or not as it should be."""
+
+
 class ShapeError(LinkworkError):
     """An array has a shape that does not fit the mechanism or the other arrays of the call."""
 
@@ -52,7 +56,8 @@ class OverConstrained(LinkworkError):
 def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") -> NameNotFound:
     """The error for a wrong `name` of a `what`: suggests the nearest valid name and lists the valid ones."""
     names = list(valid)
-    near = difflib.get_close_matches(str(name), names, n=1)
+    # Comparing takes long with long names and with very many
+    near = difflib.get_close_matches(str(name), names, n=1) if len(str(name)) <= 100 and len(names) <= 1000 else []
     suggestion = f" Did you mean {near[0]!r}?" if near else ""
     shown = ", ".join(names[:20]) + (f", ... ({len(names)} in all)" if len(names) > 20 else "")
     return NameNotFound(f"there is no {what} {name!r}.{suggestion}{hint} Valid: {shown or 'none'}.")

@@ -1,6 +1,7 @@
 """What the machine is: joint kinds, bodies, the frozen mechanism, and the builder that makes one."""
 
 from linkwork.model.builder import Builder
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from linkwork.model.joints import (
     Ball,
     Cylindrical,
@@ -17,15 +18,21 @@ from linkwork.model.mechanism import Mechanism
 
 __all__ = [
     "Ball",
+    "Box",
     "Builder",
+    "Capsule",
+    "Cylinder",
     "Cylindrical",
     "Free",
+    "Geometry",
     "JointKind",
     "Mechanism",
+    "Mesh",
     "Planar",
     "Prismatic",
     "Revolute",
     "Screw",
+    "Sphere",
     "Universal",
     "Weld",
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.geometry import Geometry
 from linkwork.spatial import RigidInertia, Transform
 from linkwork.spatial.scalar import Array, Number
 
@@ -19,7 +20,7 @@ class Part:
     """A body as its author described it: mass [kg], com (3,) [m] and inertia (6,) [kg m^2] in the part's own frame.
 
     The inertia is about the centre of mass, in the order ixx, iyy, izz, ixy, ixz, iyz. `pose` places the part's
-    frame in the frame of the body it is welded into.
+    frame in the frame of the body it is welded into; `geometry` is placed in the part's own frame.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Part:
     com: Array
     inertia: Array
     pose: Transform
+    geometry: tuple[Geometry, ...] = ()
 
     @property
     def rigid_inertia(self) -> RigidInertia:
@@ -54,6 +56,13 @@ class Body:
     def mass(self) -> Number:
         """Mass of all parts together [kg]."""
         return self.inertia.mass
+
+    @cached_property
+    def geometry(self) -> tuple[Geometry, ...]:
+        """The geometry of all parts, placed in the body's frame."""
+        return tuple(
+            replace(item, pose=(part.pose @ item.pose).snapped()) for part in self.parts for item in part.geometry
+        )
 
 
 @dataclass(frozen=True, eq=False)

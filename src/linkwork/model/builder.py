@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 
 from linkwork.errors import ModelError, unknown_name
 from linkwork.model.bodies import Body, Frame, Part, six_inertias
+from linkwork.model.faults import Fault, errors_in, settle
+from linkwork.model.geometry import ROLES, Geometry, Role, Shape
 from linkwork.model.joints import JointKind, Weld
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.model.mimic import Mimic, mimic_faults, refuse_for_now, resolved
 from linkwork.model.naming import Named
-from linkwork.model.soundness import check_inertia, refuse_massless
+from linkwork.model.soundness import mass_faults, massless_faults, part_faults, tolerant_faults
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
 ZERO = (0.0, 0.0, 0.0)
+MANY = 100  # faults of a tree that are worth telling
 Acceptance = Callable[[Array], Array]  # which of some numbers are acceptable
 
 
@@ -54,6 +59,8 @@ class Builder:
         self._parts: dict[str, Part] = {}
         self._joints: dict[str, JointRequest] = {}
         self._frames: dict[str, FrameRequest] = {}
+        self._geometry: dict[str, list[Geometry]] = {}
+        self._mimics: dict[str, Mimic] = {}
 
     def body(self, name: str, mass: float = 0.0, com: Any = ZERO, inertia: Any = ZERO) -> Self:
         """Add a rigid body.
@@ -82,6 +89,7 @@ class Builder:
         damping: Any = 0.0,
         stiffness: Any = 0.0,
         rest: Any = None,
+        friction: Any = 0.0,
         limits: Any = None,
         velocity_limit: Any = np.inf,
         effort_limit: Any = np.inf,
@@ -91,8 +99,9 @@ class Builder:
         `at` (3,) [m] and `rpy` (3,) [rad], or a `rotation` (3, 3) instead, place the joint in the parent's frame; the
         child's frame is that frame, moved by the joint. The other numbers are one for the joint or one per
         velocity: `armature`, the inertia of the drive as the joint feels it [kg m^2 or kg], `damping`
-        [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] towards the coordinates `rest` (neutral if not given);
-        `limits` is (lower, upper) [rad or m].
+        [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] towards the coordinates `rest` (neutral if not given),
+        dry `friction` [N m or N]; `limits` is (lower, upper) [rad or m], `velocity_limit` [rad/s or m/s],
+        `effort_limit` [N m or N].
         """
         element = f"joint {_name(name, 'joint')!r}"
         if name in self._joints:
@@ -106,6 +115,7 @@ class Builder:
             "damping": _not_negative(damping, kind, "damping", element),
             "stiffness": _not_negative(stiffness, kind, "stiffness", element),
             "rest": rest,
+            "friction": _not_negative(friction, kind, "friction", element),
             "lower": lower,
             "upper": upper,
             "velocity_limit": _not_negative(velocity_limit, kind, "velocity_limit", element, _or_infinite),
@@ -122,55 +132,137 @@ class Builder:
         self._frames[name] = FrameRequest(name, str(body), _placement(at, rpy, rotation, element))
         return self
 
-    def build(self) -> Mechanism:
-        """The finished mechanism, or a ModelError that names what is wrong: masses and inertias, or the whole."""
-        for part in self._parts.values():
-            check_inertia(part)
-        mechanism = self._numbered(self._children())
-        refuse_massless(mechanism)
+    def geometry(
+        self,
+        body: str,
+        shape: Shape,
+        at: Any = ZERO,
+        rpy: Any = ZERO,
+        *,
+        rotation: Any = None,
+        role: Role = "visual",
+        color: Any = None,
+        name: str | None = None,
+    ) -> Self:
+        """Give `body` (or "world") a shape, such as lw.Box((1, 1, 1)), for viewing or for contact.
+
+        `at` (3,) [m], `rpy` (3,) [rad] or `rotation` (3, 3) place it in the body's frame; `role` is "visual" or
+        "collision"; `color` is (red, green, blue, opacity), each from 0 to 1.
+        """
+        element = f"geometry of body {body!r}"
+        if not isinstance(shape, Shape):
+            raise ModelError(f"shape must be a shape such as lw.Box((1, 1, 1)); got {shape!r}", element)
+        if role not in ROLES:
+            raise ModelError(f"role must be one of {', '.join(ROLES)}; got {role!r}", element)
+        if color is not None:
+            rgba = _numbers(color, (4,), "color", element)
+            if (rgba < 0.0).any() or (rgba > 1.0).any():
+                raise ModelError(f"color must be four numbers from 0 to 1; got {color!r}", element)
+            color = tuple(rgba.tolist())
+        item = Geometry(shape, _placement(at, rpy, rotation, element), role, color, name)
+        self._geometry.setdefault(str(body), []).append(item)
+        return self
+
+    def mimic(self, joint: str, of: str, multiplier: float = 1.0, offset: float = 0.0) -> Self:
+        """Let `joint` follow the joint `of`: q = multiplier q_of + offset [rad or m]; both have one coordinate."""
+        element = f"joint {_name(joint, 'joint')!r}"
+        if joint in self._mimics:
+            raise ModelError(f"it already mimics joint {self._mimics[joint].of!r}", element)
+        numbers = (_numbers(x, (), what, element) for x, what in ((multiplier, "multiplier"), (offset, "offset")))
+        self._mimics[joint] = Mimic(joint, _name(of, "joint"), *map(float, numbers))
+        return self
+
+    @property
+    def mimics(self) -> dict[str, Mimic]:
+        """Every joint that mimics another, chains of them followed to the joint that moves on its own."""
+        return resolved(self._mimics)[0]
+
+    def build(self, strict: bool = True) -> Mechanism:
+        """The finished mechanism, or a ModelError that names what is wrong: masses and inertias, or the whole.
+
+        With `strict=False` a part whose inertia no mass distribution has is warned about, not refused, where the body
+        that it is welded into can be computed with.
+        """
+        mechanism, faults = self.examine(strict)
+        settle(faults)
+        refuse_for_now(self._mimics.values())
+        assert mechanism
         return mechanism
+
+    def examine(self, strict: bool = True) -> tuple[Mechanism | None, list[Fault]]:
+        """The mechanism, unless its joints make no tree, and all that is wrong with it; see `build`."""
+        judge = part_faults if strict else mass_faults
+        faults = [fault for part in self._parts.values() for fault in judge(part)]
+        children = self._children()
+        broken = list(islice(self._tree_faults(children), MANY))
+        faults += broken
+        if broken:
+            return None, faults
+        mechanism = self._numbered(children)
+        if not faults:
+            faults += [] if strict else [fault for body in mechanism.bodies for fault in tolerant_faults(body)]
+            faults += [] if errors_in(faults) else massless_faults(mechanism)
+        return mechanism, faults
 
     def _refuse_taken(self, name: str, element: str) -> None:
         if name == "world" or name in self._parts or name in self._frames:
             raise ModelError("there is already a body or frame of that name", element)
 
     def _children(self) -> dict[str, list[JointRequest]]:
-        """The joints on each body in the order they were added; refuses what is not one tree hanging on the world."""
+        """The joints on each body, in the order they were added."""
         children: dict[str, list[JointRequest]] = {name: [] for name in ("world", *self._parts)}
+        for joint in self._joints.values():
+            children.get(joint.parent, []).append(joint)
+        return children
+
+    def _tree_faults(self, children: dict[str, list[JointRequest]]) -> Iterator[Fault]:
+        """Why this is not one tree hanging on the world, and who names what is not in it."""
         carried: dict[str, str] = {}
+        sound = True
         for joint in self._joints.values():
             element = f"joint {joint.name!r}"
             for role, body in (("parent", joint.parent), ("child", joint.child)):
                 if body not in children:
-                    raise ModelError(f"its {role}: {unknown_name('body', body, children).reason}", element)
+                    sound = False
+                    yield Fault(f"its {role}: {unknown_name('body', body, children).reason}", element)
             if joint.child == "world":
-                raise ModelError("the world cannot be a child", element)
+                sound = False
+                yield Fault("the world cannot be a child", element)
             if joint.child in carried:
-                raise ModelError(
-                    f"its child {joint.child!r} is already carried by joint {carried[joint.child]!r}; "
-                    "a body hangs on one joint",
+                sound = False
+                yield Fault(
+                    f"its child {joint.child!r} is already carried by joint {carried[joint.child]!r}",
                     element,
+                    "a body hangs on one joint",
                 )
-            carried[joint.child] = joint.name
-            children[joint.parent].append(joint)
-        reached, stack = {"world"}, ["world"]
-        while stack:
-            below = [joint.child for joint in children[stack.pop()]]
-            reached.update(below)
-            stack.extend(below)
-        for name in self._parts:
-            if name not in carried:
-                raise ModelError(
-                    "no joint carries it; give it one, for example lw.Free() on the world", f"body {name!r}"
-                )
-        for name in self._parts:
-            if name not in reached:
-                raise ModelError("it hangs on a ring of joints that never reaches the world", f"body {name!r}")
-        return children
+            carried.setdefault(joint.child, joint.name)
+        yield from mimic_faults(self._mimics, {joint.name: joint.kind for joint in self._joints.values()})
+        for request in self._frames.values():
+            if request.body not in children:
+                yield Fault(unknown_name("body", request.body, children).reason, f"frame {request.name!r}")
+        for body in self._geometry:
+            if body not in children:
+                yield Fault(unknown_name("body", body, children).reason, f"geometry of body {body!r}")
+        if not sound:  # what follows would only repeat it
+            return
+        loose = [name for name in self._parts if name not in carried]
+        for name in loose:
+            yield Fault("no joint carries it", f"body {name!r}", "give it one, for example lw.Free() on the world")
+        if not loose:
+            reached, stack = {"world"}, ["world"]
+            while stack:
+                below = [joint.child for joint in children[stack.pop()]]
+                reached.update(below)
+                stack.extend(below)
+            for name in self._parts:
+                if name not in reached:
+                    yield Fault("it hangs on a ring of joints that never reaches the world", f"body {name!r}")
 
     def _numbered(self, children: dict[str, list[JointRequest]]) -> Mechanism:
         """Number depth-first in the order joints were added; weld parts into bodies."""
-        parts: list[list[Part]] = [[]]
+        shapes = {name: tuple(items) for name, items in self._geometry.items()}
+        ground = Part("world", 0.0, np.zeros(3), np.zeros(6), Transform.identity(), shapes.get("world", ()))
+        parts: list[list[Part]] = [[ground] if ground.geometry else []]
         names, joints, frames = ["world"], [], [Frame("world", WORLD, Transform.identity())]
         home: dict[str, tuple[int, Transform]] = {"world": (WORLD, Transform.identity())}  # body and pose of each part
         nq = nv = 0
@@ -178,7 +270,7 @@ class Builder:
         while stack:
             request = stack.pop()
             i, mount = home[request.parent]
-            part = self._parts[request.child]
+            part = replace(self._parts[request.child], geometry=shapes.get(request.child, ()))
             if isinstance(request.kind, Weld):
                 home[part.name] = i, (mount @ request.offset).snapped()
                 parts[i].append(replace(part, pose=home[part.name][1]))
@@ -198,8 +290,6 @@ class Builder:
             frames.append(Frame(part.name, *home[part.name]))
             stack.extend(reversed(children[part.name]))
         for request in self._frames.values():
-            if request.body not in home:
-                raise ModelError(unknown_name("body", request.body, home).reason, f"frame {request.name!r}")
             body, pose = home[request.body]
             frames.append(Frame(request.name, body, (pose @ request.pose).snapped()))
         elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}: see m.frames." for frame in frames}

@@ -12,9 +12,10 @@ import numpy as np
 from linkwork.errors import ModelError, ShapeError, unknown_name
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, as_numbers, over_batch, refuse_non_finite
+from linkwork.model.faults import raise_first
 from linkwork.model.joints import JointKind
 from linkwork.model.naming import Named
-from linkwork.model.soundness import check_inertia, refuse_massless
+from linkwork.model.soundness import massless_faults, part_faults
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
@@ -27,8 +28,9 @@ class Joint:
     """A joint in its place. `i` and `o` are the numbers of the inboard and outboard body (the paper's k.i and k.o).
 
     `q` and `v` are the slices of its coordinates and velocities. `armature` [kg m^2 or kg], `damping` [N m s/rad or
-    N s/m] and `stiffness` [N m/rad or N/m] towards `rest` have one number per velocity; so have the limits
-    `lower` and `upper` [rad or m], `velocity_limit` and `effort_limit`, infinite where there is none.
+    N s/m] and `stiffness` [N m/rad or N/m] towards `rest` have one number per velocity; so have the dry `friction`
+    [N m or N] and the limits `lower` and `upper` [rad or m], `velocity_limit` [rad/s or m/s] and `effort_limit`
+    [N m or N], infinite where there is none.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Joint:
     damping: Array
     stiffness: Array
     rest: Array
+    friction: Array
     lower: Array
     upper: Array
     velocity_limit: Array
@@ -54,6 +57,11 @@ class Joint:
     def place(self) -> Transform:
         """Pose of the joint frame in the inboard body's frame."""
         return (self.mount @ self.offset).snapped()
+
+    @property
+    def limits(self) -> tuple[Array, Array]:
+        """`lower` and `upper`, each (nv,) [rad or m]."""
+        return self.lower, self.upper
 
     def random(self, rng: np.random.Generator) -> Array:
         """Random coordinates (nq,), within the limits where there are any."""
@@ -192,11 +200,13 @@ class Mechanism:
             return {key: new[f"{owner}.{key}"] for key in keys if f"{owner}.{key}" in new}
 
         def changed(body: Body) -> Body:
-            parts = tuple(replace(part, **picked(part.name, BODY_PARAMETERS)) for part in body.parts)
-            for part in parts:
-                if not hidden:
-                    check_inertia(part)
-            return replace(body, parts=parts)
+            parts = []
+            for part in body.parts:
+                fields = picked(part.name, BODY_PARAMETERS)
+                parts.append(replace(part, **fields))
+                if fields and not hidden:
+                    raise_first(part_faults(parts[-1]))
+            return replace(body, parts=tuple(parts))
 
         def moved(joint: Joint) -> Joint:
             fields = picked(joint.name, JOINT_PARAMETERS)
@@ -211,7 +221,7 @@ class Mechanism:
             joints=self.joints.replaced([moved(joint) for joint in self.joints]),
         )
         if not hidden:
-            refuse_massless(mechanism)
+            raise_first(massless_faults(mechanism))
         return mechanism
 
     # --- how it shows itself ---

@@ -1,0 +1,83 @@
+"""Mimic joints: joints that follow another one, q = multiplier q_of + offset, and chains of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from linkwork.errors import LinkworkError, unknown_name
+from linkwork.model.faults import Fault
+from linkwork.model.joints import JointKind
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """Joint `joint` follows joint `of`: q = multiplier q_of + offset [rad or m]."""
+
+    joint: str
+    of: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+    def through(self, next_: Mimic) -> Mimic:
+        """The same follower, but of the joint that `of` itself follows."""
+        return Mimic(
+            self.joint,
+            next_.of,
+            self.multiplier * next_.multiplier,
+            self.multiplier * next_.offset + self.offset,
+        )
+
+
+def resolved(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
+    """Every mimic of a joint that itself follows none, and the rings of joints that follow each other."""
+    done: dict[str, Mimic] = {}
+    rings: list[list[str]] = []
+    lost: set[str] = set()  # joints on a ring, or that follow one
+    for first in mimics:
+        path: dict[str, None] = {}
+        name = first
+        while name in mimics and name not in done and name not in lost and name not in path:
+            path[name] = None
+            name = mimics[name].of
+        walked = list(path)
+        if name in path:
+            rings.append(walked[walked.index(name) :])
+        if name in path or name in lost:
+            lost.update(walked)
+            continue
+        for follower in reversed(walked):
+            mimic = mimics[follower]
+            done[follower] = mimic.through(done[mimic.of]) if mimic.of in done else mimic
+    return done, rings
+
+
+def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
+    """What is wrong with mimics between joints of these kinds."""
+    for mimic in mimics.values():
+        element = f"joint {mimic.joint!r}"
+        for role, name in (("it", mimic.joint), ("the joint that it mimics", mimic.of)):
+            if name not in kinds:
+                yield Fault(f"{role}: {unknown_name('joint', name, kinds).reason}", element)
+            elif not kinds[name].nq == kinds[name].nv == 1:
+                kind = type(kinds[name]).__name__
+                yield Fault(
+                    f"{role}, {name!r}, is a {kind} joint; only joints of one coordinate mimic or are mimicked", element
+                )
+    for ring in resolved(mimics)[1]:
+        reason = "it mimics itself" if len(ring) == 1 else f"these joints mimic each other in a ring: {_listed(ring)}"
+        yield Fault(reason, f"joint {ring[0]!r}", "let one of them move on its own")
+
+
+def refuse_for_now(mimics: Iterable[Mimic]) -> None:
+    """Raise a LinkworkError if there are any: coupled joints have no dynamics here yet."""
+    names = [mimic.joint for mimic in mimics]
+    if names:
+        raise LinkworkError(
+            f"joints that mimic others ({_listed(names)}) cannot be computed yet; "
+            "lw.load(path, mimic=False) leaves them independent"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (f", ... ({len(names)} in all)" if len(names) > 10 else "")
