@@ -2,6 +2,7 @@
 #   make demo   the main job on a built-in example
 #   make test   lint, types and tests
 #   make test-all   the same with the slow sweeps
+#   make fuzz   a hundred thousand mutated model files
 #   make bench  linkwork beside its peers, on this machine
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 PEERS := pin mujoco example-robot-data gymnasium
 JOBS ?= auto
 
-.PHONY: demo test test-all bench lint clean
+.PHONY: demo test test-all fuzz bench lint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m linkwork.app.demo
@@ -20,6 +21,9 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest -n $(JOBS) -m ''
+
+fuzz: $(VENV)/.installed-test
+	$(BIN)/python tests/fuzz_urdf.py 100000
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks

@@ -7,6 +7,7 @@ states; `cross_check` it by independent formulations.
 from linkwork.errors import (
     LinkworkError,
     ModelError,
+    ModelWarning,
     NonFinite,
     NotConverged,
     NotTraceable,
@@ -17,16 +18,22 @@ from linkwork.evaluation import CrossCheck, Dynamics, compile, cross_check, form
 from linkwork.examples import example, examples
 from linkwork.model import (
     Ball,
+    Box,
     Builder,
+    Capsule,
+    Cylinder,
     Cylindrical,
     Free,
     Mechanism,
+    Mesh,
     Planar,
     Prismatic,
     Revolute,
     Screw,
+    Sphere,
     Universal,
     Weld,
+    load,
 )
 from linkwork.spatial.scalar import where
 
@@ -34,14 +41,19 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Ball",
+    "Box",
     "Builder",
+    "Capsule",
     "CrossCheck",
+    "Cylinder",
     "Cylindrical",
     "Dynamics",
     "Free",
     "LinkworkError",
     "Mechanism",
+    "Mesh",
     "ModelError",
+    "ModelWarning",
     "NonFinite",
     "NotConverged",
     "NotTraceable",
@@ -51,6 +63,7 @@ __all__ = [
     "Revolute",
     "Screw",
     "ShapeError",
+    "Sphere",
     "Universal",
     "Weld",
     "compile",
@@ -58,5 +71,6 @@ __all__ = [
     "example",
     "examples",
     "formulations",
+    "load",
     "where",
 ]

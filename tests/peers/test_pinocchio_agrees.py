@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +16,8 @@ import pytest
 import linkwork as lw
 from linkwork.model import JointKind
 from linkwork.spatial.scalar import Array
+from pinocchio_side import FOLDER, coordinates, mass_matrix, pin, velocity_order
 from zoo import State, relative, state
-
-pin: Any = pytest.importorskip("pinocchio", reason="Pinocchio is not installed (the extra 'peers')")
-
-# Where Pinocchio is installed, wheel or not, the robots are under the same prefix.
-FOLDER = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
-if not FOLDER.is_dir():
-    pytest.skip("the robots of example-robot-data are not installed (the extra 'peers')", allow_module_level=True)
 
 AGREE = 1e-10
 STATES = 5
@@ -106,20 +99,11 @@ class Robot:
     @cached_property
     def order(self) -> Array:
         """Our number of each of Pinocchio's velocities (nv,)."""
-        slices = [self.m.joints[name].v for name in self.model.names[1:]]
-        return np.concatenate([np.arange(self.m.nv)[v] for v in slices])
+        return velocity_order(self.m, self.model)
 
     def coordinates(self, q: Array) -> Array:
-        """Pinocchio's coordinates of our q: quaternions with w last, cosine and sine of a continuous joint."""
-        found = np.empty(self.model.nq)
-        for name, joint in zip(self.model.names[1:], list(self.model.joints)[1:], strict=True):
-            own = q[self.m.joints[name].q]
-            if joint.nq == 7:
-                own = own[[0, 1, 2, 4, 5, 6, 3]]
-            elif joint.nq == 2:
-                own = [np.cos(own[0]), np.sin(own[0])]
-            found[joint.idx_q : joint.idx_q + joint.nq] = own
-        return found
+        """Pinocchio's coordinates of our q."""
+        return coordinates(self.m, self.model, q)
 
     def states(self) -> Iterator[Both]:
         for seed in range(STATES):
@@ -202,9 +186,8 @@ def test_joint_reactions_agree(robot: Robot) -> None:
 
 def test_mass_matrix_agrees(robot: Robot) -> None:
     for s in robot.states():
-        upper = np.triu(pin.crba(robot.model, robot.data, s.pin_q))
         M = robot.d.mass_matrix(s.own.q)[np.ix_(robot.order, robot.order)]
-        assert relative(M, upper + np.triu(upper, 1).T) < AGREE
+        assert relative(M, mass_matrix(robot.model, robot.data, s.pin_q)) < AGREE
 
 
 @pytest.mark.parametrize(("ours", "theirs"), EXPRESSED.items(), ids=list(EXPRESSED))

@@ -14,6 +14,7 @@ from linkwork.model.joints import (
     Universal,
     Weld,
 )
+from linkwork.model.loading import find_faults, load
 from linkwork.model.mechanism import Mechanism
 
 __all__ = [
@@ -35,4 +36,6 @@ __all__ = [
     "Sphere",
     "Universal",
     "Weld",
+    "find_faults",
+    "load",
 ]

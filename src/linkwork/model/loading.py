@@ -1,0 +1,89 @@
+"""Loading mechanisms from files: which reader a file goes to, and what is made of the faults it finds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from linkwork.errors import LinkworkError, ModelError
+from linkwork.model.faults import Fault, settle
+from linkwork.model.mechanism import Mechanism
+from linkwork.model.mimic import refuse_for_now
+from linkwork.model.read_urdf import Reading, read_urdf
+from linkwork.model.xml_tree import parse, read_bytes, shown
+
+READABLE = ".urdf, .xml (URDF by its root element), .xacro (with the package xacro)"
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+StrPath = str | os.PathLike[str]
+
+
+def load(
+    path: StrPath,
+    floating: bool | None = None,
+    gravity: Any = STANDARD_GRAVITY,
+    mimic: bool = True,
+    packages: StrPath | Sequence[StrPath] = (),
+) -> Mechanism:
+    """The mechanism that a file describes, numbered depth-first in the file's order.
+
+    `floating=True` puts a free joint under the root link; otherwise it is fixed to the world. `gravity` (3,) [m/s^2]
+    is in the world's axes. `mimic=False` leaves mimic joints independent. `packages` are folders in which
+    package:// is sought, besides those above the file. What cannot be is raised as a ModelError with file, line,
+    element and reason; what is doubtful but can be computed with is a ModelWarning.
+    """
+    reading = _read(path, floating, gravity, mimic, packages)
+    settle(reading.faults)
+    refuse_for_now(reading.mimics.values())
+    assert reading.mechanism
+    return reading.mechanism
+
+
+def find_faults(
+    path: StrPath, floating: bool | None = None, mimic: bool = True, packages: StrPath | Sequence[StrPath] = ()
+) -> list[Fault]:
+    """Everything that is wrong with a file, errors and warnings, in its order; the arguments are those of `load`."""
+    try:
+        return _read(path, floating, STANDARD_GRAVITY, mimic, packages).faults
+    except ModelError as error:
+        return [Fault.of(error)]
+
+
+def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) -> Reading:
+    if floating not in (None, True, False):
+        raise ModelError(f"floating must be True, False or None; got {floating!r}")
+    folders = (packages,) if isinstance(packages, (str, os.PathLike)) else tuple(packages)
+    try:
+        path = Path(path)
+    except TypeError:
+        raise ModelError(f"a path is a text or a pathlib.Path; got {path!r}") from None
+    file, suffix = str(path), path.suffix.lower()
+    if suffix == ".toml":
+        raise LinkworkError(f"{file}: linkwork's own documents (.toml) cannot be read yet; read now: {READABLE}")
+    if suffix not in (".urdf", ".xml", ".xacro"):
+        raise ModelError(f"files that end in {suffix!r} are not read; read are {READABLE}", file=file)
+    root = parse(_expanded(path) if suffix == ".xacro" else read_bytes(path), file)
+    if root.tag == "mujoco":
+        raise LinkworkError(f"{file}: this is MJCF, which comes with the extra mjcf and cannot be read yet")
+    if root.tag != "robot":
+        reason = f"the root element is <{shown(root.tag)}>; that of a URDF is <robot>"
+        raise ModelError(reason, file=file, line=root.line)
+    return read_urdf(root, path, bool(floating), gravity, mimic, folders)
+
+
+def _expanded(path: Path) -> bytes:
+    """What the package xacro makes of a file."""
+    read_bytes(path)  # for our own words, if it cannot be read
+    try:
+        xacro = import_module("xacro")
+    except ModuleNotFoundError:
+        remedy = f"pip install xacro, or run `xacro {path.name} > {path.stem.removesuffix('.urdf')}.urdf` first"
+        raise ModelError(
+            f"xacro is expanded by the package xacro, which is not installed: {remedy}", file=str(path)
+        ) from None
+    try:
+        return xacro.process_file(str(path)).toxml().encode()
+    except Exception as error:  # xacro has no family of errors of its own
+        raise ModelError(f"xacro cannot expand it: {shown(str(error))}", file=str(path)) from error

@@ -1,0 +1,188 @@
+"""Mutated URDFs: whatever is in a file, loading it ends soon, with a mechanism or a LinkworkError and nothing else.
+
+`python tests/fuzz_urdf.py 100000` tries as many; a failure prints the file that shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import tempfile
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import linkwork as lw
+from linkwork.model import find_faults
+
+SLOW = 5.0  # seconds of processor time for one small file
+
+INERTIAL = '<inertial><origin xyz="0 0 .1" rpy="0 1 0"/><mass value="1.5"/>' + (
+    '<inertia ixx="0.1" ixy="0" ixz="0.01" iyy="0.2" iyz="0" izz="0.15"/></inertial>'
+)
+BOX = '<visual><geometry><box size="1 1 1"/></geometry><material name="m"/></visual>'
+MESH = '<collision><geometry><mesh filename="package://p/b.stl"/></geometry></collision>'
+LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
+
+
+def _joint(name: str, type_: str, parent: str, child: str, rest: str = "") -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="{type_}">{ends}<origin xyz="0 0 1" rpy="0 0 0.5"/>{rest}</joint>'
+
+
+def _robot(*elements: str) -> bytes:
+    return "\n".join(['<?xml version="1.0"?>', '<robot name="r">', *elements, "</robot>"]).encode()
+
+
+CORPUS = [
+    _robot(
+        '<material name="m"><color rgba="1 0 0 1"/></material>',
+        '<link name="world"/>',
+        f'<link name="a">{INERTIAL}{BOX}</link>',
+        f'<link name="b">{INERTIAL}{MESH}</link>',
+        _joint("j", "fixed", "world", "a"),
+        _joint("k", "revolute", "a", "b", f'<axis xyz="0 1 0"/>{LIMIT}<dynamics damping="0.1" friction="0.2"/>'),
+    ),
+    _robot(
+        *(f'<link name="{name}">{INERTIAL}</link>' for name in "abcdef"),
+        _joint("j1", "continuous", "a", "b"),
+        _joint("j2", "prismatic", "b", "c", LIMIT),
+        _joint("j3", "planar", "c", "d", '<axis xyz="0 0 1"/>'),
+        _joint("j4", "floating", "a", "e"),
+        _joint("j5", "revolute", "e", "f", f'{LIMIT}<mimic joint="j2" multiplier="2" offset="0.1"/>'),
+    ),
+    '<!-- c -->\r\n<robot name="größe"><link name="ä"/><link name="b"/>{}</robot>'.format(
+        _joint("j", "fixed", "ä", "b")
+    ).encode(),
+]
+VALUES = [
+    *(b"nan inf -inf 1e400 -1e308 1e-320 0 -1 1e49 -0.0 1,5 0x10 1_0 1e 999999999999 ${x} ../../../etc/passwd".split()),
+    *(b"fixed revolute continuous prismatic planar floating mimic world a b c j1 j2 link joint robot".split()),
+    *(b"0 0 0|1 0 0|0 0 1e-9|1 2 3|0 1|1 1 1 1|.5|1e-3|-0.1|2|&amp;|&#x41;".split(b"|")),
+    b"file:///etc/passwd",
+    b"http://127.0.0.1:9/",
+    b"\xf0\x9f\xa4\x96",
+    b" " * 300,
+    b"9" * 400,
+]
+MARKUP = [
+    *(b"<link> </link> <joint> </joint> <robot> </robot> <inertial/> <a> < > / = ' \" & &amp; &#0; &#x41; &x;".split()),
+    b"<!DOCTYPE r [<!ENTITY x 'y'>]>",
+    b"<![CDATA[",
+    b"]]>",
+    b"<!--",
+    b"-->",
+    b"<?xml?>",
+    b"\xff\xfe",
+    b"\x00",
+    b"xmlns:x='y' ",
+]
+
+
+def mutated(rng: random.Random) -> bytes:
+    """A file of the corpus after one to three changes, most of which leave it XML."""
+    data = rng.choice(CORPUS)
+    for _ in range(rng.randint(1, 3)):
+        change = rng.choices((changed_value, changed_element, changed_bytes), (5, 3, 2))[0]
+        data = change(data, rng)
+    return data
+
+
+def changed_value(data: bytes, rng: random.Random) -> bytes:
+    """Another value of an attribute, two exchanged, or one attribute called otherwise."""
+    pieces = data.split(b'"')
+    values = range(1, len(pieces) - 1, 2)
+    if not values:
+        return data
+    i, j = rng.choice(values), rng.choice(values)
+    how = rng.randrange(3)
+    if how == 0:
+        pieces[i] = rng.choice(VALUES)
+    elif how == 1:
+        pieces[i], pieces[j] = pieces[j], pieces[i]
+    else:
+        pieces[i - 1] = pieces[i - 1][:-1] + b"_="
+    return b'"'.join(pieces)
+
+
+def changed_element(data: bytes, rng: random.Random) -> bytes:
+    """An element without children left out, doubled, moved, or with another tag; or so a line."""
+    pieces = re.split(rb"(<[^<>/!?]*/>)" if rng.random() < 0.7 else rb"(\n[^\n]*)", data)
+    elements = range(1, len(pieces), 2)
+    if not elements:
+        return data
+    i, j = rng.choice(elements), rng.choice(elements)
+    how = rng.randrange(4)
+    if how == 0:
+        pieces[i] = b""
+    elif how == 1:
+        pieces[i] *= 2
+    elif how == 2:
+        pieces[i], pieces[j] = pieces[j], pieces[i]
+    else:
+        pieces[i] = re.sub(rb"^<\w+", b"<" + rng.choice([b"axis", b"limit", b"mimic", b"mass", b"child"]), pieces[i])
+    return b"".join(pieces)
+
+
+def changed_bytes(data: bytes, rng: random.Random) -> bytes:
+    """Bytes changed, left out, doubled, cut off, put in, or taken from another file."""
+    at = rng.randrange(len(data) + 1)
+    to = min(len(data), at + int(rng.expovariate(1 / 20)))
+    other = rng.choice(CORPUS)
+    start = rng.randrange(len(other))
+    changes = (
+        data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :],
+        data[:at] + data[to:],
+        data[:to] + data[at:to] + data[to:],
+        data[:at],
+        data[:at] + rng.choice(VALUES + MARKUP) + data[at:],
+        data[:at] + other[start : start + 60] + data[to:],
+    )
+    return rng.choice(changes)
+
+
+def outcome(path: Path, floating: bool) -> str:
+    """What came of loading a file; raises whatever is not a LinkworkError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", lw.ModelWarning)
+        errors = [fault for fault in find_faults(path, floating=floating, mimic=False) if fault.severity == "error"]
+        if errors:
+            with pytest.raises(lw.ModelError, match=re.escape(str(errors[0]))) as caught:
+                lw.load(path, floating=floating, mimic=False)
+            assert caught.value.file == str(path)
+            return "refused"
+        m = lw.load(path, floating=floating, mimic=False)
+        assert m.integrate(m.neutral(), [0.0] * m.nv).shape == (m.nq,)
+        return "loaded"
+
+
+def fuzz(count: int, seed: int = 0) -> Counter[str]:
+    """How many of `count` mutated files came to what end; raises AssertionError with the first that did otherwise."""
+    rng, found = random.Random(seed), Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="linkwork-fuzz-") as folder:
+        path = Path(folder) / "robot.urdf"
+        for number in range(count):
+            data = mutated(rng)
+            path.write_bytes(data)
+            start = time.process_time()
+            try:
+                found[outcome(path, floating=number % 2 == 0)] += 1
+            except Exception as error:
+                raise AssertionError(f"file {number} of seed {seed} ended in {error!r}: {data!r}") from error
+            spent = time.process_time() - start
+            assert spent < SLOW, f"file {number} of seed {seed} took {spent:.1f} s: {data!r}"
+            assert [child.name for child in path.parent.iterdir()] == ["robot.urdf"]
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    print(f"{given.count} mutated files: {dict(fuzz(given.count, given.seed))}")
