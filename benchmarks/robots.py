@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import linkwork as lw
-from linkwork.model import JointKind
 from linkwork.spatial.scalar import Array
 
 try:
@@ -60,20 +62,28 @@ class States(NamedTuple):
 @lru_cache(maxsize=2)
 def robot(name: str) -> Robot:
     """The machine of that name: a key of `BUNDLED`, or "chain" and a number of joints."""
-    model = chain_model(int(name.removeprefix(CHAIN))) if name.startswith(CHAIN) else bundled_model(BUNDLED[name])
-    return Robot(name, model, mechanism_of(model))
+    if name.startswith(CHAIN):
+        n = int(name.removeprefix(CHAIN))
+        return Robot(name, chain_model(n), chain_mechanism(n))
+    return bundled_robot(name, BUNDLED[name])
 
 
-def bundled_model(found: Bundled) -> Any:
-    """Pinocchio's model of a bundled robot."""
+def bundled_robot(name: str, found: Bundled) -> Robot:
+    """A bundled robot, read by both from one text in which locked joints are fixed."""
     # The wheels of Pinocchio and of the robots share one prefix.
-    folder = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
-    if not (folder / found.urdf).is_file():
+    path = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots" / found.urdf
+    if not path.is_file():
         raise SystemExit(f"the robot {found.urdf} is not installed: pip install '.[peers]'")
-    model = pin.buildModelFromUrdf(str(folder / found.urdf), *[pin.JointModelFreeFlyer()] * found.free)
-    if not found.locked:
-        return model
-    return pin.buildReducedModel(model, [model.getJointId(name) for name in found.locked], pin.neutral(model))
+    text = path.read_text(encoding="utf-8")
+    for joint in found.locked:
+        text, count = re.subn(rf'(<joint name="{joint}" type=)"\w+"', r'\1"fixed"', text)
+        assert count == 1, f"{found.urdf} writes joint {joint} otherwise"
+    model = pin.buildModelFromXML(text, *[pin.JointModelFreeFlyer()] * found.free)
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.ModelWarning)  # meshes and doubtful links are not raced
+        file = Path(folder) / path.name
+        file.write_text(text, encoding="utf-8")
+        return Robot(name, model, lw.load(file, floating=found.free, mimic=False))
 
 
 def chain_model(n: int) -> Any:
@@ -102,35 +112,14 @@ def chain_mjcf(n: int) -> str:
     return f"<mujoco>{flags}<worldbody>{''.join(links)}{'</body>' * n}</worldbody></mujoco>"
 
 
-def mechanism_of(model: Any) -> lw.Mechanism:
-    """Our mechanism with the joints, places and inertias of a Pinocchio model; joints keep their names."""
-    b = lw.Builder(model.name or "robot", gravity=model.gravity.linear)
-    bodies = ["world", *(f"body of {name}" for name in model.names[1:])]
-    for k in range(1, model.njoints):
-        inertia, place, joint = model.inertias[k], model.jointPlacements[k], model.joints[k]
-        b.body(bodies[k], inertia.mass, inertia.lever, inertia.inertia)
-        b.joint(
-            model.names[k],
-            kind_of(joint, pin.neutral(model)),
-            bodies[model.parents[k]],
-            bodies[k],
-            place.translation,
-            rotation=place.rotation,
-            armature=model.armature[joint.idx_v : joint.idx_v + joint.nv],
-        )
+def chain_mechanism(n: int) -> lw.Mechanism:
+    """The same chain as our mechanism."""
+    b = lw.Builder(f"{CHAIN}{n}")
+    bodies = ["world", *(f"body of j{k}" for k in range(n))]
+    for k in range(n):
+        b.body(bodies[k + 1], LINK_MASS, LINK_COM, LINK_INERTIA)
+        b.joint(f"j{k}", lw.Revolute(LINK_AXES[k % 3]), bodies[k], bodies[k + 1], LINK_AT)
     return b.build()
-
-
-def kind_of(joint: Any, neutral: Array) -> JointKind:
-    """Our kind of a Pinocchio joint, told by its freedoms: all six, a turn or a slide."""
-    if joint.nv == 6:
-        return lw.Free()
-    if joint.nv != 1:
-        raise ValueError(f"the benchmarks know free, revolute and prismatic joints, not {joint.shortname()}")
-    data = joint.createData()
-    joint.calc(data, neutral)
-    linear, angular = np.ravel(data.S).reshape(2, 3)
-    return lw.Revolute(angular) if angular.any() else lw.Prismatic(linear)
 
 
 def draw(m: lw.Mechanism, n: int, seed: int = 0) -> States:
