@@ -111,6 +111,7 @@ BROKEN: dict[str, tuple[str | bytes, int | None, tuple[str, ...]]] = {
     "link with an empty name": (robot(link("  ")), 2, ("attribute name is empty",)),
     "link with an endless name": (robot(link("a" * 100_000)), 2, ("100000 characters",)),
     "two links of one name": (robot(link("base"), link("arm"), link("arm"), joint()), 4, ("already",)),
+    "two links called world": (robot(link("world"), link("world")), 3, ('<link name="world">', "already")),
     "two joints of one name": (
         robot(link("base"), link("arm"), link("tip"), joint(), joint("arm", "tip")),
         6,
@@ -296,8 +297,10 @@ def test_other_kinds_of_files_are_answered_with_what_is_read(tmp_path: Path) -> 
 def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "robot.urdf"
     path.write_text(robot(link("base")))
-    with pytest.raises(lw.ModelError, match="text or a pathlib"):
+    with pytest.raises(lw.ModelError, match=r"texts or pathlib.Paths; got 3"):
         lw.load(3)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(lw.ModelError, match=r"packages=\[3\]"):
+        lw.load(path, packages=[3])  # pyright: ignore[reportArgumentType]
     with pytest.raises(lw.ModelError, match="floating must be True, False or None; got 'yes'"):
         lw.load(path, floating="yes")  # pyright: ignore[reportArgumentType]
     with pytest.raises(lw.ModelError, match="gravity must be 3 numbers"):

@@ -12,7 +12,7 @@ from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.faults import Fault, settle
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.mimic import refuse_for_now
-from linkwork.model.read_urdf import Reading, read_urdf
+from linkwork.model.read_urdf import Options, Reading, read_urdf
 from linkwork.model.xml_tree import parse, read_bytes, shown
 
 READABLE = ".urdf, .xml (URDF by its root element), .xacro (with the package xacro)"
@@ -52,30 +52,33 @@ def find_faults(
 
 
 def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) -> Reading:
-    if floating not in (None, True, False):
+    if not isinstance(floating, bool | None):
         raise ModelError(f"floating must be True, False or None; got {floating!r}")
-    folders = (packages,) if isinstance(packages, (str, os.PathLike)) else tuple(packages)
     try:
         path = Path(path)
+        folders = [packages] if isinstance(packages, (str, os.PathLike)) else list(packages)
+        options = Options(bool(floating), gravity, bool(mimic), tuple(str(Path(folder)) for folder in folders))
     except TypeError:
-        raise ModelError(f"a path is a text or a pathlib.Path; got {path!r}") from None
+        raise ModelError(f"paths are texts or pathlib.Paths; got {path!r} and packages={packages!r}") from None
     file, suffix = str(path), path.suffix.lower()
     if suffix == ".toml":
         raise LinkworkError(f"{file}: linkwork's own documents (.toml) cannot be read yet; read now: {READABLE}")
     if suffix not in (".urdf", ".xml", ".xacro"):
         raise ModelError(f"files that end in {suffix!r} are not read; read are {READABLE}", file=file)
-    root = parse(_expanded(path) if suffix == ".xacro" else read_bytes(path), file)
+    data = read_bytes(path)
+    if suffix == ".xacro":
+        data, file = _expanded(path), f"{file} (expanded)"
+    root = parse(data, file)
     if root.tag == "mujoco":
         raise LinkworkError(f"{file}: this is MJCF, which comes with the extra mjcf and cannot be read yet")
     if root.tag != "robot":
         reason = f"the root element is <{shown(root.tag)}>; that of a URDF is <robot>"
         raise ModelError(reason, file=file, line=root.line)
-    return read_urdf(root, path, bool(floating), gravity, mimic, folders)
+    return read_urdf(root, path, file, options)
 
 
 def _expanded(path: Path) -> bytes:
     """What the package xacro makes of a file."""
-    read_bytes(path)  # for our own words, if it cannot be read
     try:
         xacro = import_module("xacro")
     except ModuleNotFoundError:

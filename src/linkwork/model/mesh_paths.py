@@ -18,7 +18,7 @@ class MeshPaths:
     `name`, and in a folder called `name` above the model.
     """
 
-    def __init__(self, folder: Path, packages: Iterable[str | os.PathLike[str]]):
+    def __init__(self, folder: Path, packages: Iterable[str]):
         self.folder = Path(os.path.realpath(folder))
         self.packages = [Path(os.path.realpath(package)) for package in packages]
         self.missing: dict[str, None] = {}

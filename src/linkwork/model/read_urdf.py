@@ -67,27 +67,36 @@ class Reading:
     faults: list[Fault]
 
 
-def read_urdf(root: Element, path: Path, floating: bool, gravity: Any, mimic: bool, packages: Any) -> Reading:
-    """Read a URDF's `root` element; the arguments are those of `load`."""
-    return _UrdfReader(root, path, floating, gravity, mimic, packages).read()
+@dataclass(frozen=True)
+class Options:
+    """What `load` was asked for."""
+
+    floating: bool
+    gravity: Any
+    mimic: bool
+    packages: tuple[str, ...]
+
+
+def read_urdf(root: Element, path: Path, file: str, options: Options) -> Reading:
+    """Read the `root` element of the URDF at `path`, which messages call `file`."""
+    return _UrdfReader(root, path, file, options).read()
 
 
 class _UrdfReader:
     """One pass over one file. Its methods read an element each and note what is wrong with it."""
 
-    def __init__(self, root: Element, path: Path, floating: bool, gravity: Any, mimic: bool, packages: Any):
-        self.root, self.file = root, str(path)
+    def __init__(self, root: Element, path: Path, file: str, options: Options):
+        self.root, self.file, self.options = root, file, options
         self.faults: list[Fault] = []
         self.errors = 0
         self.places: dict[str | None, Element] = {}  # where the Builder's bodies and joints are written
-        self.meshes = MeshPaths(path.parent, packages)
+        self.meshes = MeshPaths(path.parent, options.packages)
         self.links = {link.attributes.get("name") for link in root.all("link")}
         self.children = {
             child.attributes.get("link") for joint in root.all("joint") for child in joint.all("child")[:1]
         }
         self.colors = self.materials()
-        self.builder = Builder(self.robot_name(path), gravity)
-        self.floating, self.mimic = floating, mimic
+        self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), options.gravity)
 
     def read(self) -> Reading:
         for child in self.root.children:
@@ -187,13 +196,13 @@ class _UrdfReader:
 
     # --- the robot ---
 
-    def robot_name(self, path: Path) -> str:
+    def robot_name(self, otherwise: str) -> str:
         name = self.root.attributes.get("name", "").strip()
         if not name:
-            self.warning(self.root, f"the robot has no name; it is called {shown(path.stem)!r} after its file")
+            self.warning(self.root, f"the robot has no name; it is called {shown(otherwise)!r} after its file")
         if not self.root.all("link"):
             self.error(self.root, "there is no <link> in it", "a robot has at least one")
-        return name or path.stem
+        return name or otherwise
 
     def materials(self) -> dict[str, list[float] | None]:
         """The colour of every material that gives one, by name: at the robot's level or in a link; the first counts."""
@@ -217,7 +226,7 @@ class _UrdfReader:
 
     def name_of(self, link: str) -> str:
         """What the Builder calls a link: a fixed root called world is the world, any other such link is renamed."""
-        return "world_link" if link == "world" and (self.floating or link in self.children) else link
+        return "world_link" if link == "world" and (self.options.floating or link in self.children) else link
 
     def link(self, node: Element) -> None:
         written = self.attribute(node, "name")
@@ -230,9 +239,9 @@ class _UrdfReader:
         inertial = self.inertial(node)
         if self.errors > before:
             inertial = STAND_IN
-        if name != "world":
-            self.places.setdefault(f"body {name!r}", node)
+        if name != "world" or "body 'world'" in self.places:  # the Builder has a world, but a file only one
             self.told(node, lambda: self.builder.body(name, *inertial))
+        self.places.setdefault(f"body {name!r}", node)
         for role in ("visual", "collision"):
             for shape in node.all(role):
                 self.geometry(shape, name, role)
@@ -270,18 +279,18 @@ class _UrdfReader:
         material = self.only(node, "material")
         if material is None:
             return None
-        name, own = material.attributes.get("name", ""), self.only(material, "color")
-        if own is not None and name not in self.colors:
-            return self.color(own)
+        name, own = material.attributes.get("name", ""), material.all("color")
+        if own and name not in self.colors:
+            return self.color(own[0])
         if name not in self.colors and not material.all("texture"):
             self.warning(material, "no material of that name has a colour; it is shown without one")
             self.colors[name] = None  # once is enough
         return self.colors.get(name)
 
     def mesh(self, node: Element) -> Mesh:
-        source = self.attribute(node, "filename") or "?"
+        source = self.attribute(node, "filename") or ""
         scale = self.numbers(node, "scale", 3, (1.0, 1.0, 1.0))
-        return Mesh(source, self.meshes.find(source), scale)
+        return Mesh(source, self.meshes.find(source) if source else None, scale)
 
     def warn_of_meshes(self) -> None:
         missing, refused = list(self.meshes.missing), list(self.meshes.refused)
@@ -311,14 +320,14 @@ class _UrdfReader:
         options = self.dynamics(node) | self.limits(node, type_)
         if child is None:
             return
-        # Where something could not be read, a stand-in keeps the tree together
-        stand_in = f"joint of line {node.line}"
-        where = kind, parent or "world", child
-        self.places.setdefault(f"joint {name!r}", node)
-        before = self.errors
-        self.told(node, lambda: self.builder.joint(name or stand_in, *where, **placement, **options))
-        if self.errors > before:
-            self.told(node, lambda: self.builder.joint(stand_in, *where))
+        where, before = (kind, parent or "world", child), self.errors
+        if name is not None:
+            self.places.setdefault(f"joint {name!r}", node)
+            self.told(node, lambda: self.builder.joint(name, *where, **placement, **options))
+        if name is None or self.errors > before:  # keep the tree together all the same
+            stand_in = f"joint with fault {self.errors}"
+            self.places[f"joint {stand_in!r}"] = node
+            self.builder.joint(stand_in, *where)
         self.follow(node, name, type_)
 
     def end_of(self, joint: Element, role: str) -> str | None:
@@ -361,7 +370,7 @@ class _UrdfReader:
         node = self.only(joint, "mimic")
         of = self.attribute(node, "joint")
         multiplier, offset = self.number(node, "multiplier", 1.0), self.number(node, "offset", 0.0)
-        if node is None or of is None or name is None or not self.mimic:
+        if node is None or of is None or name is None or not self.options.mimic:
             return
         if type_ == "fixed":
             self.warning(node, "a fixed joint does not move and mimics nothing; <mimic> is left out")
@@ -391,7 +400,7 @@ class _UrdfReader:
             self.told(
                 link,
                 lambda joint=joint, name=name: self.builder.joint(
-                    joint, Free() if self.floating else Weld(), "world", self.name_of(name)
+                    joint, Free() if self.options.floating else Weld(), "world", self.name_of(name)
                 ),
             )
 
