@@ -254,9 +254,11 @@ class Builder:
                 below = [joint.child for joint in children[stack.pop()]]
                 reached.update(below)
                 stack.extend(below)
-            for name in self._parts:
-                if name not in reached:
-                    yield Fault("it hangs on a ring of joints that never reaches the world", f"body {name!r}")
+            lost = [name for name in self._parts if name not in reached]
+            if lost:
+                others = f", as do: {', '.join(lost[1:10])}{', ...' * (len(lost) > 10)}" if lost[1:] else ""
+                reason = f"it hangs on a ring of joints that never reaches the world{others}"
+                yield Fault(reason, f"body {lost[0]!r}")
 
     def _numbered(self, children: dict[str, list[JointRequest]]) -> Mechanism:
         """Number depth-first in the order joints were added; weld parts into bodies."""

@@ -54,19 +54,23 @@ def resolved(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[s
 
 def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
     """What is wrong with mimics between joints of these kinds."""
+    valid = [name for name, kind in kinds.items() if kind.nq == kind.nv == 1]
     for mimic in mimics.values():
         element = f"joint {mimic.joint!r}"
         for role, name in (("it", mimic.joint), ("the joint that it mimics", mimic.of)):
             if name not in kinds:
-                yield Fault(f"{role}: {unknown_name('joint', name, kinds).reason}", element)
+                yield Fault(f"{role}: {unknown_name('joint', name, valid).reason}", element)
             elif not kinds[name].nq == kinds[name].nv == 1:
                 kind = type(kinds[name]).__name__
                 yield Fault(
                     f"{role}, {name!r}, is a {kind} joint; only joints of one coordinate mimic or are mimicked", element
                 )
     for ring in resolved(mimics)[1]:
-        reason = "it mimics itself" if len(ring) == 1 else f"these joints mimic each other in a ring: {_listed(ring)}"
-        yield Fault(reason, f"joint {ring[0]!r}", "let one of them move on its own")
+        if len(ring) == 1:
+            yield Fault("it mimics itself", f"joint {ring[0]!r}", "name another joint")
+        else:
+            reason = f"these joints mimic each other in a ring: {_listed(ring)}"
+            yield Fault(reason, f"joint {ring[0]!r}", "let one of them move on its own")
 
 
 def refuse_for_now(mimics: Iterable[Mimic]) -> None:

@@ -91,8 +91,9 @@ class _UrdfReader:
         self.errors = 0
         self.places: dict[str | None, Element] = {}  # where the Builder's bodies and joints are written
         self.meshes = MeshPaths(path.parent, options.packages)
-        self.links = {link.attributes.get("name") for link in root.all("link")}
-        self.children = {
+        self.link_nodes: dict[str, Element] = {}
+        self.link_names = {link.attributes.get("name") for link in root.all("link")}
+        self.child_names = {
             child.attributes.get("link") for joint in root.all("joint") for child in joint.all("child")[:1]
         }
         self.colors = self.materials()
@@ -181,8 +182,12 @@ class _UrdfReader:
         if wrong or len(words) != count:
             wanted = "one finite number" if count == 1 else f"{count} finite numbers with spaces between"
             which = f", where {shown(wrong[0])!r} is none" if wrong and count > 1 else ""
-            comma = "; decimals are written with a point" if any("," in word for word in wrong) else ""
-            self.error(at, f"{key} must be {wanted}; got {shown(text)!r}{which}{comma}")
+            hint = ""
+            if any("," in word for word in wrong):
+                hint = "decimals are written with a point"
+            elif any(abs(x) < np.inf for x in found if not abs(x) < LARGEST):
+                hint = f"numbers from {LARGEST:g} on are not read"
+            self.error(at, f"{key} must be {wanted}; got {shown(text)!r}{which}", hint)
             return stand_in
         return found
 
@@ -226,12 +231,13 @@ class _UrdfReader:
 
     def name_of(self, link: str) -> str:
         """What the Builder calls a link: a fixed root called world is the world, any other such link is renamed."""
-        return "world_link" if link == "world" and (self.options.floating or link in self.children) else link
+        return "world_link" if link == "world" and (self.options.floating or link in self.child_names) else link
 
     def link(self, node: Element) -> None:
         written = self.attribute(node, "name")
         if written is None:
             return
+        self.link_nodes.setdefault(written, node)
         name = self.name_of(written)
         if name != written:
             self.warning(node, f"it is called {name!r} here, because 'world' is what never moves")
@@ -334,7 +340,7 @@ class _UrdfReader:
         """What the Builder calls a joint's parent or child."""
         node = self.required(joint, role)
         link = self.attribute(node, "link")
-        if node is not None and link == "world" and link not in self.links:
+        if node is not None and link == "world" and link not in self.link_names:
             self.error(node, "there is no link 'world' in the file", 'add <link name="world"/>')
         return None if link is None else self.name_of(link)
 
@@ -379,10 +385,8 @@ class _UrdfReader:
 
     def join_roots(self) -> None:
         """Put the root link on the world, by a free joint if the robot floats."""
-        lost = self.children - self.links or any(not joint.all("child") for joint in self.root.all("joint"))
-        names = (link.attributes.get("name") for link in self.root.all("link"))
-        roots = {name: link for name, link in zip(names, self.root.all("link"), strict=True) if name}
-        roots = {name: link for name, link in roots.items() if name not in self.children}
+        lost = self.child_names - self.link_names or any(not joint.all("child") for joint in self.root.all("joint"))
+        roots = {name: link for name, link in self.link_nodes.items() if name not in self.child_names}
         for number, (name, link) in enumerate(roots.items()):
             if number and not lost:  # else a joint with a fault may have meant it
                 first = next(iter(roots))
