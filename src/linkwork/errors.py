@@ -59,5 +59,10 @@ def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") 
     # Comparing takes long with long names and with very many
     near = difflib.get_close_matches(str(name), names, n=1) if len(str(name)) <= 100 and len(names) <= 1000 else []
     suggestion = f" Did you mean {near[0]!r}?" if near else ""
-    shown = ", ".join(names[:20]) + (f", ... ({len(names)} in all)" if len(names) > 20 else "")
-    return NameNotFound(f"there is no {what} {name!r}.{suggestion}{hint} Valid: {shown or 'none'}.")
+    return NameNotFound(f"there is no {what} {name!r}.{suggestion}{hint} Valid: {listed(names) or 'none'}.")
+
+
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """The names with commas between; of very many the first and how many there are."""
+    names = list(names)
+    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")

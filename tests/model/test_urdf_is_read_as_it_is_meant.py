@@ -252,6 +252,12 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     ]
 
 
+def test_of_very_many_warnings_the_first_are_told(tmp_path: Path) -> None:
+    messages = warned(written(tmp_path, chain(151).replace(LIMIT, "")))
+    assert len(messages) == 101
+    assert messages[-1].endswith("there are 50 more warnings")
+
+
 # --- mimics ---
 
 
@@ -330,6 +336,9 @@ def test_meshes_are_found_below_the_model_and_in_packages(tmp_path: Path) -> Non
     files = ["meshes/a.stl", "package://robot_description/meshes/b.stl", "package:///robot_description/meshes/b.stl"]
     path = written(tmp_path, with_meshes(*files), "ws/robot_description/urdf/robot.urdf")
     assert paths_of(lw.load(path)) == [here, beside, beside]
+    linked = tmp_path / "linked.urdf"
+    linked.symlink_to(path)
+    assert paths_of(lw.load(linked)) == [here, beside, beside]
     path = written(tmp_path, with_meshes("package://other_description/c.stl"), path.name)
     for packages in (tmp_path / "elsewhere", [str(tmp_path / "elsewhere" / "other_description")]):
         assert paths_of(lw.load(path, packages=packages)) == [other]
@@ -340,7 +349,7 @@ def test_meshes_are_found_below_the_model_and_in_packages(tmp_path: Path) -> Non
 def test_missing_meshes_are_one_warning(tmp_path: Path) -> None:
     path = written(tmp_path, with_meshes("a.stl", "package://nowhere/b.stl", "a.stl"))
     (message,) = warned(path)
-    assert "2 meshes were not found: a.stl, package://nowhere/b.stl" in message
+    assert "meshes not found: a.stl, package://nowhere/b.stl" in message
     assert "packages=(...)" in message
     assert paths_of(quietly(path)) == [None] * 3
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from linkwork.errors import ModelError, unknown_name
+from linkwork.errors import ModelError, listed, unknown_name
 from linkwork.model.bodies import Body, Frame, Part, six_inertias
 from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape
@@ -256,9 +256,8 @@ class Builder:
                 stack.extend(below)
             lost = [name for name in self._parts if name not in reached]
             if lost:
-                others = f", as do: {', '.join(lost[1:10])}{', ...' * (len(lost) > 10)}" if lost[1:] else ""
-                reason = f"it hangs on a ring of joints that never reaches the world{others}"
-                yield Fault(reason, f"body {lost[0]!r}")
+                others = f", as do: {listed(lost[1:])}" if lost[1:] else ""
+                yield Fault(f"it hangs on a ring of joints that never reaches the world{others}", f"body {lost[0]!r}")
 
     def _numbered(self, children: dict[str, list[JointRequest]]) -> Mechanism:
         """Number depth-first in the order joints were added; weld parts into bodies."""

@@ -9,6 +9,8 @@ from typing import Literal
 
 from linkwork.errors import ModelError, ModelWarning
 
+MOST_WARNINGS = 100  # of one model; of the rest only the number is told
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -62,5 +64,8 @@ def settle(faults: Iterable[Fault]) -> None:
     """Raise the first error; without any, warn of the rest in the name of whoever called the caller."""
     faults = list(faults)
     raise_first(faults)
-    for fault in faults:
-        warnings.warn(str(fault), ModelWarning, stacklevel=3)
+    messages = [str(fault) for fault in faults[:MOST_WARNINGS]]
+    if len(faults) > MOST_WARNINGS:
+        messages.append(f"{faults[0].file or 'the model'}: there are {len(faults) - MOST_WARNINGS} more warnings")
+    for message in messages:
+        warnings.warn(message, ModelWarning, stacklevel=3)

@@ -12,14 +12,14 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")  # a URL's, or a drive of Windo
 
 
 class MeshPaths:
-    """Finds the meshes that a model in `folder` names, and remembers those that it did not find or would not seek.
+    """Finds the meshes that the file `model` names, and remembers those that it did not find or would not seek.
 
     `package://name/rest` is sought in `name` below each folder of `packages`, in such a folder that is itself called
     `name`, and in a folder called `name` above the model.
     """
 
-    def __init__(self, folder: Path, packages: Iterable[str]):
-        self.folder = Path(os.path.realpath(folder))
+    def __init__(self, model: Path, packages: Iterable[str]):
+        self.folder = Path(os.path.realpath(model)).parent  # workspaces link to models; their meshes are beside them
         self.packages = [Path(os.path.realpath(package)) for package in packages]
         self.missing: dict[str, None] = {}
         self.refused: dict[str, None] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from linkwork.errors import LinkworkError, unknown_name
+from linkwork.errors import LinkworkError, listed, unknown_name
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 
@@ -69,7 +69,7 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
         if len(ring) == 1:
             yield Fault("it mimics itself", f"joint {ring[0]!r}", "name another joint")
         else:
-            reason = f"these joints mimic each other in a ring: {_listed(ring)}"
+            reason = f"these joints mimic each other in a ring: {listed(ring)}"
             yield Fault(reason, f"joint {ring[0]!r}", "let one of them move on its own")
 
 
@@ -78,10 +78,6 @@ def refuse_for_now(mimics: Iterable[Mimic]) -> None:
     names = [mimic.joint for mimic in mimics]
     if names:
         raise LinkworkError(
-            f"joints that mimic others ({_listed(names)}) cannot be computed yet; "
+            f"joints that mimic others ({listed(names)}) cannot be computed yet; "
             "lw.load(path, mimic=False) leaves them independent"
         )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:10]) + (f", ... ({len(names)} in all)" if len(names) > 10 else "")

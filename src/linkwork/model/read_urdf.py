@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import ModelError, unknown_name
+from linkwork.errors import ModelError, listed, unknown_name
 from linkwork.model.bodies import INERTIA_ORDER, inertia_matrix
 from linkwork.model.builder import ZERO, Builder
 from linkwork.model.faults import Fault
@@ -45,6 +46,7 @@ ROOT_JOINT = "root_joint"  # the joint under the root link, as Pinocchio calls i
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 LARGEST = 1e50  # squares and products of what is read must stay finite
 LONGEST_NAME = 200
+MOST_ERRORS = 1000  # after which reading stops
 
 
 class Inertial(NamedTuple):
@@ -82,6 +84,10 @@ def read_urdf(root: Element, path: Path, file: str, options: Options) -> Reading
     return _UrdfReader(root, path, file, options).read()
 
 
+class _EnoughError(Exception):
+    """There are so many faults that looking for more helps nobody."""
+
+
 class _UrdfReader:
     """One pass over one file. Its methods read an element each and note what is wrong with it."""
 
@@ -90,35 +96,44 @@ class _UrdfReader:
         self.faults: list[Fault] = []
         self.errors = 0
         self.places: dict[str | None, Element] = {}  # where the Builder's bodies and joints are written
-        self.meshes = MeshPaths(path.parent, options.packages)
+        self.meshes = MeshPaths(path, options.packages)
         self.link_nodes: dict[str, Element] = {}
         self.link_names = {link.attributes.get("name") for link in root.all("link")}
         self.child_names = {
             child.attributes.get("link") for joint in root.all("joint") for child in joint.all("child")[:1]
         }
-        self.colors = self.materials()
+        self.colors: dict[str, list[float] | None] = {}
         self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), options.gravity)
 
     def read(self) -> Reading:
+        mechanism = None
+        with suppress(_EnoughError):
+            self.tell()
+            mechanism, faults = self.builder.examine(strict=False)
+            self.faults += map(self.placed, faults)
+        self.faults.sort(key=lambda fault: fault.line or 0)
+        return Reading(mechanism, self.builder.mimics, self.faults)
+
+    def tell(self) -> None:
+        """Tell the Builder everything that is in the file."""
         for child in self.root.children:
             if child.tag.startswith("xacro:"):
                 self.error(child, "this is xacro that has not been expanded", "run: xacro FILE > robot.urdf")
+        self.materials()
         for link in self.root.all("link"):
             self.link(link)
         for joint in self.root.all("joint"):
             self.joint(joint)
         self.join_roots()
         self.warn_of_meshes()
-        mechanism, faults = self.builder.examine(strict=False)
-        self.faults += map(self.placed, faults)
-        self.faults.sort(key=lambda fault: fault.line or 0)
-        return Reading(mechanism, self.builder.mimics, self.faults)
 
     # --- noting faults ---
 
     def error(self, at: Element, reason: str, remedy: str = "") -> None:
         self.errors += 1
         self.faults.append(Fault(reason, str(at), remedy, "error", self.file, at.line))
+        if self.errors >= MOST_ERRORS:
+            raise _EnoughError
 
     def warning(self, at: Element, reason: str, remedy: str = "") -> None:
         self.faults.append(Fault(reason, str(at), remedy, "warning", self.file, at.line))
@@ -209,16 +224,14 @@ class _UrdfReader:
             self.error(self.root, "there is no <link> in it", "a robot has at least one")
         return name or otherwise
 
-    def materials(self) -> dict[str, list[float] | None]:
-        """The colour of every material that gives one, by name: at the robot's level or in a link; the first counts."""
-        found: dict[str, list[float] | None] = {}
+    def materials(self) -> None:
+        """Note the colour of every named material, at the robot's level or in a link; the first counts."""
         visuals = [visual for link in self.root.all("link") for visual in link.all("visual")]
         for owner in (self.root, *visuals):
             for material in owner.all("material"):
                 color = self.only(material, "color")
                 if color is not None and material.attributes.get("name"):
-                    found.setdefault(material.attributes["name"], self.color(color))
-        return found
+                    self.colors.setdefault(material.attributes["name"], self.color(color))
 
     def color(self, node: Element) -> list[float]:
         """Red, green, blue and opacity, each from 0 to 1."""
@@ -301,16 +314,13 @@ class _UrdfReader:
     def warn_of_meshes(self) -> None:
         missing, refused = list(self.meshes.missing), list(self.meshes.refused)
         if missing:
-            self.warning(
-                self.root,
-                f"{_counted(missing, 'mesh', 'meshes')} not found: {_listed(missing)}",
-                "name the folders that hold the packages in packages=(...)",
-            )
+            remedy = "name the folders that hold the packages in packages=(...)"
+            self.warning(self.root, f"meshes not found: {listed(map(shown, missing))}", remedy)
         if refused:
             self.warning(
                 self.root,
-                f"{_counted(refused, 'mesh', 'meshes')} not looked at, being absolute, a URL or outside the model's "
-                f"folder: {_listed(refused)}",
+                "meshes not looked at, being absolute, URLs or outside the model's folder: "
+                f"{listed(map(shown, refused))}",
                 "write package:// or relative paths, and name folders beside the model's in packages=(...)",
             )
 
@@ -397,7 +407,7 @@ class _UrdfReader:
                 )
             if self.name_of(name) == "world":
                 continue
-            joint = ROOT_JOINT + "_" * number
+            joint = f"{ROOT_JOINT} {number}" if number else ROOT_JOINT
             while f"joint {joint!r}" in self.places:
                 joint += "_"
             self.places[f"joint {joint!r}"] = link
@@ -416,11 +426,3 @@ SHAPES: dict[str, Callable[[_UrdfReader, Element], Shape]] = {
     "capsule": lambda reader, node: Capsule(reader.number(node, "radius"), reader.number(node, "length")),
     "mesh": lambda reader, node: reader.mesh(node),
 }
-
-
-def _counted(names: list[str], one: str, many: str) -> str:
-    return f"1 {one} was" if len(names) == 1 else f"{len(names)} {many} were"
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(shown, names[:10])) + (", ..." if len(names) > 10 else "")
