@@ -8,7 +8,7 @@ from llvmlite import ir
 
 from linkwork.compiler.graph import COMPARISONS, FUSED, LOGIC, Graph, is_truth
 from linkwork.compiler.plan import Chunk, Moves
-from linkwork.compiler.vector_math import math_function
+from linkwork.compiler.vector_math import constant_vector, math_function, worth_a_vector
 
 BINARY_INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INTRINSICS = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "min": "minimum", "max": "maximum"}  # pass nan on
@@ -104,11 +104,18 @@ class ChunkPrinter:
         """Make a value from outside the chunk known inside it."""
         node = self.graph.nodes[k]
         if node[0] == "const":
-            self.values[k] = self.constant(node[1])
+            self.values[k] = self._constant_value(node[1])
         elif not inside:
             value = self.load(places[k])
             zero = self.constant(0.0)
             self.values[k] = self.new(f"fcmp une {self.real} {value}, {zero}") if is_truth(self.graph, k) else value
+
+    def _constant_value(self, value: float | bool) -> str:
+        """A constant as the operand of an operation."""
+        if isinstance(value, bool) or not worth_a_vector(value, self.width):
+            return self.constant(value)
+        place = constant_vector(self.module, value, self.width).name
+        return self.new(f'load {self.real}, ptr @"{place}", align {8 * self.width}')
 
     def _as_real(self, k: int) -> str:
         """A value as the workspace holds it: truths are 1 and 0 there."""

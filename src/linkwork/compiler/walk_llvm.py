@@ -16,8 +16,12 @@ from linkwork.compiler.graph import Count, Graph
 from linkwork.compiler.plan import Chunk, Plan, Rounds, Step, plan
 from linkwork.compiler.transfer_llvm import TransferPrinter
 
-PANEL_BYTES = 1 << 17  # of workspace, which must stay in the second cache
-LONGEST_PANEL = 8  # blocks
+# Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and
+# 25 % (38 dof) less time than chunks of 1500, block by block, whose instructions leave the first cache in between.
+# Panels of 4, chunks of 200: 4 % (7 dof), 7 % (18 dof) and 12 % (38 dof) less than of 8, whose workspace leaves it.
+# Derivatives (38 dof): panels of 2 take 5 % less than single blocks.
+PANEL_BYTES = 1 << 17  # of workspace, which should stay in the second cache
+SHORTEST_PANEL, LONGEST_PANEL = 2, 4  # blocks
 ARGUMENTS = "i64 %start, i64 %stop, i64 %last, ptr noalias %first, ptr %inputs, ptr %strides, ptr %counts, ptr %results"
 
 
@@ -54,7 +58,7 @@ class _Walk:
         self.arguments, self.results, self.width, self.symbol = arguments, results, width, symbol
         self.printer = ChunkPrinter(self.plan.total, width)
         self.transfer = TransferPrinter(self.printer)
-        self.panel = max(1, min(LONGEST_PANEL, PANEL_BYTES // (8 * width * max(1, self.plan.total))))
+        self.panel = max(SHORTEST_PANEL, min(LONGEST_PANEL, PANEL_BYTES // (8 * width * max(1, self.plan.total))))
         self.functions: list[str] = []
         self.counters: list[str] = []  # of the loops
         self.series = [number for number, port in enumerate(results) if port.rows is not None]
