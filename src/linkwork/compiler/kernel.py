@@ -18,6 +18,7 @@ import numpy as np
 from linkwork.compiler import machine, store
 from linkwork.compiler.graph import Graph, fused, verify
 from linkwork.compiler.program import Rows, Shape
+from linkwork.compiler.results import Results, aligned
 from linkwork.compiler.trace import trace
 from linkwork.compiler.walk_llvm import Port, emit
 from linkwork.spatial.scalar import Array
@@ -38,8 +39,7 @@ class Code:
 
     def new_workspace(self) -> Array:
         """Doubles aligned to a cache line."""
-        raw = np.empty(self.workspace + 8)
-        return raw[(-raw.ctypes.data // 8) % 8 :][: self.workspace]
+        return aligned(self.workspace)
 
 
 class Kernel:
@@ -63,6 +63,7 @@ class Kernel:
         self._function, self._key = function, key
         self._codes: dict[int, Code] = {}
         self._graph: Graph | None = None
+        self._memory = Results()
         self._lock = threading.RLock()
 
     def graph(self) -> Graph:
@@ -104,7 +105,7 @@ class Kernel:
     ) -> tuple[list[Array], bool]:
         """The results, each (*batch, *result), for arrays that broadcast to `batch`, and whether all are finite."""
         count = math.prod(batch)
-        found = list(outs or (np.empty(batch + _shape(result, counts)) for result in self.results))
+        found = list(outs or (self._memory.new(batch + _shape(result, counts)) for result in self.results))
         if count == 0:
             return found, True
         cores = [_shape(shape, counts) for shape in self.shapes]

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from linkwork.compiler.emit_llvm import ChunkPrinter
 from linkwork.compiler.graph import Count, Graph
 from linkwork.compiler.plan import Chunk, Plan, Rounds, Step, plan
-from linkwork.compiler.transfer_llvm import TransferPrinter
+from linkwork.compiler.results import LARGE
+from linkwork.compiler.transfer_llvm import NONTEMPORAL, TransferPrinter
 
 # Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and
 # 25 % (38 dof) less time than chunks of 1500, block by block, whose instructions leave the first cache in between.
@@ -61,11 +62,13 @@ class _Walk:
         self.panel = max(SHORTEST_PANEL, min(LONGEST_PANEL, PANEL_BYTES // (8 * width * max(1, self.plan.total))))
         self.functions: list[str] = []
         self.counters: list[str] = []  # of the loops
+        self.streams = False  # whether results may be written past the caches
         self.series = [number for number, port in enumerate(results) if port.rows is not None]
 
     def kernel(self) -> Text:
         run = self._run()
-        text = "\n".join([self.printer.declarations(), *self.functions, run])
+        notes = [f"{NONTEMPORAL} = !{{i32 1}}"] if self.streams else []
+        text = "\n".join([self.printer.declarations(), *self.functions, run, *notes])
         return Text(text, self.symbol, self.plan.total * self.width * self.panel)
 
     # --- run ---
@@ -109,6 +112,7 @@ panel:
   store i64 %state.next, ptr %state.p
   br label %head
 done:
+  {"fence seq_cst" if self.streams else ""}
   %sum = load {real}, ptr %finite, align {8 * self.width}
 {self._total()}
 }}"""
@@ -245,14 +249,29 @@ no:
         """Hand a result of the panel's states out, and take note if a number is not finite."""
         if not places:
             return []
-        name, real = self._name("scatter"), self.printer.real
-        self.functions.append(self.transfer.scatter(name, places))
-        at = f"%{name}.at"
-        return [
+        name, real, size = self._name("scatter"), self.printer.real, len(places)
+        streams = offset == "0" and self.width > 1 and size % self.width == 0
+        self.functions.append(self.transfer.scatter(name, places, streams))
+        at, function = f"%{name}.at", f"@{name}"
+        lines = [
             f"  {at}.p = getelementptr inbounds ptr, ptr %results, i64 {number}",
             f"  {at} = load ptr, ptr {at}.p",
             f"  {at}.known = load {real}, ptr %finite, align {8 * self.width}",
-            f"  {at}.sum = call {real} @{name}(ptr %first, i64 %count, i64 %state, i64 %last, "
+        ]
+        if streams:
+            function = f"{at}.function"
+            lines += [
+                f"  {at}.address = ptrtoint ptr {at} to i64",
+                f"  {at}.beside = and i64 {at}.address, {8 * self.width - 1}",
+                f"  {at}.aligned = icmp eq i64 {at}.beside, 0",
+                f"  {at}.large = icmp sge i64 %last, {LARGE // (8 * size)}",
+                f"  {at}.stream = and i1 {at}.aligned, {at}.large",
+                f"  {function} = select i1 {at}.stream, ptr @{name}.past, ptr @{name}",
+            ]
+            self.streams = True
+        return [
+            *lines,
+            f"  {at}.sum = call {real} {function}(ptr %first, i64 %count, i64 %state, i64 %last, "
             f"ptr {at}, i64 {stride}, i64 {offset}, {real} {at}.known)",
             f"  store {real} {at}.sum, ptr %finite, align {8 * self.width}",
         ]

@@ -1,0 +1,58 @@
+"""Memory of large results is used again only when neither the result nor anything that looks into it is left."""
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.compiler import results
+from linkwork.compiler.results import LARGE, Results
+from zoo import state, tree
+
+SHAPE = (LARGE // (8 * 64), 8, 8)
+
+
+def test_what_is_held_is_not_given_again() -> None:
+    memory = Results()
+    first = memory.new(SHAPE)
+    view, buffer, address = first[3, :2], first.data, first.ctypes.data
+    del first
+    second = memory.new(SHAPE)
+    assert second.ctypes.data != address
+    view[:] = 1.0
+    second[:] = 2.0
+    del second
+    third = memory.new(SHAPE)
+    third[:] = 3.0
+    assert (view == 1.0).all()
+    assert np.asarray(buffer)[3, 0, 0] == 1.0
+
+
+def test_what_nobody_holds_is_given_again_if_it_fits() -> None:
+    memory = Results()
+    address = memory.new(SHAPE).ctypes.data
+    again = memory.new(SHAPE)
+    assert again.ctypes.data == address
+    assert address % 64 == 0
+    del again
+    assert memory.new((SHAPE[0] + 1, 8, 8)).shape == (SHAPE[0] + 1, 8, 8)
+
+
+def test_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "MOST_SPARE", LARGE - 1)
+    memory = Results()
+    memory.new(SHAPE)
+    assert memory.spare is None
+
+
+def test_a_result_outlives_its_kernel() -> None:
+    m = lw.example("double_pendulum")
+    q = np.tile([0.3, -0.4], (LARGE // 32 + 1, 1))
+    found = lw.compile(m).mass_matrix(q)
+    assert (found == found[0]).all()
+
+
+def test_large_results_have_the_bits_of_small_ones() -> None:
+    m = next(m for m in map(tree, range(100)) if m.nv % 8 == 0)  # whole tiles, which are streamed past the caches
+    d, q = lw.compile(m), np.array([state(m, seed).q for seed in range(61)])
+    turns = -(-LARGE // (8 * m.nv**2 * len(q)))
+    assert np.array_equal(d.mass_matrix(np.tile(q, (turns, 1))), np.tile(d.mass_matrix(q), (turns, 1, 1)))
