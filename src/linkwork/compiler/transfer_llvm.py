@@ -14,6 +14,7 @@ from linkwork.compiler.emit_llvm import ChunkPrinter
 # Measured, AVX2: tiles instead of single numbers, and results read where they lie instead of copied into place, take
 # 20 to 30 % off mass matrices (7 to 38 dof), 3 % off forward and inverse dynamics, 8 % off derivatives (38 dof).
 # Large results are written without reading their memory into the caches first: 30 % off mass matrices (18 and 38 dof).
+# Whole vectors only: on AVX-512 half vectors, two to a cache line, took 50 to 100 % more time than through the caches.
 NONTEMPORAL = "!1000"  # beyond the numbers that llvmlite gives to other notes
 
 
