@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 import linkwork as lw
 from linkwork.model import JointKind
+from linkwork.model.mechanism import numbered
+from linkwork.model.mimic import Mimic
+from linkwork.model.naming import Named
 from linkwork.spatial.scalar import Array
 
 MOVING_KINDS = ("revolute", "prismatic", "screw", "cylindrical", "universal", "ball", "planar", "free")
@@ -90,6 +94,19 @@ def tree(seed: int) -> lw.Mechanism:
         moving += kind != "weld"
     b.frame("probe", body=bodies[-1], at=rng.normal(size=3), rpy=rng.uniform(-3, 3, size=3))
     return b.build()
+
+
+@cache
+def coupled_tree(seed: int) -> lw.Mechanism:
+    """A tree in which some joints of one coordinate follow others, wherever they are."""
+    m, rng = tree(seed), np.random.default_rng([seed, 7])
+    names = [j.name for j in m.joints if j.kind.nq == j.kind.nv == 1]
+    rng.shuffle(names)
+    followers, leaders = names[: len(names) // 2], names[len(names) // 2 :]
+    numbers = rng.uniform(-2.0, 2.0, size=(len(followers), 2)).tolist()
+    pairs = [Mimic(name, str(rng.choice(leaders)), *two) for name, two in zip(followers, numbers, strict=True)]
+    mimics = Named("mimic", pairs)
+    return replace(m, joints=numbered(m.joints, mimics), mimics=mimics)
 
 
 def state(m: lw.Mechanism, seed: int, near: str = "anywhere") -> State:

@@ -269,12 +269,16 @@ def followers(*mimics: str) -> str:
     return text
 
 
-def test_mimics_wait_for_their_dynamics_and_can_be_left_independent(tmp_path: Path) -> None:
-    path = written(tmp_path, followers("", '<mimic joint="j0"/>'))
-    with pytest.raises(lw.LinkworkError, match=r"\(j1\) cannot be computed yet; .*mimic=False") as caught:
-        lw.load(path)
-    assert not isinstance(caught.value, lw.ModelError)
-    assert lw.load(path, mimic=False).nv == 2
+def test_mimics_follow_or_can_be_left_independent(tmp_path: Path) -> None:
+    path = written(tmp_path, followers("", '<mimic joint="j0" multiplier="-2" offset="0.5"/>'))
+    m = lw.load(path)
+    assert (m.nq, m.nv) == (1, 1)
+    assert m.joints["j1"].v == m.joints["j0"].v
+    assert m.mimics["j1"] == Mimic("j1", "j0", -2.0, 0.5)
+    apart = lw.load(path, mimic=False)
+    assert apart.nv == 2
+    poses = lw.compile(m, target="numpy").poses([0.3])
+    assert np.allclose(poses, lw.compile(apart, target="numpy").poses([0.3, -0.1]), atol=1e-15)
     assert not find_faults(path)
 
 

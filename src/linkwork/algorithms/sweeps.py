@@ -9,11 +9,13 @@ from linkwork.model.mechanism import WORLD, Joint, Mechanism
 
 def outward(mechanism: Mechanism) -> Iterator[Joint]:
     """Every joint, inboard ones before outboard ones."""
+    assert not mechanism.mimics, "sweeps are over trees: see algorithms.coupled"
     return iter(mechanism.joints)
 
 
 def inward(mechanism: Mechanism) -> Iterator[Joint]:
     """Every joint, outboard ones before inboard ones."""
+    assert not mechanism.mimics, "sweeps are over trees: see algorithms.coupled"
     return reversed(mechanism.joints)
 
 

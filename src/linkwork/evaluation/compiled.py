@@ -45,6 +45,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
         parts += [joint.mount.R.tobytes(), joint.mount.p.tobytes(), joint.offset.R.tobytes(), joint.offset.p.tobytes()]
         parts += [joint.armature.tobytes(), joint.damping.tobytes(), joint.stiffness.tobytes(), joint.rest.tobytes()]
         parts += [joint.friction.tobytes()]
+    parts += [repr(mimic) for mimic in mechanism.mimics]
     for frame in mechanism.frames:
         parts += [frame.name, str(frame.body), frame.pose.R.tobytes(), frame.pose.p.tobytes()]
     return store.digest(*parts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.algorithms import inverse, jacobians, kinematics, momentum
+from linkwork.algorithms.coupled import coupled
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
@@ -287,10 +288,11 @@ class Dynamics:
                 hint = " Name it in compile(..., parameters=[...])." if name in self.mechanism.parameters else ""
                 raise unknown_name("varying parameter", name, self.varying, hint)
         m, states = self.mechanism, len(inputs)
+        run = coupled(quantity, algorithm, list(inputs))
 
         def one(*arrays: Array) -> Array:
             varied = m.with_parameters(dict(zip(given, arrays[states:], strict=True))) if given else m
-            return algorithm(varied, *arrays[:states])
+            return run(varied, *arrays[:states])
 
         inputs = inputs | {name: Input(value, m.parameters[name].shape) for name, value in given.items()}
         arrays, batch = checked(inputs, finite=False)  # what is not finite shows in the result

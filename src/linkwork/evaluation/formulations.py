@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.algorithms import forward, inverse, mass, newton_euler, reactions, spacedyn
 from linkwork.algorithms.factorization import factorization
 from linkwork.errors import unknown_name
+from linkwork.evaluation import multipliers
 from linkwork.evaluation.diagnosis import watched
 from linkwork.model.broadcast import Input, over_batch
 from linkwork.model.mechanism import Mechanism
@@ -31,6 +32,16 @@ class Formulation:
     inverse: Callable[..., Array]
     mass: Callable[[Mechanism, Array], Array] | None = None
     reactions: Callable[..., Array] | None = None
+
+    def with_mimics(self) -> Formulation:
+        """The same for mechanisms in which joints mimic others, by multipliers."""
+        return replace(
+            self,
+            forward=multipliers.forward(self.forward),
+            inverse=multipliers.inverse(self.inverse),
+            mass=multipliers.mass(self.mass),
+            reactions=multipliers.reactions(self.reactions, self.forward, self.inverse),
+        )
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:
         """The same formulation, of one mechanism."""
@@ -111,7 +122,7 @@ def _newton_euler_mass(m: Mechanism, q: Array) -> Array:
 
 formulations = Formulations(
     {
-        f.name: f
+        f.name: f.with_mimics()
         for f in (
             Formulation(
                 "articulated bodies",

@@ -14,14 +14,15 @@ from linkwork.model.bodies import Body, Frame, Part, six_inertias
 from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape
 from linkwork.model.joints import JointKind, Weld
-from linkwork.model.mechanism import WORLD, Joint, Mechanism
-from linkwork.model.mimic import Mimic, mimic_faults, refuse_for_now, resolved
+from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
+from linkwork.model.mimic import Mimic, mimic_faults, resolved
 from linkwork.model.naming import Named
 from linkwork.model.soundness import mass_faults, massless_faults, part_faults, tolerant_faults
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
 ZERO = (0.0, 0.0, 0.0)
+UNNUMBERED = slice(0, 0)
 MANY = 100  # faults of a tree that are worth telling
 Acceptance = Callable[[Array], Array]  # which of some numbers are acceptable
 
@@ -185,7 +186,6 @@ class Builder:
         """
         mechanism, faults = self.examine(strict)
         settle(faults)
-        refuse_for_now(self._mimics.values())
         assert mechanism
         return mechanism
 
@@ -266,7 +266,6 @@ class Builder:
         parts: list[list[Part]] = [[ground] if ground.geometry else []]
         names, joints, frames = ["world"], [], [Frame("world", WORLD, Transform.identity())]
         home: dict[str, tuple[int, Transform]] = {"world": (WORLD, Transform.identity())}  # body and pose of each part
-        nq = nv = 0
         stack = list(reversed(children["world"]))
         while stack:
             request = stack.pop()
@@ -280,27 +279,23 @@ class Builder:
                 home[part.name] = o, Transform.identity()
                 names.append(part.name)
                 parts.append([part])
-                kind = request.kind
-                spans = slice(nq, nq + kind.nq), slice(nv, nv + kind.nv)
-                joints.append(
-                    Joint(
-                        request.name, kind, names[i], part.name, i, o, *spans, mount, request.offset, **request.numbers
-                    )
-                )
-                nq, nv = nq + kind.nq, nv + kind.nv
+                who, where = (request.name, request.kind, names[i], part.name, i, o), (mount, request.offset)
+                joints.append(Joint(*who, UNNUMBERED, UNNUMBERED, *where, **request.numbers))
             frames.append(Frame(part.name, *home[part.name]))
             stack.extend(reversed(children[part.name]))
         for request in self._frames.values():
             body, pose = home[request.body]
             frames.append(Frame(request.name, body, (pose @ request.pose).snapped()))
         elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}: see m.frames." for frame in frames}
+        mimics = Named("mimic", list(self.mimics.values()))
         bodies = [Body(name, k, tuple(p)) for k, (name, p) in enumerate(zip(names, parts, strict=True))]
         return Mechanism(
             self.name,
             self.gravity,
             Named("body", bodies, elsewhere),
-            Named("joint", joints),
+            numbered(Named("joint", joints), mimics),
             Named("frame", frames),
+            mimics,
         )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.faults import Fault, settle
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.mimic import refuse_for_now
 from linkwork.model.read_urdf import Options, Reading, read_urdf
 from linkwork.model.xml_tree import parse, read_bytes, shown
 
@@ -36,7 +35,6 @@ def load(
     """
     reading = _read(path, floating, gravity, mimic, packages)
     settle(reading.faults)
-    refuse_for_now(reading.mimics.values())
     assert reading.mechanism
     return reading.mechanism
 

@@ -14,6 +14,7 @@ from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, as_numbers, over_batch, refuse_non_finite
 from linkwork.model.faults import raise_first
 from linkwork.model.joints import JointKind
+from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
 from linkwork.model.soundness import massless_faults, part_faults
 from linkwork.model.topology import Topology, topology, tree_text
@@ -77,6 +78,7 @@ class Joint:
 
 BODY_PARAMETERS = ("mass", "com", "inertia")
 JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness")
+NO_MIMICS: Named[Mimic] = Named("mimic", [])
 NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness")
 
 
@@ -87,12 +89,25 @@ def check_parameter(name: str, values: Array) -> None:
         raise ModelError(f"must be >= 0; got {values.min():g}", f"parameter {name!r}")
 
 
+def numbered(joints: Named[Joint], mimics: Named[Mimic] = NO_MIMICS) -> Named[Joint]:
+    """The joints with their slices: those that move on their own in order, those that mimic one with its slices."""
+    slices: dict[str, tuple[slice, slice]] = {}
+    nq = nv = 0
+    for joint in joints:
+        if joint.name not in mimics:
+            slices[joint.name] = slice(nq, nq + joint.kind.nq), slice(nv, nv + joint.kind.nv)
+            nq, nv = nq + joint.kind.nq, nv + joint.kind.nv
+    owners = {joint.name: mimics[joint.name].of if joint.name in mimics else joint.name for joint in joints}
+    return joints.replaced([replace(j, q=slices[owners[j.name]][0], v=slices[owners[j.name]][1]) for j in joints])
+
+
 @dataclass(frozen=True, eq=False)
 class Mechanism:
     """A tree of bodies and joints that never changes. Made by a Builder.
 
     `bodies`, `joints` and `frames` iterate in order and are indexed by number or name; body 0 is the world, and
-    joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes.
+    joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in `mimics` has no coordinates of
+    its own: its slices are those of the joint that it follows.
     """
 
     name: str
@@ -100,18 +115,24 @@ class Mechanism:
     bodies: Named[Body]
     joints: Named[Joint]
     frames: Named[Frame]
+    mimics: Named[Mimic] = NO_MIMICS
 
     # --- sizes ---
 
     @cached_property
+    def leaders(self) -> tuple[Joint, ...]:
+        """The joints that have coordinates of their own: all but those that mimic another."""
+        return tuple(joint for joint in self.joints if joint.name not in self.mimics)
+
+    @cached_property
     def nq(self) -> int:
         """Number of coordinates."""
-        return sum(joint.kind.nq for joint in self.joints)
+        return sum(joint.kind.nq for joint in self.leaders)
 
     @cached_property
     def nv(self) -> int:
         """Number of velocities: the degrees of freedom."""
-        return sum(joint.kind.nv for joint in self.joints)
+        return sum(joint.kind.nv for joint in self.leaders)
 
     @property
     def nbodies(self) -> int:
@@ -165,8 +186,36 @@ class Mechanism:
         return over_batch(lambda q, v: self._by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v])), inputs, (self.nq,))
 
     def _by_joint(self, answer: Callable[[Joint], Array]) -> Array:
-        """The answers of all joints, one after the other."""
-        return np.concatenate([np.zeros(0), *(answer(joint) for joint in self.joints)])
+        """The answers of all joints with coordinates of their own, one after the other."""
+        return np.concatenate([np.zeros(0), *(answer(joint) for joint in self.leaders)])
+
+    # --- mimics ---
+
+    @cached_property
+    def tree(self) -> Mechanism:
+        """The same mechanism with every joint independent; itself, if no joint mimics another."""
+        return replace(self, joints=numbered(self.joints), mimics=NO_MIMICS) if self.mimics else self
+
+    def tree_position(self, q: Array) -> Array:
+        """Coordinates (tree.nq,) of all joints for the coordinates q (nq,)."""
+        parts = [q[j.q] * self._ratio(j) + self._offset(j) if j.name in self.mimics else q[j.q] for j in self.joints]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def tree_velocity(self, v: Array) -> Array:
+        """Velocities or accelerations (tree.nv,) of all joints for those of the leaders, v (nv,)."""
+        parts = [v[j.v] * self._ratio(j) if j.name in self.mimics else v[j.v] for j in self.joints]
+        return np.concatenate([np.zeros(0), *parts])
+
+    @cached_property
+    def spread(self) -> Array:
+        """The matrix G (tree.nv, nv) with tree_velocity(v) = G v."""
+        return np.array([self.tree_velocity(unit) for unit in np.eye(self.nv)]).reshape(self.nv, self.tree.nv).T
+
+    def _ratio(self, joint: Joint) -> float:
+        return self.mimics[joint.name].multiplier
+
+    def _offset(self, joint: Joint) -> float:
+        return self.mimics[joint.name].offset
 
     # --- parameters ---
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from linkwork.errors import LinkworkError, listed, unknown_name
+from linkwork.errors import listed, unknown_name
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 
@@ -18,6 +18,11 @@ class Mimic:
     of: str
     multiplier: float = 1.0
     offset: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """That of the joint that follows."""
+        return self.joint
 
     def through(self, next_: Mimic) -> Mimic:
         """The same follower, but of the joint that `of` itself follows."""
@@ -71,13 +76,3 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
         else:
             reason = f"these joints mimic each other in a ring: {listed(ring)}"
             yield Fault(reason, f"joint {ring[0]!r}", "let one of them move on its own")
-
-
-def refuse_for_now(mimics: Iterable[Mimic]) -> None:
-    """Raise a LinkworkError if there are any: coupled joints have no dynamics here yet."""
-    names = [mimic.joint for mimic in mimics]
-    if names:
-        raise LinkworkError(
-            f"joints that mimic others ({listed(names)}) cannot be computed yet; "
-            "lw.load(path, mimic=False) leaves them independent"
-        )

@@ -23,7 +23,6 @@ from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Free, JointKind, Planar, Prismatic, Revolute, Weld
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.mesh_paths import MeshPaths
-from linkwork.model.mimic import Mimic
 from linkwork.model.xml_tree import Element, shown
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import congruence
@@ -62,10 +61,9 @@ STAND_IN = Inertial(1.0, ZERO, (1.0, 1.0, 1.0))  # for a link whose inertial can
 
 @dataclass(frozen=True)
 class Reading:
-    """What came of reading a file: the mechanism, if there is one, its mimics, and all faults in the file's order."""
+    """What came of reading a file: the mechanism, if there is one, and all faults in the file's order."""
 
     mechanism: Mechanism | None
-    mimics: dict[str, Mimic]
     faults: list[Fault]
 
 
@@ -112,7 +110,7 @@ class _UrdfReader:
             mechanism, faults = self.builder.examine(strict=False)
             self.faults += map(self.placed, faults)
         self.faults.sort(key=lambda fault: fault.line or 0)
-        return Reading(mechanism, self.builder.mimics, self.faults)
+        return Reading(mechanism, self.faults)
 
     def tell(self) -> None:
         """Tell the Builder everything that is in the file."""

@@ -48,7 +48,10 @@ def tolerant_faults(body: Body) -> Iterator[Fault]:
 
 
 def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
-    """Every freedom of every joint must move some inertia, or no force would be needed to move it."""
+    """Every freedom of every joint must move some inertia, or no force would be needed to move it.
+
+    Joints that mimic another are moved by that one.
+    """
     rng = np.random.default_rng(0)  # a position without accidental alignments
     outer = [body.inertia for body in mechanism.bodies]
     for joint in reversed(mechanism.joints):
@@ -56,7 +59,7 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
         S, composite = joint.kind.subspace(q), outer[joint.o]
         inertia = S.pair(composite.articulated() @ S) + np.diag(joint.armature)
         least = float(np.linalg.eigvalsh(inertia)[0])
-        if not least > 1e-12 * float(np.trace(inertia)):
+        if joint.name not in mechanism.mimics and not least > 1e-12 * float(np.trace(inertia)):
             yield Fault(
                 f"it moves body {joint.child!r} and what hangs on it, of {composite.mass:g} kg in all, but some of its "
                 f"motions meet no inertia (least of S^T I S is {least:.3g}, must be > 0)",
