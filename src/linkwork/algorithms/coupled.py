@@ -22,7 +22,7 @@ Algorithm = Callable[..., Array]
 
 
 def to_tree(mechanism: Mechanism, names: Sequence[str], state: Sequence[Array]) -> list[Array]:
-    """Named arrays of one state, as the tree takes them."""
+    """Named arrays of a state as the tree takes them: q (tree.nq,) [rad, m], v and a (tree.nv,), others as they are."""
     spread = {"q": mechanism.tree_position, "v": mechanism.tree_velocity, "a": mechanism.tree_velocity}
     return [spread.get(name, np.asarray)(array) for name, array in zip(names, state, strict=True)]
 
