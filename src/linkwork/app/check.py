@@ -1,0 +1,70 @@
+"""What `linkwork check` tells of a file: its bodies and joints, and everything that is wrong with it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.box import SIMPLE
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from linkwork.errors import LinkworkError, ModelWarning
+from linkwork.model import Mechanism, find_faults, load
+from linkwork.model.faults import Fault
+
+CLEAN, DOUBTFUL, BROKEN = 0, 1, 2  # exit codes
+COLORS = {"error": "bold red", "warning": "yellow"}
+
+
+def check(
+    console: Console, file: Path, floating: bool | None = None, mimic: bool = True, packages: Sequence[Path] = ()
+) -> int:
+    """Tell of a file on a console; CLEAN, DOUBTFUL if there are warnings, BROKEN if there are errors."""
+    faults = find_faults(file, floating=floating, mimic=mimic, packages=packages)
+    errors = sum(fault.severity == "error" for fault in faults)
+    if not errors:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)  # they are among the faults
+            console.print(description(load(file, floating=floating, mimic=mimic, packages=packages)))
+    for fault in faults:
+        console.print(fault_text(fault), soft_wrap=True)
+    console.print(verdict(str(file), errors, len(faults) - errors), soft_wrap=True)
+    return BROKEN if errors else DOUBTFUL if faults else CLEAN
+
+
+def description(m: Mechanism) -> RenderableType:
+    """A mechanism's joints with the bodies that they carry, and what it comes to in all."""
+    table = Table(box=SIMPLE, pad_edge=False)
+    for title in ("joint", "kind", "parent", "child", "mass [kg]", "limits [rad, m]", "mimics"):
+        table.add_column(title, justify="right" if title.startswith("mass") else "left", overflow="fold")
+    for joint in m.joints:
+        body = m.bodies[joint.o]
+        welded = [part.name for part in body.parts[1:]]
+        child = joint.child + (f" + {', '.join(welded)}" if welded else "")
+        low, high = joint.limits
+        limits = ", ".join(f"{a:.3g} to {b:.3g}" for a, b in zip(low, high, strict=True) if a > -1e9 or b < 1e9)
+        follows = f"{m.mimics[joint.name].of} x {m.mimics[joint.name].multiplier:g}" if joint.name in m.mimics else ""
+        table.add_row(joint.name, type(joint.kind).__name__, joint.parent, child, f"{body.mass:.4g}", limits, follows)
+    title = f"{m.name}: {m.nbodies} bodies, {len(m.joints)} joints, {m.nv} degrees of freedom, {m.mass:.6g} kg"
+    return Group(Text(title, style="bold"), table)
+
+
+def fault_text(fault: Fault) -> Text:
+    """A fault in one line: severity, place, culprit, reason and remedy."""
+    return Text.assemble((f"{fault.severity}: ", COLORS[fault.severity]), str(fault))
+
+
+def verdict(file: str, errors: int, doubts: int) -> Text:
+    """The last line."""
+    counts = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((errors, "error"), (doubts, "warning")) if n]
+    if errors:
+        return Text(f"{file} cannot be used: {', '.join(counts)}", style="bold red")
+    return Text(f"{file} can be used{': ' + counts[0] if counts else ', and nothing is wrong with it'}", style="green")
+
+
+def refusal(error: LinkworkError) -> Text:
+    """An error as the command line shows it."""
+    return Text.assemble(("error: ", COLORS["error"]), str(error))

@@ -1,0 +1,93 @@
+"""The command line: what it prints, how it ends, and that nobody sees a traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from linkwork.app.cli import main
+
+INERTIA = '<inertia ixx="1" iyy="1" izz="{2}" ixy="0" ixz="0" iyz="0"/>'
+LINK = f'<link name="{{0}}"><inertial><mass value="{{1}}"/>{INERTIA}</inertial></link>'
+JOINT = '<joint name="elbow" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="{0}"/>{1}</joint>'
+LIMIT = '<limit lower="-1" upper="2" effort="1" velocity="1"/>'
+
+
+def robot(mass: str = "1", izz: str = "1", axis: str = "0 0 1", limit: str = LIMIT) -> str:
+    links = LINK.format("base", "1", "1") + "\n" + LINK.format("arm", mass, izz)
+    return f'<robot name="two">\n{links}\n{JOINT.format(axis, limit)}\n</robot>'
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    return int(ended.value.code or 0), out + err
+
+
+def checked(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, *more: str) -> tuple[int, str]:
+    path = tmp_path / "two.urdf"
+    path.write_text(text)
+    before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*")}
+    answer = run(capsys, "check", str(path), *more)
+    assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*")} == before  # nothing is written
+    return answer
+
+
+def test_a_clean_file_is_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = checked(tmp_path, capsys, robot())
+    assert code == 0
+    for word in ("two: 1 bodies", "elbow", "Revolute", "arm", "-1 to 2", "nothing is wrong"):
+        assert word in told
+    code, told = checked(tmp_path, capsys, robot(), "--floating")
+    assert code == 0
+    assert "7 degrees of freedom" in told
+
+
+def test_a_doubtful_file_is_described_and_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = checked(tmp_path, capsys, robot(izz="9", limit=""))
+    assert code == 1
+    assert "triangle inequality" in told
+    assert "two.urdf:3" in told
+    assert told.count("warning: ") == 2
+    assert "can be used: 2 warnings" in told
+
+
+def test_every_fault_of_a_broken_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = checked(tmp_path, capsys, robot(mass="-1", axis="0 0 0"))
+    assert code == 2
+    assert "two.urdf:3" in told
+    assert "two.urdf:4" in told
+    assert told.count("error: ") == 2
+    assert "cannot be used: 2 errors" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("check", "no such file.urdf"), "no such file"),
+        (("check", "."), "cannot be used"),
+        (("chek", "x"), 'Did you mean "check"'),
+        (("check",), "file"),
+        (("check", "x.urdf", "--flaoting"), "--flo"),
+    ],
+)
+def test_mistakes_are_explained(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], says: str) -> None:
+    code, told = run(capsys, *words)
+    assert code != 0
+    assert says in told.lower() or says in told
+
+
+def test_the_examples_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = run(capsys, "examples")
+    assert code == 0
+    assert "double_pendulum" in told
+
+
+def test_help_loads_no_compiler() -> None:
+    script = "import sys; from linkwork.app.cli import main\ntry: main(['--help'])\nfinally: print(sorted(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "Usage: linkwork" in told
+    assert "llvmlite" not in told
