@@ -35,14 +35,13 @@ class Port(NamedTuple):
 
 
 class Text(NamedTuple):
-    """LLVM text, the symbol to call and the workspace it needs, in doubles."""
+    """LLVM text with a function `run`, and the workspace that it needs, in doubles."""
 
     text: str
-    symbol: str
     workspace: int
 
 
-def emit(graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int, symbol: str = "run") -> Text:
+def emit(graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int) -> Text:
     """The kernel of a fused graph on vectors of `width` doubles.
 
     double run(i64 start, i64 stop, i64 last, ptr workspace, ptr inputs, ptr strides, ptr counts, ptr results) computes
@@ -51,13 +50,13 @@ def emit(graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width
     instructions. `inputs` and `strides` hold one pointer and one distance between states (in doubles, 0 for a shared
     input) for each array, `counts` the rounds of loops, `results` a pointer for each result, state by state.
     """
-    return _Walk(graph, arguments, results, width, symbol).kernel()
+    return _Walk(graph, arguments, results, width).kernel()
 
 
 class _Walk:
-    def __init__(self, graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int, symbol: str):
+    def __init__(self, graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int):
         self.plan: Plan = plan(graph)
-        self.arguments, self.results, self.width, self.symbol = arguments, results, width, symbol
+        self.arguments, self.results, self.width = arguments, results, width
         self.printer = ChunkPrinter(self.plan.total, width)
         self.transfer = TransferPrinter(self.printer)
         self.panel = max(SHORTEST_PANEL, min(LONGEST_PANEL, PANEL_BYTES // (8 * width * max(1, self.plan.total))))
@@ -70,7 +69,7 @@ class _Walk:
         run = self._run()
         notes = [f"{NONTEMPORAL} = !{{i32 1}}"] if self.streams else []
         text = "\n".join([self.printer.declarations(), *self.functions, run, *notes])
-        return Text(text, self.symbol, self.plan.total * self.width * self.panel)
+        return Text(text, self.plan.total * self.width * self.panel)
 
     # --- run ---
 
@@ -89,7 +88,7 @@ class _Walk:
         real, zero = self.printer.real, self.printer.constant(0.0)
         counters = "\n".join(f"  %{name} = alloca i64" for name in self.counters)
         body = "\n".join(work)
-        return f"""define double @{self.symbol}({ARGUMENTS}) nounwind {{
+        return f"""define double @run({ARGUMENTS}) nounwind {{
 entry:
   %finite = alloca {real}, align {8 * self.width}
   store {real} {zero}, ptr %finite, align {8 * self.width}
