@@ -33,6 +33,7 @@ from linkwork.model import (
     Sphere,
     Universal,
     Weld,
+    convert,
     load,
 )
 from linkwork.spatial.scalar import where
@@ -67,6 +68,7 @@ __all__ = [
     "Universal",
     "Weld",
     "compile",
+    "convert",
     "cross_check",
     "example",
     "examples",

@@ -1,6 +1,7 @@
 """What the machine is: joint kinds, bodies, the frozen mechanism, and the builder that makes one."""
 
 from linkwork.model.builder import Builder
+from linkwork.model.conversion import convert
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from linkwork.model.joints import (
     Ball,
@@ -36,6 +37,7 @@ __all__ = [
     "Sphere",
     "Universal",
     "Weld",
+    "convert",
     "find_faults",
     "load",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Self
@@ -62,6 +62,7 @@ class Builder:
         self._frames: dict[str, FrameRequest] = {}
         self._geometry: dict[str, list[Geometry]] = {}
         self._mimics: dict[str, Mimic] = {}
+        self._keyframes: dict[str, dict[str, Array]] = {}
 
     def body(self, name: str, mass: float = 0.0, com: Any = ZERO, inertia: Any = ZERO) -> Self:
         """Add a rigid body.
@@ -173,6 +174,17 @@ class Builder:
         self._mimics[joint] = Mimic(joint, _name(of, "joint"), *map(float, numbers))
         return self
 
+    def keyframe(self, name: str, positions: Mapping[str, Any]) -> Self:
+        """Name a position: coordinates [rad or m, or quaternions] of some joints by their names; others are neutral."""
+        element = f"keyframe {_name(name, 'keyframe')!r}"
+        if name in self._keyframes:
+            raise ModelError("there is already a keyframe of that name", element)
+        self._keyframes[name] = {
+            joint: _numbers(q, np.shape(q) or (1,), f"the position of joint {joint!r}", element)
+            for joint, q in ((joint, np.atleast_1d(q)) for joint, q in positions.items())
+        }
+        return self
+
     @property
     def mimics(self) -> dict[str, Mimic]:
         """Every joint that mimics another, chains of them followed to the joint that moves on its own."""
@@ -243,6 +255,7 @@ class Builder:
         for body in self._geometry:
             if body not in children:
                 yield Fault(unknown_name("body", body, children).reason, f"geometry of body {body!r}")
+        yield from self._keyframe_faults()
         if not sound:  # what follows would only repeat it
             return
         loose = [name for name in self._parts if name not in carried]
@@ -258,6 +271,16 @@ class Builder:
             if lost:
                 others = f", as do: {listed(lost[1:])}" if lost[1:] else ""
                 yield Fault(f"it hangs on a ring of joints that never reaches the world{others}", f"body {lost[0]!r}")
+
+    def _keyframe_faults(self) -> Iterator[Fault]:
+        for name, positions in self._keyframes.items():
+            for joint, q in positions.items():
+                kind = self._joints[joint].kind if joint in self._joints else None
+                if kind is None:
+                    yield Fault(unknown_name("joint", joint, self._joints).reason, f"keyframe {name!r}")
+                elif q.shape != (kind.nq,):
+                    reason = f"the position of joint {joint!r} must have {kind.nq} numbers; got {q.tolist()}"
+                    yield Fault(reason, f"keyframe {name!r}")
 
     def _numbered(self, children: dict[str, list[JointRequest]]) -> Mechanism:
         """Number depth-first in the order joints were added; weld parts into bodies."""
@@ -296,7 +319,15 @@ class Builder:
             numbered(Named("joint", joints), mimics),
             Named("frame", frames),
             mimics,
+            {name: _position([j for j in joints if j.name not in mimics], given) for name, given in self._keyframes.items()},
         )
+
+
+def _position(joints: list[Joint], given: Mapping[str, Array]) -> Array:
+    """Coordinates (nq,) of the joints that have some of their own, neutral where none are given."""
+    q = np.concatenate([np.zeros(0), *(given.get(joint.name, joint.kind.neutral()) for joint in joints)])
+    q.flags.writeable = False
+    return q
 
 
 # --- reading what users hand in ---

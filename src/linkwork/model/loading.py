@@ -11,25 +11,27 @@ from typing import Any
 from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.faults import Fault, settle
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.read_urdf import Options, Reading, read_urdf
+from linkwork.model.read_mjcf import read_mjcf
+from linkwork.model.read_urdf import read_urdf
+from linkwork.model.reading import Options, Reading
 from linkwork.model.xml_tree import parse, read_bytes, shown
 
-READABLE = ".urdf, .xml (URDF by its root element), .xacro (with the package xacro)"
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+READABLE = ".urdf, .xml (MJCF or URDF by its root element), .xacro (with the package xacro)"
 StrPath = str | os.PathLike[str]
 
 
 def load(
     path: StrPath,
     floating: bool | None = None,
-    gravity: Any = STANDARD_GRAVITY,
+    gravity: Any = None,
     mimic: bool = True,
     packages: StrPath | Sequence[StrPath] = (),
 ) -> Mechanism:
     """The mechanism that a file describes, numbered depth-first in the file's order.
 
-    `floating=True` puts a free joint under the root link; otherwise it is fixed to the world. `gravity` (3,) [m/s^2]
-    is in the world's axes. `mimic=False` leaves mimic joints independent. `packages` are folders in which
+    `floating=True` puts a free joint under the root link of a URDF; otherwise it is fixed to the world. An MJCF says
+    itself what floats. `gravity` (3,) [m/s^2] is in the world's axes; None takes the file's own, or (0, 0, -9.81)
+    where its format has none. `mimic=False` leaves coupled joints independent. `packages` are folders in which
     package:// is sought, besides those above the file. What cannot be is raised as a ModelError with file, line,
     element and reason; what is doubtful but can be computed with is a ModelWarning.
     """
@@ -44,7 +46,7 @@ def find_faults(
 ) -> list[Fault]:
     """Everything that is wrong with a file, errors and warnings, in its order; the arguments are those of `load`."""
     try:
-        return _read(path, floating, STANDARD_GRAVITY, mimic, packages).faults
+        return _read(path, floating, None, mimic, packages).faults
     except ModelError as error:
         return [Fault.of(error)]
 
@@ -55,7 +57,7 @@ def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) ->
     try:
         path = Path(path)
         folders = [packages] if isinstance(packages, (str, os.PathLike)) else list(packages)
-        options = Options(bool(floating), gravity, bool(mimic), tuple(str(Path(folder)) for folder in folders))
+        options = Options(floating, gravity, bool(mimic), tuple(str(Path(folder)) for folder in folders))
     except TypeError:
         raise ModelError(f"paths are texts or pathlib.Paths; got {path!r} and packages={packages!r}") from None
     file, suffix = str(path), path.suffix.lower()
@@ -68,9 +70,9 @@ def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) ->
         data, file = _expanded(path), f"{file} (expanded)"
     root = parse(data, file)
     if root.tag == "mujoco":
-        raise LinkworkError(f"{file}: this is MJCF, which comes with the extra mjcf and cannot be read yet")
+        return read_mjcf(root, path, file, options)
     if root.tag != "robot":
-        reason = f"the root element is <{shown(root.tag)}>; that of a URDF is <robot>"
+        reason = f"the root element is <{shown(root.tag)}>; that of a URDF is <robot>, of an MJCF <mujoco>"
         raise ModelError(reason, file=file, line=root.line)
     return read_urdf(root, path, file, options)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -107,7 +107,8 @@ class Mechanism:
 
     `bodies`, `joints` and `frames` iterate in order and are indexed by number or name; body 0 is the world, and
     joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in `mimics` has no coordinates of
-    its own: its slices are those of the joint that it follows.
+    its own: its slices are those of the joint that it follows. `keyframes` are positions, each (nq,), that the model's
+    author named.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Mechanism:
     joints: Named[Joint]
     frames: Named[Frame]
     mimics: Named[Mimic] = NO_MIMICS
+    keyframes: Mapping[str, Array] = field(default_factory=dict)
 
     # --- sizes ---
 

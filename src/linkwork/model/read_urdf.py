@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +21,8 @@ from linkwork.model.builder import ZERO, Builder
 from linkwork.model.faults import Fault
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Free, JointKind, Planar, Prismatic, Revolute, Weld
-from linkwork.model.mechanism import Mechanism
 from linkwork.model.mesh_paths import MeshPaths
+from linkwork.model.reading import STANDARD_GRAVITY, Options, Reading
 from linkwork.model.xml_tree import Element, shown
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import congruence
@@ -59,24 +59,6 @@ class Inertial(NamedTuple):
 STAND_IN = Inertial(1.0, ZERO, (1.0, 1.0, 1.0))  # for a link whose inertial cannot be read
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What came of reading a file: the mechanism, if there is one, and all faults in the file's order."""
-
-    mechanism: Mechanism | None
-    faults: list[Fault]
-
-
-@dataclass(frozen=True)
-class Options:
-    """What `load` was asked for."""
-
-    floating: bool
-    gravity: Any
-    mimic: bool
-    packages: tuple[str, ...]
-
-
 def read_urdf(root: Element, path: Path, file: str, options: Options) -> Reading:
     """Read the `root` element of the URDF at `path`, which messages call `file`."""
     return _UrdfReader(root, path, file, options).read()
@@ -101,7 +83,8 @@ class _UrdfReader:
             child.attributes.get("link") for joint in root.all("joint") for child in joint.all("child")[:1]
         }
         self.colors: dict[str, list[float] | None] = {}
-        self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), options.gravity)
+        gravity = STANDARD_GRAVITY if options.gravity is None else options.gravity
+        self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), gravity)
 
     def read(self) -> Reading:
         mechanism = None

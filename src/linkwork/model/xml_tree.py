@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,17 +26,26 @@ SHOWN = 60  # characters of a name or value that a message repeats
 
 @dataclass(eq=False)
 class Element:
-    """An element: its tag, attributes, line in the file, the element it is in and those in it."""
+    """An element: its tag, attributes, line and file, the element it is in and those in it."""
 
     tag: str
     attributes: dict[str, str]
     line: int
+    file: str
     parent: Element | None
     children: list[Element] = field(default_factory=list)
 
     def all(self, tag: str) -> list[Element]:
         """The children of that tag."""
         return [child for child in self.children if child.tag == tag]
+
+    def walk(self) -> Iterator[Element]:
+        """The element itself and all below it, in the order of the text."""
+        stack: list[Element] = [self]
+        while stack:
+            element = stack.pop()
+            yield element
+            stack.extend(reversed(element.children))
 
     def __str__(self) -> str:
         """How messages call it: `<limit> of <joint name="elbow">`."""
@@ -47,9 +57,9 @@ class Element:
         return own if owner is None or owner.parent is None else f"{own} of {owner}"
 
 
-def shown(text: str) -> str:
+def shown(text: str, most: int = SHOWN) -> str:
     """`text` as a message may repeat it: short and printable."""
-    cut = text if len(text) <= SHOWN else text[:SHOWN] + "..."
+    cut = text if len(text) <= most else text[:most] + "..."
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
 
@@ -116,7 +126,7 @@ class _TreeReader:
         if self.count > MOST_ELEMENTS:
             self.refuse(f"there are more than {MOST_ELEMENTS:,} elements, the most that are read")
         parent = self.open[-1] if self.open else None
-        element = Element(tag, attributes, self.parser.CurrentLineNumber, parent)
+        element = Element(tag, attributes, self.parser.CurrentLineNumber, self.file, parent)
         if parent is None:
             self.root = element
         else:

@@ -1,0 +1,254 @@
+"""Positions and velocities between linkwork's layout and those of Pinocchio, MuJoCo and Drake.
+
+A tool's layout is a table: for each kind of joint, how it writes q and v, and how that is read back. Arrays in the
+table have their components first and a batch behind: q is (nq, n), v is (nv, n).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, ModelError, NonFinite, unknown_name
+from linkwork.model.broadcast import Input, checked
+from linkwork.model.joints import Ball, Free, JointKind, Planar, Prismatic, Revolute, Screw, Universal
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.spatial.rotation import matrix_from_quaternion, product, rpy_from_matrix
+from linkwork.spatial.scalar import Array
+
+OURS = "linkwork"
+UNIVERSE = "universe"  # Pinocchio's joint 0, which is none
+QUATERNIONS = {Free: slice(3, 7), Ball: slice(0, 4)}  # where ours are
+State = tuple[Array, Array]
+
+
+class Form(NamedTuple):
+    """How a tool writes one joint: its number of coordinates, from our q and v to its own, and back."""
+
+    nq: int
+    write: Callable[[Array, Array], State]
+    read: Callable[[Array, Array], State]
+
+
+def _same(nq: int) -> Form:
+    return Form(nq, lambda q, v: (q, v), lambda q, v: (q, v))
+
+
+def _ordered(order: Sequence[int]) -> Form:
+    """Other order of q, the same v."""
+    back = np.argsort(order)
+    return Form(len(order), lambda q, v: (q[np.array(order)], v), lambda q, v: (q[back], v))
+
+
+def _turned(R: Array, v: Array) -> Array:
+    """R (3, 3, n) times v (3, n)."""
+    return np.einsum("ij...,j...->i...", R, v)
+
+
+def _back(R: Array, v: Array) -> Array:
+    """R^T (3, 3, n) times v (3, n)."""
+    return np.einsum("ji...,j...->i...", R, v)
+
+
+# --- MuJoCo's and Drake's free joints: velocities along the world's axes ---
+
+
+def _free_to_mujoco(q: Array, v: Array) -> State:
+    return q, np.concatenate([_turned(matrix_from_quaternion(q[3:]), v[:3]), v[3:]])
+
+
+def _free_from_mujoco(q: Array, v: Array) -> State:
+    return q, np.concatenate([_back(matrix_from_quaternion(q[3:]), v[:3]), v[3:]])
+
+
+def _free_to_drake(q: Array, v: Array) -> State:
+    R = matrix_from_quaternion(q[3:])
+    return np.concatenate([q[3:], q[:3]]), np.concatenate([_turned(R, v[3:]), _turned(R, v[:3])])
+
+
+def _free_from_drake(q: Array, v: Array) -> State:
+    R = matrix_from_quaternion(q[:4])
+    return np.concatenate([q[4:], q[:4]]), np.concatenate([_back(R, v[3:]), _back(R, v[:3])])
+
+
+# --- Drake's ball joint: roll, pitch, yaw, and the angular velocity along the parent's axes ---
+
+
+def _ball_to_drake(q: Array, v: Array) -> State:
+    R = matrix_from_quaternion(q)
+    return rpy_from_matrix(R), _turned(R, v)
+
+
+def _ball_from_drake(rpy: Array, v: Array) -> State:
+    c, s, none = np.cos(rpy / 2.0), np.sin(rpy / 2.0), np.zeros(rpy.shape[1:])
+    x, y, z = np.array([c[0], s[0], none, none]), np.array([c[1], none, s[1], none]), np.array([c[2], none, none, s[2]])
+    q = product(z, product(y, x))
+    return q, _back(matrix_from_quaternion(q), v)
+
+
+# --- Pinocchio's continuous and planar joints: cosine and sine; a planar joint slides along the child's axes ---
+
+
+def _cosine_and_sine(q: Array, v: Array) -> State:
+    return np.array([np.cos(q[0]), np.sin(q[0])]), v
+
+
+def _angle(q: Array, v: Array) -> State:
+    return np.arctan2(q[1:], q[:1]), v
+
+
+def _plane(angle: Array) -> Array:
+    """The child's axes (2, 2, n) in the plane."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s], [s, c]])
+
+
+def _planar_to_pinocchio(q: Array, v: Array) -> State:
+    there = np.array([q[0], q[1], np.cos(q[2]), np.sin(q[2])])
+    return there, np.concatenate([_back(_plane(q[2]), v[:2]), v[2:]])
+
+
+def _planar_from_pinocchio(q: Array, v: Array) -> State:
+    angle = np.arctan2(q[3], q[2])
+    return np.array([q[0], q[1], angle]), np.concatenate([_turned(_plane(angle), v[:2]), v[2:]])
+
+
+CONTINUOUS = Form(2, _cosine_and_sine, _angle)
+ONE = {Revolute: _same(1), Prismatic: _same(1)}
+FORMS: dict[str, dict[type[JointKind], Form]] = {
+    "pinocchio": ONE
+    | {
+        Screw: _same(1),
+        Universal: _same(2),
+        Planar: Form(4, _planar_to_pinocchio, _planar_from_pinocchio),
+        Ball: _ordered((1, 2, 3, 0)),
+        Free: _ordered((0, 1, 2, 4, 5, 6, 3)),
+    },
+    "mujoco": ONE | {Ball: _same(4), Free: Form(7, _free_to_mujoco, _free_from_mujoco)},
+    "drake": ONE
+    | {
+        Screw: _same(1),
+        Universal: _same(2),
+        Planar: _same(3),
+        Ball: Form(3, _ball_to_drake, _ball_from_drake),
+        Free: Form(7, _free_to_drake, _free_from_drake),
+    },
+}
+TOOLS = (OURS, *FORMS)
+
+
+@overload
+def convert(
+    mechanism: Mechanism,
+    q: Any,
+    v: None = None,
+    *,
+    source: str = OURS,
+    target: str = OURS,
+    names: Iterable[str] | None = None,
+    continuous: Iterable[str] | None = None,
+) -> Array: ...
+@overload
+def convert(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any,
+    *,
+    source: str = OURS,
+    target: str = OURS,
+    names: Iterable[str] | None = None,
+    continuous: Iterable[str] | None = None,
+) -> tuple[Array, Array]: ...
+def convert(
+    mechanism: Mechanism,
+    q: Any,
+    v: Any = None,
+    *,
+    source: str = OURS,
+    target: str = OURS,
+    names: Iterable[str] | None = None,
+    continuous: Iterable[str] | None = None,
+) -> Array | tuple[Array, Array]:
+    """Positions q, and velocities v if given, in another tool's layout (`target`) or from one (`source`).
+
+    q is (..., nq) and v (..., nv) in the layout of `source`: "pinocchio", "mujoco", "drake" or "linkwork"; the result
+    is in that of `target`, with the same units. `names` are the other tool's joints in its order; ours, if not given.
+    `continuous` names the revolute joints that Pinocchio keeps as cosine and sine; if not given, those without limits.
+    Quaternions are reordered, not normalised; angles that come from cosines and sines are within half a turn.
+    """
+    for tool in (source, target):
+        if tool not in TOOLS:
+            raise unknown_name("layout", tool, TOOLS)
+    if (source == OURS) == (target == OURS):
+        raise LinkworkError(f"one of source and target must be {OURS!r}, the other not; got {source!r}, {target!r}")
+    reads = target == OURS
+    tool = source if reads else target
+    joints = _in_order(mechanism, tool, names)
+    forms = _forms(joints, tool, continuous)
+    theirs = sum(form.nq for form in forms)
+    inputs = {"q": Input(q, (theirs if reads else mechanism.nq,))}
+    if v is not None:
+        inputs["v"] = Input(v, (mechanism.nv,))
+    arrays, batch = checked(inputs)
+    flat = [np.broadcast_to(a, (*batch, a.shape[-1])).reshape(math.prod(batch), a.shape[-1]).T for a in arrays]
+    q1, v1 = flat[0], flat[1] if v is not None else np.zeros((mechanism.nv, flat[0].shape[1]))
+    q2 = np.empty((mechanism.nq if reads else theirs, q1.shape[1]))
+    v2 = np.empty_like(v1)
+    at_q = at_v = 0
+    for joint, form in zip(joints, forms, strict=True):
+        there = slice(at_q, at_q + form.nq), slice(at_v, at_v + joint.kind.nv)
+        here = joint.q, joint.v
+        (from_q, from_v), (to_q, to_v) = (there, here) if reads else (here, there)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            q2[to_q], v2[to_v] = (form.read if reads else form.write)(q1[from_q], v1[from_v])
+        _refuse_no_rotation(joint, (q2 if reads else q1)[joint.q])
+        at_q, at_v = there[0].stop, there[1].stop
+    found = [np.ascontiguousarray(a.T).reshape(*batch, a.shape[0]) for a in (q2, v2)]
+    return found[0] if v is None else (found[0], found[1])
+
+
+def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> list[Joint]:
+    """Our joints in the other tool's order."""
+    if names is None:
+        return list(mechanism.joints)
+    order = [name for k, name in enumerate(names) if not (tool == "pinocchio" and k == 0 and name == UNIVERSE)]
+    joints = [mechanism.joints[name] for name in order]  # says which name is unknown
+    twice = [name for name, count in Counter(order).items() if count > 1]
+    if twice:
+        raise ModelError(f"names has joint {twice[0]!r} twice; each joint of the mechanism is named once")
+    missing = [name for name in mechanism.joints.names if name not in order]
+    if missing:
+        raise ModelError(f"names lacks joint {missing[0]!r}; each joint of the mechanism is named once")
+    return joints
+
+
+def _forms(joints: Sequence[Joint], tool: str, continuous: Iterable[str] | None) -> list[Form]:
+    """How the tool writes each of the joints."""
+    turning = {joint.name: joint for joint in joints if isinstance(joint.kind, Revolute)}
+    if continuous is None:
+        unbounded = {name for name, joint in turning.items() if not np.isfinite([joint.lower, joint.upper]).any()}
+    else:
+        unbounded = set(continuous)
+        for name in unbounded - set(turning):
+            raise unknown_name("revolute joint", name, turning)
+    found = []
+    for joint in joints:
+        if type(joint.kind) not in FORMS[tool]:
+            raise ModelError(
+                f"{tool} has no counterpart of a {type(joint.kind).__name__} joint; it has those of "
+                f"{', '.join(kind.__name__ for kind in FORMS[tool])}",
+                f"joint {joint.name!r}",
+            )
+        found.append(CONTINUOUS if tool == "pinocchio" and joint.name in unbounded else FORMS[tool][type(joint.kind)])
+    return found
+
+
+def _refuse_no_rotation(joint: Joint, q: Array) -> None:
+    """Raise NonFinite if a quaternion of our q (nq, n) is zero."""
+    where = QUATERNIONS.get(type(joint.kind))
+    if where is not None and not q[where].any(axis=0).all():
+        raise NonFinite(f"joint {joint.name!r}: its quaternion is zero, which is no rotation")
