@@ -7,6 +7,7 @@ complaints about the file and line that somebody wrote.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,8 +19,8 @@ from linkwork.model.mesh_paths import MeshPaths
 from linkwork.model.xml_tree import DEEPEST, MOST_ELEMENTS, Element, parse, read_bytes, shown
 
 READ_FROM_FILES = ("mesh", "hfield")
-# Looks that nothing here shows, and sizes of MuJoCo's own memory: MuJoCo need not see, decode or allocate them
-LOOKS = ("texture", "skin", "layer", "size", "visual", "statistic")
+# Looks that nothing here shows, sizes of MuJoCo's own memory, users' data: MuJoCo need not decode or allocate them
+LOOKS = ("texture", "skin", "layer", "size", "visual", "statistic", "custom")
 LOOKS_OF_OTHERS = (("material", "texture"), ("light", "texture"))
 REFUSED = {  # element: why, and what to do
     "flexcomp": ("flexible bodies have no place here", "model it with rigid bodies"),
@@ -28,7 +29,11 @@ REFUSED = {  # element: why, and what to do
     "attach": ("models inside other models are not read", "let MuJoCo save the whole as one file (MjSpec.to_xml)"),
 }
 COPIES = ("replicate", "composite")  # what their attribute `count` multiplies
+MOST_COMPILED = (
+    20_000  # elements, copies included: MuJoCo takes seconds for these, and four times that for twice as many
+)
 MOST_FILES = 1000
+FINEST = 200  # points along a side of a mesh that is made to order
 
 
 class MjcfText:
@@ -116,11 +121,13 @@ class MjcfText:
             files = [key for key in element.attributes if key.startswith("file")]
             if files and element.tag not in (*READ_FROM_FILES, *LOOKS):
                 raise _refusal(element, f"attribute {shown(files[0])} is read of {listed(READ_FROM_FILES)} only")
-            if element.tag == "hfield" and _count(element, "nrow") * _count(element, "ncol") > MOST_ELEMENTS:
+            if element.tag == "hfield" and _count(element, "nrow", "ncol") > MOST_ELEMENTS:
                 raise _refusal(element, f"a height field may have {MOST_ELEMENTS:,} points")
-        if _copies(self.root) > MOST_ELEMENTS:
-            copied = self.find(*COPIES)
-            raise _refusal(copied, f"with all copies there are over {MOST_ELEMENTS:,} elements, the most that are read")
+            if element.tag == "mesh" and any(x > FINEST for x in _numbers(element, "params")[:2]):
+                raise _refusal(element, f"a mesh that is made to order may have {FINEST} points along a side")
+        if _copies(self.root) > MOST_COMPILED:
+            at = self.find(*COPIES)
+            raise _refusal(at, f"with all copies there are over {MOST_COMPILED:,} elements, the most that are compiled")
 
     # --- the text ---
 
@@ -156,13 +163,18 @@ def _refusal(at: Element, reason: str, remedy: str = "") -> ModelError:
     return ModelError(f"{reason}; {remedy}" if remedy else reason, str(at), at.file, at.line)
 
 
-def _count(element: Element, key: str) -> float:
-    """The product of the numbers that an attribute has; MuJoCo judges what is no number."""
-    product = 1.0
+def _numbers(element: Element, key: str) -> list[float]:
+    """The numbers that an attribute has; MuJoCo judges what is none."""
+    found: list[float] = []
     for word in element.attributes.get(key, "").split():
         with suppress(ValueError):
-            product *= max(float(word), 1.0)
-    return product
+            found.append(float(word))
+    return found
+
+
+def _count(element: Element, *keys: str) -> float:
+    """How many there will be, if the numbers of some attributes are multiplied."""
+    return math.prod(max(x, 1.0) for key in keys for x in _numbers(element, key))
 
 
 def _copies(element: Element) -> float:

@@ -60,9 +60,12 @@ class _MjcfReader:
     def __init__(self, text: MjcfText, stem: str, options: Options):
         self.text, self.options = text, options
         self.compiled = c = compile_mjcf(text)
+        if not np.isfinite(c.gravity).all():
+            at = text.find("option", gravity="")
+            raise ModelError(f"gravity must be finite; got {c.gravity.tolist()}", str(at), at.file, at.line)
         gravity = c.gravity if options.gravity is None else options.gravity
         self.builder = Builder(text.root.attributes.get("model", "").strip() or stem, gravity)
-        self.bodies, self.joints = c.names("body"), c.names("joint")
+        self.bodies, self.joints, self.geom_names = c.names("body"), c.names("joint"), c.names("geom")
         self.taken = set(self.bodies)  # names of bodies and frames
         self.welds = set(self.joints)
         self.unseen: dict[str, list[str]] = {}  # geoms that cannot be shown, by kind
@@ -162,7 +165,7 @@ class _MjcfReader:
 
     def geoms(self, k: int) -> None:
         """The shapes of a body: those that MuJoCo shows, and those that touch."""
-        c, names = self.compiled, self.compiled.names("geom")
+        c, names = self.compiled, self.geom_names
         for g in range(c.body_geomadr[k], c.body_geomadr[k] + c.body_geomnum[k]):
             shape, X = self.shape(g)
             if shape is None:

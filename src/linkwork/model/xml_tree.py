@@ -18,7 +18,7 @@ from linkwork.errors import ModelError
 
 MOST_BYTES = 32 * 2**20
 MOST_ELEMENTS = 200_000
-DEEPEST = 64
+DEEPEST = 256
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
 SHOWN = 60  # characters of a name or value that a message repeats

@@ -1,0 +1,112 @@
+"""`convert` writes the same state in another tool's layout, and reads it back to the last digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.model.conversion import FORMS
+from linkwork.spatial.rotation import matrix_from_rpy
+from zoo import MOVING_KINDS, random_kind
+
+HAVE = {  # kinds of joints that a tool has
+    "pinocchio": ("revolute", "prismatic", "screw", "universal", "ball", "planar", "free"),
+    "mujoco": ("revolute", "prismatic", "ball", "free"),
+    "drake": ("revolute", "prismatic", "screw", "universal", "ball", "planar", "free"),
+}
+
+
+def chain(kinds: Sequence[str], seed: int = 0) -> lw.Mechanism:
+    """Bodies one after the other, on joints called after their kind."""
+    rng = np.random.default_rng(seed)
+    b, parent = lw.Builder("chain"), "world"
+    for name in kinds:
+        b.body(f"body of {name}", 1.0, (0.1, 0.2, 0.3), (1, 1, 1))
+        b.joint(name, random_kind(rng, name), parent, f"body of {name}", rng.normal(size=3), rng.normal(size=3))
+        parent = f"body of {name}"
+    return b.build()
+
+
+@pytest.mark.parametrize("tool", FORMS)
+@pytest.mark.parametrize("batch", [(), (7,), (2, 0), (2, 1, 3)])
+def test_there_and_back_is_where_one_was(tool: str, batch: tuple[int, ...]) -> None:
+    m, rng = chain(HAVE[tool]), np.random.default_rng(1)
+    q = np.array([m.random(rng) for _ in range(int(np.prod(batch)))]).reshape(*batch, m.nq)
+    v = rng.normal(size=(*batch, m.nv))
+    names = rng.permutation(m.joints.names).tolist()
+    there_q, there_v = lw.convert(m, q, v, target=tool, names=names)
+    assert there_q.shape[:-1] == there_v.shape[:-1] == batch
+    assert there_q.flags.c_contiguous
+    again_q, again_v = lw.convert(m, there_q, there_v, source=tool, names=names)
+    # Roll, pitch and yaw do not tell a quaternion from its negative, which is the same rotation
+    assert np.abs(m.difference(q, again_q)).max(initial=0.0) < 1e-9
+    assert np.allclose(again_v, v, rtol=0, atol=1e-14)
+    assert np.array_equal(lw.convert(m, q, target=tool, names=names), there_q)
+    once = lw.convert(m, again_q, target=tool, names=names)
+    assert np.allclose(once, there_q, rtol=0, atol=1e-14)
+
+
+def test_quantities_broadcast() -> None:
+    m = chain(HAVE["mujoco"])
+    q, v = lw.convert(m, m.random(0), np.ones((4, 3, m.nv)), target="mujoco")
+    assert (q.shape, v.shape) == ((4, 3, m.nq), (4, 3, m.nv))
+
+
+def test_drakes_free_body_is_as_documented() -> None:
+    """Drake: q is quaternion, then position; v is angular, then linear, both in the world's axes."""
+    m = chain(["free"])
+    d, rng = lw.compile(m, target="numpy"), np.random.default_rng(3)
+    q, v = m.random(rng), rng.normal(size=6)
+    there_q, there_v = lw.convert(m, q, v, target="drake")
+    assert there_q.tolist() == [*q[3:], *q[:3]]
+    mixed = d.jacobian(q, "body of free", "mixed") @ v  # of the body's origin, in the world's axes, linear first
+    world = m.joints[0].place.R.T  # Drake's velocities are in the axes of the frame that the joint is placed at
+    assert np.allclose(there_v, [*(world @ mixed[3:]), *(world @ mixed[:3])], rtol=0, atol=1e-14)
+
+
+def test_drakes_ball_is_roll_pitch_yaw() -> None:
+    m = chain(["ball"])
+    q = lw.convert(m, [0.3, -0.4, 0.5], source="drake")
+    assert np.allclose(m.joints[0].kind.transform(q).R, matrix_from_rpy(0.3, -0.4, 0.5), rtol=0, atol=1e-14)
+
+
+# --- what cannot be ---
+
+
+def refused(words: str, error: type[Exception] = lw.LinkworkError, **options: object) -> None:
+    m = chain(["revolute", "prismatic"])
+    given = {"q": [0.0, 0.0], "target": "mujoco"} | options
+    with pytest.raises(error, match=words):
+        lw.convert(m, **given)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def test_bad_requests_are_explained() -> None:
+    refused("no layout 'mujco'. Did you mean 'mujoco'", target="mujco")
+    refused("must be 'linkwork'", target="linkwork")
+    refused("must be 'linkwork'", source="drake")
+    refused(r"q has shape \(3,\), expected \(..., 2\)", lw.ShapeError, q=[0, 0, 0])
+    refused(r"v has shape \(1,\), expected \(..., 2\)", lw.ShapeError, v=[0])
+    refused("no joint 'prismatik'. Did you mean 'prismatic'", names=["revolute", "prismatik"])
+    refused("lacks joint 'prismatic'", names=["revolute"])
+    refused("has joint 'revolute' twice", names=["revolute", "revolute"])
+    refused("no revolute joint 'prismatic'", target="pinocchio", continuous=["prismatic"])
+    refused(r"q\[1\] is nan", lw.NonFinite, q=[0, np.nan])
+
+
+@pytest.mark.parametrize("tool", FORMS)
+def test_joints_without_a_counterpart_are_named(tool: str) -> None:
+    for kind in MOVING_KINDS:
+        if kind not in HAVE[tool]:
+            m = chain([kind])
+            with pytest.raises(lw.ModelError, match=f"joint '{kind}': {tool} has no counterpart"):
+                lw.convert(m, m.neutral(), target=tool)
+
+
+def test_a_quaternion_of_nothing_is_refused() -> None:
+    m = chain(["revolute", "ball"])
+    for options in ({"target": "mujoco"}, {"source": "mujoco"}):
+        with pytest.raises(lw.NonFinite, match="joint 'ball': its quaternion is zero"):
+            lw.convert(m, np.zeros(5), np.zeros(4), **options)
