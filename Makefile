@@ -8,7 +8,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PEERS := pin mujoco example-robot-data gymnasium
+PEERS := pin mujoco example-robot-data gymnasium dm_control
 JOBS ?= auto
 
 .PHONY: demo test test-all fuzz bench lint clean

@@ -311,6 +311,7 @@ class Builder:
             frames.append(Frame(request.name, body, (pose @ request.pose).snapped()))
         elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}: see m.frames." for frame in frames}
         mimics = Named("mimic", list(self.mimics.values()))
+        leaders = [joint for joint in joints if joint.name not in mimics]
         bodies = [Body(name, k, tuple(p)) for k, (name, p) in enumerate(zip(names, parts, strict=True))]
         return Mechanism(
             self.name,
@@ -319,7 +320,7 @@ class Builder:
             numbered(Named("joint", joints), mimics),
             Named("frame", frames),
             mimics,
-            {name: _position([j for j in joints if j.name not in mimics], given) for name, given in self._keyframes.items()},
+            {name: _position(leaders, given) for name, given in self._keyframes.items()},
         )
 
 
