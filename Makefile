@@ -24,6 +24,7 @@ test-all: lint
 
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/fuzz_urdf.py 100000
+	$(BIN)/python tests/fuzz_mjcf.py 20000
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks

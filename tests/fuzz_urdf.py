@@ -145,7 +145,7 @@ def changed_bytes(data: bytes, rng: random.Random) -> bytes:
     return rng.choice(changes)
 
 
-def outcome(path: Path, floating: bool) -> str:
+def outcome(path: Path, floating: bool | None) -> str:
     """What came of loading a file; raises whatever is not a LinkworkError."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")

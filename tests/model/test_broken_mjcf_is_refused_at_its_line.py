@@ -107,7 +107,12 @@ BROKEN: dict[str, tuple[str | bytes, int | None, tuple[str, ...]]] = {
     "key of another model": (model(WORLD, '<keyframe><key qpos="1 2"/></keyframe>'), 1, ("qpos size",)),
     "unknown joint": (model(WORLD, '<equality><joint joint1="u"/></equality>'), 3, ("'u'",)),
     # --- what the Builder complains about ---
-    "joint at nan": (body('<joint name="j" pos="0 0 nan"/><geom size="1"/>'), 3, ('"j">', "at must be finite")),
+    "joint at nan": (
+        body('<joint name="j" pos="0 0 nan"/><geom size="1"/>'),
+        3,
+        ('"j">', "pos of joint 'j' must be finite"),
+    ),
+    "size inf": (body('<joint/><geom name="g" size="inf"/>'), 3, ("must be finite",)),
     "gravity nan": (model('<option gravity="0 0 nan"/>', WORLD), 2, ("<option>", "gravity must be finite")),
 }
 

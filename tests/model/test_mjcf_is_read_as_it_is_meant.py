@@ -379,6 +379,7 @@ LEFT_OUT = {
         "mocap bodies, held where they are written: hand",
     ),
     "inactive": ('<equality><weld name="w" body1="b" active="false"/></equality>', "inactive equalities w"),
+    "one side": (on_joint('name="k" actuatorfrcrange="-1 2"'), "the narrower side of actuatorfrcrange of joints k"),
     "ball limits": (on_joint('name="k" type="ball" range="0 1"'), "ball joints k"),
     "ellipsoids": ('<worldbody><geom name="egg" type="ellipsoid" size="1 2 3"/></worldbody>', "ellipsoids egg"),
 }

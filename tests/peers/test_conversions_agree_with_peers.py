@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,22 @@ def test_pinocchio_sees_the_same_state(seed: int) -> None:
     back_q, back_v = lw.convert(m, pin_q, pin_v, source="pinocchio", **options)
     assert np.allclose(back_q, q, rtol=0, atol=1e-12)
     assert np.allclose(back_v, v, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("robot", ["kinova_description/robots/kinova.urdf", "pr2_description/urdf/pr2.urdf"])
+def test_robots_with_continuous_joints_convert_by_themselves(robot: str) -> None:
+    """What Pinocchio keeps as cosine and sine is known from the limits of a URDF that both have read."""
+    pinocchio_side = pytest.importorskip("pinocchio_side", reason="Pinocchio's robots are not installed")
+    path = pinocchio_side.FOLDER / robot
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.ModelWarning)
+        m = lw.load(path, floating=True, mimic=False)
+    model = pinocchio_side.pin.buildModelFromUrdf(str(path), pinocchio_side.pin.JointModelFreeFlyer())
+    q, v = states(m, 0)
+    pin_q, pin_v = lw.convert(m, q, v, target="pinocchio", names=model.names)
+    for k in range(BATCH):
+        assert np.array_equal(pin_q[k], pinocchio_side.coordinates(m, model, q[k]))
+    assert np.array_equal(pin_v, v[:, pinocchio_side.velocity_order(m, model)])
 
 
 def pin_kind(pin: Any, joint: Any, unbounded: bool) -> Any:

@@ -118,9 +118,11 @@ def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
     bodies, joints, equalities = c.names("body"), c.names("joint"), c.names("equality")
     coupled = c.is_a(c.eq_type, "mjEQ_JOINT") | c.is_a(c.eq_type, "mjEQ_TENDON")
     active = c.eq_active0.astype(bool)
+    lopsided = (c.jnt_actfrclimited != 0) & (c.jnt_actfrcrange[:, 0] != -c.jnt_actfrcrange[:, 1])
     for names, which, words in (
         (bodies, c.body_mocapid >= 0, "the motion of mocap bodies, held where they are written:"),
         (joints, c.is_a(c.jnt_type, "mjJNT_BALL") & (c.jnt_limited != 0), "limits of ball joints"),
+        (joints, lopsided, "the narrower side of actuatorfrcrange of joints"),
         (equalities, ~active, "inactive equalities"),
         (equalities, coupled & active & (not mimic), "because of mimic=False, couplings"),
     ):

@@ -23,8 +23,8 @@ from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Shape, 
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
 from linkwork.model.mjcf_gaps import FEW, gap_faults
 from linkwork.model.mjcf_text import MjcfText
-from linkwork.model.mujoco_compiler import compile_mjcf, unused
-from linkwork.model.reading import Options, Reading
+from linkwork.model.mujoco_compiler import Compiled, compile_mjcf, unused
+from linkwork.model.reading import LARGEST, Options, Reading
 from linkwork.model.xml_tree import Element, shown
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_quaternion
@@ -43,6 +43,13 @@ SHAPES: dict[str, Callable[[Array], Shape]] = {  # of MuJoCo's half sizes
     "mjGEOM_BOX": lambda size: Box((2.0 * size).tolist()),
 }
 SEEN_GROUPS = 3  # MuJoCo shows geoms of the groups 0, 1, 2
+NUMBERS = {  # of what is numbered, those that others are computed from
+    "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
+    "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness"),
+    "geom": ("geom_pos", "geom_quat", "geom_size"),
+    "site": ("site_pos", "site_quat"),
+    "actuator": ("actuator_gear", "actuator_armature", "actuator_damping"),
+}
 GREY = (0.5, 0.5, 0.5, 1.0)  # a geom's colour if it is given none; then its material's counts
 START = "qpos0"  # the keyframe of the position in which the model is written
 
@@ -60,9 +67,7 @@ class _MjcfReader:
     def __init__(self, text: MjcfText, stem: str, options: Options):
         self.text, self.options = text, options
         self.compiled = c = compile_mjcf(text)
-        if not np.isfinite(c.gravity).all():
-            at = text.find("option", gravity="")
-            raise ModelError(f"gravity must be finite; got {c.gravity.tolist()}", str(at), at.file, at.line)
+        _refuse_non_finite(c, text)
         gravity = c.gravity if options.gravity is None else options.gravity
         self.builder = Builder(text.root.attributes.get("model", "").strip() or stem, gravity)
         self.bodies, self.joints, self.geom_names = c.names("body"), c.names("joint"), c.names("geom")
@@ -135,6 +140,8 @@ class _MjcfReader:
         c = self.compiled
         q, v = self.slices(j, kind)
         if kind.nq == 1:
+            if not abs(c.qpos0[q][0]) < LARGEST:
+                raise ModelError(f"ref must be finite; got {c.qpos0[q][0]}", f"joint {self.joints[j]!r}")
             place = place @ kind.transform(-c.qpos0[q])
         limited = c.jnt_limited[j] and kind.nq == 1 and not c.disabled("LIMIT") and not c.disabled("CONSTRAINT")
         force = np.abs(c.jnt_actfrcrange[j])
@@ -148,10 +155,10 @@ class _MjcfReader:
             place.p,
             rotation=place.R,
             armature=c.dof_armature[v] + gear @ c.actuator_armature[drives],
-            damping=(c.dof_damping[v] + gear @ c.actuator_damping[drives]) * (not c.disabled("DAMPER")),
-            stiffness=c.jnt_stiffness[j] * (not c.disabled("SPRING")),
+            damping=0.0 if c.disabled("DAMPER") else c.dof_damping[v] + gear @ c.actuator_damping[drives],
+            stiffness=0.0 if c.disabled("SPRING") else c.jnt_stiffness[j],
             rest=c.qpos_spring[q],
-            friction=c.dof_frictionloss[v] * (not c.disabled("FRICTIONLOSS")),
+            friction=0.0 if c.disabled("FRICTIONLOSS") else c.dof_frictionloss[v],
             limits=tuple(c.jnt_range[j]) if limited else None,
             effort_limit=force.max() if c.jnt_actfrclimited[j] else np.inf,
         )
@@ -214,8 +221,8 @@ class _MjcfReader:
         for k in range(c.neq):
             first, second = int(c.eq_obj1id[k]), int(c.eq_obj2id[k])
             if c.is_a(c.eq_type[k], "mjEQ_JOINT") and c.eq_active0[k] and second >= 0 and not c.eq_data[k, 2:5].any():
-                a0, a1 = c.eq_data[k, :2]
-                ref1, ref2 = (c.qpos0[c.jnt_qposadr[j]] for j in (first, second))
+                a0, a1 = map(float, c.eq_data[k, :2])
+                ref1, ref2 = (float(c.qpos0[c.jnt_qposadr[j]]) for j in (first, second))
                 self.builder.mimic(self.joints[first], self.joints[second], a1, ref1 + a0 - a1 * ref2)
 
     def keyframes(self) -> None:
@@ -230,6 +237,23 @@ class _MjcfReader:
         """MuJoCo's coordinates (nq,), joint by joint; they are ours."""
         for j, name in enumerate(self.joints):
             yield name, np.array(q[self.slices(j, self.kind(j))[0]])
+
+
+def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
+    """Raise a ModelError that names whose numbers are not finite, or so large that products of them are not."""
+    if not (np.abs(c.gravity) < LARGEST).all():
+        at = text.find("option", gravity="")
+        raise ModelError(f"gravity must be finite; got {c.gravity.tolist()}", str(at), at.file, at.line)
+    for kind, fields in NUMBERS.items():
+        for field in fields:
+            numbers = getattr(c, field)
+            bad = np.argwhere(~(np.abs(numbers) < LARGEST))
+            if len(bad):
+                k = int(bad[0][0])
+                name = c.names(kind)[k]
+                at = text.find(kind, name=name)
+                reason = f"{field.split('_')[1]} of {kind} {name!r} must be finite, and less than {LARGEST:g}"
+                raise ModelError(f"{reason}; got {numbers[k].tolist()}", str(at), at.file, at.line)
 
 
 def _pose(position: Any, quaternion: Any) -> Transform:

@@ -22,7 +22,7 @@ from linkwork.model.faults import Fault
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Free, JointKind, Planar, Prismatic, Revolute, Weld
 from linkwork.model.mesh_paths import MeshPaths
-from linkwork.model.reading import STANDARD_GRAVITY, Options, Reading
+from linkwork.model.reading import LARGEST, STANDARD_GRAVITY, Options, Reading
 from linkwork.model.xml_tree import Element, shown
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import congruence
@@ -43,7 +43,6 @@ DEFAULT_AXIS = (1.0, 0.0, 0.0)
 ROOT_JOINT = "root_joint"  # the joint under the root link, as Pinocchio calls it
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-LARGEST = 1e50  # squares and products of what is read must stay finite
 LONGEST_NAME = 200
 MOST_ERRORS = 1000  # after which reading stops
 

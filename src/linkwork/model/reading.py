@@ -8,6 +8,7 @@ from typing import Any
 from linkwork.model.faults import Fault
 from linkwork.model.mechanism import Mechanism
 
+LARGEST = 1e50  # squares and products of what is read must stay finite
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], where a format says nothing of it
 
 

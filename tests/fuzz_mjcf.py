@@ -1,0 +1,80 @@
+"""Mutated MJCFs: whatever is in a file, loading it ends soon, with a mechanism or a LinkworkError and nothing else.
+
+`python tests/fuzz_mjcf.py 20000` tries as many. MuJoCo compiles those that are XML, so a crash would be its own; then
+`--first N` says with which file to begin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from fuzz_urdf import SLOW, changed_bytes, changed_element, changed_value, outcome
+
+CORPUS = [
+    b"""<mujoco model="arm">
+<compiler angle="radian"/>
+<option gravity="0 0 -1" density="0"/>
+<default><joint damping="0.1"/><default class="big"><geom size="0.2"/></default></default>
+<asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/><material name="red" rgba="1 0 0 1"/></asset>
+<worldbody>
+<geom name="floor" type="plane" size="1 1 1"/>
+<body name="a" pos="0 0 1" euler="0 1 0"><freejoint name="f"/><geom class="big" material="red"/>
+<site name="s" pos="0 0 1"/>
+<body name="b"><joint name="j1" axis="0 1 0" range="-1 1" ref="0.5"/><joint name="j2" type="slide" stiffness="1"/>
+<inertial pos="0 0 0.1" mass="1" fullinertia="1 1 1 0.1 0 0"/></body></body>
+<body name="c"><joint name="j3" type="ball" armature="0.1"/><geom type="mesh" mesh="m"/></body>
+</worldbody>
+<equality><joint name="e" joint1="j1" joint2="j2" polycoef="0 2 0 0 0"/></equality>
+<tendon><fixed name="t"><joint joint="j1" coef="1"/></fixed></tendon>
+<actuator><motor name="u" joint="j1" gear="3"/><position name="p" joint="j2" kp="4"/></actuator>
+<sensor><jointpos name="q" joint="j1"/></sensor>
+<keyframe><key name="k" qpos="0 0 1 1 0 0 0 0.1 0.2 1 0 0 0"/></keyframe>
+</mujoco>""",
+    b"""<mujoco>
+<include file="robot.xml"/>
+<worldbody>
+<frame pos="0 0 1"><replicate count="3" offset="1 0 0"><body><joint/><geom size="1"/></body></replicate></frame>
+<body gravcomp="0"><joint type="free"/><geom type="capsule" fromto="0 0 0 0 0 1" size="0.1"/></body></worldbody>
+</mujoco>""",
+]
+
+
+def mutated(rng: random.Random) -> bytes:
+    """A file of the corpus after one to three changes, most of which leave it XML."""
+    data = rng.choice(CORPUS)
+    for _ in range(rng.randint(1, 3)):
+        data = rng.choices((changed_value, changed_element, changed_bytes), (6, 3, 1))[0](data, rng)
+    return data.replace(b'<include file="robot.xml"/>\n', b"") if rng.random() < 0.8 else data
+
+
+def fuzz(count: int, seed: int = 0, first: int = 0) -> Counter[str]:
+    """How many of `count` mutated files came to what end; raises AssertionError with the first that did otherwise."""
+    found = Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="linkwork-fuzz-") as folder:
+        path = Path(folder) / "robot.xml"
+        for number in range(first, first + count):
+            data = mutated(random.Random(f"{seed} {number}"))
+            path.write_bytes(data)
+            start = time.process_time()
+            try:
+                found[outcome(path, None)] += 1
+            except Exception as error:
+                raise AssertionError(f"file {number} of seed {seed} ended in {error!r}: {data!r}") from error
+            spent = time.process_time() - start
+            assert spent < SLOW, f"file {number} of seed {seed} took {spent:.1f} s: {data!r}"
+            assert [child.name for child in path.parent.iterdir()] == ["robot.xml"]
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
+    given = parser.parse_args()
+    print(f"{given.count} mutated files: {dict(fuzz(given.count, given.seed, given.first))}")
