@@ -52,6 +52,11 @@ def tree(culprit: str, *says: str, joints: list[tuple[str, str]]) -> Case:
     return act, culprit, says
 
 
+def keyframe(*says: str, positions: Any) -> Case:
+    """A keyframe with these positions of a body on a hinge is refused."""
+    return lambda: hinged(inertia=(1, 1, 1)).keyframe("home", positions).build(), "keyframe 'home'", says
+
+
 UNEQUAL = [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]
 NAN_BELOW = [[1, 0, 0], [NAN, 1, 0], [0, 0, 1]]
 NUMBERS: dict[str, Case] = {
@@ -124,6 +129,8 @@ NAMES: dict[str, Case] = {
         f"joint {k}": case
         for k, case in named(lambda name: started().joint(name, lw.Ball(), "world", "link"), "joint").items()
     },
+    **{f"keyframe {k}": case for k, case in named(lambda name: started().keyframe(name, {}), "keyframe").items()},
+    "two keyframes": taken("keyframe 'home'", lambda: started().keyframe("home", {}).keyframe("home", {})),
     "two bodies": taken("body 'link'", lambda: started().body("link")),
     "two frames": taken("frame 'tip'", lambda: started().frame("tip", "link").frame("tip", "link")),
     "two joints": taken("joint 'hinge'", lambda: hinged().joint("hinge", lw.Ball(), "world", "link")),
@@ -133,6 +140,12 @@ NAMES: dict[str, Case] = {
     "frame as the world": taken("frame 'world'", lambda: started().frame("world", "link")),
 }
 WHOLES: dict[str, Case] = {
+    "keyframe of an unknown joint": keyframe("'hing'", "Did you mean 'hinge'?", positions={"hing": 0.0}),
+    "keyframe of another size": keyframe("'hinge' must have 1 numbers", "[1.0, 2.0]", positions={"hinge": [1, 2]}),
+    "keyframe nan": keyframe("position of joint 'hinge' must be finite", positions={"hinge": NAN}),
+    "keyframe in words": keyframe("must be numbers", positions={"hinge": "bent"}),
+    "keyframe ragged": keyframe("must be numbers", positions={"hinge": [[1], [1, 2]]}),
+    "keyframe without joints": keyframe("by joint", positions=[0.0]),
     "unknown parent": tree(
         "joint 'second'", "parent", "'uper'", "Did you mean 'upper'?", joints=[("world", "upper"), ("uper", "lower")]
     ),

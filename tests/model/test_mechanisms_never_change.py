@@ -22,6 +22,18 @@ def test_its_numbers_and_fields_cannot_be_written() -> None:
         m.joints[0].i = 3  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def test_keyframes_are_positions_of_all_joints() -> None:
+    b = lw.Builder("arm").body("a", mass=1.0, inertia=(1, 1, 1)).body("b", mass=1.0, inertia=(1, 1, 1))
+    b.joint("ball", lw.Ball(), "world", "a").joint("hinge", lw.Revolute(), "a", "b")
+    m = b.keyframe("bent", {"hinge": 0.5}).keyframe("turned", {"ball": (0, 1, 0, 0)}).build()
+    assert {key.name: key.q.tolist() for key in m.keyframes} == {"bent": [1, 0, 0, 0, 0.5], "turned": [0, 1, 0, 0, 0]}
+    with pytest.raises(ValueError, match="read-only"):
+        m.keyframes["bent"].q[0] = 1.0
+    with pytest.raises(lw.ModelError, match="no keyframe 'bend'"):
+        m.keyframes["bend"]  # pyright: ignore[reportUnusedExpression]
+    assert m.with_parameters({"a.mass": 2.0}).keyframes is m.keyframes
+
+
 def test_arrays_handed_in_are_copied() -> None:
     com, gravity = np.array([0.1, 0.2, 0.3]), np.array([0.0, 0.0, -1.0])
     b = lw.Builder("copy", gravity=gravity)

@@ -110,7 +110,7 @@ def test_a_random_model_moves_as_mujoco_says(seed: int, tmp_path: Path) -> None:
     assert m.name == f"random {seed}"
     assert (m.nq, m.nv, list(m.joints.names)) == (model.nq, model.nv, [model.joint(k).name for k in range(model.njnt)])
     assert np.array_equal(m.gravity, model.opt.gravity)
-    assert np.array_equal(m.keyframes["qpos0"], model.qpos0)
+    assert np.array_equal(m.keyframes["qpos0"].q, model.qpos0)
     assert np.array_equal(np.concatenate([j.friction for j in m.joints]), model.dof_frictionloss)
     for _ in range(3):
         q, qvel, qfrc = m.random(rng), rng.normal(size=m.nv), rng.normal(size=m.nv)
@@ -176,7 +176,7 @@ def test_what_a_joint_has_is_kept(tmp_path: Path) -> None:
     (a,) = m.joints
     assert np.allclose(np.concatenate(a.limits), np.deg2rad([-10, 20]))
     assert (a.damping[0], a.armature[0], a.stiffness[0], a.friction[0]) == (1 + 0.25 * 9, 2 + 0.5 * 9, 3.0, 4.0)
-    assert np.allclose([a.rest[0], m.keyframes["qpos0"][0]], np.deg2rad([30, 5]))
+    assert np.allclose([a.rest[0], m.keyframes["qpos0"].q[0]], np.deg2rad([30, 5]))
     assert a.effort_limit[0] == 6.0
     assert len(said) == 1
     assert "left out, having no place here yet: actuators actuator0" in said[0]
@@ -214,12 +214,12 @@ FINGERS = (
 def test_keyframes_are_positions(tmp_path: Path) -> None:
     key = '<keyframe><key name="home" qpos="0.5 -0.5"/><key qpos="1 2" qvel="3 4"/></keyframe>'
     m, said = warned(written(tmp_path, f"<mujoco><worldbody>{FINGERS}</worldbody>{key}</mujoco>"))
-    assert list(m.keyframes) == ["home", "key1", "qpos0"]
-    assert m.keyframes["home"].tolist() == [0.5, -0.5]
-    assert np.allclose(m.keyframes["qpos0"], np.deg2rad([10, 20]))
+    assert m.keyframes.names == ("home", "key1", "qpos0")
+    assert m.keyframes["home"].q.tolist() == [0.5, -0.5]
+    assert np.allclose(m.keyframes["qpos0"].q, np.deg2rad([10, 20]))
     assert "velocities, activations and controls of keyframes" in said[0]
     with pytest.raises(ValueError, match="read-only"):
-        m.keyframes["home"][0] = 1.0
+        m.keyframes["home"].q[0] = 1.0
 
 
 def test_linear_couplings_are_mimics(tmp_path: Path) -> None:

@@ -93,10 +93,10 @@ def test_a_loaded_model_moves_as_mujoco_says(name: str) -> None:
                 found.append(float(np.abs(X[:3] - there_X).max()))
     worst[name] = max(found)
     assert max(found) < AGREE
-    assert np.array_equal(m.keyframes["qpos0"], model.qpos0)
+    assert np.array_equal(m.keyframes["qpos0"].q, model.qpos0)
     for k in range(model.nkey):
         if model.key(k).name:  # <size nkey> makes others, of which the file says nothing
-            assert np.array_equal(m.keyframes[model.key(k).name], model.key_qpos[k])
+            assert np.array_equal(m.keyframes[model.key(k).name].q, model.key_qpos[k])
 
 
 def test_a_model_is_refused_only_for_a_known_reason() -> None:

@@ -14,7 +14,7 @@ from linkwork.model.bodies import Body, Frame, Part, six_inertias
 from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape
 from linkwork.model.joints import JointKind, Weld
-from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
+from linkwork.model.mechanism import WORLD, Joint, Keyframe, Mechanism, numbered
 from linkwork.model.mimic import Mimic, mimic_faults, resolved
 from linkwork.model.naming import Named
 from linkwork.model.soundness import mass_faults, massless_faults, part_faults, tolerant_faults
@@ -179,9 +179,11 @@ class Builder:
         element = f"keyframe {_name(name, 'keyframe')!r}"
         if name in self._keyframes:
             raise ModelError("there is already a keyframe of that name", element)
+        if not isinstance(positions, Mapping):
+            raise ModelError(f"positions must be given by joint, as in {{'knee': 0.5}}; got {positions!r}", element)
+        given = {joint: list(q) if np.iterable(q) else [q] for joint, q in positions.items()}
         self._keyframes[name] = {
-            joint: _numbers(q, np.shape(q) or (1,), f"the position of joint {joint!r}", element)
-            for joint, q in ((joint, np.atleast_1d(q)) for joint, q in positions.items())
+            joint: _numbers(q, (len(q),), f"the position of joint {joint!r}", element) for joint, q in given.items()
         }
         return self
 
@@ -320,15 +322,15 @@ class Builder:
             numbered(Named("joint", joints), mimics),
             Named("frame", frames),
             mimics,
-            {name: _position(leaders, given) for name, given in self._keyframes.items()},
+            Named("keyframe", [_keyframe(name, leaders, given) for name, given in self._keyframes.items()]),
         )
 
 
-def _position(joints: list[Joint], given: Mapping[str, Array]) -> Array:
-    """Coordinates (nq,) of the joints that have some of their own, neutral where none are given."""
+def _keyframe(name: str, joints: list[Joint], given: Mapping[str, Array]) -> Keyframe:
+    """The position of the joints that have one of their own, neutral where none is given."""
     q = np.concatenate([np.zeros(0), *(given.get(joint.name, joint.kind.neutral()) for joint in joints)])
-    q.flags.writeable = False
-    return q
+    q.flags.writeable = False  # a mechanism never changes
+    return Keyframe(name, q)
 
 
 # --- reading what users hand in ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -76,9 +76,18 @@ class Joint:
         return rng.uniform(lower, upper)
 
 
+@dataclass(frozen=True, eq=False)
+class Keyframe:
+    """A position q (nq,) that the model's author named."""
+
+    name: str
+    q: Array
+
+
 BODY_PARAMETERS = ("mass", "com", "inertia")
 JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness")
 NO_MIMICS: Named[Mimic] = Named("mimic", [])
+NO_KEYFRAMES: Named[Keyframe] = Named("keyframe", [])
 NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness")
 
 
@@ -105,10 +114,9 @@ def numbered(joints: Named[Joint], mimics: Named[Mimic] = NO_MIMICS) -> Named[Jo
 class Mechanism:
     """A tree of bodies and joints that never changes. Made by a Builder.
 
-    `bodies`, `joints` and `frames` iterate in order and are indexed by number or name; body 0 is the world, and
-    joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in `mimics` has no coordinates of
-    its own: its slices are those of the joint that it follows. `keyframes` are positions, each (nq,), that the model's
-    author named.
+    `bodies`, `joints`, `frames` and `keyframes` (named positions) iterate in order and are indexed by number or name;
+    body 0 is the world, and joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in
+    `mimics` has no coordinates of its own: its slices are those of the joint that it follows.
     """
 
     name: str
@@ -117,7 +125,7 @@ class Mechanism:
     joints: Named[Joint]
     frames: Named[Frame]
     mimics: Named[Mimic] = NO_MIMICS
-    keyframes: Mapping[str, Array] = field(default_factory=dict)
+    keyframes: Named[Keyframe] = NO_KEYFRAMES
 
     # --- sizes ---
 
@@ -196,7 +204,15 @@ class Mechanism:
     @cached_property
     def tree(self) -> Mechanism:
         """The same mechanism with every joint independent; itself, if no joint mimics another."""
-        return replace(self, joints=numbered(self.joints), mimics=NO_MIMICS) if self.mimics else self
+        if not self.mimics:
+            return self
+        keyframes = [replace(keyframe, q=self.tree_position(keyframe.q)) for keyframe in self.keyframes]
+        return replace(
+            self,
+            joints=numbered(self.joints),
+            mimics=NO_MIMICS,
+            keyframes=self.keyframes.replaced(keyframes),
+        )
 
     def tree_position(self, q: Array) -> Array:
         """Coordinates (tree.nq,) of all joints for the coordinates q (nq,)."""

@@ -29,9 +29,7 @@ REFUSED = {  # element: why, and what to do
     "attach": ("models inside other models are not read", "let MuJoCo save the whole as one file (MjSpec.to_xml)"),
 }
 COPIES = ("replicate", "composite")  # what their attribute `count` multiplies
-MOST_COMPILED = (
-    20_000  # elements, copies included: MuJoCo takes seconds for these, and four times that for twice as many
-)
+MOST_COMPILED = 20_000  # elements, copies included: MuJoCo takes 10 s for these, four times that for twice as many
 MOST_FILES = 1000
 FINEST = 200  # points along a side of a mesh that is made to order
 

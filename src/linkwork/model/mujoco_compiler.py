@@ -140,8 +140,8 @@ def _quiet(mujoco: Any) -> Iterator[list[str]]:
 
 def _complaint(message: str, text: MjcfText) -> ModelError:
     """MuJoCo's message as an error at the element that it is about."""
-    line = LINE.search(message)
-    number = int(line.group(1)) if line else 0
+    found = LINE.findall(message)
+    number = int(found[-1]) if found else 0
     at = text.lines[number - 1] if 1 <= number <= len(text.lines) else text.root
     reason = PLACE.sub("", message).strip().removeprefix("XML Error: ").removeprefix("Error: ").strip()
     return ModelError(f"MuJoCo: {shown(reason, MOST_SAID)}", str(at), at.file, at.line)

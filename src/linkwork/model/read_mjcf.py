@@ -23,7 +23,7 @@ from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Shape, 
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
 from linkwork.model.mjcf_gaps import FEW, gap_faults
 from linkwork.model.mjcf_text import MjcfText
-from linkwork.model.mujoco_compiler import Compiled, compile_mjcf, unused
+from linkwork.model.mujoco_compiler import MOST_SAID, Compiled, compile_mjcf, unused
 from linkwork.model.reading import LARGEST, Options, Reading
 from linkwork.model.xml_tree import Element, shown
 from linkwork.spatial import Transform
@@ -77,7 +77,7 @@ class _MjcfReader:
 
     def read(self) -> Reading:
         c = self.compiled
-        faults = [self.placed(Fault(f"MuJoCo: {shown(note, 500)}", severity="warning")) for note in c.notes]
+        faults = [self.placed(Fault(f"MuJoCo: {shown(note, MOST_SAID)}", severity="warning")) for note in c.notes]
         try:
             self.tell()
         except ModelError as error:
