@@ -13,9 +13,6 @@ import pytest
 
 import linkwork as lw
 from linkwork.model import find_faults
-from linkwork.model.read_mjcf import read_mjcf
-from linkwork.model.reading import Options
-from linkwork.model.xml_tree import parse
 from linkwork.spatial.scalar import Array
 from mujoco_side import MujocoSide, acceleration_for_mujoco, mujoco
 from zoo import relative
@@ -228,8 +225,8 @@ def test_linear_couplings_are_mimics(tmp_path: Path) -> None:
         f"<mujoco><worldbody>{FINGERS}</worldbody>"
         '<equality><joint name="grip" joint1="b" joint2="a" polycoef="0.1 -2 0 0 0"/></equality></mujoco>',
     )
-    root = parse(path.read_bytes(), str(path))
-    mimic = read_mjcf(root, path, str(path), Options(None, None, True, ())).mimics["b"]
+    assert lw.load(path).nv == 1
+    mimic = lw.load(path).mimics["b"]
     # Where MuJoCo sees no violation, ours has none
     data = mujoco.MjData(model := mujoco.MjModel.from_xml_path(str(path)))
     data.qpos[:] = 0.7, mimic.multiplier * 0.7 + mimic.offset

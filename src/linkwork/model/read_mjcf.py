@@ -81,7 +81,7 @@ class _MjcfReader:
         try:
             self.tell()
         except ModelError as error:
-            return Reading(None, {}, [self.placed(Fault.of(error))])
+            return Reading(None, [self.placed(Fault.of(error))])
         unseen = (f"geoms that are {kind} {listed(names, FEW)}" for kind, names in self.unseen.items())
         faults += gap_faults(c, self.text, self.options.mimic, unseen)
         mechanism, found = self.builder.examine(strict=False)
