@@ -23,7 +23,7 @@ test-all: lint
 	$(BIN)/pytest -n $(JOBS) -m ''
 
 fuzz: $(VENV)/.installed-test
-	$(BIN)/python tests/fuzz_urdf.py 100000
+	$(BIN)/python tests/fuzz_models.py 100000
 	$(BIN)/python tests/fuzz_mjcf.py 20000
 
 bench: $(VENV)/.installed-test

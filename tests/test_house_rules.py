@@ -141,5 +141,5 @@ def test_importing_linkwork_is_quick_and_loads_no_heavy_library() -> None:
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True) for _ in range(5)
     ]
     assert min(float(run.stdout.split()[0]) for run in runs) < 0.3
-    heavy = {"scipy", "rich", "matplotlib", "llvmlite", "mujoco", "pinocchio", "hypothesis"}
+    heavy = {"scipy", "rich", "msgspec", "matplotlib", "llvmlite", "mujoco", "pinocchio", "hypothesis"}
     assert not heavy & set(runs[0].stdout.split()[1:])

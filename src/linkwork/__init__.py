@@ -35,6 +35,7 @@ from linkwork.model import (
     Weld,
     convert,
     load,
+    save,
 )
 from linkwork.spatial.scalar import where
 
@@ -74,5 +75,6 @@ __all__ = [
     "examples",
     "formulations",
     "load",
+    "save",
     "where",
 ]

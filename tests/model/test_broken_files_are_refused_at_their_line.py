@@ -289,9 +289,6 @@ def test_a_file_without_permission_is_refused(tmp_path: Path) -> None:
 def test_other_kinds_of_files_are_answered_with_what_is_read(tmp_path: Path) -> None:
     refused("robot.sdf", "'.sdf'", ".urdf", ".xml")
     refused("robot", "''", ".urdf")
-    (tmp_path / "arm.toml").write_text("")
-    with pytest.raises(lw.LinkworkError, match="cannot be read yet"):
-        lw.load(tmp_path / "arm.toml")
 
 
 def test_wrong_arguments_are_refused(tmp_path: Path) -> None:

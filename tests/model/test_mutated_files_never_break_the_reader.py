@@ -1,10 +1,13 @@
-"""Two thousand mutated URDFs end with a mechanism or a LinkworkError; `make fuzz` tries a hundred thousand."""
+"""Thousands of mutated files end with a mechanism or a LinkworkError; `make fuzz` tries a hundred thousand of each."""
 
-from fuzz_urdf import fuzz
+import pytest
+
+from fuzz_models import FORMATS, fuzz
 
 
-def test_nothing_but_mechanisms_and_linkwork_errors() -> None:
-    found = fuzz(2000)
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_nothing_but_mechanisms_and_linkwork_errors(suffix: str) -> None:
+    found = fuzz(2000, suffix)
     assert sum(found.values()) == 2000
     assert found["loaded"] > 100  # some mutations leave a robot, so that all of the reader is reached
     assert found["refused"] > 1000

@@ -32,7 +32,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
         inertia = body.inertia
         parts += [body.name, repr(float(inertia.mass)), inertia.moment.tobytes(), inertia.rotational.tobytes()]
         for part in body.parts:
-            parts += [part.name, repr(part.mass), part.com.tobytes(), part.inertia.tobytes()]
+            parts += [part.name, repr(float(part.mass)), part.com.tobytes(), part.inertia.tobytes()]
             parts += [part.pose.R.tobytes(), part.pose.p.tobytes()]
     for joint in mechanism.joints:
         parts += [

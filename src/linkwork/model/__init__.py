@@ -15,8 +15,9 @@ from linkwork.model.joints import (
     Universal,
     Weld,
 )
-from linkwork.model.loading import find_faults, load
+from linkwork.model.loading import document_schema, find_faults, load
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.write_toml import save
 
 __all__ = [
     "Ball",
@@ -38,6 +39,8 @@ __all__ = [
     "Universal",
     "Weld",
     "convert",
+    "document_schema",
     "find_faults",
     "load",
+    "save",
 ]

@@ -16,11 +16,21 @@ INERTIA_ORDER = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
 @dataclass(frozen=True, eq=False)
+class Attachment:
+    """How something was fixed on: `to` names the body, part or world, `offset` is its pose there, `by` the weld."""
+
+    to: str
+    offset: Transform
+    by: str = ""
+
+
+@dataclass(frozen=True, eq=False)
 class Part:
     """A body as its author described it: mass [kg], com (3,) [m] and inertia (6,) [kg m^2] in the part's own frame.
 
     The inertia is about the centre of mass, in the order ixx, iyy, izz, ixy, ixz, iyz. `pose` places the part's
-    frame in the frame of the body it is welded into; `geometry` is placed in the part's own frame.
+    frame in the frame of the body it is welded into, `attachment` says by which weld; `geometry` is placed in the
+    part's own frame.
     """
 
     name: str
@@ -29,6 +39,7 @@ class Part:
     inertia: Array
     pose: Transform
     geometry: tuple[Geometry, ...] = ()
+    attachment: Attachment | None = None
 
     @property
     def rigid_inertia(self) -> RigidInertia:
@@ -67,11 +78,15 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A named frame fixed to a body: `pose` in that body's frame. Bodies and welded parts are frames too."""
+    """A named frame fixed to a body: `pose` in that body's frame. Bodies and welded parts are frames too.
+
+    One that is no part has an `attachment`, which says what its author fixed it to.
+    """
 
     name: str
     body: int
     pose: Transform
+    attachment: Attachment | None = None
 
 
 def inertia_matrix(six: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError, listed, unknown_name
-from linkwork.model.bodies import Body, Frame, Part, six_inertias
+from linkwork.model.bodies import Attachment, Body, Frame, Part, six_inertias
 from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape
 from linkwork.model.joints import JointKind, Weld
@@ -23,6 +23,7 @@ from linkwork.spatial.scalar import Array
 
 ZERO = (0.0, 0.0, 0.0)
 UNNUMBERED = slice(0, 0)
+SNAPPED = 4e-12  # how far snapping takes a rotation from being one: such are kept to the bit
 MANY = 100  # faults of a tree that are worth telling
 Acceptance = Callable[[Array], Array]  # which of some numbers are acceptable
 
@@ -298,19 +299,22 @@ class Builder:
             part = replace(self._parts[request.child], geometry=shapes.get(request.child, ()))
             if isinstance(request.kind, Weld):
                 home[part.name] = i, (mount @ request.offset).snapped()
-                parts[i].append(replace(part, pose=home[part.name][1]))
+                attachment = Attachment(request.parent, request.offset, request.name)
+                parts[i].append(replace(part, pose=home[part.name][1], attachment=attachment))
             else:
                 o = len(names)
                 home[part.name] = o, Transform.identity()
                 names.append(part.name)
                 parts.append([part])
-                who, where = (request.name, request.kind, names[i], part.name, i, o), (mount, request.offset)
-                joints.append(Joint(*who, UNNUMBERED, UNNUMBERED, *where, **request.numbers))
+                who, placed = (request.name, request.kind, names[i], part.name, i, o), (mount, request.offset)
+                spans = UNNUMBERED, UNNUMBERED
+                joints.append(Joint(*who, *spans, *placed, **request.numbers, carrier=request.parent))
             frames.append(Frame(part.name, *home[part.name]))
             stack.extend(reversed(children[part.name]))
         for request in self._frames.values():
             body, pose = home[request.body]
-            frames.append(Frame(request.name, body, (pose @ request.pose).snapped()))
+            attachment = Attachment(request.body, request.pose)
+            frames.append(Frame(request.name, body, (pose @ request.pose).snapped(), attachment))
         elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}: see m.frames." for frame in frames}
         mimics = Named("mimic", list(self.mimics.values()))
         leaders = [joint for joint in joints if joint.name not in mimics]
@@ -404,6 +408,7 @@ def _placement(at: Any, rpy: Any, rotation: Any, element: str) -> Transform:
     R = _numbers(rotation, (3, 3), "rotation", element)
     left, _, right = np.linalg.svd(R)
     nearest = left @ right
-    if np.linalg.det(nearest) < 0.0 or np.abs(nearest - R).max() > 1e-6:
+    off = float(np.abs(nearest - R).max())
+    if np.linalg.det(nearest) < 0.0 or off > 1e-6:
         raise ModelError(f"rotation must be a 3x3 rotation matrix; got {rotation!r}", element)
-    return Transform(nearest, at).snapped()
+    return Transform(R if off < SNAPPED else nearest, at).snapped()

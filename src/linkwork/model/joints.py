@@ -44,8 +44,11 @@ def unit_axis(axis: object, what: str = "axis") -> tuple[float, float, float]:
     length = float(np.linalg.norm(a)) if a.shape == (3,) else 0.0
     if not (np.isfinite(length) and length > 1e-12):
         raise ModelError(f"{what} must be three finite numbers, not all zero, e.g. (0, 0, 1); got {axis!r}")
-    x, y, z = snap(a / length)
-    return float(x), float(y), float(z)
+    unit = snap(a / length)
+    if np.abs(unit - a).max() < 1e-15:  # it was unit before, and stays as it is to the bit
+        unit = snap(a)
+    x, y, z = unit.tolist()
+    return x, y, z
 
 
 class JointKind(ABC):

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from linkwork.errors import LinkworkError, ModelError
+from linkwork.errors import ModelError
 from linkwork.model.faults import Fault, settle
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.read_mjcf import read_mjcf
@@ -16,7 +16,7 @@ from linkwork.model.read_urdf import read_urdf
 from linkwork.model.reading import Options, Reading
 from linkwork.model.xml_tree import parse, read_bytes, shown
 
-READABLE = ".urdf, .xml (MJCF or URDF by its root element), .xacro (with the package xacro)"
+READABLE = ".toml (linkwork's own), .urdf, .xml (MJCF or URDF by its root element), .xacro (with the package xacro)"
 StrPath = str | os.PathLike[str]
 
 
@@ -29,11 +29,11 @@ def load(
 ) -> Mechanism:
     """The mechanism that a file describes, numbered depth-first in the file's order.
 
-    `floating=True` puts a free joint under the root link of a URDF; otherwise it is fixed to the world. An MJCF says
-    itself what floats. `gravity` (3,) [m/s^2] is in the world's axes; None takes the file's own, or (0, 0, -9.81)
-    where its format has none. `mimic=False` leaves coupled joints independent. `packages` are folders in which
-    package:// is sought, besides those above the file. What cannot be is raised as a ModelError with file, line,
-    element and reason; what is doubtful but can be computed with is a ModelWarning.
+    `floating=True` puts a free joint under the root link of a URDF; otherwise it is fixed to the world. An MJCF or a
+    document says itself what floats. `gravity` (3,) [m/s^2] is in the world's axes; None takes the file's own, or
+    (0, 0, -9.81) where its format has none. `mimic=False` leaves coupled joints independent. `packages` are folders
+    in which package:// is sought, besides those above the file. What cannot be is raised as a ModelError with file,
+    line, element and reason; what is doubtful but can be computed with is a ModelWarning.
     """
     reading = _read(path, floating, gravity, mimic, packages)
     settle(reading.faults)
@@ -62,7 +62,9 @@ def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) ->
         raise ModelError(f"paths are texts or pathlib.Paths; got {path!r} and packages={packages!r}") from None
     file, suffix = str(path), path.suffix.lower()
     if suffix == ".toml":
-        raise LinkworkError(f"{file}: linkwork's own documents (.toml) cannot be read yet; read now: {READABLE}")
+        from linkwork.model.document import read_document  # loads msgspec, which only documents need
+
+        return read_document(path, options)
     if suffix not in (".urdf", ".xml", ".xacro"):
         raise ModelError(f"files that end in {suffix!r} are not read; read are {READABLE}", file=file)
     data = read_bytes(path)
@@ -90,3 +92,10 @@ def _expanded(path: Path) -> bytes:
         return xacro.process_file(str(path)).toxml().encode()
     except Exception as error:  # xacro has no family of errors of its own
         raise ModelError(f"xacro cannot expand it: {shown(str(error))}", file=str(path)) from error
+
+
+def document_schema() -> dict[str, Any]:
+    """The JSON schema of linkwork's own documents, for editors that check and complete TOML."""
+    from linkwork.model.document_tables import schema
+
+    return schema()

@@ -53,6 +53,7 @@ class Joint:
     upper: Array
     velocity_limit: Array
     effort_limit: Array
+    carrier: str  # the part of the parent that `mount` places, as its author named it
 
     @cached_property
     def place(self) -> Transform:

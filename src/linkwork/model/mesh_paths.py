@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from linkwork.errors import listed
+from linkwork.model.xml_tree import shown
 
 PACKAGE = "package://"
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")  # a URL's, or a drive of Windows
@@ -40,6 +43,16 @@ class MeshPaths:
                 return path
         (self.missing if inside or not candidates else self.refused)[source] = None
         return None
+
+    def doubts(self) -> Iterator[tuple[str, str]]:
+        """Which meshes are not to be had, each time with a remedy."""
+        if self.missing:
+            remedy = "name the folders that hold the packages in packages=(...)"
+            yield f"meshes not found: {listed(map(shown, self.missing))}", remedy
+        if self.refused:
+            reason = "meshes not looked at, being absolute, URLs or outside the model's folder"
+            remedy = "write package:// or relative paths, and name folders beside the model's in packages=(...)"
+            yield f"{reason}: {listed(map(shown, self.refused))}", remedy
 
     def _package(self, name: str) -> Sequence[Path]:
         """The folders that the package `name` may be."""

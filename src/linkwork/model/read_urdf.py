@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import ModelError, listed, unknown_name
+from linkwork.errors import unknown_name
 from linkwork.model.bodies import INERTIA_ORDER, inertia_matrix
 from linkwork.model.builder import ZERO, Builder
 from linkwork.model.faults import Fault
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Free, JointKind, Planar, Prismatic, Revolute, Weld
 from linkwork.model.mesh_paths import MeshPaths
-from linkwork.model.reading import LARGEST, STANDARD_GRAVITY, Options, Reading
+from linkwork.model.reading import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, EnoughError, Options, Reader, Reading
 from linkwork.model.xml_tree import Element, shown
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import congruence
@@ -43,8 +43,6 @@ DEFAULT_AXIS = (1.0, 0.0, 0.0)
 ROOT_JOINT = "root_joint"  # the joint under the root link, as Pinocchio calls it
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-LONGEST_NAME = 200
-MOST_ERRORS = 1000  # after which reading stops
 
 
 class Inertial(NamedTuple):
@@ -63,17 +61,12 @@ def read_urdf(root: Element, path: Path, file: str, options: Options) -> Reading
     return _UrdfReader(root, path, file, options).read()
 
 
-class _EnoughError(Exception):
-    """There are so many faults that looking for more helps nobody."""
-
-
-class _UrdfReader:
+class _UrdfReader(Reader):
     """One pass over one file. Its methods read an element each and note what is wrong with it."""
 
     def __init__(self, root: Element, path: Path, file: str, options: Options):
-        self.root, self.file, self.options = root, file, options
-        self.faults: list[Fault] = []
-        self.errors = 0
+        super().__init__(file)
+        self.root, self.options = root, options
         self.places: dict[str | None, Element] = {}  # where the Builder's bodies and joints are written
         self.meshes = MeshPaths(path, options.packages)
         self.link_nodes: dict[str, Element] = {}
@@ -87,12 +80,11 @@ class _UrdfReader:
 
     def read(self) -> Reading:
         mechanism = None
-        with suppress(_EnoughError):
+        with suppress(EnoughError):
             self.tell()
             mechanism, faults = self.builder.examine(strict=False)
             self.faults += map(self.placed, faults)
-        self.faults.sort(key=lambda fault: fault.line or 0)
-        return Reading(mechanism, self.faults)
+        return Reading(mechanism, self.in_order())
 
     def tell(self) -> None:
         """Tell the Builder everything that is in the file."""
@@ -105,26 +97,10 @@ class _UrdfReader:
         for joint in self.root.all("joint"):
             self.joint(joint)
         self.join_roots()
-        self.warn_of_meshes()
+        for reason, remedy in self.meshes.doubts():
+            self.warning(self.root, reason, remedy)
 
     # --- noting faults ---
-
-    def error(self, at: Element, reason: str, remedy: str = "") -> None:
-        self.errors += 1
-        self.faults.append(Fault(reason, str(at), remedy, "error", self.file, at.line))
-        if self.errors >= MOST_ERRORS:
-            raise _EnoughError
-
-    def warning(self, at: Element, reason: str, remedy: str = "") -> None:
-        self.faults.append(Fault(reason, str(at), remedy, "warning", self.file, at.line))
-
-    def told(self, at: Element, act: Callable[[], Any], stand_in: Any = None) -> Any:
-        """What `act` gives; if it raises a ModelError, that is noted and `stand_in` is given."""
-        try:
-            return act()
-        except ModelError as error:
-            self.error(at, error.reason)
-            return stand_in
 
     def placed(self, fault: Fault) -> Fault:
         """A fault that the Builder found, with the place where its culprit is written."""
@@ -290,19 +266,6 @@ class _UrdfReader:
         source = self.attribute(node, "filename") or ""
         scale = self.numbers(node, "scale", 3, (1.0, 1.0, 1.0))
         return Mesh(source, self.meshes.find(source) if source else None, scale)
-
-    def warn_of_meshes(self) -> None:
-        missing, refused = list(self.meshes.missing), list(self.meshes.refused)
-        if missing:
-            remedy = "name the folders that hold the packages in packages=(...)"
-            self.warning(self.root, f"meshes not found: {listed(map(shown, missing))}", remedy)
-        if refused:
-            self.warning(
-                self.root,
-                "meshes not looked at, being absolute, URLs or outside the model's folder: "
-                f"{listed(map(shown, refused))}",
-                "write package:// or relative paths, and name folders beside the model's in packages=(...)",
-            )
 
     # --- joints ---
 

@@ -1,15 +1,27 @@
-"""What every reader of model files is asked, and what it answers."""
+"""What readers of all formats share: what was asked for, what came of it, and how faults are gathered on the way."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from linkwork.errors import ModelError
 from linkwork.model.faults import Fault
 from linkwork.model.mechanism import Mechanism
 
-LARGEST = 1e50  # squares and products of what is read must stay finite
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], where a format says nothing of it
+LARGEST = 1e50  # squares and products of what is read must stay finite
+LONGEST_NAME = 200
+MOST_ERRORS = 1000  # after which reading stops
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What came of reading a file: the mechanism, if there is one, and all faults in the file's order."""
+
+    mechanism: Mechanism | None
+    faults: list[Fault]
 
 
 @dataclass(frozen=True)
@@ -22,9 +34,46 @@ class Options:
     packages: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What came of reading a file: the mechanism, if there is one, and all faults in the file's order."""
+class Place(Protocol):
+    """Where something is written: its line, and as a text how messages call it."""
 
-    mechanism: Mechanism | None
-    faults: list[Fault]
+    @property
+    def line(self) -> int | None:
+        """Counted from 1."""
+        ...
+
+
+class EnoughError(Exception):
+    """There are so many faults that looking for more helps nobody."""
+
+
+class Reader:
+    """Gathers the faults of one file, which messages call `file`."""
+
+    def __init__(self, file: str):
+        self.file = file
+        self.faults: list[Fault] = []
+        self.errors = 0
+
+    def error(self, at: Place, reason: str, remedy: str = "") -> None:
+        """Note what makes the model unusable; gives None, for whoever wanted something else."""
+        self.errors += 1
+        self.faults.append(Fault(reason, str(at), remedy, "error", self.file, at.line))
+        if self.errors >= MOST_ERRORS:
+            raise EnoughError
+
+    def warning(self, at: Place, reason: str, remedy: str = "") -> None:
+        """Note what is missing or doubtful."""
+        self.faults.append(Fault(reason, str(at), remedy, "warning", self.file, at.line))
+
+    def told(self, at: Place, act: Callable[[], Any], stand_in: Any = None) -> Any:
+        """What `act` gives; if it raises a ModelError, that is noted and `stand_in` is given."""
+        try:
+            return act()
+        except ModelError as error:
+            self.error(at, error.reason)
+            return stand_in
+
+    def in_order(self) -> list[Fault]:
+        """All faults in the order of the file's lines."""
+        return sorted(self.faults, key=lambda fault: fault.line or 0)

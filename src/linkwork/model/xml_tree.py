@@ -63,19 +63,19 @@ def shown(text: str, most: int = SHOWN) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """The content of a regular file of bearable size, or a ModelError."""
     file = str(path)
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe could keep us waiting
             raise ModelError("it is not a file" + (" but a folder" if path.is_dir() else ""), file=file)
         with open(path, "rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
+            data = stream.read(most + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ModelError(f"it cannot be read: {reason.lower()}", file=file) from None
-    if len(data) > MOST_BYTES:
-        raise ModelError(f"it is larger than {MOST_BYTES >> 20} MiB, the most that is read", file=file)
+    if len(data) > most:
+        raise ModelError(f"it is larger than {most >> 20} MiB, the most that is read", file=file)
     return data
 
 

@@ -1,6 +1,6 @@
-"""Mutated URDFs: whatever is in a file, loading it ends soon, with a mechanism or a LinkworkError and nothing else.
+"""Mutated URDFs and documents: loading ends soon, with a mechanism or a LinkworkError and nothing else.
 
-`python tests/fuzz_urdf.py 100000` tries as many; a failure prints the file that shows it.
+`python tests/fuzz_models.py 100000` tries as many of each; a failure prints the file that shows it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import tempfile
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 import linkwork as lw
+from linkwork.evaluation.compiled import mechanism_digest
 from linkwork.model import find_faults
 
 SLOW = 5.0  # seconds of processor time for one small file
@@ -38,7 +40,7 @@ def _robot(*elements: str) -> bytes:
     return "\n".join(['<?xml version="1.0"?>', '<robot name="r">', *elements, "</robot>"]).encode()
 
 
-CORPUS = [
+URDFS = [
     _robot(
         '<material name="m"><color rgba="1 0 0 1"/></material>',
         '<link name="world"/>',
@@ -58,6 +60,71 @@ CORPUS = [
     '<!-- c -->\r\n<robot name="größe"><link name="ä"/><link name="b"/>{}</robot>'.format(
         _joint("j", "fixed", "ä", "b")
     ).encode(),
+]
+DOCUMENT = b"""linkwork = 1
+name = "r"  # a comment
+gravity = [0, 0.0, -9.81]
+[world]
+geometry = [{ shape = "box", size = [1, 1, 1], rpy_deg = [0, 0, 45] }]
+[bodies.a]
+mass = 1.5
+com = [0.0, 0.0, 0.1]
+inertia = [0.1, 0.2, 0.15, 0.0, 0.01, 0.0]
+[[bodies.a.geometry]]
+shape = "mesh"
+source = "package://p/b.stl"
+role = "collision"
+[joints.j1]
+kind = "cylindrical"
+axis = [0, 1, 0]
+parent = "world"
+child = "a"
+limits = [[-1, -inf], [inf, 2]]
+damping = [0.1, 0.2]
+[bodies."b c"]
+mass = 2
+inertia = [1, 1, 1]
+[joints."j 2"]
+kind = "revolute"
+parent = "a"
+child = "b c"
+at = [
+  0, # x
+  1e-3, 0,
+]
+rotation = [1.0, 0, 0, 0, 1, 0, 0, 0, 1]
+limits_deg = [-90, 90]
+rest_deg = 10
+velocity_limit = 3
+mimic = { of = "j3", multiplier = 2.0 }
+[bodies.d]
+mass = 1
+inertia = [1, 1, 1]
+[joints.j3]
+kind = "screw"
+pitch = 0.1
+parent = "b c"
+child = "d"
+[frames.tool]
+body = "d"
+rpy = [0, 0, 1.5]
+"""
+DOCUMENTS = [
+    DOCUMENT,
+    b"""linkwork = 1
+bodies.a = { mass = 1, inertia = [1, 1, 1] }
+joints.'j' = { kind = 'free', parent = 'world', child = 'a' }""",
+]
+NUMBERS = b"0 1 -1 0.5 2 1e-3 -0.0 1e49 1e-320 3 0.25".split()
+WORDS = [
+    *NUMBERS,
+    *(b"nan inf -inf 1e400 -1e308 true 0x10 1_0 1e 999999999999 1979-05-27 [] {} [1] [1,2] [0,0,0] [[1],[2]]".split()),
+    *(b"[1,2,3,4,5,6,7] '' \"\" 'a' 'world' 'ball' 'weld' 'free' \"j3\" 'box' '\"' \"\"\" kind mass".split()),
+    *(b"[ ] { } [[ ]] = . , # \\ ' \" \r \x00 \xff [bodies.x] [[joints]] [joints.j1] linkwork".split(b" ")),
+    b"9" * 5000,
+    b"[" * 3000,
+    b"a." * 3000,
+    b'"' + b"x" * 300 + b'"',
 ]
 VALUES = [
     *(b"nan inf -inf 1e400 -1e308 1e-320 0 -1 1e49 -0.0 1,5 0x10 1_0 1e 999999999999 ${x} ../../../etc/passwd".split()),
@@ -83,12 +150,14 @@ MARKUP = [
 ]
 
 
-def mutated(rng: random.Random) -> bytes:
-    """A file of the corpus after one to three changes, most of which leave it XML."""
-    data = rng.choice(CORPUS)
+Change = Callable[[bytes, random.Random], bytes]
+
+
+def mutated(corpus: Sequence[bytes], changes: Sequence[Change], rng: random.Random) -> bytes:
+    """A file of the corpus after one to three changes, most of which leave it well-formed."""
+    data = rng.choice(corpus)
     for _ in range(rng.randint(1, 3)):
-        change = rng.choices((changed_value, changed_element, changed_bytes), (5, 3, 2))[0]
-        data = change(data, rng)
+        data = rng.choices(changes, (5, 3, 2))[0](data, rng)
     return data
 
 
@@ -128,21 +197,59 @@ def changed_element(data: bytes, rng: random.Random) -> bytes:
     return b"".join(pieces)
 
 
+def changed_word(data: bytes, rng: random.Random) -> bytes:
+    """Another value or key of a document, or two exchanged."""
+    pieces = re.split(rb"""([\w.+-]+|"[^"\n]*"|'[^'\n]*')""", data)
+    words = range(1, len(pieces), 2)
+    if not words:
+        return data
+    i, j = rng.choice(words), rng.choice(words)
+    if re.fullmatch(rb"[\d.]+", pieces[i]) and rng.random() < 0.7:
+        pieces[i] = rng.choice(NUMBERS)
+    elif rng.random() < 0.6:
+        pieces[i] = rng.choice(WORDS)
+    else:
+        pieces[i], pieces[j] = pieces[j], pieces[i]
+    return b"".join(pieces)
+
+
+def changed_line(data: bytes, rng: random.Random) -> bytes:
+    """A line left out, doubled, moved, or its key called otherwise."""
+    lines = data.split(b"\n")
+    i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
+    how = rng.randrange(4)
+    if how == 0:
+        del lines[i]
+    elif how == 1:
+        lines.insert(j, lines[i])
+    elif how == 2:
+        lines[i], lines[j] = lines[j], lines[i]
+    else:
+        lines[i] = lines[i].replace(b" =", b"_deg =", 1)
+    return b"\n".join(lines)
+
+
 def changed_bytes(data: bytes, rng: random.Random) -> bytes:
     """Bytes changed, left out, doubled, cut off, put in, or taken from another file."""
     at = rng.randrange(len(data) + 1)
     to = min(len(data), at + int(rng.expovariate(1 / 20)))
-    other = rng.choice(CORPUS)
+    other = rng.choice(URDFS + DOCUMENTS)
     start = rng.randrange(len(other))
     changes = (
         data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :],
         data[:at] + data[to:],
         data[:to] + data[at:to] + data[to:],
         data[:at],
-        data[:at] + rng.choice(VALUES + MARKUP) + data[at:],
+        data[:at] + rng.choice(VALUES + MARKUP + WORDS) + data[at:],
         data[:at] + other[start : start + 60] + data[to:],
     )
     return rng.choice(changes)
+
+
+FORMATS: dict[str, tuple[Sequence[bytes], Sequence[Change]]] = {
+    ".urdf": (URDFS, (changed_value, changed_element, changed_bytes)),
+    ".toml": (DOCUMENTS, (changed_word, changed_line, changed_bytes)),
+}
 
 
 def outcome(path: Path, floating: bool | None) -> str:
@@ -157,26 +264,29 @@ def outcome(path: Path, floating: bool | None) -> str:
             assert caught.value.file == str(path)
             return "refused"
         m = lw.load(path, floating=floating, mimic=False)
+        if path.suffix == ".toml":
+            lw.save(m, path)
+            assert mechanism_digest(lw.load(path)) == mechanism_digest(m)
         assert m.integrate(m.neutral(), [0.0] * m.nv).shape == (m.nq,)
         return "loaded"
 
 
-def fuzz(count: int, seed: int = 0) -> Counter[str]:
+def fuzz(count: int, suffix: str, seed: int = 0) -> Counter[str]:
     """How many of `count` mutated files came to what end; raises AssertionError with the first that did otherwise."""
     rng, found = random.Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="linkwork-fuzz-") as folder:
-        path = Path(folder) / "robot.urdf"
+        path = Path(folder) / f"robot{suffix}"
         for number in range(count):
-            data = mutated(rng)
+            data = mutated(*FORMATS[suffix], rng)
             path.write_bytes(data)
             start = time.process_time()
             try:
-                found[outcome(path, floating=number % 2 == 0)] += 1
+                found[outcome(path, floating=number % 2 == 0 if suffix == ".urdf" else None)] += 1
             except Exception as error:
                 raise AssertionError(f"file {number} of seed {seed} ended in {error!r}: {data!r}") from error
             spent = time.process_time() - start
             assert spent < SLOW, f"file {number} of seed {seed} took {spent:.1f} s: {data!r}"
-            assert [child.name for child in path.parent.iterdir()] == ["robot.urdf"]
+            assert [child.name for child in path.parent.iterdir()] == [path.name]
     return found
 
 
@@ -185,4 +295,5 @@ if __name__ == "__main__":
     parser.add_argument("count", type=int, nargs="?", default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    print(f"{given.count} mutated files: {dict(fuzz(given.count, given.seed))}")
+    for suffix in FORMATS:
+        print(f"{given.count} mutated {suffix}: {dict(fuzz(given.count, suffix, given.seed))}")

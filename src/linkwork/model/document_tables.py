@@ -1,0 +1,167 @@
+"""What linkwork's own document may say: for each thing that a Builder can be told, a table of typed keys.
+
+Keys are the names of the Builder's arguments, and what a joint kind or a shape adds is read off its own fields, so that
+a new kind needs no text here. Defaults are the Builder's. A new sort of thing (loops, drives, ...) is one more table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, fields
+from functools import reduce
+from inspect import isabstract
+from operator import or_
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from linkwork.model.geometry import ROLES, Shape
+from linkwork.model.joints import JointKind
+from linkwork.model.reading import LONGEST_NAME
+from linkwork.model.write_toml import DEGREES, VERSION, written_name
+
+LONGEST_TEXT = 4096
+Keys = dict[str, Any]  # a table's keys, each with the type of its value
+
+
+def _of(type_: Any, wanted: str, about: str = "", **more: Any) -> Any:
+    """A type with what messages say is wanted; editors show that, and what it is about."""
+    return Annotated[type_, Meta(title=wanted, description=about or None, **more)]
+
+
+def _numbers(count: int, unit: str = "", about: str = "") -> Any:
+    return _of(tuple[(float,) * count], f"{count} numbers{unit}", about)
+
+
+def _each(about: str, wanted: str = "a number, or one for each velocity of the joint", **more: Any) -> Any:
+    """One number for the joint or as many as it has velocities or coordinates."""
+    return _of(_ONE_OR_MANY, wanted, about, **more)
+
+
+def _number(unit: str = "") -> Any:
+    return _of(float, f"a number{unit}")
+
+
+_ONE_OR_MANY = float | Annotated[list[float], Meta(min_length=1, max_length=7)]
+_COORDINATES = "a number for each coordinate of the joint"
+_INFINITE = {"infinite": True}  # inf may be written
+NAME = _of(str, f"a name of 1 to {LONGEST_NAME} characters", min_length=1, max_length=LONGEST_NAME)
+TEXT = _of(str, f"a text of at most {LONGEST_TEXT} characters", max_length=LONGEST_TEXT)
+
+PLACE: Keys = {
+    "at": _numbers(3, " [m]", "where its origin is"),
+    "rpy": _numbers(3, " [rad]", "roll, pitch and yaw about the fixed x, y and z axis, as in URDF"),
+    f"rpy{DEGREES}": _numbers(3, " [degrees]", "roll, pitch and yaw about the fixed x, y and z axis"),
+    "rotation": _numbers(9, "", "rotation matrix, row by row"),
+}
+GEOMETRY: Keys = PLACE | {
+    "role": _of(Literal[ROLES], f"one of {', '.join(ROLES)}", "what is shown, or what touches"),
+    "color": _numbers(4, " from 0 to 1", "red, green, blue, opacity"),
+    "name": TEXT,
+}
+BODY: Keys = {
+    "mass": _number(" [kg]"),
+    "com": _numbers(3, " [m]", "centre of mass in the body's frame"),
+    "inertia": _of(
+        Annotated[list[float], Meta(min_length=3, max_length=6)],
+        "3 or 6 numbers [kg m^2]",
+        "ixx, iyy, izz, or these and ixy, ixz, iyz, about the centre of mass in the body's axes",
+    ),
+}
+FRAME: Keys = {"body": NAME} | PLACE
+MIMIC: Keys = {"of": NAME, "multiplier": _number(), "offset": _number(" [rad or m]")}
+_LIMITS = tuple[_ONE_OR_MANY, _ONE_OR_MANY]
+JOINT: Keys = {
+    "parent": NAME,
+    "child": NAME,
+    **PLACE,
+    "armature": _each("inertia of the drive as the joint feels it [kg m^2 or kg]"),
+    "damping": _each("[N m s/rad or N s/m]"),
+    "stiffness": _each("[N m/rad or N/m], towards the coordinates `rest`"),
+    "rest": _each("[rad or m]", _COORDINATES),
+    f"rest{DEGREES}": _each("[degrees]", _COORDINATES),
+    "friction": _each("dry friction [N m or N]"),
+    "limits": _of(_LIMITS, "[lower, upper]", "[rad or m]", extra=_INFINITE),
+    f"limits{DEGREES}": _of(_LIMITS, "[lower, upper]", "[degrees]", extra=_INFINITE),
+    "velocity_limit": _each("[rad/s or m/s]", extra=_INFINITE),
+    f"velocity_limit{DEGREES}": _each("[degrees/s]", extra=_INFINITE),
+    "effort_limit": _each("[N m or N]", extra=_INFINITE),
+}
+POSITION: Any = _each("[rad or m], quaternions as (w, x, y, z)", _COORDINATES)
+TOP: Keys = {"name": _of(TEXT, "a text that is not empty", min_length=1), "gravity": _numbers(3, " [m/s^2]")}
+REQUIRED = {"parent", "child", "body", "of"}
+# What the annotations of kinds' and shapes' fields mean in a document; a field of another is not written
+WRITTEN: Keys = {"float": _number(), "Axis": _numbers(3), "Three": _numbers(3), "str": TEXT}
+
+
+def _kinds(base: type = JointKind) -> Iterator[type]:
+    for class_ in base.__subclasses__():
+        if not isabstract(class_):
+            yield class_
+        yield from _kinds(class_)
+
+
+KINDS: dict[str, type] = {written_name(class_): class_ for class_ in _kinds()}
+SHAPES: dict[str, type] = {written_name(class_): class_ for class_ in get_args(Shape)}
+
+
+def own_keys(class_: type) -> Keys:
+    """The keys that a joint kind or a shape adds."""
+    return {field.name: WRITTEN[str(field.type)] for field in fields(class_) if str(field.type) in WRITTEN}
+
+
+def required_keys(keys: Iterable[str], class_: type | None = None) -> list[str]:
+    """Those that a table must have: some of all tables, and the fields of `class_` that have no default."""
+    own = {field.name for field in fields(class_) if field.default is MISSING} if class_ else set()
+    return [key for key in keys if key in REQUIRED | own]
+
+
+def _meta(type_: Any) -> list[Meta]:
+    return [meta for meta in get_args(type_) if isinstance(meta, Meta)]
+
+
+def wanted(type_: Any) -> str:
+    """What a value of that type is, in words."""
+    return [meta.title for meta in _meta(type_) if meta.title][-1]
+
+
+def allows_infinity(type_: Any) -> bool:
+    """Whether inf may be written for a value of that type."""
+    return any((meta.extra or {}).get("infinite") for meta in _meta(type_))
+
+
+# --- for editors ---
+
+
+def _struct(name: str, keys: Keys, class_: type | None = None, **tag: Any) -> Any:
+    """A table as msgspec knows tables."""
+    must = required_keys(keys, class_)
+    first = [(key, keys[key]) for key in must]
+    rest = [(key, type_ | UnsetType, UNSET) for key, type_ in keys.items() if key not in must]
+    return msgspec.defstruct(name, [*first, *rest], forbid_unknown_fields=True, **tag)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a document."""
+    shapes = [
+        _struct(f"{class_.__name__}Geometry", own_keys(class_) | GEOMETRY, class_, tag_field="shape", tag=name)
+        for name, class_ in SHAPES.items()
+    ]
+    mimic = {"mimic": _struct("Mimic", MIMIC)}
+    joints = [
+        _struct(f"{class_.__name__}Joint", own_keys(class_) | JOINT | mimic, class_, tag_field="kind", tag=name)
+        for name, class_ in KINDS.items()
+    ]
+    geometry: Keys = {"geometry": list[reduce(or_, shapes)]}
+    tables = {
+        "world": _struct("World", geometry),
+        "bodies": dict[NAME, _struct("Body", BODY | geometry)],
+        "joints": dict[NAME, reduce(or_, joints)],
+        "frames": dict[NAME, _struct("Frame", FRAME)],
+        "keyframes": dict[NAME, dict[NAME, POSITION]],
+    }
+    version = [("linkwork", Literal[VERSION])]
+    rest = [(key, type_ | UnsetType, UNSET) for key, type_ in (TOP | tables).items()]
+    document = msgspec.defstruct("Document", [*version, *rest], forbid_unknown_fields=True)
+    return msgspec.json.schema(document)

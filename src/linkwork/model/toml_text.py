@@ -1,0 +1,45 @@
+"""TOML as linkwork writes it: keys and values as text from which the same bits are read again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+INDENT = "    "
+
+
+def key_text(key: str) -> str:
+    """A key, in quotes where it needs them."""
+    return key if BARE.fullmatch(key) else string_text(key)
+
+
+def string_text(text: str) -> str:
+    """A text in quotes: TOML escapes as JSON does, and DEL besides."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def value_text(value: Any) -> str:
+    """A text, number, list or inline table; floats with the fewest digits that give the same bits."""
+    match value:
+        case str():
+            return string_text(value)
+        case Mapping():
+            return "{ " + ", ".join(f"{key_text(key)} = {value_text(item)}" for key, item in value.items()) + " }"
+        case [Mapping(), *_]:
+            return "[\n" + "".join(f"{INDENT}{value_text(item)},\n" for item in value) + "]"
+        case Sequence():
+            return "[" + ", ".join(map(value_text, value)) + "]"
+        case _:
+            return repr(value)
+
+
+def table_text(path: Sequence[str], table: Mapping[str, Any], notes: Mapping[str, str]) -> str:
+    """A table with its header; `notes` are comments behind some of its keys."""
+    header = f"[{'.'.join(map(key_text, path))}]\n" if path else ""
+    return header + "".join(
+        f"{key_text(key)} = {value_text(value)}{f'  # {notes[key]}' if key in notes else ''}\n"
+        for key, value in table.items()
+    )

@@ -1,0 +1,231 @@
+"""linkwork's own document, written: what a Builder would have to be told to build the same mechanism, bit for bit."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.errors import ModelError
+from linkwork.model.bodies import Frame, Part
+from linkwork.model.faults import raise_first
+from linkwork.model.geometry import Geometry
+from linkwork.model.joints import Weld
+from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.model.toml_text import table_text
+from linkwork.spatial import Transform
+from linkwork.spatial.rotation import rpy_from_matrix
+from linkwork.spatial.scalar import Array
+
+VERSION = 1  # of the document; a larger one is refused
+DEGREES = "_deg"  # a key that ends so is in degrees, and stands for the key without it
+
+
+class Table(NamedTuple):
+    """A table of the document: where it is, what is in it, and comments behind some keys."""
+
+    path: tuple[str, ...]
+    keys: dict[str, Any]
+    notes: Mapping[str, str] = MappingProxyType({})
+
+
+def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
+    """Write a mechanism to `path`, which ends in .toml, so that `load` gives the same one, bit for bit.
+
+    What is written is read back first, and takes the place of an older file in one step. Meshes are kept as their
+    authors named them and are found anew when loaded.
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise ModelError(f"what is saved is a Mechanism, such as Builder.build() gives; got {mechanism!r}")
+    try:
+        path = Path(path)
+    except TypeError:
+        raise ModelError(f"a path is a text or a pathlib.Path; got {path!r}") from None
+    if path.suffix.lower() != ".toml":
+        raise ModelError(f"documents end in .toml; got {path.suffix!r}", file=str(path))
+    text = document_text(mechanism)
+    try:
+        _read_back(text, path)
+        _replace(path, text.encode())
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ModelError(f"it cannot be written: {reason.lower()}", file=str(path)) from None
+
+
+def document_text(mechanism: Mechanism) -> str:
+    """The document of a mechanism."""
+    return "\n".join(table_text(*table) for table in _tables(mechanism))
+
+
+def written_name(class_: type) -> str:
+    """What a document calls a joint kind or a shape."""
+    return class_.__name__.lower()
+
+
+# --- statements to a Builder, as tables ---
+
+
+def _tables(mechanism: Mechanism) -> Iterator[Table]:
+    """All tables: each body before the joint that carries it, in the order of numbering, then frames and keyframes."""
+    top = {"linkwork": VERSION, "name": mechanism.name, "gravity": mechanism.gravity.tolist()}
+    yield Table((), top)
+    parts = {part.name: part for body in mechanism.bodies for part in body.parts}
+    joints = {joint.child: joint for joint in mechanism.joints}
+    ground = parts.pop(mechanism.bodies[WORLD].name, None)
+    if ground:
+        yield Table(("world",), _geometry(ground))
+    for frame in mechanism.frames:  # lists all parts as they were numbered, then the other frames
+        if frame.name in parts:
+            yield Table(("bodies", frame.name), _body(parts[frame.name]))
+            yield _joint(mechanism, joints[frame.name]) if frame.name in joints else _weld(parts[frame.name])
+        elif frame.attachment:
+            yield _frame(frame)
+    for keyframe in mechanism.keyframes:
+        yield Table(("keyframes", keyframe.name), _positions(mechanism, keyframe.q))
+
+
+def _positions(mechanism: Mechanism, q: Array) -> dict[str, Any]:
+    """The coordinates of every joint that is not in its neutral position."""
+    moved = [joint for joint in mechanism.leaders if not _same(q[joint.q], joint.kind.neutral())]
+    return {joint.name: float(q[joint.q][0]) if joint.kind.nq == 1 else q[joint.q].tolist() for joint in moved}
+
+
+def _body(part: Part) -> dict[str, Any]:
+    six = part.inertia.tolist()
+    numbers = {
+        "mass": float(part.mass),
+        "com": part.com.tolist(),
+        "inertia": six[:3] if _same(part.inertia[3:], np.zeros(3)) else six,
+    }
+    nothing = _same(np.array([part.mass, *part.com, *six]), np.zeros(10))
+    return ({} if nothing else numbers) | _geometry(part)
+
+
+def _geometry(part: Part) -> dict[str, Any]:
+    return {"geometry": [_shape(item) for item in part.geometry]} if part.geometry else {}
+
+
+def _shape(item: Geometry) -> dict[str, Any]:
+    own = {"shape": written_name(type(item.shape))} | _own_numbers(item.shape)
+    rest = {"role": item.role, "color": item.color and list(item.color), "name": item.name}
+    return own | _place(item.pose) | {key: value for key, value in rest.items() if value is not None}
+
+
+def _joint(mechanism: Mechanism, joint: Joint) -> Table:
+    kind = joint.kind
+    keys = {"kind": written_name(type(kind))} | _own_numbers(kind) | {"parent": joint.carrier, "child": joint.child}
+    keys |= _place(joint.offset)
+    for key in ("armature", "damping", "stiffness"):
+        keys |= _each(key, getattr(joint, key), 0.0)
+    if not _same(joint.rest, kind.neutral()):
+        keys["rest"] = joint.rest.tolist()
+    keys |= _each("friction", joint.friction, 0.0)
+    if _each("lower", joint.lower, -np.inf) or _each("upper", joint.upper, np.inf):
+        keys["limits"] = [_one_or_many(joint.lower), _one_or_many(joint.upper)]
+    for key in ("velocity_limit", "effort_limit"):
+        keys |= _each(key, getattr(joint, key), np.inf)
+    if joint.name in mechanism.mimics:
+        mimic = mechanism.mimics[joint.name]
+        keys["mimic"] = {"of": mimic.of, "multiplier": mimic.multiplier, "offset": mimic.offset}
+    return Table(("joints", joint.name), keys, _turn_note(joint.offset))
+
+
+def _weld(part: Part) -> Table:
+    attachment = part.attachment
+    assert attachment
+    keys = {"kind": written_name(Weld), "parent": attachment.to, "child": part.name} | _place(attachment.offset)
+    return Table(("joints", attachment.by), keys, _turn_note(attachment.offset))
+
+
+def _frame(frame: Frame) -> Table:
+    assert frame.attachment
+    offset = frame.attachment.offset
+    return Table(("frames", frame.name), {"body": frame.attachment.to} | _place(offset), _turn_note(offset))
+
+
+def _own_numbers(owner: Any) -> dict[str, Any]:
+    """The fields of a joint kind or a shape; where a mesh is on this machine is not for others."""
+    found = {field.name: getattr(owner, field.name) for field in fields(owner) if field.name != "path"}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+
+
+def _place(pose: Transform) -> dict[str, Any]:
+    """Position and rotation, where there is any. Sines differ between processors in their last bit, so only
+    quarter turns are written as angles.
+    """
+    at = {} if _same(pose.p, np.zeros(3)) else {"at": pose.p.tolist()}
+    if _same(pose.R, np.eye(3)):
+        return at
+    if _aligned(pose.R):
+        return at | {f"rpy{DEGREES}": (np.round(_rpy_degrees(pose.R) / 90.0) * 90.0 + 0.0).tolist()}
+    return at | {"rotation": pose.R.ravel().tolist()}
+
+
+def _turn_note(pose: Transform) -> dict[str, str]:
+    """What a rotation matrix is in degrees, for people."""
+    if _aligned(pose.R):
+        return {}
+    return {"rotation": f"rpy{DEGREES} = [{', '.join(f'{x:.6g}' for x in np.round(_rpy_degrees(pose.R), 6) + 0.0)}]"}
+
+
+def _aligned(R: Array) -> bool:
+    return bool(np.isin(R, (-1.0, 0.0, 1.0)).all())
+
+
+def _rpy_degrees(R: Array) -> Array:
+    return np.degrees(rpy_from_matrix(R))
+
+
+def _each(key: str, values: Array, default: float) -> dict[str, Any]:
+    """A number of every velocity, unless all are as they are if nothing is said."""
+    return {} if _same(values, np.full(len(values), default)) else {key: _one_or_many(values)}
+
+
+def _one_or_many(values: Array) -> float | list[float]:
+    """One number where all are the same."""
+    return float(values[0]) if _same(values, np.full(len(values), values[0])) else values.tolist()
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Whether two arrays have the same bits: -0.0 is not 0.0."""
+    return np.asarray(a, dtype=float).tobytes() == np.asarray(b, dtype=float).tobytes()
+
+
+# --- onto the disk ---
+
+
+def _read_back(text: str, path: Path) -> None:
+    """Raise a ModelError unless the text is read as what it was written from."""
+    from linkwork.model.document import read_text  # loads msgspec, which only documents need
+
+    try:
+        reading = read_text(text.encode(), path)
+        raise_first(reading.faults)
+    except (ModelError, UnicodeEncodeError) as error:
+        reason = error.reason if isinstance(error, ModelError) else "a name has characters that no text can hold"
+        element = error.element if isinstance(error, ModelError) else None
+        raise ModelError(f"this cannot be saved, as it could not be loaded: {reason}", element, str(path)) from None
+    if reading.mechanism is None or document_text(reading.mechanism) != text:
+        raise ModelError("this cannot be saved: it would be loaded as another mechanism", file=str(path))
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file beside the one that it then replaces: whoever reads it sees all of the old or all of the new."""
+    target = Path(os.path.realpath(path))  # the file that a link leads to, not the link
+    if not target.parent.is_dir():
+        raise ModelError(f"there is no folder {str(target.parent)!r}; make it first", file=str(path))
+    beside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}")
+    try:
+        with open(beside, "xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)

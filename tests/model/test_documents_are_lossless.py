@@ -1,0 +1,195 @@
+"""Saved and loaded, a mechanism is the same to the bit: numbers, names, numbering, limits, geometry and frames."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.evaluation.compiled import mechanism_digest
+from linkwork.model.naming import Named
+from zoo import MOVING_KINDS, tree
+
+TREES = 72
+ROBOTS = (
+    "panda_description/urdf/panda.urdf",
+    "ur_description/urdf/ur5_robot.urdf",
+    "talos_data/robots/talos_reduced.urdf",
+    "anymal_b_simple_description/robots/anymal.urdf",
+    "solo_description/robots/solo12.urdf",
+    "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+    "icub_description/robots/icub.urdf",
+    "kinova_description/robots/kinova.urdf",
+    "hyq_description/robots/hyq_no_sensors.urdf",
+    "baxter_description/urdf/baxter.urdf",
+    "tiago_description/robots/tiago_dual.urdf",
+    "allegro_hand_description/urdf/allegro_right_hand.urdf",
+)
+
+
+def everything(thing: Any) -> Any:
+    """All that plain data holds, floats as their bits; cached answers are no data."""
+    if isinstance(thing, np.ndarray):
+        return thing.shape, thing.astype(float).tobytes()
+    if isinstance(thing, float | np.floating):
+        return np.float64(thing).tobytes()
+    if isinstance(thing, Named):
+        return thing.names, [everything(item) for item in thing]
+    if is_dataclass(thing):
+        return type(thing).__name__, {field.name: everything(getattr(thing, field.name)) for field in fields(thing)}
+    if isinstance(thing, list | tuple):
+        return [everything(item) for item in thing]
+    return thing
+
+
+def again(m: lw.Mechanism, path: Path, **options: Any) -> lw.Mechanism:
+    """The mechanism, saved and loaded."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.ModelWarning)
+        lw.save(m, path)
+        return lw.load(path, **options)
+
+
+def assert_same(m: lw.Mechanism, n: lw.Mechanism) -> None:
+    assert everything(m) == everything(n)
+    assert mechanism_digest(m) == mechanism_digest(n)
+    for a, b in zip(m.joints, n.joints, strict=True):
+        assert everything(a.place) == everything(b.place)
+    for a, b in zip(m.bodies, n.bodies, strict=True):
+        assert everything(a.inertia) == everything(b.inertia)
+        assert everything(a.geometry) == everything(b.geometry)
+
+
+@pytest.mark.parametrize("seed", range(TREES))
+def test_random_trees(seed: int, tmp_path: Path) -> None:
+    m = tree(seed)
+    assert_same(m, again(m, tmp_path / "tree.toml"))
+
+
+def test_the_trees_have_every_kind_and_welds() -> None:
+    joints = [joint for seed in range(TREES) for joint in tree(seed).joints]
+    assert {type(joint.kind).__name__.lower() for joint in joints} == set(MOVING_KINDS)
+    assert any(joint.carrier != joint.parent for joint in joints)  # joints on welded parts
+    assert any(len(body.parts) > 2 for seed in range(TREES) for body in tree(seed).bodies)
+
+
+@pytest.mark.parametrize("name", [found.name for found in lw.examples()])
+def test_examples(name: str, tmp_path: Path) -> None:
+    m = lw.example(name)
+    assert_same(m, again(m, tmp_path / "example.toml"))
+
+
+def robots() -> Path:
+    pin = pytest.importorskip("pinocchio", reason="Pinocchio is not installed (the extra 'peers')")
+    folder = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+    if not folder.is_dir():
+        pytest.skip("the robots of example-robot-data are not installed (the extra 'peers')")
+    return folder
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("floating", [False, True], ids=["fixed", "free"])
+def test_published_robots(name: str, floating: bool, tmp_path: Path) -> None:
+    path = robots() / name
+    if not path.is_file():
+        pytest.skip(f"this release of example-robot-data has no {name}")
+    packages = [robots(), robots().parent]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.ModelWarning)
+        m = lw.load(path, floating=floating, mimic=False, packages=packages)
+    assert_same(m, again(m, tmp_path / "robot.toml", packages=packages))
+
+
+def test_meshes_are_found_anew_beside_the_document(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    (here / "part.stl").write_bytes(b"")
+    (here / "robot.urdf").write_text(
+        '<robot name="r"><link name="a"><visual><geometry><mesh filename="part.stl" scale="1 -1 0.5"/></geometry>'
+        "</visual></link></robot>"
+    )
+    m = lw.load(here / "robot.urdf")
+    assert_same(m, again(m, here / "robot.toml"))
+    shutil.copytree(here, there)
+    mesh = lw.load(there / "robot.toml").bodies["world"].geometry[0].shape
+    assert mesh == lw.Mesh("part.stl", Path(os.path.realpath(there / "part.stl")), (1.0, -1.0, 0.5))
+
+
+def all_there_is() -> lw.Builder:
+    """Every argument of every verb of the Builder, with names and numbers that are hard to write."""
+    b = lw.Builder('a "quoted"\nname\t\\ \x7f\x00 größe', gravity=(-0.0, 1e-300, -9.81))
+    shapes = (
+        lw.Box((1, 2, 3)),
+        lw.Sphere(0.1),
+        lw.Cylinder(1 / 3, 2),
+        lw.Capsule(0.1, 0.0),
+        lw.Mesh("x.stl", None, (1, 1, -1)),
+    )
+    b.body("hull.of it", 2.0, com=(1e-17, -0.0, 5e-324), inertia=np.diag([1.0, 1.0, 1.0]))
+    b.body("linkwork", 0.1, inertia=(1, 2, 2.5, -0.0, 0.1, 0.0))
+    b.body("[x]", 1.0, inertia=(1, 1, 1))
+    b.body("=", 0.0)
+    b.body("#", 3.0, (1, 1, 1), (1e-5, 1e-5, 1e-30))
+    for body, shape in zip(("world", "hull.of it", "linkwork", "=", "="), shapes, strict=True):
+        for role in ("visual", "collision"):
+            rotation = {"rpy": (1, 2, 3)} if role == "visual" else {"rotation": np.diag([1, -1, -1])}
+            b.geometry(body, shape, (0.1, 0, 0), role=role, color=(0, 0.1, 1, 0.5), name="it's", **rotation)
+        b.geometry(body, shape)
+    numbers = {"armature": (0.1, 0.2), "damping": (1, 1), "stiffness": 0.3, "rest": (0.1, -0.2), "friction": (0, 1e-9)}
+    b.joint("=", lw.Weld(), "linkwork", "=", (0.1, 0.2, 0.3), (0.1, 0.2, 0.3))
+    b.joint(
+        "first one",
+        lw.Universal((1, 2, 3), (3, 2, 1)),
+        "world",
+        "hull.of it",
+        (0, 0, 1e-13),
+        (0, np.pi / 2, 0),
+        **numbers,
+        limits=((-1, -np.inf), (np.inf, 2)),
+        velocity_limit=(1, np.inf),
+        effort_limit=7,
+    )
+    b.joint("second", lw.Screw((1, 1, 1), pitch=-0.02), "hull.of it", "linkwork", rpy=(3.14159265359, 0, 1.2))
+    b.joint("s", lw.Revolute((1, 1e-6, 0)), "=", "[x]", limits=(-np.inf, 0.0), rest=[-0.0], velocity_limit=0.0)
+    b.joint("last", lw.Ball(), "=", "#", rest=(0.5, 0.5, 0.5, 0.5), rpy=(1e-11, 2e-12, 3e-13))
+    b.frame("on world", "world", rpy=(0.3, 0, 0))
+    b.frame("on part", "=", (1, 2, 3), (0.3, 0.2, 0.1))
+    return b
+
+
+def test_all_that_a_builder_can_be_told(tmp_path: Path) -> None:
+    m = all_there_is().build(strict=False)
+    path = tmp_path / "all.toml"
+    n = again(m, path)
+    assert_same(m, n)
+    assert [len(body.parts) for body in m.bodies] == [1, 1, 2, 1, 1]
+    first = path.read_bytes()
+    lw.save(n, path)
+    assert path.read_bytes() == first
+
+
+def test_changed_parameters(tmp_path: Path) -> None:
+    m = lw.example("free_flyer")
+    changed = m.with_parameters({"base.mass": 301.5, "left fore joint.at": (0.1, 0.2, 0.3), "gravity": (0, 0, -1.62)})
+    assert_same(changed, again(changed, tmp_path / "changed.toml"))
+
+
+def test_an_empty_mechanism(tmp_path: Path) -> None:
+    m = lw.Builder("nothing").build()
+    assert_same(m, again(m, tmp_path / "nothing.toml"))
+
+
+def test_a_thousand_joints_are_saved_and_loaded_in_seconds(tmp_path: Path) -> None:
+    b = lw.Builder("chain")
+    for k in range(1000):
+        b.body(f"b{k}", 1.0, (0.1, 0, 0), (1, 1, 1))
+        b.joint(f"j{k}", lw.Revolute((0, 0.6, 0.8)), f"b{k - 1}" if k else "world", f"b{k}", (0.1, 0, 0), (0.1, 0.2, 0))
+    m = b.build()
+    assert_same(m, again(m, tmp_path / "chain.toml"))
