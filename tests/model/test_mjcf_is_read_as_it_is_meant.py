@@ -302,6 +302,12 @@ def test_without_mujoco_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
         loaded(tmp_path, "")
 
 
+def test_an_old_mujoco_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mujoco, "__version__", "3.2.7")
+    with pytest.raises(lw.ModelError, match=r"MuJoCo 3\.17 or newer; installed is 3\.2\.7"):
+        loaded(tmp_path, "")
+
+
 # --- what has no place here ---
 
 ARM = f'<body name="b"><joint name="a"/><joint name="c" axis="1 0 0"/>{BALL}<site name="s"/></body>'

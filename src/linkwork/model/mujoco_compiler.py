@@ -20,6 +20,7 @@ from linkwork.model.mjcf_text import MjcfText
 from linkwork.model.xml_tree import shown
 from linkwork.spatial.scalar import Array
 
+OLDEST = (3, 17)
 ABSENT: dict[str, Any] = {  # fields that MuJoCo 4.0 has and 3.17 has not
     "jnt_springyield": 0.0,  # springs that yield
 }
@@ -119,6 +120,9 @@ def compile_mjcf(text: MjcfText) -> Compiled:
     except ModuleNotFoundError:
         reason = "MJCF is compiled by the package mujoco, which is not installed: pip install 'linkwork[mjcf]'"
         raise ModelError(reason, file=text.root.file) from None
+    if tuple(int(number) for number in re.findall(r"\d+", mujoco.__version__)[:2]) < OLDEST:
+        reason = f"MJCF needs MuJoCo {OLDEST[0]}.{OLDEST[1]} or newer; installed is {mujoco.__version__}"
+        raise ModelError(f"{reason}: pip install --upgrade 'linkwork[mjcf]'", file=text.root.file)
     with _quiet(mujoco) as notes:
         try:
             model = mujoco.MjModel.from_xml_string(text.text)
