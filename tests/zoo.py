@@ -105,7 +105,7 @@ def coupled_tree(seed: int) -> lw.Mechanism:
     followers, leaders = names[: len(names) // 2], names[len(names) // 2 :]
     numbers = rng.uniform(-2.0, 2.0, size=(len(followers), 2)).tolist()
     pairs = [Mimic(name, str(rng.choice(leaders)), *two) for name, two in zip(followers, numbers, strict=True)]
-    mimics = Named("mimic", pairs)
+    mimics = Named("mimic", sorted(pairs, key=lambda mimic: m.joints.index_of(mimic.joint)))
     return replace(m, joints=numbered(m.joints, mimics), mimics=mimics)
 
 

@@ -15,7 +15,7 @@ import pytest
 import linkwork as lw
 from linkwork.evaluation.compiled import mechanism_digest
 from linkwork.model.naming import Named
-from zoo import MOVING_KINDS, tree
+from zoo import MOVING_KINDS, coupled_tree, tree
 
 TREES = 72
 ROBOTS = (
@@ -67,6 +67,12 @@ def assert_same(m: lw.Mechanism, n: lw.Mechanism) -> None:
         assert everything(a.geometry) == everything(b.geometry)
 
 
+@pytest.mark.parametrize("seed", range(0, TREES, 6))
+def test_random_trees_with_mimics(seed: int, tmp_path: Path) -> None:
+    m = coupled_tree(seed)
+    assert_same(m, again(m, tmp_path / "tree.toml"))
+
+
 @pytest.mark.parametrize("seed", range(TREES))
 def test_random_trees(seed: int, tmp_path: Path) -> None:
     m = tree(seed)
@@ -103,7 +109,7 @@ def test_published_robots(name: str, floating: bool, tmp_path: Path) -> None:
     packages = [robots(), robots().parent]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.ModelWarning)
-        m = lw.load(path, floating=floating, mimic=False, packages=packages)
+        m = lw.load(path, floating=floating, mimic=not floating, packages=packages)
     assert_same(m, again(m, tmp_path / "robot.toml", packages=packages))
 
 
@@ -161,6 +167,9 @@ def all_there_is() -> lw.Builder:
     b.joint("last", lw.Ball(), "=", "#", rest=(0.5, 0.5, 0.5, 0.5), rpy=(1e-11, 2e-12, 3e-13))
     b.frame("on world", "world", rpy=(0.3, 0, 0))
     b.frame("on part", "=", (1, 2, 3), (0.3, 0.2, 0.1))
+    b.mimic("s", "second", -1 / 3, 1e-17)
+    b.keyframe("at rest", {"last": (0.5, 0.5, -0.5, 0.5), "second": 0.1, "first one": (1 / 3, -0.0)})
+    b.keyframe("neutral", {})
     return b
 
 

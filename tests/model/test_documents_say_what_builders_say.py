@@ -134,6 +134,17 @@ def test_mimics_are_read(tmp_path: Path) -> None:
     assert lw.load(path, mimic=False).nv == 3
 
 
+def test_keyframes_are_read_and_their_faults_placed(tmp_path: Path) -> None:
+    path = written(tmp_path, ARM + "\n[keyframes.home]\nshoulder = 0.5\n")
+    m = lw.load(path)
+    assert m.keyframes["home"].q[m.joints["shoulder"].q] == [0.5]
+    path = written(tmp_path, ARM + "\n[keyframes.home]\nshouldr = 0.5\nshoulder = 'up'\n")
+    assert any(fault.element == "keyframes.home.shoulder" for fault in find_faults(path))
+    path = written(tmp_path, ARM + "\n[keyframes.home]\nshouldr = 0.5\n")
+    with pytest.raises(lw.ModelError, match=r"keyframes.home.*Did you mean 'shoulder'"):
+        lw.load(path)
+
+
 def test_faulty_meshes_and_inertias_are_warnings(tmp_path: Path) -> None:
     text = ARM.replace('{ shape = "sphere", radius = 1 }', '{ shape = "mesh", source = "no.stl" }')
     path = written(tmp_path, text.replace("0.05, 0.002]", "0.2, 0.002]"))

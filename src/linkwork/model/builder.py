@@ -15,7 +15,7 @@ from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape
 from linkwork.model.joints import JointKind, Weld
 from linkwork.model.mechanism import WORLD, Joint, Keyframe, Mechanism, numbered
-from linkwork.model.mimic import Mimic, mimic_faults, resolved
+from linkwork.model.mimic import Mimic, followed, mimic_faults
 from linkwork.model.naming import Named
 from linkwork.model.soundness import mass_faults, massless_faults, part_faults, tolerant_faults
 from linkwork.spatial import Transform
@@ -191,7 +191,7 @@ class Builder:
     @property
     def mimics(self) -> dict[str, Mimic]:
         """Every joint that mimics another, chains of them followed to the joint that moves on its own."""
-        return resolved(self._mimics)[0]
+        return followed(self._mimics)[0]
 
     def build(self, strict: bool = True) -> Mechanism:
         """The finished mechanism, or a ModelError that names what is wrong: masses and inertias, or the whole.
@@ -316,7 +316,8 @@ class Builder:
             attachment = Attachment(request.body, request.pose)
             frames.append(Frame(request.name, body, (pose @ request.pose).snapped(), attachment))
         elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}: see m.frames." for frame in frames}
-        mimics = Named("mimic", list(self.mimics.values()))
+        resolved = self.mimics
+        mimics = Named("mimic", [resolved[joint.name] for joint in joints if joint.name in resolved])
         leaders = [joint for joint in joints if joint.name not in mimics]
         bodies = [Body(name, k, tuple(p)) for k, (name, p) in enumerate(zip(names, parts, strict=True))]
         return Mechanism(

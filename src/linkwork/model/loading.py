@@ -11,7 +11,6 @@ from typing import Any
 from linkwork.errors import ModelError
 from linkwork.model.faults import Fault, settle
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.read_mjcf import read_mjcf
 from linkwork.model.read_urdf import read_urdf
 from linkwork.model.reading import Options, Reading
 from linkwork.model.xml_tree import parse, read_bytes, shown
@@ -72,6 +71,8 @@ def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) ->
         data, file = _expanded(path), f"{file} (expanded)"
     root = parse(data, file)
     if root.tag == "mujoco":
+        from linkwork.model.read_mjcf import read_mjcf  # importing linkwork is quicker without it
+
         return read_mjcf(root, path, file, options)
     if root.tag != "robot":
         reason = f"the root element is <{shown(root.tag)}>; that of a URDF is <robot>, of an MJCF <mujoco>"

@@ -34,7 +34,7 @@ class Mimic:
         )
 
 
-def resolved(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
+def followed(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
     """Every mimic of a joint that itself follows none, and the rings of joints that follow each other."""
     done: dict[str, Mimic] = {}
     rings: list[list[str]] = []
@@ -70,7 +70,7 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
                 yield Fault(
                     f"{role}, {name!r}, is a {kind} joint; only joints of one coordinate mimic or are mimicked", element
                 )
-    for ring in resolved(mimics)[1]:
+    for ring in followed(mimics)[1]:
         if len(ring) == 1:
             yield Fault("it mimics itself", f"joint {ring[0]!r}", "name another joint")
         else:

@@ -12,7 +12,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.mesh_paths import MeshPaths
@@ -29,6 +28,9 @@ REFUSED = {  # element: why, and what to do
     "attach": ("models inside other models are not read", "let MuJoCo save the whole as one file (MjSpec.to_xml)"),
 }
 COPIES = ("replicate", "composite")  # what their attribute `count` multiplies
+ESCAPED = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+)
 MOST_COMPILED = 20_000  # elements, copies included: MuJoCo takes 10 s for these, four times that for twice as many
 MOST_FILES = 1000
 FINEST = 200  # points along a side of a mesh that is made to order
@@ -134,7 +136,7 @@ class MjcfText:
         if element.tag in LOOKS:
             return
         self.lines.append(element)
-        attributes = "".join(f" {key}={quoteattr(value)}" for key, value in self._attributes(element).items())
+        attributes = "".join(f' {key}="{value.translate(ESCAPED)}"' for key, value in self._attributes(element).items())
         if not element.children:
             yield f"<{element.tag}{attributes}/>\n"
             return
