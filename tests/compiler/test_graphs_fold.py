@@ -53,7 +53,7 @@ def test_constants_gather_and_negations_move_out() -> None:
 
 def test_what_no_output_needs_is_pruned() -> None:
     def wasteful(x):
-        np.exp(x[0]) * x[1]
+        _ = np.exp(x[0]) * x[1]
         return x[2] * 2.0
 
     assert traced(wasteful) == ["mul"]

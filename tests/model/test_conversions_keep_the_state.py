@@ -110,3 +110,22 @@ def test_a_quaternion_of_nothing_is_refused() -> None:
     for options in ({"target": "mujoco"}, {"source": "mujoco"}):
         with pytest.raises(lw.NonFinite, match="joint 'ball': its quaternion is zero"):
             lw.convert(m, np.zeros(5), np.zeros(4), **options)
+
+
+def test_joints_that_mimic_have_coordinates_elsewhere() -> None:
+    b = lw.Builder("hand")
+    for name in ("palm", "left", "right"):
+        b.body(name, mass=1.0, inertia=(1.0, 1.0, 1.0))
+    b.joint("base", lw.Free(), "world", "palm").joint("right pin", lw.Revolute((1, 0, 0)), "palm", "right")
+    b.joint("left pin", lw.Revolute((1, 0, 0)), "palm", "left")
+    m = b.mimic("right pin", "left pin", -2.0, 0.1).build()
+    rng = np.random.default_rng(0)
+    q, v = np.array([m.random(rng) for _ in range(4)]), rng.normal(size=(4, m.nv))
+    there_q, there_v = lw.convert(m, q, v, target="mujoco")
+    assert there_q.shape == (4, 9)
+    assert np.allclose(there_q[:, 7], -2.0 * there_q[:, 8] + 0.1, atol=1e-15)
+    assert np.allclose(there_v[:, 6], -2.0 * there_v[:, 7], atol=1e-15)
+    back_q, back_v = lw.convert(m, there_q, there_v, source="mujoco")
+    assert np.allclose(back_q, q, atol=1e-15)
+    assert np.allclose(back_v, v, atol=1e-15)
+    assert (lw.convert(m, there_q, source="mujoco") == back_q).all()

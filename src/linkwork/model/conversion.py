@@ -178,8 +178,11 @@ def convert(
     q is (..., nq) and v (..., nv) in the layout of `source`: "pinocchio", "mujoco", "drake" or "linkwork"; the result
     is in that of `target`, with the same units. `names` are the other tool's joints in its order; ours, if not given.
     `continuous` names the revolute joints that Pinocchio keeps as cosine and sine; if not given, those without limits.
-    Quaternions are reordered, not normalised; angles that come from cosines and sines are within half a turn.
+    Quaternions are reordered, not normalised; angles that come from cosines and sines are within half a turn. Where our
+    joints mimic others, the other tool's have coordinates of their own; from those, only the ones that lead are read.
     """
+    if mechanism.mimics:
+        return _with_mimics(mechanism, q, v, source=source, target=target, names=names, continuous=continuous)
     for tool in (source, target):
         if tool not in TOOLS:
             raise unknown_name("layout", tool, TOOLS)
@@ -209,6 +212,20 @@ def convert(
         at_q, at_v = there[0].stop, there[1].stop
     found = [np.ascontiguousarray(a.T).reshape(*batch, a.shape[0]) for a in (q2, v2)]
     return found[0] if v is None else (found[0], found[1])
+
+
+def _with_mimics(mechanism: Mechanism, q: Any, v: Any, **options: Any) -> Array | tuple[Array, Array]:
+    """The same by way of the tree, in which every joint has coordinates of its own."""
+    tree = mechanism.tree
+    if options["source"] == OURS:
+        inputs = {"q": Input(q, (mechanism.nq,))} | ({} if v is None else {"v": Input(v, (mechanism.nv,))})
+        arrays, _ = checked(inputs)
+        spread = [each(a) for each, a in zip((mechanism.tree_position, mechanism.tree_velocity), arrays, strict=False)]
+        return convert(tree, *spread, **options)
+    found = convert(tree, q, v, **options)
+    leaders = [tree.joints[joint.name] for joint in mechanism.leaders]
+    picks = [np.concatenate([np.r_[getattr(j, key)] for j in leaders]) for key in ("q", "v")]
+    return found[..., picks[0]] if v is None else tuple(a[..., pick] for a, pick in zip(found, picks, strict=True))
 
 
 def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> list[Joint]:

@@ -216,25 +216,25 @@ class Mechanism:
         )
 
     def tree_position(self, q: Array) -> Array:
-        """Coordinates (tree.nq,) of all joints for the coordinates q (nq,)."""
-        parts = [q[j.q] * self._ratio(j) + self._offset(j) if j.name in self.mimics else q[j.q] for j in self.joints]
-        return np.concatenate([np.zeros(0), *parts])
+        """Coordinates (..., tree.nq) of all joints for the coordinates q (..., nq)."""
+        parts = [q[..., j.q] for j in self.joints]
+        for k, j in enumerate(self.joints):
+            if j.name in self.mimics:
+                parts[k] = parts[k] * self.mimics[j.name].multiplier + self.mimics[j.name].offset
+        return np.concatenate([q[..., :0], *parts], axis=-1)
 
     def tree_velocity(self, v: Array) -> Array:
-        """Velocities or accelerations (tree.nv,) of all joints for those of the leaders, v (nv,)."""
-        parts = [v[j.v] * self._ratio(j) if j.name in self.mimics else v[j.v] for j in self.joints]
-        return np.concatenate([np.zeros(0), *parts])
+        """Velocities or accelerations (..., tree.nv) of all joints for those of the leaders, v (..., nv)."""
+        parts = [v[..., j.v] for j in self.joints]
+        for k, j in enumerate(self.joints):
+            if j.name in self.mimics:
+                parts[k] = parts[k] * self.mimics[j.name].multiplier
+        return np.concatenate([v[..., :0], *parts], axis=-1)
 
     @cached_property
     def spread(self) -> Array:
         """The matrix G (tree.nv, nv) with tree_velocity(v) = G v."""
-        return np.array([self.tree_velocity(unit) for unit in np.eye(self.nv)]).reshape(self.nv, self.tree.nv).T
-
-    def _ratio(self, joint: Joint) -> float:
-        return self.mimics[joint.name].multiplier
-
-    def _offset(self, joint: Joint) -> float:
-        return self.mimics[joint.name].offset
+        return self.tree_velocity(np.eye(self.nv)).T
 
     # --- parameters ---
 
