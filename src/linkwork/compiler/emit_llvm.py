@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 from llvmlite import ir
 
@@ -60,7 +61,7 @@ class ChunkPrinter:
             self._operation(k)
             if k in chunk.leaving:
                 self.store(self._as_real(k), chunk.places[k])
-        return self._over_blocks(name)
+        return self.over_blocks(name)
 
     def moves(self, name: str, moves: Moves) -> str:
         """The function `name` that copies numbers, all of which it reads before it writes one."""
@@ -68,7 +69,7 @@ class ChunkPrinter:
         sources = [self.constant(x) if isinstance(x, float) else self.load(x) for x, _ in moves.pairs]
         for source, (_, target) in zip(sources, moves.pairs, strict=True):
             self.store(source, target)
-        return self._over_blocks(name)
+        return self.over_blocks(name)
 
     # --- pieces that functions are made of ---
 
@@ -99,6 +100,35 @@ class ChunkPrinter:
     def store(self, value: str, place: int) -> None:
         """Put a value in a place of the workspace %w."""
         self.lines.append(f"  store {self.real} {value}, ptr {self._address(place)}, align {8 * self.width}")
+
+    def over_blocks(
+        self, name: str, arguments: Sequence[str] = (), carried: str = "", result: str = "void", last: str = "block"
+    ) -> str:
+        """The lines so far as a function that runs them for `count` blocks, whose workspaces follow each other.
+
+        It takes more `arguments` if there are any. A value that begins as `carried` goes from block to block: the lines
+        find it as %before and leave it as %after; it comes back, with type `result`. They end under the label `last`.
+        """
+        body, returned = "\n".join(self.lines), f"{result} %after" if carried else "void"
+        first = f"  %before = phi {result} [ {carried}, %entry ], [ %after, %{last} ]" if carried else ""
+        given = ", ".join(["ptr noalias %first", "i64 %count", *arguments])
+        return f"""define internal {result} @{name}({given}) nounwind {{
+entry:
+  br label %block
+block:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %{last} ]
+{first}
+  %distance = mul i64 %k, {self.total * self.width}
+  %w = getelementptr inbounds double, ptr %first, i64 %distance
+{body}
+  %k.next = add i64 %k, 1
+  %more = icmp slt i64 %k.next, %count
+  br i1 %more, label %block, label %done
+done:
+  ret {returned}
+}}"""
+
+    # --- operations ---
 
     def _bring(self, k: int, inside: bool, places: dict[int, int]) -> None:
         """Make a value from outside the chunk known inside it."""
@@ -172,21 +202,3 @@ class ChunkPrinter:
             self.pairs[operand] = self.new(f'call {{{self.real}, {self.real}}} @"{name}"({self.real} {value})')
         index = 0 if operation == "sin" else 1
         return self.new(f"extractvalue {{{self.real}, {self.real}}} {self.pairs[operand]}, {index}")
-
-    def _over_blocks(self, name: str) -> str:
-        """The lines so far as a function that runs them for `count` blocks, whose workspaces follow each other."""
-        body = "\n".join(self.lines)
-        return f"""define internal void @{name}(ptr noalias %first, i64 %count) nounwind {{
-entry:
-  br label %block
-block:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %block ]
-  %distance = mul i64 %k, {self.total * self.width}
-  %w = getelementptr inbounds double, ptr %first, i64 %distance
-{body}
-  %k.next = add i64 %k, 1
-  %more = icmp slt i64 %k.next, %count
-  br i1 %more, label %block, label %done
-done:
-  ret void
-}}"""

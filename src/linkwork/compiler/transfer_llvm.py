@@ -15,6 +15,7 @@ from linkwork.compiler.emit_llvm import ChunkPrinter
 # 20 to 30 % off mass matrices (7 to 38 dof), 3 % off forward and inverse dynamics, 8 % off derivatives (38 dof).
 # Large results are written without reading their memory into the caches first: 30 % off mass matrices (18 and 38 dof).
 # Whole vectors only: on AVX-512 half vectors, two to a cache line, took 50 to 100 % more time than through the caches.
+ARGUMENTS = ["i64 %state", "i64 %last", "ptr %array", "i64 %stride", "i64 %offset"]
 NONTEMPORAL = "!1000"  # beyond the numbers that llvmlite gives to other notes
 
 
@@ -149,22 +150,6 @@ class TransferPrinter:
 
     def _over_blocks(self, name: str, tiled: bool, summing: bool = False) -> str:
         """The lines so far as a function that runs them for each block."""
-        body, last = "\n".join(self.printer.lines), "tiled" if tiled else "block"
-        carried = f"%before = phi {self.real} [ %known, %entry ], [ %after, %{last} ]" if summing else ""
-        arguments = "ptr noalias %first, i64 %count, i64 %state, i64 %last, ptr %array, i64 %stride, i64 %offset"
-        arguments += f", {self.real} %known" if summing else ""
-        return f"""define internal {self.real if summing else "void"} @{name}({arguments}) nounwind {{
-entry:
-  br label %block
-block:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %{last} ]
-  {carried}
-  %distance = mul i64 %k, {self.printer.total * self.width}
-  %w = getelementptr inbounds double, ptr %first, i64 %distance
-{body}
-  %k.next = add i64 %k, 1
-  %more = icmp slt i64 %k.next, %count
-  br i1 %more, label %block, label %done
-done:
-  ret {f"{self.real} %after" if summing else "void"}
-}}"""
+        arguments = [*ARGUMENTS, f"{self.real} %known"] if summing else ARGUMENTS
+        carried, result = ("%known", self.real) if summing else ("", "void")
+        return self.printer.over_blocks(name, arguments, carried, result, "tiled" if tiled else "block")

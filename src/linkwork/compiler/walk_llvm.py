@@ -206,25 +206,8 @@ done:
             reduce = f"llvm.vector.reduce.or.v{self.width}i1"
             printer.declared[reduce] = f"declare i1 @{reduce}({printer.truth})"
             going = printer.new(f"call i1 @{reduce}({printer.truth} {going})")
-        body = "\n".join(printer.lines)
-        self.functions.append(f"""define internal i1 @{name}(ptr noalias %first, i64 %count) nounwind {{
-entry:
-  br label %block
-block:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
-  %distance = mul i64 %k, {self.plan.total * self.width}
-  %w = getelementptr inbounds double, ptr %first, i64 %distance
-{body}
-  br i1 {going}, label %yes, label %next
-next:
-  %k.next = add i64 %k, 1
-  %more = icmp slt i64 %k.next, %count
-  br i1 %more, label %block, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}}""")
+        printer.lines.append(f"  %after = or i1 %before, {going}")
+        self.functions.append(printer.over_blocks(name, carried="false", result="i1"))
         return name
 
     # --- between the arrays of the caller and the workspaces ---

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -26,7 +25,7 @@ from linkwork.model.faults import Fault
 from linkwork.model.geometry import Mesh
 from linkwork.model.joints import JointKind, Revolute, Weld
 from linkwork.model.mesh_paths import MeshPaths
-from linkwork.model.reading import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, EnoughError, Options, Reader, Reading
+from linkwork.model.reading import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.toml_tree import MOST_BYTES, Key, Source, parse_toml
 from linkwork.model.write_toml import DEGREES, VERSION
 from linkwork.model.xml_tree import read_bytes, shown
@@ -81,14 +80,6 @@ class _DocumentReader(Reader):
         if version > VERSION:
             reason = f"the document has version {_brief(version)}, written for a newer linkwork; this one reads up to "
             raise ModelError(f"{reason}{VERSION}: pip install --upgrade linkwork", str(at), self.file, at.line)
-
-    def read(self) -> Reading:
-        mechanism = None
-        with suppress(EnoughError):
-            self.tell()
-            mechanism, faults = self.builder.examine(strict=False)
-            self.faults += map(self.placed, faults)
-        return Reading(mechanism, self.in_order())
 
     def tell(self) -> None:
         """Tell the Builder everything that is in the document."""

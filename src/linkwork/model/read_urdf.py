@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from linkwork.model.faults import Fault
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from linkwork.model.joints import Free, JointKind, Planar, Prismatic, Revolute, Weld
 from linkwork.model.mesh_paths import MeshPaths
-from linkwork.model.reading import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, EnoughError, Options, Reader, Reading
+from linkwork.model.reading import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.xml_tree import Element, shown
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import congruence
@@ -77,14 +76,6 @@ class _UrdfReader(Reader):
         self.colors: dict[str, list[float] | None] = {}
         gravity = STANDARD_GRAVITY if options.gravity is None else options.gravity
         self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), gravity)
-
-    def read(self) -> Reading:
-        mechanism = None
-        with suppress(EnoughError):
-            self.tell()
-            mechanism, faults = self.builder.examine(strict=False)
-            self.faults += map(self.placed, faults)
-        return Reading(mechanism, self.in_order())
 
     def tell(self) -> None:
         """Tell the Builder everything that is in the file."""

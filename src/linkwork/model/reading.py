@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from linkwork.errors import ModelError
+from linkwork.model.builder import Builder
 from linkwork.model.faults import Fault
 from linkwork.model.mechanism import Mechanism
 
@@ -47,13 +50,32 @@ class EnoughError(Exception):
     """There are so many faults that looking for more helps nobody."""
 
 
-class Reader:
-    """Gathers the faults of one file, which messages call `file`."""
+class Reader(ABC):
+    """Tells a Builder what is in one file, which messages call `file`, and gathers its faults."""
+
+    builder: Builder
 
     def __init__(self, file: str):
         self.file = file
         self.faults: list[Fault] = []
         self.errors = 0
+
+    @abstractmethod
+    def tell(self) -> None:
+        """Tell the Builder everything that is in the file."""
+
+    @abstractmethod
+    def placed(self, fault: Fault) -> Fault:
+        """A fault that the Builder found, with the place where its culprit is written."""
+
+    def read(self) -> Reading:
+        """All that is in the file, and all that is wrong with it."""
+        mechanism = None
+        with suppress(EnoughError):
+            self.tell()
+            mechanism, faults = self.builder.examine(strict=False)
+            self.faults += map(self.placed, faults)
+        return Reading(mechanism, self.in_order())
 
     def error(self, at: Place, reason: str, remedy: str = "") -> None:
         """Note what makes the model unusable; gives None, for whoever wanted something else."""
