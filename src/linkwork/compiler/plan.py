@@ -87,6 +87,7 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
     last_use = _last_uses(graph, cuts, home)
     places = {k: inputs[node[1]] for k, node in enumerate(graph.nodes) if node[0] == "input"}
     outputs = set(graph.outputs)
+    leaving = outputs | last_use.keys()
     constants = {k: workspace.take() for k in sorted(outputs) if graph.value(k) is not None}
     steps: list[Step] = []
     if constants:
@@ -102,7 +103,7 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
                     places[k] = workspace.take()
                 if k in last_use and k not in outputs:
                     ending.setdefault(last_use[k], []).append(places[k])
-            steps.append(Chunk(graph, nodes, places, outputs | last_use.keys()))
+            steps.append(Chunk(graph, nodes, places, leaving))
         workspace.free += ending.pop(number, [])
     return steps, [(places | constants)[k] for k in graph.outputs]
 
