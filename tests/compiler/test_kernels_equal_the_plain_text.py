@@ -43,15 +43,21 @@ def test_every_row_equals_the_reference(seed: int) -> None:
         compare_rows(compiled, plain, state(tree(seed), seed, near))
 
 
+SOLVING = ("forward_dynamics", "reactions", "forward_dynamics_derivatives")  # with the mass matrix M
+
+
 def compare_rows(compiled: lw.Dynamics, plain: lw.Dynamics, s: State) -> None:
+    """To 1e-12; what solves with M cannot agree better than round-off times its condition (4e4 in one such state)."""
+    rounding = np.finfo(float).eps * np.linalg.cond(plain.mass_matrix(s.q))
+    bound = {row: max(1e-12, rounding) for row in SOLVING}
     for row, names in ROWS.items():
         arguments = [getattr(s, name) for name in names]
         found, expected = getattr(compiled, row)(*arguments), getattr(plain, row)(*arguments)
-        assert relative(np.array(found), np.array(expected), scale=1e-3) < 1e-12, row
+        assert relative(np.array(found), np.array(expected), scale=1e-3) < bound.get(row, 1e-12), row
     for row, third in (("forward_dynamics_derivatives", s.tau), ("inverse_dynamics_derivatives", s.a)):
         found, expected = getattr(compiled, row)(s.q, s.v, third), getattr(plain, row)(s.q, s.v, third)
         for ours, theirs in zip(found, expected, strict=True):
-            assert relative(ours, theirs, scale=1e-3) < 1e-12, row
+            assert relative(ours, theirs, scale=1e-3) < bound.get(row, 1e-12), row
     for expressed in ("body", "world", "mixed"):
         J = compiled.jacobian(s.q, "probe", expressed)
         assert relative(J, plain.jacobian(s.q, "probe", expressed), scale=1e-3) < 1e-12
