@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "algorithms": {"errors", "spatial", "model"},
     "compiler": {"errors", "spatial"},
     "evaluation": {"errors", "spatial", "model", "algorithms", "compiler", "door"},
+    "simulation": {"errors", "spatial", "model", "algorithms", "compiler", "evaluation"},
     "examples": {"errors", "spatial", "model", "algorithms"},
 }
 

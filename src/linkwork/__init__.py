@@ -37,6 +37,7 @@ from linkwork.model import (
     load,
     save,
 )
+from linkwork.simulation import Run, host, sampled, simulate
 from linkwork.spatial.scalar import where
 
 __version__ = "0.1.0"
@@ -63,6 +64,7 @@ __all__ = [
     "Planar",
     "Prismatic",
     "Revolute",
+    "Run",
     "Screw",
     "ShapeError",
     "Sphere",
@@ -74,7 +76,10 @@ __all__ = [
     "example",
     "examples",
     "formulations",
+    "host",
     "load",
+    "sampled",
     "save",
+    "simulate",
     "where",
 ]

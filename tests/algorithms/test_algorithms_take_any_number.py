@@ -8,6 +8,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import forward, inverse, jacobians, kinematics, mass, momentum, reactions
 from linkwork.algorithms.factorization import factorization
+from linkwork.algorithms.passive import passive
 from opaque import Opaque, hide, reveal
 from zoo import relative, state, tree
 
@@ -16,7 +17,7 @@ ALGORITHMS = {
     "twists": lambda m, s: [V.array for V in kinematics.kinematics(m, s.q, s.v).twist],
     "inverse dynamics": lambda m, s: inverse.inverse_dynamics(m, s.q, s.v, s.a, s.wrenches).tau,
     "bias": lambda m, s: inverse.bias(m, s.q, s.v),
-    "passive": lambda m, s: inverse.passive(m, s.q, s.v),
+    "passive": lambda m, s: passive(m, s.q, s.v),
     "forward dynamics": lambda m, s: forward.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches),
     "mass matrix": lambda m, s: mass.mass_matrix(m, s.q),
     "mass matrix solve": lambda m, s: mass.factor(m, mass.mass_matrix(m, s.q)).solve(s.tau),

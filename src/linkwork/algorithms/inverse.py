@@ -50,9 +50,3 @@ def gravity(mechanism: Mechanism, q: Array) -> Array:
     """Joint forces (nv,) that hold the mechanism still against gravity."""
     rest = np.zeros(mechanism.nv)
     return inverse_dynamics(mechanism, q, rest, rest).tau
-
-
-def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Forces (nv,) of the joints' own springs and dampers: -stiffness (q - rest) - damping v."""
-    forces = [-(j.stiffness * j.kind.difference(j.rest, q[j.q])) - j.damping * v[j.v] for j in outward(mechanism)]
-    return np.concatenate([np.zeros(0), *forces])

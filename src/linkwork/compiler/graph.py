@@ -317,6 +317,15 @@ def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Nod
     return result
 
 
+def description(graph: Graph) -> str:
+    """Everything that a graph says, as text: equal texts, equal results."""
+
+    def told(part: Any) -> str:
+        return repr(replace(part, body=None)) + description(part.body) if isinstance(part, Loop) else repr(part)  # type: ignore[arg-type]
+
+    return repr(graph.outputs) + "".join("(" + ",".join(map(told, node)) + ")" for node in graph.nodes)
+
+
 def verify(graph: Graph) -> None:
     """Raise AssertionError unless the graph is one: known operations, operands before uses, truth where it belongs."""
     for number, node in enumerate(graph.nodes):

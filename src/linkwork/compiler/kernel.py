@@ -11,12 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from linkwork.compiler import machine, store
-from linkwork.compiler.graph import Graph, fused, verify
+from linkwork.compiler.graph import Graph, description, fused, verify
 from linkwork.compiler.program import Rows, Shape
 from linkwork.compiler.results import Results, aligned
 from linkwork.compiler.trace import trace
@@ -47,7 +49,8 @@ class Kernel:
 
     `shapes` are those of the function's arguments and `results` of its values, for one state; a function with several
     returns a tuple. Those that a loop walks along or records have `Rows`, and the function takes so many `counts` after
-    its arrays (see `trace`). `key` names what the function depends on: equal keys must mean equal functions.
+    its arrays (see `trace`). `key` names what the function depends on: equal keys must mean equal functions. Where
+    nothing does, as with users' functions, it is None: the function is traced then, and its graph is its name.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class Kernel:
         function: Callable[..., Any],
         shapes: Sequence[Shape | Rows],
         results: Sequence[Shape | Rows],
-        key: str,
+        key: str | None,
         counts: int = 0,
     ):
         self.name, self.shapes, self.results, self.counts = name, list(shapes), list(results), counts
@@ -65,6 +68,15 @@ class Kernel:
         self._graph: Graph | None = None
         self._memory = Results()
         self._lock = threading.RLock()
+
+    @property
+    def key(self) -> str:
+        """What the kernel is known by."""
+        with self._lock:
+            if self._key is None:
+                ports = repr((self.shapes, self.results))
+                self._key = store.digest(text_digest(), ports, description(self.graph()))
+            return self._key
 
     def graph(self) -> Graph:
         """The traced and fused graph."""
@@ -85,7 +97,7 @@ class Kernel:
         return found
 
     def _build(self, width: int) -> Code:
-        key = store.digest(self._key, machine.identity(), f"width {width}")
+        key = store.digest(self.key, machine.identity(), f"width {width}")
         body = store.load(key)
         if body is None:
             with Announced(self.name):
@@ -128,6 +140,13 @@ class Kernel:
             return found, run(0, count) == 0.0
         cuts = [min(count, code.width * (blocks * k // shares)) for k in range(shares)] + [count]
         return found, sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
+
+
+@cache
+def text_digest() -> str:
+    """A name for the compiler's own text: another text may print a graph in another way."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return store.digest(*(path.read_bytes() for path in files))
 
 
 def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:

@@ -12,6 +12,7 @@ from linkwork.algorithms.coupled import coupled
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.passive import passive, spring_energy
 from linkwork.algorithms.reactions import reactions
 from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
@@ -186,8 +187,8 @@ class Dynamics:
         return self._evaluate("gravity", inverse.gravity, self._state(q), (self.mechanism.nv,), parameters, out)
 
     def passive(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
-        """Forces (..., nv) [N m, N] of the joints' own springs and dampers, which the dynamics do not contain."""
-        return self._evaluate("passive", inverse.passive, self._state(q, v), (self.mechanism.nv,), parameters, out)
+        """Forces (..., nv) [N m, N] of the joints' springs, dampers and friction, which dynamics do not contain."""
+        return self._evaluate("passive", passive, self._state(q, v), (self.mechanism.nv,), parameters, out)
 
     def mass_matrix(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Mass matrix (..., nv, nv) [kg m^2, kg m, kg] with armature: kinetic energy is v^T M v / 2."""
@@ -257,6 +258,10 @@ class Dynamics:
         """(kinetic, potential), each (...) [J]; potential is that of gravity, zero at the world's origin."""
         both = self._evaluate("energy", momentum.energy, self._state(q, v), (2,), parameters, None)
         return both[..., 0], both[..., 1]
+
+    def spring_energy(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
+        """Energy (...) [J] stored in the joints' springs, which `energy` does not contain."""
+        return self._evaluate("spring_energy", spring_energy, self._state(q), (), parameters, out)
 
     # --- how a call runs ---
 

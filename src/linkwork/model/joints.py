@@ -91,6 +91,18 @@ class JointKind(ABC):
         """The velocity (nv,) that takes q0 to q1 in unit time: the inverse of `integrate`."""
         return q1 - q0
 
+    def normalized(self, q: Array) -> Array:
+        """The same coordinates (..., nq) with quaternions of unit length."""
+        return q
+
+    def tangent_rate(self, dv: Array, v: Array) -> Array:
+        """The rate (nv,) of dv at which integrate(q, dv) moves with velocity v, for small dv.
+
+        Where velocities do not commute it is the inverse of the exponential's derivative, v + [dv, v] / 2 +
+        [dv, [dv, v]] / 12, whose next term is of fourth order in dv: enough for methods of order four (Munthe-Kaas).
+        """
+        return v
+
     def neutral(self) -> Array:
         """The coordinates (nq,) at which the child's frame coincides with the joint frame."""
         return np.zeros(self.nq)
@@ -233,6 +245,13 @@ class Ball(JointKind):
     def difference(self, q0: Array, q1: Array) -> Array:
         return log_quaternion(product(conjugate(q0), q1))
 
+    def normalized(self, q: Array) -> Array:
+        return q / np.sqrt((q * q).sum(axis=-1, keepdims=True))
+
+    def tangent_rate(self, dv: Array, v: Array) -> Array:
+        first = cross(dv, v)
+        return v + first * 0.5 + cross(dv, first) * (1.0 / 12.0)
+
     def neutral(self) -> Array:
         return np.array(IDENTITY)
 
@@ -297,6 +316,14 @@ class Free(JointKind):
 
     def difference(self, q0: Array, q1: Array) -> Array:
         return log_transform(self.transform(q0).inverse() @ self.transform(q1)).array
+
+    def normalized(self, q: Array) -> Array:
+        return np.concatenate([q[..., :3], Ball().normalized(q[..., 3:])], axis=-1)
+
+    def tangent_rate(self, dv: Array, v: Array) -> Array:
+        by = Motion.of(dv)
+        first = by.cross(Motion.of(v))
+        return v + first.array * 0.5 + by.cross(first).array * (1.0 / 12.0)
 
     def neutral(self) -> Array:
         return np.array([0.0, 0.0, 0.0, *IDENTITY])

@@ -158,7 +158,7 @@ class Mechanism:
     @cached_property
     def armature(self) -> Array:
         """Reflected rotor inertia of every velocity (nv,) [kg m^2 or kg]."""
-        return self._by_joint(lambda j: j.armature)
+        return self.by_joint(lambda j: j.armature)
 
     @cached_property
     def topology(self) -> Topology:
@@ -169,12 +169,12 @@ class Mechanism:
 
     def neutral(self) -> Array:
         """The coordinates (nq,) with every child's frame on its joint frame."""
-        return self._by_joint(lambda j: j.kind.neutral())
+        return self.by_joint(lambda j: j.kind.neutral())
 
     def random(self, rng: np.random.Generator | int | None = None) -> Array:
         """Random coordinates (nq,), within the joint limits; `rng` is a generator or a seed."""
         generator = np.random.default_rng(rng)
-        return self._by_joint(lambda j: j.random(generator))
+        return self.by_joint(lambda j: j.random(generator))
 
     def integrate(self, q: Any, dv: Any) -> Array:
         """Coordinates (..., nq) reached from q (..., nq) by the constant velocity dv (..., nv) in unit time.
@@ -182,21 +182,21 @@ class Mechanism:
         Exact on the manifold: quaternions stay unit and a free joint follows its screw.
         """
         inputs = {"q": Input(q, (self.nq,)), "dv": Input(dv, (self.nv,))}
-        return over_batch(lambda q, dv: self._by_joint(lambda j: j.kind.integrate(q[j.q], dv[j.v])), inputs, (self.nq,))
+        return over_batch(lambda q, dv: self.by_joint(lambda j: j.kind.integrate(q[j.q], dv[j.v])), inputs, (self.nq,))
 
     def difference(self, q0: Any, q1: Any) -> Array:
         """The velocity (..., nv) that takes q0 (..., nq) to q1 (..., nq) in unit time: the inverse of `integrate`."""
         inputs = {"q0": Input(q0, (self.nq,)), "q1": Input(q1, (self.nq,))}
         return over_batch(
-            lambda q0, q1: self._by_joint(lambda j: j.kind.difference(q0[j.q], q1[j.q])), inputs, (self.nv,)
+            lambda q0, q1: self.by_joint(lambda j: j.kind.difference(q0[j.q], q1[j.q])), inputs, (self.nv,)
         )
 
     def qdot(self, q: Any, v: Any) -> Array:
         """Rate of the coordinates (..., nq) for the velocity v (..., nv) at q (..., nq) (S4 3.34)."""
         inputs = {"q": Input(q, (self.nq,)), "v": Input(v, (self.nv,))}
-        return over_batch(lambda q, v: self._by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v])), inputs, (self.nq,))
+        return over_batch(lambda q, v: self.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v])), inputs, (self.nq,))
 
-    def _by_joint(self, answer: Callable[[Joint], Array]) -> Array:
+    def by_joint(self, answer: Callable[[Joint], Array]) -> Array:
         """The answers of all joints with coordinates of their own, one after the other."""
         return np.concatenate([np.zeros(0), *(answer(joint) for joint in self.leaders)])
 

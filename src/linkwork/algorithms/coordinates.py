@@ -1,0 +1,21 @@
+"""Moving along the configuration manifold, joint by joint, for one state."""
+
+from __future__ import annotations
+
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+
+def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
+    """The coordinates (nq,) reached from q (nq,) by the constant velocity dv (nv,) in unit time."""
+    return mechanism.by_joint(lambda j: j.kind.integrate(q[j.q], dv[j.v]))
+
+
+def tangent_rate(mechanism: Mechanism, dv: Array, v: Array) -> Array:
+    """The rate (nv,) of dv (nv,) at which integrate(q, dv) moves with velocity v (nv,); see `JointKind`."""
+    return mechanism.by_joint(lambda j: j.kind.tangent_rate(dv[j.v], v[j.v]))
+
+
+def qdot(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """The rate of the coordinates (nq,) for the velocity v (nv,) at q (nq,) (S4 3.34)."""
+    return mechanism.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v]))

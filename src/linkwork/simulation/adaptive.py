@@ -1,0 +1,165 @@
+"""SciPy's methods with their own steps, member by member, for the same equations of motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkError
+from linkwork.simulation.automatic import Choice
+from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, STOPPED, Carry
+from linkwork.simulation.field import Field
+from linkwork.simulation.integrators import METHODS
+from linkwork.simulation.preparation import Request
+from linkwork.simulation.progress import Watch
+from linkwork.simulation.rollout import Task, truth
+from linkwork.simulation.storage import Storage
+from linkwork.spatial.scalar import Array
+
+HALVINGS = 60  # of the interval in which an event lies: to the last bit
+SOLVERS = {"dop853": "DOP853", "radau": "Radau", "lsoda": "LSODA"}
+
+
+class Adaptive:
+    """A run by one of SciPy's methods: every member alone, from sample to sample of its controller."""
+
+    def __init__(self, asked: Request, choice: Choice, storage: Storage, field: Field, rtol: float, atol: float):
+        try:
+            from scipy import integrate
+        except ImportError:
+            raise LinkworkError(f"method {choice.method!r} is SciPy's: pip install scipy") from None
+        self.asked, self.storage, self.dt, self.field = asked, storage, choice.dt, field
+        self.solver = getattr(integrate, SOLVERS[choice.method])
+        self.tolerances = {"rtol": max(rtol, 3e-14), "atol": atol, "max_step": storage.every * choice.dt}
+        self.task = Task(asked, METHODS["rk4"], storage.series)  # for its rows: no step of it is made
+        code = np.where(asked.start.code == GOING, STOPPED, asked.start.code)  # until it has run
+        self.now = Carry(*(np.array(x) for x in asked.start._replace(code=code)))
+        for array in storage.arrays.values():
+            array.fill(np.nan)
+        storage.rows = len(storage.steps)
+
+    def go(self, watch: Watch) -> None:
+        """Run to the end, telling `watch` the fraction that is done."""
+        members = max(1, self.now.step.size)
+        for done, index in enumerate(np.ndindex(self.asked.batch)):
+            if self.now.code[index] == STOPPED:
+                Member(self, index).go(lambda part, done=done: watch((done + part) / members))
+        if not (self.now.code == GOING).any():
+            last = float(np.max(self.now.step))
+            self.storage.cut(last)
+            if self.now.step.ndim == 0 and last > self.storage.steps[self.storage.rows - 1]:
+                self.storage.steps[self.storage.rows] = last
+                one = Member(self, ())
+                one.keep(self.storage.rows, one.now)
+                self.storage.rows += 1
+        watch(1.0)
+
+    def again(self, values: Mapping[str, Any], now: Carry) -> None:
+        """The rates of one member in plain text."""
+        x = np.concatenate([now.q, now.v, [float(now.work)]])
+        flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
+        self.field.one(np.array([float(now.step) * self.dt]), x, now.held, *flat)
+
+    def not_converged(self, now: Carry) -> str:
+        """What can be said of a method that gave up."""
+        return f"SciPy's method gave up: its steps became too small for rtol={self.tolerances['rtol']:g}"
+
+
+class Member:
+    """One member of such a run."""
+
+    def __init__(self, march: Adaptive, index: tuple[int, ...]):
+        self.march, self.index, self.asked = march, index, march.asked
+        _, self.values = march.asked.member(index)
+        self.now = Carry(*(np.array(x[index]) for x in march.now))._replace(code=GOING)
+        self.first = float(march.storage.steps[0]) * march.dt
+
+    def go(self, watch: Callable[[float], None]) -> None:
+        """From its start to its end, rows and the last state written where they belong."""
+        march = self.march
+        times = march.storage.steps * march.dt
+        if self.asked.sampler is not None:
+            self._sample(self.first)
+        self.keep(0, self.now)
+        for begin, end in self._spans(times[-1]):
+            self._span(begin, end, times, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
+            if self.now.code == GOING and self.asked.sampler is not None:
+                self._sample(end)
+                for row in np.flatnonzero(times == end):  # the last row is that of the new forces
+                    self.keep(int(row), self.now)
+            for where_, value in zip(march.now, self.now, strict=True):
+                where_[self.index] = value
+            if self.now.code != GOING:
+                break
+
+    def _spans(self, end: float) -> list[tuple[float, float]]:
+        """The times [s] between which the joint forces of a sampled controller are held."""
+        sampling = self.asked.sampling
+        if sampling is None:
+            return [(self.first, end)]
+        period = self.march.dt if sampling.rate is None else 1.0 / sampling.rate
+        cuts = period * np.arange(np.floor(self.first / period + 1e-9) + 1, np.ceil(end / period - 1e-9))
+        edges = [self.first, *cuts.tolist(), end]
+        return list(pairwise(edges))
+
+    def _sample(self, t: float) -> None:
+        forces, memory = self.asked.sample(self.values, t, self.now)
+        if np.isfinite(np.asarray(forces, dtype=float)).all():
+            self.now = self.now._replace(held=np.array(forces, dtype=float), memory=np.array(memory, dtype=float))
+        else:
+            self.now = self.now._replace(code=NON_FINITE)
+
+    def _span(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> None:
+        """One stretch of smooth motion."""
+        field, held, values = self.march.field, self.now.held, self.values
+        x = np.concatenate([self.now.q, self.now.v, [float(self.now.work)]])
+        with np.errstate(all="ignore"):
+            solver = self.march.solver(lambda t, x: field(t, x, held, values), begin, x, end, **self.march.tolerances)
+            while solver.status == "running":
+                solver.step()
+                if solver.status == "failed" or not np.isfinite(solver.y).all():
+                    lost = (
+                        not np.isfinite(solver.y).all()
+                        or not np.isfinite(field(solver.t, solver.y, held, values)).all()
+                    )
+                    self.now = self.now._replace(code=NON_FINITE if lost else NOT_CONVERGED)
+                    return
+                curve = solver.dense_output()
+                last = self._event(curve, solver.t_old, solver.t)
+                for row in np.flatnonzero((times > solver.t_old) & (times <= last)):
+                    self.keep(int(row), self._at(times[row], curve(times[row])))
+                self.now = self._at(last, curve(last) if last < solver.t else solver.y)
+                if last < solver.t or self._stops(self.now):
+                    self.now = self.now._replace(code=EVENT)
+                    return
+                watch(solver.t)
+
+    def _at(self, t: float, x: Array) -> Carry:
+        m = self.asked.mechanism
+        q = m.by_joint(lambda j: j.kind.normalized(x[: m.nq][j.q]))
+        return self.now._replace(step=np.array(t / self.march.dt), q=q, v=x[m.nq : -1], work=np.array(x[-1]))
+
+    def _stops(self, now: Carry) -> bool:
+        stop = self.asked.stop
+        return stop is not None and bool(truth(stop(self.values, float(now.step) * self.march.dt, now.q, now.v)))
+
+    def _event(self, curve: Callable[[float], Array], begin: float, end: float) -> float:
+        """The first time in a step at which the run is to end, by halving; the step's end if there is none."""
+        if not self._stops(self._at(end, curve(end))):
+            return end
+        for _ in range(HALVINGS):
+            middle = 0.5 * (begin + end)
+            if self._stops(self._at(middle, curve(middle))):
+                end = middle
+            else:
+                begin = middle
+        return end
+
+    def keep(self, row: int, now: Carry) -> None:
+        """Record a row."""
+        found = self.march.task.row(self.values, self.march.dt, now)
+        for name, value in zip(self.march.storage.series, found, strict=True):
+            self.march.storage.arrays[name][(*self.index, row)] = value

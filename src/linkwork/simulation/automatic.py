@@ -1,0 +1,74 @@
+"""Choosing a method and a step: from how fast the motion at the start changes."""
+
+from __future__ import annotations
+
+from math import ceil, floor, log10
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.simulation.field import Field
+from linkwork.simulation.preparation import Request
+
+ADAPTIVE = ("dop853", "radau", "lsoda")
+FINE = 0.1  # product of step and fastest rate at which rk4 errs by about 1e-7 a step
+STABLE = 2.5  # beyond this product rk4 blows up
+LONGEST = {"rk4": 0.01, "midpoint": 1e-3, "semi-implicit": 1e-3}  # steps that are chosen [s], at most
+STIFF = 2000.0  # rate [1/s] from which following it by small steps does not pay
+ROWS = 1000  # of a run whose method chooses its own steps
+NUDGE = 1e-6
+
+
+class Choice(NamedTuple):
+    """A method, its step [s] (for methods with their own steps: the time between rows), and why."""
+
+    method: str
+    dt: float
+    why: str
+
+
+def chosen(asked: Request, field: Field, method: str, dt: float | None, duration: float) -> Choice:
+    """The method and step that were asked for, or good ones."""
+    if method in ADAPTIVE:
+        return Choice(method, dt or duration / ROWS, "as asked; its steps follow the tolerance")
+    if method != "auto" and dt is not None:
+        return Choice(method, dt, "as asked")
+    rate = fastest_rate(asked, field)
+    why = f"the motion changes at {rate:.3g} 1/s at most at the start"
+    if method == "auto":
+        stiff = rate > STIFF if dt is None else rate * dt > STABLE
+        method = "midpoint" if stiff else "rk4"
+        why += ", which is stiff" if stiff else ", which small steps follow well"
+    if dt is None:
+        reach = LONGEST[method] if method == "midpoint" else min(LONGEST[method], FINE / max(rate, 1e-9))
+        dt = _fitting(reach, asked, duration)
+    return Choice(method, dt, why)
+
+
+def _fitting(reach: float, asked: Request, duration: float) -> float:
+    """A round step within reach of which a whole number makes the duration, or a sampled controller's period."""
+    rate = None if asked.sampling is None else asked.sampling.rate
+    span = duration if rate is None else min(duration, 1.0 / rate)
+    decade = 10.0 ** floor(log10(reach))
+    nice = decade * max(k for k in (1.0, 2.0, 5.0) if k * decade <= reach * (1.0 + 1e-9))
+    return span / ceil(span / min(nice, span) - 1e-9)
+
+
+def fastest_rate(asked: Request, field: Field) -> float:
+    """The largest eigenvalue [1/s] of the equations of motion at the first member's start, or its fastest turn."""
+    now, values = asked.member(asked.first)
+    m = asked.mechanism
+    n = m.nv
+    if n == 0:
+        return 0.0
+
+    def acceleration(x: np.ndarray) -> np.ndarray:
+        state = np.concatenate([m.integrate(now.q, x[:n]), now.v + x[n:], [0.0]])
+        return field(0.0, state, now.held, values)[m.nq : -1]
+
+    steps = NUDGE * np.eye(2 * n)
+    columns = [(acceleration(step) - acceleration(-step)) / (2.0 * NUDGE) for step in steps]
+    A = np.block([[np.zeros((n, n)), np.eye(n)], [np.column_stack(columns)]])
+    turns = np.concatenate([joint.kind.turns for joint in m.leaders]).astype(bool)
+    spin = float(np.abs(now.v[turns]).max(initial=0.0))
+    return max(spin, float(np.abs(np.linalg.eigvals(A)).max())) if np.isfinite(A).all() else spin

@@ -1,0 +1,32 @@
+"""Where a member of a run is: all that its future depends on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwork.simulation.integrators import Moving
+from linkwork.spatial.scalar import Array, Number
+
+GOING, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = 0.0, 1.0, 2.0, 3.0, 4.0  # why a member goes on, or no longer does
+
+
+class Carry(NamedTuple):
+    """The state of a member, or with batch axes in front of all members.
+
+    `step` counts steps since the run began, so that the time is step dt exactly, whatever was computed in one call;
+    `code` says why a member no longer goes on; `work` [J] was done by forces without energy; `held` (nv,) [N m or N]
+    are the joint forces of a sampled controller, and `memory` (k,) is what it remembers.
+    """
+
+    step: Number
+    code: Number
+    q: Array
+    v: Array
+    work: Number
+    held: Array
+    memory: Array
+
+    @property
+    def moving(self) -> Moving:
+        """What a step changes."""
+        return Moving(self.q, self.v, self.work)

@@ -1,0 +1,139 @@
+"""Users' functions of time and state: controllers, wrenches, conditions; called with what they ask for, and checked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, ShapeError
+from linkwork.spatial.scalar import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """A controller that runs `rate` times a second [1/s], or once a step if None; its output is held in between."""
+
+    function: Callable[..., Any]
+    rate: float | None = None
+    in_python: bool = False
+
+    def every(self, dt: float) -> int:
+        """How many steps of dt [s] there are between two calls."""
+        if self.rate is None:
+            return 1
+        steps = 1.0 / (self.rate * dt)
+        if abs(steps - round(steps)) > 1e-6 * steps or round(steps) < 1:
+            raise LinkworkError(
+                f"a controller that runs {self.rate:g} times a second needs a whole number of steps in between, "
+                f"not {steps:g}: choose dt so that 1 / (rate dt) is whole, for example dt={1.0 / self.rate:g}"
+            )
+        return round(steps)
+
+
+def sampled(function: Callable[..., Any], rate: float | None = None) -> Sampled:
+    """A controller that is called `rate` times a second [1/s], its joint forces held in between; still traced.
+
+    `function(t, q, v)` returns the joint forces (nv,); `function(t, q, v, memory)` returns them and the next memory.
+    Without a rate it is called once a step.
+    """
+    return Sampled(_callable(function), _positive_rate(rate))
+
+
+def host(function: Callable[..., Any], rate: float) -> Sampled:
+    """A controller that stays in Python and is called `rate` times a second [1/s], its joint forces held in between.
+
+    It may be any function `function(t, q, v)` or `function(t, q, v, memory)` of floats and NumPy arrays, and is called
+    for one member of a batch after the other.
+    """
+    if rate is None:
+        raise LinkworkError("a controller in Python needs a rate [1/s], for example lw.host(f, rate=500)")
+    return Sampled(_callable(function), _positive_rate(rate), in_python=True)
+
+
+def _callable(function: Any) -> Callable[..., Any]:
+    if not callable(function) or isinstance(function, Sampled):
+        raise LinkworkError(f"a controller is a function controller(t, q, v); got {function!r:.80}")
+    return function
+
+
+def _positive_rate(rate: Any) -> float | None:
+    if rate is None:
+        return None
+    if not (isinstance(rate, (int, float)) and np.isfinite(rate) and rate > 0):
+        raise LinkworkError(f"rate must be a positive number of calls a second; got {rate!r}")
+    return float(rate)
+
+
+class Law:
+    """A user's function of (t, q, v), perhaps of memory, that names what else it takes among the gains."""
+
+    def __init__(self, what: str, function: Callable[..., Any], gains: Sequence[str]):
+        self.what, self.function = what, function
+        try:
+            parameters = list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError):
+            parameters = []
+        anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        self.gains = [name for name in gains if anything or any(p.name == name for p in named)]
+        positional = [
+            p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in gains
+        ]
+        needed = [p for p in positional if p.default is p.empty]
+        self.has_memory = len(needed) == 4 or any(p.name == "memory" for p in positional)
+        if parameters and (len(needed) > 4 or (len(positional) < 3 and not _takes_any_number(parameters))):
+            wanted = "(t, q, v)" if what != "controller" else "(t, q, v) or (t, q, v, memory)"
+            raise LinkworkError(f"a {what} takes {wanted} and gains by name; got a function of {_listing(parameters)}")
+
+    def __call__(self, values: Mapping[str, Any], *state: Any) -> Any:
+        """The function of a state, with the gains that it names."""
+        gains = [values[name] for name in self.gains]
+
+        def called(*arguments: Any) -> Any:
+            given = arguments[len(state) :]
+            return self.function(*arguments[: len(state)], **dict(zip(self.gains, given, strict=True)))
+
+        if np.asarray(state[1]).dtype == object:  # traced: users' NumPy is met half-way
+            from linkwork.compiler.traced_array import lifted
+
+            called = lifted(called)
+        return called(*state, *gains)
+
+    def forces(self, values: Mapping[str, Any], shape: tuple[int, ...], *state: Any) -> Array:
+        """What the function returns, if it has the shape that it must have."""
+        return self.shaped(self(values, *state), shape)
+
+    def forces_and_memory(self, values: Mapping[str, Any], shape: tuple[int, ...], *state: Any) -> tuple[Array, Array]:
+        """Joint forces and the next memory, both of the shape that they must have."""
+        found, size = self(values, *state), np.shape(state[3])
+        if not (isinstance(found, tuple) and len(found) == 2):
+            raise ShapeError(f"a controller with memory returns (forces, memory); got {found!r:.80}")
+        return self.shaped(found[0], shape), self.shaped(found[1], size, "memory")
+
+    def shaped(self, value: Any, shape: tuple[int, ...], part: str = "") -> Array:
+        """`value` as an array, if it has this shape; ShapeError if not."""
+        array = value if isinstance(value, np.ndarray) else _as_array(value)
+        if array is None or array.shape != shape:
+            got = f"shape {array.shape}" if array is not None else f"{value!r:.60}"
+            raise ShapeError(f"the {part or 'result'} of the {self.what} must have shape {shape}; got {got}")
+        return array
+
+
+def _as_array(value: Any) -> Array | None:
+    try:
+        array = np.array(value)
+    except ValueError:
+        return None
+    return array if array.dtype == object or (array.dtype.kind in "biuf" and value is not None) else None
+
+
+def _takes_any_number(parameters: Sequence[inspect.Parameter]) -> bool:
+    return any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+def _listing(parameters: Sequence[inspect.Parameter]) -> str:
+    return f"({', '.join(p.name for p in parameters)})"

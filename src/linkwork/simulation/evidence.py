@@ -1,0 +1,62 @@
+"""Why a member ended: the step that failed is run again in plain text, which names the joint and the line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkError
+from linkwork.evaluation.diagnosis import failures_named
+from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, Carry
+from linkwork.simulation.outcomes import FINISHED, KINDS, Event, Outcome
+from linkwork.simulation.preparation import Request
+from linkwork.spatial.scalar import Array
+
+TOLD = 3  # members of a kind whose failure is looked into
+SAME = "as others of this run"
+
+
+def outcomes(asked: Request, march: Any) -> tuple[Array, tuple[Event, ...]]:
+    """How every member (*batch,) ended, and what happened on the way."""
+    now: Carry = march.now
+    found, events = np.empty(asked.batch, dtype=object), []
+    looked_into = dict.fromkeys(KINDS, 0)
+    for index in np.ndindex(asked.batch):
+        code, at = float(np.asarray(now.code)[index]), float(np.asarray(now.step)[index]) * march.dt
+        kind = FINISHED if code == GOING else KINDS[int(code)]
+        evidence = ""
+        if code in (NOT_CONVERGED, NON_FINITE):
+            looked_into[kind] += 1
+            evidence = _evidence(asked, march, index, code) if looked_into[kind] <= TOLD else SAME
+        if code == EVENT:
+            evidence = "stop_when"
+            events.append(Event(at, index, "stop_when"))
+        found[index] = Outcome(kind, at, evidence)
+    return found, tuple(sorted(events, key=lambda event: event.time))
+
+
+def _evidence(asked: Request, march: Any, index: tuple[int, ...], code: float) -> str:
+    """What a member's last state shows when it goes on from there."""
+    _, values = asked.member(index)
+    now = Carry(*(np.asarray(x)[index] for x in march.now))
+    for part in (0.0, 0.5, 1.0):  # the instants of a step at which methods ask a controller
+        t = (float(now.step) + part) * march.dt
+        forces = asked.system(values).loads(t, now.q, now.v, now.held).control
+        if asked.sampler is not None:
+            forces = asked.sample(values, t, now)[0]
+        for joint in asked.mechanism.leaders:
+            if not np.isfinite(np.asarray(forces, dtype=float)[joint.v]).all():
+                return f"the controller returned {np.asarray(forces)[joint.v]} for joint {joint.name!r} at {t:g} s"
+    if code == NOT_CONVERGED:
+        return march.not_converged(now)
+    try:
+        with failures_named(
+            "the state after the next step", int(np.ravel_multi_index(index, asked.batch) if index else 0)
+        ):
+            march.again(values, now)
+    except LinkworkError as failure:
+        return str(failure)
+    fastest = max(asked.mechanism.leaders, key=lambda j: float(np.abs(now.v[j.v]).max(initial=0.0)))
+    speed = float(np.abs(now.v[fastest.v]).max(initial=0.0))
+    return f"joint {fastest.name!r} moved at {speed:.3g}, more than any other: a smaller step may follow it"

@@ -1,0 +1,128 @@
+"""One step of each method, on the configuration manifold: plain functions that run on any numbers.
+
+A step takes the system, the time t [s], the moving state, the step h [s] and the joint forces `held` (nv,) through it;
+it gives the next moving state and whether its equations were solved. Steps never look at a number, so that they trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.coordinates import integrate, tangent_rate
+from linkwork.algorithms.coupled import coupled, to_tree
+from linkwork.algorithms.mass import factor, mass_matrix
+from linkwork.algorithms.passive import resistance
+from linkwork.simulation.system import System, with_armature
+from linkwork.spatial.loops import iterate, repeat
+from linkwork.spatial.scalar import Array, Number, ldlt, maximum, where
+
+ROUNDS = 60  # of the midpoint's iteration, at most
+SOLVED = 1e-14  # change of a velocity, relative to the largest, at which it has ended
+
+
+class Moving(NamedTuple):
+    """What a step changes: coordinates q (nq,), velocities v (nv,), work done by forces without energy [J]."""
+
+    q: Array
+    v: Array
+    work: Number
+
+
+Step = Callable[[System, Number, Moving, Number, Array], tuple[Moving, Any]]
+
+
+def semi_implicit(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+    """Velocities first, coordinates with the new ones; dampers and friction act with the new ones too. Order 1."""
+    loads = system.loads(t, now.q, now.v, held)
+    v = now.v + h * system.acceleration(now.q, now.v, loads, implicit=h)
+    mean = (now.v + v) * 0.5
+    return Moving(integrate(system.mechanism, now.q, h * v), v, now.work + h * system.power(now.q, mean, loads)), True
+
+
+def rk4(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+    """The classical method of Runge and Kutta in the coordinates' tangent space (Munthe-Kaas). Order 4."""
+    m, zero = system.mechanism, np.zeros(system.mechanism.nv)
+
+    def stage(k: Number, dq: Array, dv: Array, sum_q: Array, sum_v: Array, sum_work: Number) -> tuple[Any, ...]:
+        outer = (k == 0) | (k == 3)
+        reach = h * where(k == 0, 0.0, where(k == 3, 1.0, 0.5))
+        weight = h * where(outer, 1.0 / 6.0, 1.0 / 3.0)
+        turn, v = reach * dq, now.v + reach * dv
+        q = integrate(m, now.q, turn)
+        loads = system.loads(t + reach, q, v, held)
+        dq, dv = tangent_rate(m, turn, v), system.acceleration(q, v, loads)
+        work = sum_work + weight * system.power(q, v, loads)
+        return dq, dv, sum_q + weight * dq, sum_v + weight * dv, work
+
+    _, _, dq, dv, work = repeat(4, stage, zero, zero, zero, zero, 0.0)
+    return Moving(integrate(m, now.q, dq), now.v + dv, now.work + work), True
+
+
+def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+    """The equations of motion hold at the middle of the step: for stiff springs and dampers. Order 2, reversible.
+
+    Velocities at the end of the step are found by Newton's method with the matrix M + h/2 D + h^2/4 K of the step's
+    start, D and K those of the joints' dampers and springs; what it leaves out only costs rounds.
+    """
+    m = system.mechanism
+    stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
+    (speed,) = to_tree(m, ("v",), (now.v,))
+    solve = _solver(system, now.q, resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h))
+
+    def middle(v: Array) -> tuple[Array, Array]:
+        mean = (now.v + v) * 0.5
+        return integrate(m, now.q, mean * (0.5 * h)), mean
+
+    def improve(v: Array) -> tuple[tuple[Array], Any]:
+        q, mean = middle(v)
+        loads = system.loads(t + 0.5 * h, q, mean, held)
+        change = solve(system.imbalance(q, mean, (v - now.v) / h, loads) * h)
+        return (v - change,), largest(change) <= SOLVED * (largest(v) + 1.0)
+
+    (v,), _, solved = iterate(ROUNDS, improve, now.v + h * _zeros_like(now.v))
+    q, mean = middle(v)
+    power = system.power(q, mean, system.loads(t + 0.5 * h, q, mean, held))
+    return Moving(integrate(m, now.q, mean * h), v, now.work + h * power), solved
+
+
+def _zeros_like(v: Array) -> Array:
+    return np.zeros(np.shape(v))
+
+
+def _solver(system: System, q: Array, extra: Array) -> Callable[[Array], Array]:
+    """Solves with the mass matrix at q, to whose joints `extra` (tree.nv,) is added as armature."""
+    m = with_armature(system.mechanism, extra)
+    M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
+    return (ldlt(M) if m.mimics else factor(m, M)).solve
+
+
+def largest(values: Array) -> Number:
+    """The largest magnitude among some numbers (n,), 0 of none."""
+    found: Number = 0.0
+    for x in values:
+        found = maximum(found, abs(x))
+    return found
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to step: its order, and what it is for."""
+
+    name: str
+    step: Step
+    order: int
+    about: str
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("semi-implicit", semi_implicit, 1, "quick, stable with dampers; rough"),
+        Method("rk4", rk4, 4, "accurate for smooth motion"),
+        Method("midpoint", midpoint, 2, "for stiff springs and dampers; reversible"),
+    )
+}

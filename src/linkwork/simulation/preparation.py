@@ -1,0 +1,261 @@
+"""What was asked for, checked before anything runs: states, parameters, gains and users' functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.passive import Stops
+from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
+from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
+from linkwork.model.mechanism import Mechanism, check_parameter
+from linkwork.simulation.carry import Carry
+from linkwork.simulation.controllers import Law, Sampled
+from linkwork.simulation.recording import Run
+from linkwork.simulation.system import System
+from linkwork.spatial.scalar import Array, Number
+
+CONSTANT = "wrenches"  # the name under which constant wrenches are handed to their law
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Everything that a run depends on except its method: laws, the batch, where it starts, what varies in it."""
+
+    mechanism: Mechanism
+    control: Law | None
+    sampler: Law | None
+    sampling: Sampled | None
+    wrenches: Law | None
+    stop: Law | None
+    parameters: dict[str, Array]
+    gains: dict[str, Array]
+    batch: Shape
+    start: Carry
+    stops: Stops | None = None
+
+    @property
+    def values(self) -> dict[str, Array]:
+        """Parameters and gains, each (*batch, shape) or the same for all."""
+        return self.parameters | self.gains
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        """Where the first member is in the batch."""
+        return (0,) * len(self.batch)
+
+    def core(self, name: str) -> Shape:
+        """The shape of a parameter or gain of one member."""
+        if name in self.parameters:
+            return self.mechanism.parameters[name].shape
+        shape, size = self.gains[name].shape, len(self.batch)
+        return shape[size:] if shape[:size] == self.batch else shape
+
+    @property
+    def series_shapes(self) -> dict[str, Shape]:
+        """What can be recorded, with the shape of a row."""
+        m, memory = self.mechanism, self.start.memory.shape[-1]
+        shapes: dict[str, Shape] = {"q": (m.nq,), "v": (m.nv,), "work": ()}
+        shapes |= {"tau": (m.nv,)} if self.control or self.sampler else {}
+        shapes |= {"memory": (memory,)} if memory else {}
+        shapes |= {"stops": (m.nv,)} if self.stops else {}
+        return shapes | ({"wrenches": (m.nbodies, 6)} if self.wrenches else {})
+
+    def system(self, values: Mapping[str, Any]) -> System:
+        """The mechanism with a member's parameters, under laws with its gains."""
+        m, control, wrenches = self.mechanism, self.control, self.wrenches
+        varied = {name: values[name] for name in self.parameters}
+        return System(
+            m.with_parameters(varied) if varied else m,
+            None if control is None else lambda t, q, v: control.forces(values, (m.nv,), t, q, v),
+            None if wrenches is None else lambda t, q, v: wrenches.forces(values, (m.nbodies, 6), t, q, v),
+            self.stops,
+        )
+
+    def sample(self, values: Mapping[str, Any], t: Number, now: Carry) -> tuple[Array, Array]:
+        """Joint forces (nv,) of the sampled controller from now on, and its memory (k,)."""
+        sampler, shape = self.sampler, (self.mechanism.nv,)
+        assert sampler
+        if sampler.has_memory:
+            return sampler.forces_and_memory(values, shape, t, now.q, now.v, now.memory)
+        return sampler.forces(values, shape, t, now.q, now.v), now.memory
+
+    def member(self, index: tuple[int, ...]) -> tuple[Carry, dict[str, Array]]:
+        """The start and the values of one member."""
+        values = {}
+        for name, value in self.values.items():
+            core = self.core(name)
+            values[name] = np.broadcast_to(value, self.batch + core)[index] if value.shape != core else value
+        return Carry(*(np.asarray(x)[index] for x in self.start)), values
+
+
+def request(
+    mechanism: Mechanism,
+    q0: Any,
+    v0: Any,
+    controller: Any,
+    wrenches: Any,
+    stop_when: Any,
+    parameters: Mapping[str, Any] | None,
+    gains: Mapping[str, Any] | None,
+    memory: Any,
+    stops: float | None,
+) -> Request:
+    """What was asked for, or an error that names what is wrong with it."""
+    m = mechanism
+    if not isinstance(m, Mechanism):
+        raise LinkworkError(f"a Mechanism is simulated, as lw.load(...) or lw.example(...) gives; got {m!r:.80}")
+    continued = q0 if isinstance(q0, Run) else None
+    if continued is not None and (v0 is not None or memory is not None or continued.mechanism.nq != m.nq):
+        raise LinkworkError("a run is continued from its own end: give no v0 or memory, and the same mechanism")
+    given = dict(parameters or {})
+    for name in given:
+        if name not in m.parameters:
+            raise unknown_name("parameter", name, m.parameters)
+    named = dict(gains or {})
+    clash = [name for name in named if name in given or name == CONSTANT]
+    if clash:
+        raise LinkworkError(f"a gain needs a name of its own; {clash[0]!r} is taken")
+    if wrenches is not None and not callable(wrenches):
+        named[CONSTANT] = as_numbers("wrenches", wrenches)
+        wrenches = _constant
+    sampling, control, sampler = _controllers(controller, list(named))
+    first = _first_memory(sampler, controller, memory)
+    start = continued.final.q if continued is not None else _positions(m, q0)
+    inputs = {
+        "q0": Input(start, (m.nq,)),
+        "v0": Input(_velocities(m, continued, v0), (m.nv,)),
+        "memory": Input(continued.final.memory if continued is not None else first, (np.shape(first)[-1],)),
+        **({CONSTANT: Input(named[CONSTANT], (m.nbodies, 6))} if CONSTANT in named else {}),
+        **{name: Input(value, m.parameters[name].shape) for name, value in given.items()},
+    }
+    arrays, batch = checked(inputs)
+    found = dict(zip(inputs, arrays, strict=True))
+    for name in given:
+        check_parameter(name, found[name])
+    named |= {name: _gain(name, value) for name, value in named.items()}
+    laws = {
+        "wrenches": None if wrenches is None else Law("function of wrenches", wrenches, list(named)),
+        "stop": None if stop_when is None else Law("condition stop_when", stop_when, list(named)),
+    }
+    _refuse_unnamed(named, [control, sampler, *laws.values()])
+    return Request(
+        m, control, sampler, sampling, laws["wrenches"], laws["stop"],
+        {name: found[name] for name in given}, named, batch,
+        continued.final if continued is not None else _start(m, found["q0"], found["v0"], found["memory"], batch),
+        _stops(m, stops),
+    )  # fmt: skip
+
+
+def _constant(t: Any, q: Any, v: Any, wrenches: Any) -> Any:
+    return wrenches
+
+
+def _controllers(controller: Any, gains: list[str]) -> tuple[Sampled | None, Law | None, Law | None]:
+    """How the controller is sampled, if it is; its law if it acts at every instant; its law if it is sampled."""
+    if controller is None:
+        return None, None, None
+    if isinstance(controller, Sampled):
+        return controller, None, Law("controller", controller.function, gains)
+    if not callable(controller):
+        raise LinkworkError(f"controller must be a function controller(t, q, v); got {controller!r:.80}")
+    law = Law("controller", controller, gains)
+    return (Sampled(controller), None, law) if law.has_memory else (None, law, None)
+
+
+def _first_memory(sampler: Law | None, controller: Any, memory: Any) -> Array:
+    function = controller.function if isinstance(controller, Sampled) else controller
+    first = memory if memory is not None else getattr(function, "memory", None)
+    if sampler is None or not sampler.has_memory:
+        if memory is not None:
+            raise LinkworkError("memory was given, but the controller takes none: write controller(t, q, v, memory)")
+        return np.zeros(0)
+    if first is None:
+        raise LinkworkError(
+            "a controller with memory needs its first one: simulate(..., memory=np.zeros(k)), or an attribute `memory`"
+        )
+    array = as_numbers("memory", first)
+    return array if array.ndim else array.reshape(1)
+
+
+def _positions(m: Mechanism, q0: Any) -> Array:
+    """Coordinates with unit quaternions."""
+    q = as_numbers("q0", m.neutral() if q0 is None else q0)
+    if q.ndim == 0 or q.shape[-1] != m.nq:
+        raise ShapeError(f"q0 has shape {q.shape}, expected (..., {m.nq})")
+    refuse_non_finite("q0", q)
+    found = []
+    for joint in m.leaders:
+        with np.errstate(all="ignore"):
+            part = joint.kind.normalized(q[..., joint.q])
+        if not np.isfinite(part).all():
+            raise NonFinite(f"q0: the quaternion of joint {joint.name!r} has length zero; a unit one is (1, 0, 0, 0)")
+        found.append(part)
+    return np.concatenate([q[..., :0], *found], axis=-1)
+
+
+def _velocities(m: Mechanism, continued: Run | None, v0: Any) -> Any:
+    if continued is not None:
+        return continued.final.v
+    return np.zeros(m.nv) if v0 is None else v0
+
+
+def _gain(name: str, value: Any) -> Array:
+    array = as_numbers(f"gain {name!r}", value)
+    refuse_non_finite(f"gain {name!r}", array)
+    return array
+
+
+def _refuse_unnamed(gains: Mapping[str, Any], laws: list[Law | None]) -> None:
+    for name in gains:
+        if not any(law is not None and name in law.gains for law in laws):
+            raise LinkworkError(
+                f"no function takes a gain {name!r}: write it among the arguments, as in controller(t, q, v, {name})"
+            )
+
+
+def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Carry:
+    def all_of(array: Array) -> Array:
+        return np.array(np.broadcast_to(array, batch + array.shape[-1:]))
+
+    zeros = np.zeros(batch)
+    return Carry(zeros, zeros, all_of(q), all_of(v), zeros, np.zeros((*batch, m.nv)), all_of(memory))
+
+
+def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
+    """Stops for joints with limits: critically damped, as slow as `time_constant` [s] for the inertia they feel."""
+    tree = m.tree
+    if time_constant is None or not any(np.isfinite([j.lower, j.upper]).any() for j in tree.joints):
+        return None
+    if not (isinstance(time_constant, (int, float)) and np.isfinite(time_constant) and time_constant > 0.0):
+        raise LinkworkError(f"stops must be a time constant [s] > 0, or None for none; got {time_constant!r}")
+    inertia = 1.0 / np.diag(np.linalg.inv(mass_matrix(tree, tree.neutral())))
+    return Stops(inertia / time_constant**2, 2.0 * inertia / time_constant)
+
+
+def try_once(asked: Request) -> None:
+    """Call every law once, on floats, in the first member's first state: mistakes show here, in the user's own line."""
+    now, values = asked.member(asked.first)
+    m, t = asked.mechanism, float(now.step)
+    state = (t, now.q, now.v)
+    if asked.control is not None:
+        _refuse_lost(asked, asked.control.forces(values, (m.nv,), *state))
+    if asked.sampler is not None:
+        forces, memory = asked.sample(values, t, now)
+        _refuse_lost(asked, forces)
+        refuse_non_finite("the memory of the controller", np.asarray(memory, dtype=float))
+    if asked.wrenches is not None:
+        refuse_non_finite("wrenches", np.asarray(asked.wrenches.forces(values, (m.nbodies, 6), *state), dtype=float))
+    if asked.stop is not None and np.shape(asked.stop(values, *state)) != ():
+        raise ShapeError("stop_when must return one condition or number, such as q[0] > 1.0")
+
+
+def _refuse_lost(asked: Request, forces: Any) -> None:
+    array = np.asarray(forces, dtype=float)
+    for joint in asked.mechanism.leaders:
+        if not np.isfinite(array[joint.v]).all():
+            raise NonFinite(f"the controller returned {array[joint.v]} for joint {joint.name!r} at the start")

@@ -1,0 +1,45 @@
+"""Showing how far a run is: a bar at a terminal once it takes long, or whatever a user's function does."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+PATIENCE = 1.0  # seconds after which a bar is worth it
+Watch = Callable[[float], None]
+
+
+@contextmanager
+def watching(progress: bool | Watch | None, title: str) -> Iterator[Watch]:
+    """A function to tell the fraction that is done: `progress` itself, or one that draws a bar, or does nothing."""
+    if callable(progress):
+        yield progress
+    elif progress or (progress is None and sys.stderr.isatty()):
+        with _bar(title, 0.0 if progress else PATIENCE) as watch:
+            yield watch
+    else:
+        yield lambda fraction: None
+
+
+@contextmanager
+def _bar(title: str, patience: float) -> Iterator[Watch]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+    task = bar.add_task(title, total=1.0)
+    begin = time.perf_counter()
+
+    def watch(fraction: float) -> None:
+        if not bar.live.is_started and time.perf_counter() - begin >= patience:
+            bar.start()
+        bar.update(task, completed=fraction)
+
+    try:
+        yield watch
+    finally:
+        if bar.live.is_started:
+            bar.stop()

@@ -1,0 +1,196 @@
+"""What a run leaves: recorded series by name, what follows from them, and how every member ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, unknown_name
+from linkwork.evaluation import Dynamics, compile
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.carry import Carry
+from linkwork.simulation.outcomes import Event
+from linkwork.spatial.scalar import Array
+
+ENERGIES: tuple[str, ...] = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
+FROM_STATE = (*ENERGIES, "momentum", "center_of_mass", "passive")  # what follows from q and v
+FROM_FORCES = ("reactions",)  # what follows from these and the forces
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run was made: the method and why it was chosen, its step dt [s] (None where it adapts), steps per row."""
+
+    method: str
+    why: str
+    dt: float | None
+    every: int
+    duration: float
+    rtol: float | None = None
+    atol: float | None = None
+    stops: float | None = None  # time constant of the joints' stops [s]
+    pushed: bool = False  # whether wrenches acted
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A motion of a mechanism, or of a batch of them.
+
+    `t` (T,) [s]; `run[name]` is a series (..., T, ...), where the leading `...` is the batch: "q", "v", "tau", "work"
+    as recorded; "energy", "momentum", "center_of_mass", "pose.FRAME", "velocity.FRAME", "passive", "reactions" as they
+    follow. A member that ended early has numbers until then and nan after. `outcome` is how the run ended: an
+    `Outcome`, for a batch an array of them. `final` is the state in which it can be continued; `wall` the time that it
+    took [s].
+    """
+
+    mechanism: Mechanism
+    settings: Settings
+    t: Array
+    recorded: Mapping[str, Array]
+    final: Carry
+    parameters: Mapping[str, Array]
+    outcomes: Array
+    events: tuple[Event, ...]
+    wall: float
+
+    # --- what was recorded ---
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The shape of the batch, () of a single run."""
+        return self.outcomes.shape
+
+    @property
+    def outcome(self) -> Any:
+        """How the run ended: an `Outcome`, for a batch an array of them."""
+        return self.outcomes if self.batch else self.outcomes[()]
+
+    @property
+    def method(self) -> str:
+        """The method that was used."""
+        return self.settings.method
+
+    @property
+    def q(self) -> Array:
+        """Coordinates (..., T, nq) [rad, m, quaternions]."""
+        return self["q"]
+
+    @property
+    def v(self) -> Array:
+        """Velocities (..., T, nv) [rad/s, m/s]."""
+        return self["v"]
+
+    @property
+    def tau(self) -> Array:
+        """Joint forces of controllers (..., T, nv) [N m, N]."""
+        return self["tau"]
+
+    @property
+    def energy(self) -> Array:
+        """Energy (..., T) [J]: kinetic, of gravity, and of springs."""
+        return self["energy"]
+
+    @property
+    def momentum(self) -> Array:
+        """Momentum (..., T, 6) about the centre of mass, world axes: [kg m/s] and [kg m^2/s]."""
+        return self["momentum"]
+
+    def __contains__(self, name: object) -> bool:
+        return name in list(self)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all series that the run has or that follow from what it has."""
+        yield from ("t", *self.recorded)
+        if {"q", "v"} <= self.recorded.keys():
+            yield from FROM_STATE
+            if self._knows_forces:
+                yield from FROM_FORCES
+            for frame in self.mechanism.frames:
+                yield from (f"pose.{frame.name}", f"velocity.{frame.name}")
+
+    def __getitem__(self, name: str) -> Array:
+        if name == "t":
+            return self.t
+        if name in self.recorded:
+            return self.recorded[name]
+        if name not in list(self):
+            lacking = [one for one in ("q", "v") if one not in self.recorded]
+            raise unknown_name("series", name, self, f" {', '.join(lacking)} was not recorded." if lacking else "")
+        return self._derived(name)
+
+    # --- what follows ---
+
+    @property
+    def _knows_forces(self) -> bool:
+        """Whether everything that acted on the mechanism was recorded."""
+        pushes = "wrenches" in self.recorded or not self.settings.pushed
+        return pushes and ("stops" in self.recorded or self.settings.stops is None)
+
+    @cached_property
+    def dynamics(self) -> Dynamics:
+        """The dynamics of the mechanism, for members with parameters of their own."""
+        return compile(self.mechanism, parameters=tuple(self.parameters), check=False)
+
+    def _derived(self, name: str) -> Array:
+        kept = self.__dict__.setdefault("_kept", {})
+        if name not in kept:
+            kept[name] = self._computed(name)
+        return kept[name]
+
+    def _computed(self, name: str) -> Array:
+        d, q, v = self.dynamics, self.q, self.v
+        given = self._along_time()
+        if name in ENERGIES:
+            return self._energies(given)[name]
+        if name == "reactions":
+            return d.reactions(q, v, self._all_forces(), self.recorded.get("wrenches"), parameters=given)
+        if name.startswith("pose."):
+            return d.pose(q, name.removeprefix("pose."), parameters=given)
+        if name.startswith("velocity."):
+            J = d.jacobian(q, name.removeprefix("velocity."), parameters=given)
+            return (J @ v[..., None])[..., 0]
+        if name == "center_of_mass":
+            return d.center_of_mass(q, parameters=given)
+        return getattr(d, name)(q, v, parameters=given)
+
+    def _energies(self, given: dict[str, Array]) -> dict[str, Array]:
+        kinetic, gravity = self.dynamics.energy(self.q, self.v, parameters=given)
+        springs = self.dynamics.spring_energy(self.q, parameters=given)
+        found = dict(zip(ENERGIES, (kinetic + gravity + springs, kinetic, gravity, springs), strict=True))
+        self.__dict__.setdefault("_kept", {}).update(found)
+        return found
+
+    def _all_forces(self) -> Array:
+        """Joint forces of controllers, of the joints' springs, dampers and friction, and of their stops."""
+        return self["passive"] + self.recorded.get("tau", 0.0) + self.recorded.get("stops", 0.0)
+
+    def _along_time(self) -> dict[str, Array]:
+        """Parameters (..., 1, shape): the same at all times."""
+        core = self.mechanism.parameters
+        return {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
+
+    # --- how it shows itself ---
+
+    def __repr__(self) -> str:
+        many = f"{int(np.prod(self.batch))} members, " if self.batch else ""
+        end = f"{self.t[-1]:g} s" if len(self.t) else "no time"
+        return f"<Run of {self.mechanism.name!r}: {many}{len(self.t)} rows to {end} by {self.method}, {self.ending}>"
+
+    @property
+    def ending(self) -> str:
+        """How the members ended, in a few words."""
+        kinds = [outcome.kind for outcome in self.outcomes.flat]
+        if len(kinds) == 1:
+            return str(self.outcomes.flat[0])
+        return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+
+    def check(self) -> Run:
+        """The run itself, or a LinkworkError if a member neither finished nor met its event."""
+        bad = [outcome for outcome in self.outcomes.flat if outcome.kind not in ("finished", "event")]
+        if bad:
+            raise LinkworkError(f"{len(bad)} of {self.outcomes.size} members did not finish; the first: {bad[0]}")
+        return self

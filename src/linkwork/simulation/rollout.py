@@ -1,0 +1,183 @@
+"""A whole run as one program: control, forces, steps and recording, for one member; and its kernel for any batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from linkwork.model.broadcast import Shape
+from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, Carry
+from linkwork.simulation.integrators import Method
+from linkwork.simulation.preparation import Request
+from linkwork.spatial.loops import record, repeat
+from linkwork.spatial.scalar import Array, Number, where
+
+HUGE = 1e300  # beyond this a number is as good as infinite
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is run: a request, by a method; how often forces are sampled and rows recorded [steps], and which series."""
+
+    asked: Request
+    method: Method
+    series: tuple[str, ...]
+    every: int = 1
+    tick: int = 1
+
+    @property
+    def traced_sampler(self) -> bool:
+        """Whether a controller is sampled inside the program."""
+        return self.asked.sampling is not None and not self.asked.sampling.in_python
+
+    # --- one member ---
+
+    def step(self, values: Mapping[str, Any], dt: Number, now: Carry) -> Carry:
+        """One step, unless the member has ended: it keeps its last good state then, and says why."""
+        moved, solved = self.method.step(self.asked.system(values), now.step * dt, now.moving, dt, now.held)
+        size: Number = abs(moved.work)
+        for x in (*moved.q, *moved.v):
+            size = size + abs(x)
+        finite = size <= HUGE  # false also where it is not a number
+        after = where(finite, where(solved, GOING, NOT_CONVERGED), NON_FINITE)
+        going = now.code == GOING
+        good = going & (after == GOING)
+        if self.asked.stop is not None:
+            ended = self.asked.stop(values, (now.step + 1.0) * dt, moved.q, moved.v)
+            after = where((after == GOING) & truth(ended), EVENT, after)
+        return Carry(
+            where(good, now.step + 1.0, now.step),
+            where(going, after, now.code),
+            where(good, moved.q, now.q),
+            where(good, moved.v, now.v),
+            where(good, moved.work, now.work),
+            now.held,
+            now.memory,
+        )
+
+    def sampled(self, values: Mapping[str, Any], dt: Number, now: Carry, always: bool) -> Carry:
+        """With new joint forces, if it is time for them."""
+        forces, memory = self.asked.sample(values, now.step * dt, now)
+        if not always:
+            due = now.step - self.tick * _floor(now.step / self.tick) == 0.0
+            forces, memory = where(due, forces, now.held), _chosen(due, memory, now.memory)
+        going = now.code == GOING
+        return now._replace(held=where(going, forces, now.held), memory=_chosen(going, memory, now.memory))
+
+    def row(self, values: Mapping[str, Any], dt: Number, now: Carry) -> tuple[Any, ...]:
+        """What is recorded of a state."""
+        rows: dict[str, Any] = {"q": now.q, "v": now.v, "work": now.work, "memory": now.memory}
+        if not rows.keys() >= set(self.series):
+            loads = self.asked.system(values).loads(now.step * dt, now.q, now.v, now.held)
+            rows |= {"tau": loads.control, "stops": loads.stops, "wrenches": loads.wrenches}
+        return tuple(rows[name] for name in self.series)
+
+    def rows(self, values: Mapping[str, Any], dt: Number, now: Carry, count: Any) -> tuple[Carry, tuple[Any, ...]]:
+        """`count` times: so many steps as there are between rows, then a row."""
+        inner = gcd(self.every, self.tick) if self.traced_sampler else self.every
+
+        def block(_: Number, *state: Any) -> tuple[Any, ...]:
+            after = _repeated(inner, lambda _, *s: tuple(self.step(values, dt, Carry(*s))), *state)
+            if not self.traced_sampler:
+                return after
+            return tuple(self.sampled(values, dt, Carry(*after), always=inner == self.tick))
+
+        def body(_: Number, *state: Any) -> tuple[Any, Any]:
+            after = _repeated(self.every // inner, block, *state)
+            return after, self.row(values, dt, Carry(*after))
+
+        last, series = record(count, body, *now)
+        return Carry(*last), series
+
+
+def _repeated(count: int, body: Callable[..., tuple[Any, ...]], *state: Any) -> tuple[Any, ...]:
+    """`count` rounds; one is no loop."""
+    return body(0.0, *state) if count == 1 else repeat(count, body, *state)
+
+
+def _chosen(condition: Any, yes: Array, no: Array) -> Array:
+    return where(condition, yes, no) if len(yes) else no
+
+
+def _floor(x: Number) -> Number:
+    return np.floor(x)
+
+
+def truth(ended: Any) -> Any:
+    """Whether a condition holds, which a user may also give as a number that becomes positive."""
+    return ended if isinstance(ended, (bool, np.bool_)) or hasattr(ended, "select") else ended > 0.0
+
+
+# --- any batch ---
+
+
+class Rollout:
+    """A task's program in machine code, or in plain text: rows after rows for every member of a batch."""
+
+    def __init__(self, task: Task, dt: float, target: str, threads: int | None):
+        self.task, self.dt, self.threads, self.target = task, dt, threads, target
+        self._kernels: dict[str, Any] = {}
+
+    def rows(self, now: Carry, count: int) -> tuple[Carry, dict[str, Array]]:
+        """The state (*batch, ...) after so many rows, and each series (*batch, count, ...)."""
+        return self._named(self._run("run", now, (count,)))
+
+    def row(self, now: Carry, sample: bool = False) -> tuple[Carry, dict[str, Array]]:
+        """The state itself, if `sample` with new joint forces of a sampled controller, and its row (*batch, 1, ...)."""
+        now, found = self._named(self._run("first row, sampled" if sample else "first row", now, ()))
+        axis = len(self.task.asked.batch)
+        return now, {name: np.expand_dims(row, axis) for name, row in found.items()}
+
+    def _named(self, found: list[Array]) -> tuple[Carry, dict[str, Array]]:
+        size = len(Carry._fields)
+        return Carry(*found[:size]), dict(zip(self.task.series, found[size:], strict=True))
+
+    def _program(self, what: str, *inputs: Any) -> tuple[Any, ...]:
+        """One member: its state, the step, its values, and for a run how many rows."""
+        size, names = len(Carry._fields), list(self.task.asked.values)
+        now, dt = Carry(*inputs[:size]), inputs[size]
+        values = dict(zip(names, inputs[size + 1 :], strict=False))
+        if what == "run":
+            last, series = self.task.rows(values, dt, now, inputs[-1])
+            return (*last, *series)
+        if what == "first row, sampled":
+            now = self.task.sampled(values, dt, now, always=True)
+        return (*now, *self.task.row(values, dt, now))
+
+    def _run(self, what: str, now: Carry, counts: tuple[int, ...]) -> list[Array]:
+        asked = self.task.asked
+        batch, values = asked.batch, asked.values
+        shapes = [np.shape(x)[len(batch) :] for x in now]
+        cores = [*shapes, (), *map(asked.core, values)]
+        arrays = [*now, np.asarray(self.dt), *values.values()]
+        program = partial(self._program, what)
+        if self.target == "numpy":
+            return _in_plain_text(program, arrays, cores, batch, counts)
+        from linkwork.simulation.kernels import Count, Rows, kernel_of
+
+        if what not in self._kernels:
+            rows: list[Any] = [asked.series_shapes[name] for name in self.task.series]
+            results = [*shapes, *([Rows(Count(0), row) for row in rows] if counts else rows)]
+            title = f"{what} of {asked.mechanism.name}"
+            self._kernels[what] = kernel_of(title, program, cores, results, len(counts))
+        return self._kernels[what].over_batch(arrays, batch, self.threads, None, counts)[0]
+
+
+def _in_plain_text(
+    program: Callable[..., Any],
+    arrays: Sequence[Array],
+    cores: Sequence[Shape],
+    batch: Shape,
+    counts: tuple[int, ...],
+) -> list[Array]:
+    """The program on floats, member by member: the reference."""
+    size = int(np.prod(batch, dtype=int))
+    flat = [np.broadcast_to(a, batch + core).reshape(size, *core) for a, core in zip(arrays, cores, strict=True)]
+    with np.errstate(all="ignore"):
+        found = [program(*(a[k] for a in flat), *counts) for k in range(size)]
+    return [np.array(one, dtype=float).reshape(batch + np.shape(one[0])) for one in zip(*found, strict=True)]

@@ -1,0 +1,149 @@
+"""`simulate`: from a mechanism and a state to a run, checked before it starts and kept whatever happens on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, NotTraceable, unknown_name
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.automatic import ADAPTIVE, chosen
+from linkwork.simulation.carry import GOING, STOPPED
+from linkwork.simulation.evidence import outcomes
+from linkwork.simulation.field import Field
+from linkwork.simulation.integrators import METHODS
+from linkwork.simulation.marching import FixedSteps, ended
+from linkwork.simulation.preparation import Request, request, try_once
+from linkwork.simulation.progress import Watch, watching
+from linkwork.simulation.recording import Run, Settings
+from linkwork.simulation.storage import Storage
+
+NAMES = ("auto", *METHODS, *ADAPTIVE)
+TARGETS = ("cpu", "numpy")
+
+
+def simulate(
+    mechanism: Mechanism,
+    q0: Any = None,
+    v0: Any = None,
+    duration: float = 10.0,
+    dt: float | None = None,
+    method: str = "auto",
+    controller: Any = None,
+    schedule: Sequence[Any] | None = None,
+    wrenches: Any = None,
+    record: Sequence[str] | None = None,
+    progress: bool | Watch | None = None,
+    *,
+    every: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    gains: Mapping[str, Any] | None = None,
+    memory: Any = None,
+    stop_when: Callable[..., Any] | None = None,
+    stops: float | None = 0.02,
+    rtol: float = 1e-9,
+    atol: float = 1e-10,
+    threads: int | None = None,
+    target: str = "cpu",
+) -> Run:
+    """Move a mechanism from q0 (..., nq) and v0 (..., nv) for `duration` [s]; all members of a batch run together.
+
+    `method` is "semi-implicit", "rk4" or "midpoint" (for stiff springs and dampers) with the step `dt` [s], one of
+    SciPy's "dop853", "radau", "lsoda" with the tolerances `rtol` and `atol`, or "auto", which picks one, and a step if
+    none is given; `run.settings.why` says why. Joint springs, dampers and friction act, and joints are stopped at their
+    limits by springs and dampers with the time constant `stops` [s], None for none.
+
+    `controller(t, q, v)` returns joint forces (nv,) [N m, N] and acts at every instant; `controller(t, q, v, memory)`
+    returns forces and the next memory (k,), is called once a step and needs its first `memory`; `lw.sampled(f, rate)`
+    is called at that rate. They are plain NumPy and become machine code; `lw.host(f, rate)` stays in Python. `wrenches`
+    on the bodies, (..., nbodies, 6), act at their frames' origins in their frames, always the same or as a function of
+    (t, q, v). The run ends when `stop_when(t, q, v)` is true or positive. `parameters` (see `mechanism.parameters`) and
+    `gains`, which these functions name among their arguments, may differ between members: they have the batch's
+    shape in front of their own.
+
+    Rows are recorded at the start, after `every` steps and at the end; `record` names the series ("q", "v", "tau",
+    "work", "memory", "stops", "wrenches"). A run given as `q0` is continued from its end. `progress` shows a bar,
+    by itself on long runs at a terminal, or is called with the fraction that is done.
+
+    What happens to a member shows in `run.outcome`. An error from a controller in Python carries what was computed
+    until then as its attribute `run`; Ctrl-C returns it.
+    """
+    if schedule:
+        raise LinkworkError("a schedule switches clutches and brakes; there are none that can be switched")
+    for what, name, names in (("method", method, NAMES), ("target", target, TARGETS)):
+        if name not in names:
+            raise unknown_name(what, name, names)
+    duration, dt = _positive("duration", duration), None if dt is None else _positive("dt", dt)
+    tolerances = _positive("rtol", rtol), _positive("atol", atol)
+    asked = request(mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops)
+    if isinstance(q0, Run):
+        method, dt = (q0.method if method == "auto" else method), q0.settings.dt if dt is None else dt
+    try_once(asked)
+    field = Field(asked, target)
+    try:
+        choice = chosen(asked, field, method, dt, duration)
+        storage = Storage(asked, choice, record, every, duration)
+        if choice.method in ADAPTIVE:
+            from linkwork.simulation.adaptive import Adaptive
+
+            march: Any = Adaptive(asked, choice, storage, field, *tolerances)
+        else:
+            march = FixedSteps(asked, choice, storage, target, threads)
+            tolerances = None, None
+        limits = None if asked.stops is None else stops
+        settings = Settings(
+            choice.method,
+            choice.why,
+            choice.dt,
+            storage.every,
+            duration,
+            *tolerances,
+            limits,
+            asked.wrenches is not None,
+        )
+        return _marched(asked, march, settings, progress)
+    except NotTraceable as failure:
+        failure.add_note("lw.host(f, rate=...) calls a controller in Python instead of compiling it")
+        raise
+
+
+def _positive(name: str, value: Any) -> float:
+    if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0.0):
+        raise LinkworkError(f"{name} must be a positive number; got {value!r}")
+    return float(value)
+
+
+def _marched(asked: Request, march: Any, settings: Settings, progress: bool | Watch | None) -> Run:
+    """The run, or what there is of it if it was stopped."""
+    begin = time.perf_counter()
+    try:
+        with watching(progress, f"{asked.mechanism.name}, {settings.duration:g} s by {settings.method}") as watch:
+            march.go(watch)
+    except KeyboardInterrupt:
+        code = np.asarray(march.now.code)
+        march.now = march.now._replace(code=np.where(code == GOING, STOPPED, code))
+    except Exception as failure:
+        if march.storage.rows:
+            failure.run = _run(asked, march, settings, time.perf_counter() - begin)  # type: ignore[attr-defined]
+            failure.add_note("what was computed until then is the attribute `run` of this error")
+        raise
+    return _run(asked, march, settings, time.perf_counter() - begin)
+
+
+def _run(asked: Request, march: Any, settings: Settings, wall: float) -> Run:
+    storage, now = march.storage, march.now
+    found, events = outcomes(asked, march)
+    return Run(
+        asked.mechanism,
+        settings,
+        storage.steps[: storage.rows] * settings.dt,
+        storage.recorded(ended(now)),
+        now,
+        asked.parameters,
+        found,
+        events,
+        wall,
+    )

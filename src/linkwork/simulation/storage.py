@@ -1,0 +1,101 @@
+"""Room for what a run records: how much it will be is known, and told, before it starts."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, unknown_name
+from linkwork.simulation.automatic import Choice
+from linkwork.simulation.preparation import Request
+from linkwork.spatial.scalar import Array
+
+SERIES = ("q", "v", "tau", "work", "memory", "stops", "wrenches")
+COMFORTABLE = 2 << 30  # bytes that are recorded without being asked for
+WORTH_TELLING = 1 << 30
+
+
+class Storage:
+    """Arrays (*batch, rows, ...) for every recorded series, and the numbers of the steps (rows,) they belong to."""
+
+    def __init__(
+        self, asked: Request, choice: Choice, record: Sequence[str] | None, every: int | None, duration: float
+    ):
+        batch, shapes = asked.batch, asked.series_shapes
+        default = [name for name in shapes if name not in ("stops", "wrenches")]
+        self.series = tuple(_names(record, shapes) if record is not None else default)
+        self.count = max(1, round(duration / choice.dt))  # steps in all
+        row = 8 * int(np.prod(batch, dtype=int)) * sum(int(np.prod(shapes[name], dtype=int)) for name in self.series)
+        self.every = _every(every, self.count, row)
+        first = int(asked.start.step.max(initial=0.0))
+        self.steps = np.append(np.arange(0.0, self.count, self.every), self.count) + first
+        self.bytes = row * len(self.steps)
+        _refuse_beyond_memory(self.bytes)
+        if self.bytes > WORTH_TELLING:
+            warnings.warn(
+                f"linkwork: this run records {self.bytes / 1e9:.1f} GB ({', '.join(self.series)} of "
+                f"{len(self.steps)} rows); `every` and `record` make it less",
+                stacklevel=4,
+            )
+        self.arrays = {name: np.empty((*batch, len(self.steps), *shapes[name])) for name in self.series}
+        self.rows = 0  # rows filled so far
+        self._axis = len(batch)
+
+    def put(self, rows: Mapping[str, Array]) -> None:
+        """Keep the next rows, each series (*batch, count, ...)."""
+        count = next(iter(rows.values())).shape[self._axis] if rows else 0
+        place = (*(slice(None),) * self._axis, slice(self.rows, self.rows + count))
+        for name, values in rows.items():
+            self.arrays[name][place] = values
+        self.rows += count
+
+    def cut(self, last: float) -> None:
+        """Forget rows after the step `last`, at which all members had ended."""
+        self.rows = int(np.searchsorted(self.steps[: self.rows], last, side="right"))
+
+    def recorded(self, ended: Array) -> dict[str, Array]:
+        """What was recorded so far; nan for members (*batch,) after the step at which they ended."""
+        steps = self.steps[: self.rows]
+        late = steps > ended[..., None]
+        found = {}
+        for name, array in self.arrays.items():
+            kept = array[(*(slice(None),) * self._axis, slice(0, self.rows))]
+            if late.any():
+                kept[late] = np.nan
+            found[name] = kept
+        return found
+
+
+def _names(record: Sequence[str], possible: Mapping[str, Any]) -> list[str]:
+    names = [record] if isinstance(record, str) else list(record)
+    for name in names:
+        if name not in possible:
+            hint = (
+                " There is nothing of the kind in this run." if name in SERIES else " The others follow from q and v."
+            )
+            raise unknown_name("series to record", name, possible, hint)
+    return names
+
+
+def _every(every: int | None, count: int, row: int) -> int:
+    """Steps between rows: as asked, or as many as keep a run comfortable."""
+    if every is None:
+        return max(1, ceil(row * count / COMFORTABLE))
+    if not (isinstance(every, (int, np.integer)) and every >= 1):
+        raise LinkworkError(f"every must be a whole number of steps, at least 1; got {every!r}")
+    return min(int(every), count)
+
+
+def _refuse_beyond_memory(needed: int) -> None:
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if needed > 0.8 * there:
+            raise LinkworkError(
+                f"the recording would take {needed / 1e9:.1f} GB, and this machine has {there / 1e9:.1f} GB: record "
+                "fewer rows (every=...), fewer series (record=...), or fewer members at a time"
+            )
