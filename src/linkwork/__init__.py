@@ -37,7 +37,7 @@ from linkwork.model import (
     load,
     save,
 )
-from linkwork.simulation import Run, host, sampled, simulate
+from linkwork.simulation import Run, Simulator, host, sampled, simulate
 from linkwork.spatial.scalar import where
 
 __version__ = "0.1.0"
@@ -67,6 +67,7 @@ __all__ = [
     "Run",
     "Screw",
     "ShapeError",
+    "Simulator",
     "Sphere",
     "Universal",
     "Weld",

@@ -8,7 +8,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import forward, inverse, jacobians, kinematics, mass, momentum
-from linkwork.algorithms.passive import passive
+from linkwork.algorithms.passive import passive, spring_energy, springs
 from linkwork.algorithms.reactions import reactions
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.rotation import quaternion_from_matrix
@@ -193,6 +193,9 @@ def test_passive_forces_dissipate_and_pull_to_rest(cases: list[tuple[lw.Mechanis
         rest = np.concatenate([j.rest for j in m.joints])
         assert passive(m, rest, s.v) @ s.v <= 0.0
         assert np.abs(passive(m, rest, 0.0 * s.v)).max() < 1e-15
-        pull = passive(m, s.q, 0.0 * s.v)
-        stiffness = np.concatenate([j.stiffness for j in m.joints])
-        assert relative(pull, -stiffness * m.difference(rest, s.q)) < 1e-14
+        stretches = [m.difference(rest, s.q)[j.v][-3:] for j in m.joints if j.kind.nq > j.kind.nv]
+        if any(np.linalg.norm(stretch) > 3.0 for stretch in stretches):
+            continue  # at half a turn a spring's way back jumps
+        ahead, behind = (spring_energy(m, m.integrate(s.q, sign * 1e-6 * s.v)) for sign in (1.0, -1.0))
+        gained = -springs(m, s.q) @ s.v  # arctan2 takes no complex step
+        assert abs((ahead - behind) / 2e-6 - gained) < 1e-7 * max(1.0, abs(gained), ahead)

@@ -15,6 +15,7 @@ from opaque import hide, lift, reveal
 from zoo import relative
 
 Z = (0, 0, 1)
+OWN = ("armature", "damping", "stiffness", "friction")
 
 DEFAULTS: dict[str, Any] = {
     "gravity": (0.0, 0.0, -9.81),
@@ -33,9 +34,9 @@ DEFAULTS: dict[str, Any] = {
     "shoulder.at": (0.0, 0.0, 1.0),
     "elbow.at": (0.5, 0.0, 0.1),
     "rail.at": (3.0, 0.0, 0.0),
-    **{f"shoulder.{key}": (0.1, 0.2, 0.3) for key in ("armature", "damping", "stiffness")},
-    **{f"elbow.{key}": (0.4,) for key in ("armature", "damping", "stiffness")},
-    **{f"rail.{key}": (0.0, 0.0, 0.5) for key in ("armature", "damping", "stiffness")},
+    **{f"shoulder.{key}": (0.1, 0.2, 0.3) for key in OWN},
+    **{f"elbow.{key}": (0.4,) for key in OWN},
+    **{f"rail.{key}": (0.0, 0.0, 0.5) for key in OWN},
 }
 
 
@@ -47,7 +48,7 @@ def robot(values: Mapping[str, Any]) -> lw.Mechanism:
         b.body(name, **{key: given[f"{name}.{key}"] for key in ("mass", "com", "inertia")})
 
     def numbers(name: str) -> dict[str, Any]:
-        return {key: given[f"{name}.{key}"] for key in ("at", "armature", "damping", "stiffness")}
+        return {key: given[f"{name}.{key}"] for key in ("at", *OWN)}
 
     b.joint("shoulder", lw.Ball(), "world", "upper", **numbers("shoulder"))
     b.joint("glue", lw.Weld(), "upper", "cuff", at=(0.2, 0.1, 0.0), rpy=(0.1, 0.2, 0.3))
@@ -62,7 +63,7 @@ def numbers(m: lw.Mechanism) -> Array:
     for body in m.bodies[1:]:
         parts += [body.inertia.mass, body.inertia.moment, body.inertia.rotational]
     for joint in m.joints:
-        parts += [joint.place.matrix, joint.armature, joint.damping, joint.stiffness]
+        parts += [joint.place.matrix, joint.armature, joint.damping, joint.stiffness, joint.friction]
     return np.concatenate([np.ravel(part) for part in [*parts, m.armature]])
 
 
@@ -78,6 +79,7 @@ CHANGES: dict[str, Any] = {
     "elbow.at": (1.0, 2.0, 3.0),
     "elbow.armature": (0.7,),
     "elbow.damping": (0.8,),
+    "elbow.friction": (0.9,),
     "rail.stiffness": (1.0, 2.0, 3.0),
 }
 

@@ -26,22 +26,21 @@ def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 def springs(mechanism: Mechanism, q: Array) -> Array:
     """Forces (nv,) of the joints' springs: -stiffness (q - rest)."""
-    return np.concatenate([NOTHING, *(-(j.stiffness * j.kind.difference(j.rest, q[j.q])) for j in outward(mechanism))])
-
-
-def resistance(mechanism: Mechanism, v: Array) -> Array:
-    """What multiplies the velocities in the force of dampers and dry friction (nv,) [N m s/rad or N s/m]."""
-    each = (j.damping + j.friction / np.sqrt(v[j.v] * v[j.v] + SLOW**2) for j in outward(mechanism))
-    return np.concatenate([NOTHING, *each])
+    return np.concatenate([NOTHING, *(j.kind.spring(j.stiffness, j.rest, q[j.q])[0] for j in outward(mechanism))])
 
 
 def spring_energy(mechanism: Mechanism, q: Array) -> Number:
     """Energy [J] stored in the joints' springs: the sum of stiffness (q - rest)^2 / 2."""
-    total = 0.0
+    return sum((j.kind.spring(j.stiffness, j.rest, q[j.q])[1] for j in outward(mechanism)), 0.0)
+
+
+def resistance(mechanism: Mechanism, v: Array) -> Array:
+    """What multiplies the velocities in the force of dampers and dry friction (nv,) [N m s/rad or N s/m]."""
+    each: list[Array] = [NOTHING]
     for j in outward(mechanism):
-        stretch = j.kind.difference(j.rest, q[j.q])
-        total = total + (j.stiffness * stretch) @ stretch * 0.5
-    return total
+        rubs = j.friction.dtype == object or j.friction.any()
+        each.append(j.damping + j.friction / np.sqrt(v[j.v] * v[j.v] + SLOW**2) if rubs else j.damping)
+    return np.concatenate(each)
 
 
 class Stops(NamedTuple):

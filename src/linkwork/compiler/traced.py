@@ -74,6 +74,11 @@ class Condition:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return apply(ufunc, method, inputs, options)
 
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from linkwork.compiler.traced_array import apply_function  # which knows this file
+
+        return apply_function(func, args, kwargs)
+
     def __bool__(self) -> NoReturn:
         _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and picks one")
 
@@ -168,6 +173,11 @@ class Traced:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return apply(ufunc, method, inputs, options)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from linkwork.compiler.traced_array import apply_function  # which knows this file
+
+        return apply_function(func, args, kwargs)
 
     # --- what NumPy's functions call on the numbers of an object array ---
 

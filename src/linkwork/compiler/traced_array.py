@@ -42,13 +42,16 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):
         return lift(apply(ufunc, method, inputs, options))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func in FUNCTIONS:
-            return FUNCTIONS[func](*args, **kwargs)
-        return lift(super().__array_function__(func, types, args, kwargs))
+        return apply_function(func, args, kwargs)
 
     def select(self, yes: Any, no: Any) -> Any:
         """`yes` where the conditions in this array hold, else `no`, number by number: what `linkwork.where` calls."""
         return _where(self, yes, no)
+
+
+def apply_function(func: Any, args: Any, kwargs: Any) -> Any:
+    """What `__array_function__` of traced numbers and their arrays answers."""
+    return FUNCTIONS[func](*args, **kwargs) if func in FUNCTIONS else lift(func._implementation(*args, **kwargs))
 
 
 def lift(value: Any) -> Any:

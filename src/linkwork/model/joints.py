@@ -26,8 +26,9 @@ from linkwork.spatial.rotation import (
     matrix_from_quaternion,
     normalized,
     product,
+    unbend,
 )
-from linkwork.spatial.scalar import Array, cross
+from linkwork.spatial.scalar import Array, Number, cross, dot
 from linkwork.spatial.transform import Transform, exp_transform, log_transform, snap
 from linkwork.spatial.vectors import Motion
 
@@ -90,6 +91,11 @@ class JointKind(ABC):
     def difference(self, q0: Array, q1: Array) -> Array:
         """The velocity (nv,) that takes q0 to q1 in unit time: the inverse of `integrate`."""
         return q1 - q0
+
+    def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
+        """Force (nv,) and energy [J] of a spring with stiffness (nv,) towards the coordinates `rest` (nq,)."""
+        stretch = self.difference(rest, q)
+        return -(stiffness * stretch), (stiffness * stretch) @ stretch * 0.5
 
     def normalized(self, q: Array) -> Array:
         """The same coordinates (..., nq) with quaternions of unit length."""
@@ -245,6 +251,13 @@ class Ball(JointKind):
     def difference(self, q0: Array, q1: Array) -> Array:
         return log_quaternion(product(conjugate(q0), q1))
 
+    def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
+        s = self.difference(rest, q)
+        F = stiffness * s
+        # The rate of s is not v but v + s x v / 2 + ...: force is what does the work F . ds/dt on v.
+        first = cross(s, F)
+        return first * 0.5 - F - cross(s, first) * unbend(dot(s, s)), F @ s * 0.5
+
     def normalized(self, q: Array) -> Array:
         return q / np.sqrt((q * q).sum(axis=-1, keepdims=True))
 
@@ -316,6 +329,13 @@ class Free(JointKind):
 
     def difference(self, q0: Array, q1: Array) -> Array:
         return log_transform(self.transform(q0).inverse() @ self.transform(q1)).array
+
+    def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
+        """The first three along the joint frame's axes, the others as a ball joint's."""
+        s = q[:3] - rest[:3]
+        F = stiffness[:3] * s
+        turn, energy = Ball().spring(stiffness[3:], rest[3:], q[3:])
+        return np.concatenate([-(matrix_from_quaternion(q[3:]).T @ F), turn]), energy + F @ s * 0.5
 
     def normalized(self, q: Array) -> Array:
         return np.concatenate([q[..., :3], Ball().normalized(q[..., 3:])], axis=-1)

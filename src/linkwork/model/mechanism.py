@@ -86,10 +86,10 @@ class Keyframe:
 
 
 BODY_PARAMETERS = ("mass", "com", "inertia")
-JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness")
+JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness", "friction")
 NO_MIMICS: Named[Mimic] = Named("mimic", [])
 NO_KEYFRAMES: Named[Keyframe] = Named("keyframe", [])
-NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness")
+NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness", ".friction")
 
 
 def check_parameter(name: str, values: Array) -> None:
@@ -246,7 +246,7 @@ class Mechanism:
             for part in body.parts:
                 found |= {f"{part.name}.{key}": np.asarray(getattr(part, key)) for key in BODY_PARAMETERS}
         for joint in self.joints:
-            values = (joint.offset.p, joint.armature, joint.damping, joint.stiffness)
+            values = (joint.offset.p, joint.armature, joint.damping, joint.stiffness, joint.friction)
             found |= {f"{joint.name}.{key}": value for key, value in zip(JOINT_PARAMETERS, values, strict=True)}
         return found
 

@@ -3,5 +3,6 @@
 from linkwork.simulation.controllers import host, sampled
 from linkwork.simulation.recording import Run
 from linkwork.simulation.simulate import simulate
+from linkwork.simulation.stepping import Simulator
 
-__all__ = ["Run", "host", "sampled", "simulate"]
+__all__ = ["Run", "Simulator", "host", "sampled", "simulate"]

@@ -56,11 +56,11 @@ def _fitting(reach: float, asked: Request, duration: float) -> float:
 
 def fastest_rate(asked: Request, field: Field) -> float:
     """The largest eigenvalue [1/s] of the equations of motion at the first member's start, or its fastest turn."""
-    now, values = asked.member(asked.first)
     m = asked.mechanism
     n = m.nv
-    if n == 0:
+    if n == 0 or 0 in asked.batch:
         return 0.0
+    now, values = asked.member(asked.first)
 
     def acceleration(x: np.ndarray) -> np.ndarray:
         state = np.concatenate([m.integrate(now.q, x[:n]), now.v + x[n:], [0.0]])

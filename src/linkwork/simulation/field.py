@@ -42,7 +42,8 @@ class Field:
             from linkwork.simulation.kernels import kernel_of
 
             shapes = [(1,), (self.size,), held.shape, *(a.shape for a in arrays)]
-            kernel = kernel_of(f"rates of {self.asked.mechanism.name}", self.one, shapes, [(self.size,)], 0)
+            name = ("rates", repr(list(self.asked.parameters)))
+            kernel = kernel_of(self.asked, name, self.one, shapes, [(self.size,)])
 
             def whatever(*inputs: Array) -> Array:
                 return kernel.over_batch(inputs, (), 1)[0][0]

@@ -1,14 +1,24 @@
-"""Kernels of programs that hold users' functions: known by their graphs, since a function's text does not tell all."""
+"""Kernels of runs, and what they are known by.
+
+Where users' functions take part, a kernel is known by its graph, since the text of a function does not tell all that it
+depends on: it is traced every time, and compiled if its graph is new. Without them its request tells all, and a kernel
+that was built before is neither traced nor compiled.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from linkwork.compiler import store
 from linkwork.compiler.graph import Count
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows
+from linkwork.evaluation.compiled import mechanism_digest, source_digest
+from linkwork.simulation.preparation import Request
 
 __all__ = ["Count", "Rows", "kernel_of"]
 
@@ -17,13 +27,34 @@ _recent: OrderedDict[str, Kernel] = OrderedDict()
 
 
 def kernel_of(
-    name: str, program: Callable[..., Any], shapes: Sequence[Any], results: Sequence[Any], counts: int
+    asked: Request,
+    name: tuple[str, ...],
+    program: Callable[..., Any],
+    shapes: Sequence[Any],
+    results: Sequence[Any],
+    counts: int = 0,
 ) -> Kernel:
-    """The kernel of a program; one that was used lately if it does the same."""
-    kernel = Kernel(name, program, shapes, results, None, counts)
+    """The kernel of a program that answers a request; `name` says which. It may be one that was used lately."""
+    title = f"{name[0]} of {asked.mechanism.name}"
+    kernel = Kernel(title, program, shapes, results, _key(asked, *name, repr(shapes), repr(results)), counts)
     key = kernel.key
     kernel = _recent.pop(key, kernel)
     _recent[key] = kernel
     while len(_recent) > RECENT:
         _recent.popitem(last=False)
     return kernel
+
+
+def _key(asked: Request, *name: str) -> str | None:
+    """What a kernel without users' functions is known by; None if there are some."""
+    if any((asked.control, asked.sampler, asked.wrenches, asked.stop)):
+        return None
+    stops = () if asked.stops is None else (a.tobytes() for a in asked.stops)
+    limits = [a.tobytes() for j in asked.mechanism.joints for a in j.limits]
+    return store.digest(source_digest(), _room_digest(), mechanism_digest(asked.mechanism), *stops, *limits, *name)
+
+
+@cache
+def _room_digest() -> str:
+    """A name for the text of this room."""
+    return store.digest(*(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))))

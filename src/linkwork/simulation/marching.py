@@ -57,7 +57,7 @@ class FixedSteps:
             self.now, row = self._rollout(replace(self.task, every=rest)).rows(self.now, 1)
             storage.put(row)
         if not self._going():
-            storage.cut(float(np.max(self.now.step)))
+            storage.cut(float(np.max(self.now.step, initial=0.0)))
         self._end_row()
         watch(1.0)
 

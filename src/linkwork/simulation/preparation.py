@@ -93,6 +93,13 @@ class Request:
         return Carry(*(np.asarray(x)[index] for x in self.start)), values
 
 
+def positive(name: str, value: Any) -> float:
+    """`value` as a float, or an error that names it if it is not a positive number."""
+    if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0.0):
+        raise LinkworkError(f"{name} must be a positive number; got {value!r}")
+    return float(value)
+
+
 def request(
     mechanism: Mechanism,
     q0: Any,
@@ -124,12 +131,12 @@ def request(
         named[CONSTANT] = as_numbers("wrenches", wrenches)
         wrenches = _constant
     sampling, control, sampler = _controllers(controller, list(named))
-    first = _first_memory(sampler, controller, memory)
+    first = continued.final.memory if continued is not None else _first_memory(sampler, controller, memory)
     start = continued.final.q if continued is not None else _positions(m, q0)
     inputs = {
         "q0": Input(start, (m.nq,)),
         "v0": Input(_velocities(m, continued, v0), (m.nv,)),
-        "memory": Input(continued.final.memory if continued is not None else first, (np.shape(first)[-1],)),
+        "memory": Input(first, first.shape[-1:]),
         **({CONSTANT: Input(named[CONSTANT], (m.nbodies, 6))} if CONSTANT in named else {}),
         **{name: Input(value, m.parameters[name].shape) for name, value in given.items()},
     }
@@ -231,14 +238,15 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
     tree = m.tree
     if time_constant is None or not any(np.isfinite([j.lower, j.upper]).any() for j in tree.joints):
         return None
-    if not (isinstance(time_constant, (int, float)) and np.isfinite(time_constant) and time_constant > 0.0):
-        raise LinkworkError(f"stops must be a time constant [s] > 0, or None for none; got {time_constant!r}")
+    time_constant = positive("stops, the time constant [s] of joint limits, or None,", time_constant)
     inertia = 1.0 / np.diag(np.linalg.inv(mass_matrix(tree, tree.neutral())))
     return Stops(inertia / time_constant**2, 2.0 * inertia / time_constant)
 
 
 def try_once(asked: Request) -> None:
     """Call every law once, on floats, in the first member's first state: mistakes show here, in the user's own line."""
+    if 0 in asked.batch:
+        return
     now, values = asked.member(asked.first)
     m, t = asked.mechanism, float(now.step)
     state = (t, now.q, now.v)

@@ -163,8 +163,15 @@ class Rollout:
         if what not in self._kernels:
             rows: list[Any] = [asked.series_shapes[name] for name in self.task.series]
             results = [*shapes, *([Rows(Count(0), row) for row in rows] if counts else rows)]
-            title = f"{what} of {asked.mechanism.name}"
-            self._kernels[what] = kernel_of(title, program, cores, results, len(counts))
+            task = self.task
+            name = (
+                what,
+                task.method.name,
+                repr(task.series),
+                f"{task.every} {task.tick}",
+                repr(list(asked.parameters)),
+            )
+            self._kernels[what] = kernel_of(asked, name, program, cores, results, len(counts))
         return self._kernels[what].over_batch(arrays, batch, self.threads, None, counts)[0]
 
 

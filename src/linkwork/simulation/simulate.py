@@ -16,7 +16,7 @@ from linkwork.simulation.evidence import outcomes
 from linkwork.simulation.field import Field
 from linkwork.simulation.integrators import METHODS
 from linkwork.simulation.marching import FixedSteps, ended
-from linkwork.simulation.preparation import Request, request, try_once
+from linkwork.simulation.preparation import Request, positive, request, try_once
 from linkwork.simulation.progress import Watch, watching
 from linkwork.simulation.recording import Run, Settings
 from linkwork.simulation.storage import Storage
@@ -76,8 +76,8 @@ def simulate(
     for what, name, names in (("method", method, NAMES), ("target", target, TARGETS)):
         if name not in names:
             raise unknown_name(what, name, names)
-    duration, dt = _positive("duration", duration), None if dt is None else _positive("dt", dt)
-    tolerances = _positive("rtol", rtol), _positive("atol", atol)
+    duration, dt = positive("duration", duration), None if dt is None else positive("dt", dt)
+    tolerances = positive("rtol", rtol), positive("atol", atol)
     asked = request(mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops)
     if isinstance(q0, Run):
         method, dt = (q0.method if method == "auto" else method), q0.settings.dt if dt is None else dt
@@ -108,12 +108,6 @@ def simulate(
     except NotTraceable as failure:
         failure.add_note("lw.host(f, rate=...) calls a controller in Python instead of compiling it")
         raise
-
-
-def _positive(name: str, value: Any) -> float:
-    if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0.0):
-        raise LinkworkError(f"{name} must be a positive number; got {value!r}")
-    return float(value)
 
 
 def _marched(asked: Request, march: Any, settings: Settings, progress: bool | Watch | None) -> Run:

@@ -1,0 +1,118 @@
+"""Rollouts: linkwork's `simulate` beside MuJoCo's own `rollout`, same machine, method and step, on one thread."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from benchmarks.measure import Effort, Row, compare
+from benchmarks.peers import Contender, NotAvailable
+from benchmarks.robots import draw, robot
+
+import linkwork as lw
+from linkwork.spatial.rotation import quaternion_from_matrix
+from linkwork.spatial.scalar import Array
+
+STEP = 1e-3  # [s]
+INTEGRATORS = {"rk4": "RK4", "semi-implicit": "Euler"}
+CALM = 0.1  # velocities at the start [rad/s, m/s]: no machine shall blow up in the time
+
+
+def run_rollout(name: str, method: str, members: int, steps: int, effort: Effort, row: Row) -> None:
+    """All members from random positions for so many steps: time per member and step."""
+    m = quiet(robot(name).m)
+    states = draw(m, members)
+    row.unit, row.size = "us per step", {"nv": m.nv, "states": members, "steps": steps}
+    q, v = (states.q, states.v * CALM) if members > 1 else (states.q[0], states.v[0] * CALM)
+    ours = partial(linkwork_rollout, m, method, q, v, steps)
+    compare(
+        row,
+        ours,
+        partial(mujoco_rollout, m, method, np.atleast_2d(q), np.atleast_2d(v), steps),
+        members * steps,
+        effort,
+    )
+
+
+@lru_cache(maxsize=2)
+def quiet(m: lw.Mechanism) -> lw.Mechanism:
+    """The machine without dry friction and limits, which MuJoCo treats as constraints."""
+    b = lw.Builder(m.name, gravity=m.gravity)
+    for body in m.bodies[1:]:
+        inertia = body.inertia
+        com = inertia.moment / inertia.mass if inertia.mass else np.zeros(3)
+        about = inertia.rotational - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
+        b.body(body.name, float(inertia.mass), com, 0.5 * (about + about.T))
+    for j in m.joints:
+        parent, child = m.bodies[j.i].name, m.bodies[j.o].name
+        numbers = {"armature": j.armature, "damping": j.damping}
+        b.joint(j.name, j.kind, parent, child, j.place.p, rotation=j.place.R, **numbers)
+    return b.build(strict=False)
+
+
+def linkwork_rollout(m: lw.Mechanism, method: str, q: Array, v: Array, steps: int) -> Contender:
+    """`lw.simulate`, recording q and v at every step, as MuJoCo does."""
+
+    def call() -> lw.Run:
+        return lw.simulate(
+            m, q, v, steps * STEP, STEP, method, record=("q", "v"), stops=None, threads=1, progress=False
+        )
+
+    call()  # the first builds the kernel
+    return Contender(f"linkwork simulate, {method}", call, lambda run: np.reshape(run.q[..., -1, :], (-1, m.nq)))
+
+
+def mujoco_rollout(m: lw.Mechanism, method: str, q: Array, v: Array, steps: int) -> Contender:
+    """MuJoCo's rollout in C++ on one thread, without contacts, constraints and actuators."""
+    try:
+        mujoco: Any = import_module("mujoco")
+        rollout: Any = import_module("mujoco.rollout")
+    except ModuleNotFoundError:
+        raise NotAvailable("MuJoCo is not installed (the extra 'peers')") from None
+    model = mujoco.MjModel.from_xml_string(mjcf(m, INTEGRATORS[method]))
+    q_there, v_there = lw.convert(m, q, v, target="mujoco")
+    spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    data = mujoco.MjData(model)
+    start = np.zeros((len(q), mujoco.mj_stateSize(model, spec)))
+    start[:, 1 : 1 + m.nq], start[:, 1 + m.nq : 1 + m.nq + m.nv] = q_there, v_there
+    out = np.empty((len(q), steps, start.shape[1]))
+
+    def call() -> Array:
+        rollout.rollout(model, data, start, nstep=steps, state=out)
+        return out
+
+    return Contender(f"mujoco.rollout, {INTEGRATORS[method]}", call, lambda found: found[:, -1, 1 : 1 + m.nq])
+
+
+def mjcf(m: lw.Mechanism, integrator: str) -> str:
+    """A tree of revolute, prismatic and free joints as MJCF without shapes."""
+    inside: dict[int, list[str]] = {k: [] for k in range(len(m.bodies))}
+    for j in reversed(list(m.joints)):
+        inertia = m.bodies[j.o].inertia
+        com = inertia.moment / inertia.mass
+        I = inertia.rotational - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
+        full = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
+        kind = {lw.Revolute: "hinge", lw.Prismatic: "slide"}.get(type(j.kind))
+        joint = "<freejoint/>"
+        if kind:
+            numbers = f'armature="{float(j.armature[0])!r}" damping="{float(j.damping[0])!r}"'
+            joint = f'<joint type="{kind}" axis="{spaced(np.array(j.kind.axis))}" {numbers}/>'
+        mass = float(inertia.mass)
+        body = (
+            f'<body name="b{j.o}" pos="{spaced(j.place.p)}" quat="{spaced(quaternion_from_matrix(j.place.R))}">'
+            f'<inertial pos="{spaced(com)}" mass="{mass!r}" fullinertia="{spaced(np.array(full))}"/>{joint}'
+        )
+        inside[j.i].insert(0, body + "".join(inside[j.o]) + "</body>")
+    return (
+        f'<mujoco><compiler angle="radian" autolimits="false"/><option timestep="{STEP}" '
+        f'integrator="{integrator}" gravity="{spaced(m.gravity)}">'
+        '<flag contact="disable" constraint="disable"/></option>'
+        f"<worldbody>{''.join(inside[0])}</worldbody></mujoco>"
+    )
+
+
+def spaced(numbers: Array) -> str:
+    """Numbers as MJCF writes them."""
+    return " ".join(repr(float(x)) for x in numbers)

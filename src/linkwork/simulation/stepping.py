@@ -1,0 +1,149 @@
+"""`Simulator`: one mechanism, stepped from Python, a microsecond or two at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, unknown_name
+from linkwork.evaluation.diagnosis import failures_named
+from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.integrators import METHODS, Moving
+from linkwork.simulation.preparation import positive, request
+from linkwork.simulation.system import System
+from linkwork.spatial.scalar import Array, where
+
+
+class State(NamedTuple):
+    """Time t [s], coordinates q (nq,) and velocities v (nv,)."""
+
+    t: float
+    q: Array
+    v: Array
+
+
+class Simulator:
+    """A mechanism that is stepped by hand: `step(tau)`, look at `state`, `push` it, go on.
+
+    It starts at q0 (nq,) and v0 (nv,), neutral and at rest if not given, and moves by steps of `dt` [s]. Joint springs,
+    dampers, friction and stops act as in `simulate`. A step that fails raises an error and leaves the state as it was.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        q0: Any = None,
+        v0: Any = None,
+        dt: float = 1e-3,
+        method: str = "rk4",
+        stops: float | None = 0.02,
+    ):
+        if method not in METHODS:
+            raise unknown_name("method", method, METHODS)
+        self.mechanism, self.dt, self.method = mechanism, positive("dt", dt), method
+        self._asked = request(mechanism, q0, v0, None, None, None, None, None, None, stops)
+        if self._asked.batch:
+            raise ShapeError(f"a Simulator holds one state; q0 and v0 have the batch {self._asked.batch}")
+        self._nq, self._steps = mechanism.nq, 0
+        self._x = np.concatenate([self._asked.start.q, self._asked.start.v])
+        self._zero = np.zeros(mechanism.nv)
+        self._wrenches = np.zeros((mechanism.nbodies, 6))
+        self._pushes: list[tuple[int, Array, int]] = []  # the step that ends them, the wrench, the body
+        self._free = _Stepper(self, pushed=False)
+        self._pushed = _Stepper(self, pushed=True)
+
+    def __repr__(self) -> str:
+        return f"<Simulator of {self.mechanism!r} at {self._steps * self.dt:g} s, {self.method} with dt={self.dt:g}>"
+
+    @property
+    def state(self) -> State:
+        """Where the mechanism is now: t [s], q (nq,), v (nv,)."""
+        return State(self._steps * self.dt, self._x[: self._nq], self._x[self._nq :])
+
+    @state.setter
+    def state(self, new: tuple[float, Any, Any]) -> None:
+        t, q, v = new
+        start = request(self.mechanism, q, v, None, None, None, None, None, None, None).start
+        if start.q.ndim > 1:
+            raise ShapeError("a Simulator holds one state, not a batch")
+        self._steps = round(float(t) / self.dt)
+        self._x = np.concatenate([start.q, start.v])
+
+    def step(self, tau: Any = None) -> None:
+        """Go on by one step under the joint forces tau (nv,) [N m or N], none if not given."""
+        forces = self._zero if tau is None else tau
+        if self._pushes:
+            self._x = self._under_pushes(forces)
+        else:
+            self._x = self._free.step(self._x, forces)
+        self._steps += 1
+
+    def push(self, body: str, wrench: Any, duration: float | None = None) -> None:
+        """Let a wrench (6,) [N, N m] act on a body, at its frame's origin in its frame, for some time [s] or a step."""
+        number = self.mechanism.bodies.index_of(body)
+        if number == 0:
+            raise LinkworkError("the world cannot be pushed")
+        array = as_numbers("wrench", wrench)
+        if array.shape != (6,):
+            raise ShapeError(f"wrench has shape {array.shape}, expected (6,)")
+        refuse_non_finite("wrench", array)
+        steps = 1 if duration is None else max(1, round(positive("duration", duration) / self.dt))
+        self._pushes.append((self._steps + steps, np.array(array), number))
+
+    def _under_pushes(self, forces: Any) -> Array:
+        wrenches = np.zeros((self.mechanism.nbodies, 6))
+        for _, wrench, body in self._pushes:
+            wrenches[body - 1] += wrench
+        found = self._pushed.step(self._x, forces, wrenches)
+        self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
+        return found
+
+
+class _Stepper:
+    """The kernel of a step, which turns to `slow` for anything but float64 arrays of the right shape."""
+
+    def __init__(self, simulator: Simulator, pushed: bool):
+        self.simulator, self.pushed = simulator, pushed
+        self.step: Callable[..., Array] = self._build
+
+    def one(self, x: Array, tau: Array, *wrenches: Array) -> Array:
+        """The next state (nq + nv,), nan if its equations were not solved."""
+        sim = self.simulator
+        asked, nq = sim._asked, sim._nq
+        law = None if not wrenches else lambda t, q, v: wrenches[0]
+        system = System(asked.mechanism, None, law, asked.stops)
+        now = Moving(x[:nq], x[nq:], 0.0)
+        moved, solved = METHODS[sim.method].step(system, 0.0, now, sim.dt, tau)
+        found = np.concatenate([moved.q, moved.v])
+        return found if solved is True else where(solved, found, np.full(len(found), np.nan))
+
+    def _build(self, *inputs: Any) -> Array:
+        from linkwork.compiler.fastcall import fast_call
+        from linkwork.simulation.kernels import kernel_of
+
+        sim = self.simulator
+        m, size = sim.mechanism, len(sim._x)
+        shapes = [(size,), (m.nv,), *([(m.nbodies, 6)] if self.pushed else [])]
+        name = ("pushed step" if self.pushed else "step", sim.method, repr(sim.dt))
+        self.kernel = kernel_of(sim._asked, name, self.one, shapes, [(size,)])
+        self.step = fast_call(self.kernel, self._slow, "step", "One step of the simulator.")
+        return self.step(*inputs)
+
+    def _slow(self, x: Array, tau: Any, *wrenches: Array) -> Array:
+        """Convert what was given, or explain what is wrong."""
+        forces = as_numbers("tau", tau)
+        if forces.shape != (self.simulator.mechanism.nv,):
+            raise ShapeError(f"tau has shape {forces.shape}, expected ({self.simulator.mechanism.nv},)")
+        refuse_non_finite("tau", forces)
+        (found,), finite = self.kernel.over_batch([x, forces, *wrenches], (), 1)
+        if finite:
+            return found
+        with failures_named("the state after a step", 0):
+            lost = self.one(x, forces, *wrenches)
+        at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
+        if np.isfinite(x).all() and np.isnan(lost).all():
+            raise NotConverged(f"the equations of a step were not solved {at}: a smaller step may do")
+        raise NonFinite(f"the state after a step is not finite {at}: its numbers became too large")
