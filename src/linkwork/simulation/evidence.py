@@ -50,13 +50,12 @@ def _evidence(asked: Request, march: Any, index: tuple[int, ...], code: float) -
                 return f"the controller returned {np.asarray(forces)[joint.v]} for joint {joint.name!r} at {t:g} s"
     if code == NOT_CONVERGED:
         return march.not_converged(now)
-    try:
-        with failures_named(
-            "the state after the next step", int(np.ravel_multi_index(index, asked.batch) if index else 0)
-        ):
-            march.again(values, now)
-    except LinkworkError as failure:
-        return str(failure)
     fastest = max(asked.mechanism.leaders, key=lambda j: float(np.abs(now.v[j.v]).max(initial=0.0)))
     speed = float(np.abs(now.v[fastest.v]).max(initial=0.0))
-    return f"joint {fastest.name!r} moved at {speed:.3g}, more than any other: a smaller step may follow it"
+    found = f"joint {fastest.name!r} moves at {speed:.3g}, faster than any other"
+    try:
+        with failures_named("the next state", int(np.ravel_multi_index(index, asked.batch)) if index else 0):
+            march.again(values, now)
+    except LinkworkError as failure:
+        return f"{found}; {failure}"
+    return f"{found}; a smaller step may follow it"

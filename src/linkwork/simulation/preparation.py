@@ -13,7 +13,7 @@ from linkwork.algorithms.passive import Stops
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.model.mechanism import Mechanism, check_parameter
-from linkwork.simulation.carry import Carry
+from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.controllers import Law, Sampled
 from linkwork.simulation.recording import Run
 from linkwork.simulation.system import System
@@ -153,7 +153,7 @@ def request(
     return Request(
         m, control, sampler, sampling, laws["wrenches"], laws["stop"],
         {name: found[name] for name in given}, named, batch,
-        continued.final if continued is not None else _start(m, found["q0"], found["v0"], found["memory"], batch),
+        _resumed(continued.final) if continued is not None else _start(m, found["q0"], found["v0"], found["memory"], batch),
         _stops(m, stops),
     )  # fmt: skip
 
@@ -223,6 +223,11 @@ def _refuse_unnamed(gains: Mapping[str, Any], laws: list[Law | None]) -> None:
             raise LinkworkError(
                 f"no function takes a gain {name!r}: write it among the arguments, as in controller(t, q, v, {name})"
             )
+
+
+def _resumed(end: Carry) -> Carry:
+    """A run's end as a start: those whom the user stopped go on."""
+    return end._replace(code=np.where(end.code == STOPPED, GOING, end.code))
 
 
 def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Carry:

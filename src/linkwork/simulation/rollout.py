@@ -44,7 +44,7 @@ class Task:
         for x in (*moved.q, *moved.v):
             size = size + abs(x)
         finite = size <= HUGE  # false also where it is not a number
-        after = where(finite, where(solved, GOING, NOT_CONVERGED), NON_FINITE)
+        after = where(solved, where(finite, GOING, NON_FINITE), NOT_CONVERGED)
         going = now.code == GOING
         good = going & (after == GOING)
         if self.asked.stop is not None:
