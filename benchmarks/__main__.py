@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from benchmarks import peers
 from benchmarks.measure import AGREE, FULL, QUICK, Effort, Row, Timing, compare, compare_compile
 from benchmarks.robots import BUNDLED, CHAIN, Robot, States, draw, robot
+from benchmarks.rollouts import run_rollout
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -37,10 +38,17 @@ class Sizes(NamedTuple):
     links: int  # states times joints of a chain's batch, at most
     compiles: int
     effort: Effort
+    rollouts: tuple[tuple[str, str, int, int], ...]  # robot, method, members, steps
 
 
-LARGE = Sizes(tuple(BUNDLED), (4, 16, 64, 256, 1024), 10_000, 1_000, 100_000, 200_000, 3, FULL)
-SMALL = Sizes(("arm6", "arm7"), (4, 16), 64, 16, 128, 256, 1, QUICK)
+ROLLOUTS = (
+    ("arm7", "rk4", 1024, 200),
+    ("arm7", "rk4", 1, 20_000),
+    ("humanoid", "semi-implicit", 1024, 200),
+    ("humanoid", "semi-implicit", 1, 10_000),
+)
+LARGE = Sizes(tuple(BUNDLED), (4, 16, 64, 256, 1024), 10_000, 1_000, 100_000, 200_000, 3, FULL, ROLLOUTS)
+SMALL = Sizes(("arm6", "arm7"), (4, 16), 64, 16, 128, 256, 1, QUICK, (("arm7", "rk4", 8, 10),))
 
 
 class Task(NamedTuple):
@@ -84,6 +92,9 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
             rows[f"{name}: {task.title}"] = partial(run_task, task, name, task.states(sizes), target, sizes.effort)
         rows[f"{name}: forward dynamics, two threads"] = partial(run_threads, name, sizes, target)
         rows[f"{name}: first answer, from cache"] = partial(run_compile, name, sizes, target)
+    for name, method, members, steps in sizes.rollouts:
+        title = f"{name}: rollout, {method}, {members} member{'s' * (members > 1)}"
+        rows[title] = partial(run_rollout, name, method, members, steps, sizes.effort)
     for n in sizes.chains:
         for task in ON_CHAINS:
             states = min(task.states(sizes), max(1, sizes.links // n))

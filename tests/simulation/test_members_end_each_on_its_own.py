@@ -178,7 +178,7 @@ def test_quaternions_are_normalised_or_refused() -> None:
     q[3:] *= 3.0
     assert np.array_equal(lw.simulate(m, q, duration=0.1).q[0], m.neutral())
     q[3:] = 0.0
-    with pytest.raises(lw.NonFinite, match="quaternion of joint .* has length zero"):
+    with pytest.raises(lw.NonFinite, match=r"quaternion of joint .* has length zero"):
         lw.simulate(m, q, duration=0.1)
 
 

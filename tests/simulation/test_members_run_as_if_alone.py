@@ -1,5 +1,7 @@
 """A member of a batch, any number of threads, traced or in Python, interrupted or not: the same bits."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -23,13 +25,13 @@ def integral(t: float, q: Array, v: Array, memory: Array) -> tuple[Array, Array]
     return -4.0 * q - np.stack([total, 0.2 * v[1]]), np.stack([total, memory[1] + 1.0])
 
 
-def same(a: lw.Run, b: lw.Run, member: object = ...) -> bool:
+def same(a: lw.Run, b: lw.Run, member: Any = ...) -> bool:
     return all(np.array_equal(a.recorded[name], b.recorded[name][member]) for name in a.recorded)
 
 
 @pytest.mark.parametrize("method", ["semi-implicit", "rk4", "midpoint"])
 def test_a_member_alone_is_the_member_in_the_batch(method: str) -> None:
-    options = {"duration": 0.3, "dt": 1e-3, "method": method, "controller": spring}
+    options: dict[str, Any] = {"duration": 0.3, "dt": 1e-3, "method": method, "controller": spring}
     name = M.bodies[1].name + ".mass"
     both = lw.simulate(M, STARTS, **options, gains={"kp": KP}, parameters={name: MASS})
     assert both.q.shape == (70, 301, 2)

@@ -1,5 +1,7 @@
 """Each method errs as its order says, keeps what it must keep, and accounts for all energy that comes and goes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def swinging(t: float, q: Array, v: Array) -> Array:
     return np.sin(3.0 * t) - 0.5 * v
 
 
-def runs(m: lw.Mechanism, seed: int, method: str, steps: tuple[int, ...], **options: object) -> list[lw.Run]:
+def runs(m: lw.Mechanism, seed: int, method: str, steps: tuple[int, ...], **options: Any) -> list[lw.Run]:
     s = state(m, seed)
     v = 0.3 * s.v
     return [lw.simulate(m, s.q, v, SPAN, SPAN / n, method, **options) for n in steps]

@@ -112,12 +112,20 @@ class Kernel:
         arrays: Sequence[Array],
         batch: Shape,
         threads: int | None,
-        outs: Sequence[Array] | None = None,
+        outs: Sequence[Array | None] | None = None,
         counts: Sequence[int] = (),
     ) -> tuple[list[Array], bool]:
-        """The results, each (*batch, *result), for arrays that broadcast to `batch`, and whether all are finite."""
+        """The results, each (*batch, *result), for arrays that broadcast to `batch`, and whether all are finite.
+
+        `outs`, if given, holds an array for each result, or None for those that are to be made. A series with room for
+        more rows needs one: the place of its first row in C-ordered memory.
+        """
         count = math.prod(batch)
-        found = list(outs or (self._memory.new(batch + _shape(result, counts)) for result in self.results))
+        given = outs or [None] * len(self.results)
+        found = [
+            self._memory.new(batch + _shape(result, counts)) if out is None else out
+            for result, out in zip(self.results, given, strict=True)
+        ]
         if count == 0:
             return found, True
         cores = [_shape(shape, counts) for shape in self.shapes]
@@ -155,7 +163,7 @@ def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:
 
 
 def _port(shape: Shape | Rows) -> Port:
-    return Port(math.prod(shape.row), shape.count) if isinstance(shape, Rows) else Port(math.prod(shape))
+    return Port(math.prod(shape.row), shape.count, shape.room) if isinstance(shape, Rows) else Port(math.prod(shape))
 
 
 def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:

@@ -25,10 +25,14 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Rows:
-    """The shape of a table or a series: rows of shape `row`, as many as `count` is when the kernel is called."""
+    """The shape of a table or a series: rows of shape `row`, as many as `count` is when the kernel is called.
+
+    A series may be part of a longer one: then `room` counts the rows from one state's to the next one's.
+    """
 
     count: Count
     row: Shape
+    room: Count | None = None
 
 
 class TracedTable(NamedTuple):

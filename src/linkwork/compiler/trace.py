@@ -61,6 +61,8 @@ def trace(
 
 def _same_sizes(found: Sequence[Shape | Rows], wanted: Sequence[Shape | Rows]) -> bool:
     return len(found) == len(wanted) and all(
-        a == b if isinstance(a, Rows) or isinstance(b, Rows) else math.prod(a) == math.prod(b)
+        isinstance(a, Rows) and isinstance(b, Rows) and (a.count, a.row) == (b.count, b.row)
+        if isinstance(a, Rows) or isinstance(b, Rows)
+        else math.prod(a) == math.prod(b)
         for a, b in zip(found, wanted, strict=True)
     )

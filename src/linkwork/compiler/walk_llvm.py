@@ -28,10 +28,11 @@ ARGUMENTS = "i64 %start, i64 %stop, i64 %last, ptr noalias %first, ptr %inputs, 
 
 
 class Port(NamedTuple):
-    """An array that enters or leaves a kernel: numbers per state, or per row if loops walk along it."""
+    """An array that enters or leaves a kernel: numbers per state, or per row if loops walk along it; see `Rows`."""
 
     size: int
     rows: Count | None = None
+    room: Count | None = None
 
 
 class Text(NamedTuple):
@@ -152,10 +153,7 @@ done:
         k, most = f"%{name}.k", f"%{name}.most"
         lines = [f"  store i64 0, ptr %{name}.p"]
         if isinstance(loop.count, Count):
-            lines += [
-                f"  {most}.p = getelementptr inbounds i64, ptr %counts, i64 {loop.count.number}",
-                f"  {most} = load i64, ptr {most}.p",
-            ]
+            lines += self._count(most, loop.count)
         else:
             lines.append(f"  {most} = add i64 0, {loop.count}")
         lines += [
@@ -185,7 +183,11 @@ done:
             number = self.series[one]
             size = self.results[number].size
             offset, stride = f"%{name}.at{number}", f"%{name}.length{number}"
-            lines += [f"  {offset} = mul i64 {k}, {size}", f"  {stride} = mul i64 {most}, {size}"]
+            room, counted = most, self.results[number].room
+            if counted is not None:
+                room = f"%{name}.room{number}"
+                lines += self._count(room, counted)
+            lines += [f"  {offset} = mul i64 {k}, {size}", f"  {stride} = mul i64 {room}, {size}"]
             lines += self._scatter(number, list(islice(places, size)), stride, offset)
         return [
             *lines,
@@ -194,6 +196,13 @@ done:
             f"  store i64 {k}.next, ptr %{name}.p",
             f"  br label %{name}.head",
             f"{name}.end:",
+        ]
+
+    def _count(self, name: str, count: Count) -> list[str]:
+        """Load a count that the caller gave."""
+        return [
+            f"  {name}.p = getelementptr inbounds i64, ptr %counts, i64 {count.number}",
+            f"  {name} = load i64, ptr {name}.p",
         ]
 
     def _watch(self, place: int) -> str:

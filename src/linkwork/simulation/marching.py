@@ -46,7 +46,7 @@ class FixedSteps:
         if self.in_python and fresh:
             self._call()
         self.now, row = self.rollout.row(self.now, sample=fresh and self.task.traced_sampler)
-        storage.put(row)
+        storage.put(row, 1)
         whole = storage.count // storage.every
         if self.in_python:
             self._between_calls(watch)
@@ -54,8 +54,7 @@ class FixedSteps:
             self._pieces(whole, watch)
         rest = storage.count - whole * storage.every
         if rest and not self.in_python and self._going():
-            self.now, row = self._rollout(replace(self.task, every=rest)).rows(self.now, 1)
-            storage.put(row)
+            self._advance(self._rollout(replace(self.task, every=rest)), 1)
         if not self._going():
             storage.cut(float(np.max(self.now.step, initial=0.0)))
         self._end_row()
@@ -63,6 +62,11 @@ class FixedSteps:
 
     def _going(self) -> bool:
         return bool((self.now.code == GOING).any())
+
+    def _advance(self, rollout: Rollout, count: int) -> None:
+        storage = self.storage
+        self.now = rollout.rows(self.now, count, storage.places(), len(storage.steps))
+        storage.rows += count
 
     def _pieces(self, whole: int, watch: Watch) -> None:
         """Rows after rows, as many at a time as take a moment."""
@@ -72,9 +76,8 @@ class FixedSteps:
         while done < whole and self._going():
             count = min(count, most, whole - done)
             begin = time.perf_counter()
-            self.now, rows = self.rollout.rows(self.now, count)
+            self._advance(self.rollout, count)
             spent = time.perf_counter() - begin
-            self.storage.put(rows)
             done += count
             watch(done / whole)
             count = max(1, int(count * min(8.0, PIECE / max(spent, 1e-6))))
@@ -85,11 +88,12 @@ class FixedSteps:
         done = 0
         while done < storage.count and self._going():
             steps = min(self.tick - done % self.tick, storage.count - done)
-            whole = steps // every
-            rollout = self.rollout if whole else self._rollout(replace(self.task, every=steps))
-            self.now, rows = rollout.rows(self.now, max(whole, 1))
-            length = every if whole else steps
-            numbers = done + length * (1 + np.arange(max(whole, 1)))
+            length = every if steps >= every else steps
+            rollout = self.rollout if length == every else self._rollout(replace(self.task, every=length))
+            count = steps // length
+            rows = storage.empty(count)
+            self.now = rollout.rows(self.now, count, rows, count)
+            numbers = done + length * (1 + np.arange(count))
             wanted = (numbers % storage.every == 0) | (numbers == storage.count)
             done = int(numbers[-1])
             called = done % self.tick == 0
@@ -97,9 +101,9 @@ class FixedSteps:
                 self._call()
             kept = wanted & ~(called & (numbers == done))
             axis = len(self.asked.batch)
-            storage.put({name: np.compress(kept, row, axis=axis) for name, row in rows.items()})
+            storage.put({name: np.compress(kept, row, axis=axis) for name, row in rows.items()}, int(kept.sum()))
             if called and wanted[-1]:
-                storage.put(self.rollout.row(self.now)[1])
+                storage.put(self.rollout.row(self.now)[1], 1)
             watch(done / storage.count)
 
     def _call(self) -> None:
@@ -131,7 +135,7 @@ class FixedSteps:
         step = np.asarray(self.now.step)
         if step.ndim == 0 and storage.rows < len(storage.steps) and step > storage.steps[storage.rows - 1]:
             storage.steps[storage.rows] = step
-            storage.put(self.rollout.row(self.now)[1])
+            storage.put(self.rollout.row(self.now)[1], 1)
 
 
 def ended(now: Carry) -> Array:

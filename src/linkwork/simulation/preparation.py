@@ -150,12 +150,10 @@ def request(
         "stop": None if stop_when is None else Law("condition stop_when", stop_when, list(named)),
     }
     _refuse_unnamed(named, [control, sampler, *laws.values()])
-    return Request(
-        m, control, sampler, sampling, laws["wrenches"], laws["stop"],
-        {name: found[name] for name in given}, named, batch,
-        _resumed(continued.final) if continued is not None else _start(m, found["q0"], found["v0"], found["memory"], batch),
-        _stops(m, stops),
-    )  # fmt: skip
+    begin = _start(m, found["q0"], found["v0"], found["memory"], batch) if continued is None else _resumed(continued)
+    varied = {name: found[name] for name in given}
+    forces = (control, sampler, sampling, laws["wrenches"], laws["stop"])
+    return Request(m, *forces, varied, named, batch, begin, _stops(m, stops))
 
 
 def _constant(t: Any, q: Any, v: Any, wrenches: Any) -> Any:
@@ -225,9 +223,9 @@ def _refuse_unnamed(gains: Mapping[str, Any], laws: list[Law | None]) -> None:
             )
 
 
-def _resumed(end: Carry) -> Carry:
+def _resumed(run: Run) -> Carry:
     """A run's end as a start: those whom the user stopped go on."""
-    return end._replace(code=np.where(end.code == STOPPED, GOING, end.code))
+    return run.final._replace(code=np.where(run.final.code == STOPPED, GOING, run.final.code))
 
 
 def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Carry:

@@ -123,19 +123,19 @@ class Rollout:
         self.task, self.dt, self.threads, self.target = task, dt, threads, target
         self._kernels: dict[str, Any] = {}
 
-    def rows(self, now: Carry, count: int) -> tuple[Carry, dict[str, Array]]:
-        """The state (*batch, ...) after so many rows, and each series (*batch, count, ...)."""
-        return self._named(self._run("run", now, (count,)))
+    def rows(self, now: Carry, count: int, places: Mapping[str, Array], room: int) -> Carry:
+        """The state (*batch, ...) after so many rows, each series written to its place.
+
+        A place is where the first row goes in an array (*batch, room, ...) in C order.
+        """
+        return Carry(*self._run("run", now, (count, room), places)[: len(now)])
 
     def row(self, now: Carry, sample: bool = False) -> tuple[Carry, dict[str, Array]]:
         """The state itself, if `sample` with new joint forces of a sampled controller, and its row (*batch, 1, ...)."""
-        now, found = self._named(self._run("first row, sampled" if sample else "first row", now, ()))
-        axis = len(self.task.asked.batch)
-        return now, {name: np.expand_dims(row, axis) for name, row in found.items()}
-
-    def _named(self, found: list[Array]) -> tuple[Carry, dict[str, Array]]:
-        size = len(Carry._fields)
-        return Carry(*found[:size]), dict(zip(self.task.series, found[size:], strict=True))
+        size, axis = len(now), len(self.task.asked.batch)
+        found = self._run("first row, sampled" if sample else "first row", now, ())
+        rows = zip(self.task.series, found[size:], strict=True)
+        return Carry(*found[:size]), {name: np.expand_dims(row, axis) for name, row in rows}
 
     def _program(self, what: str, *inputs: Any) -> tuple[Any, ...]:
         """One member: its state, the step, its values, and for a run how many rows."""
@@ -149,21 +149,29 @@ class Rollout:
             now = self.task.sampled(values, dt, now, always=True)
         return (*now, *self.task.row(values, dt, now))
 
-    def _run(self, what: str, now: Carry, counts: tuple[int, ...]) -> list[Array]:
-        asked = self.task.asked
+    def _run(
+        self, what: str, now: Carry, counts: tuple[int, ...], places: Mapping[str, Array] | None = None
+    ) -> list[Array]:
+        asked, task = self.task.asked, self.task
         batch, values = asked.batch, asked.values
         shapes = [np.shape(x)[len(batch) :] for x in now]
         cores = [*shapes, (), *map(asked.core, values)]
         arrays = [*now, np.asarray(self.dt), *values.values()]
         program = partial(self._program, what)
+        outs: list[Array | None] = [None] * len(now) + [
+            None if places is None else places[name] for name in task.series
+        ]
         if self.target == "numpy":
-            return _in_plain_text(program, arrays, cores, batch, counts)
+            found = _in_plain_text(program, arrays, cores, batch, counts[:1])
+            for out, series in zip(outs, found, strict=True):
+                if out is not None:
+                    out[(*(slice(None),) * len(batch), slice(0, counts[0]))] = series
+            return found
         from linkwork.simulation.kernels import Count, Rows, kernel_of
 
         if what not in self._kernels:
-            rows: list[Any] = [asked.series_shapes[name] for name in self.task.series]
-            results = [*shapes, *([Rows(Count(0), row) for row in rows] if counts else rows)]
-            task = self.task
+            rows: list[Any] = [asked.series_shapes[name] for name in task.series]
+            results = [*shapes, *([Rows(Count(0), row, room=Count(1)) for row in rows] if counts else rows)]
             name = (
                 what,
                 task.method.name,
@@ -171,8 +179,8 @@ class Rollout:
                 f"{task.every} {task.tick}",
                 repr(list(asked.parameters)),
             )
-            self._kernels[what] = kernel_of(asked, name, program, cores, results, len(counts))
-        return self._kernels[what].over_batch(arrays, batch, self.threads, None, counts)[0]
+            self._kernels[what] = kernel_of(asked, name, program, cores, results, len(counts[:1]))
+        return self._kernels[what].over_batch(arrays, batch, self.threads, outs, counts)[0]
 
 
 def _in_plain_text(

@@ -46,13 +46,23 @@ class Storage:
         self.rows = 0  # rows filled so far
         self._axis = len(batch)
 
-    def put(self, rows: Mapping[str, Array]) -> None:
-        """Keep the next rows, each series (*batch, count, ...)."""
-        count = next(iter(rows.values())).shape[self._axis] if rows else 0
-        place = (*(slice(None),) * self._axis, slice(self.rows, self.rows + count))
+    def places(self) -> dict[str, Array]:
+        """Where the next rows of every series go: (*batch, rows that are left, ...)."""
+        return {name: array[self._rows(self.rows, len(self.steps))] for name, array in self.arrays.items()}
+
+    def empty(self, count: int) -> dict[str, Array]:
+        """Arrays for `count` rows of every series that may not all be kept."""
+        shapes = {name: array.shape for name, array in self.arrays.items()}
+        return {name: np.empty((*s[: self._axis], count, *s[self._axis + 1 :])) for name, s in shapes.items()}
+
+    def put(self, rows: Mapping[str, Array], count: int) -> None:
+        """Keep the next `count` rows, each series (*batch, count, ...)."""
         for name, values in rows.items():
-            self.arrays[name][place] = values
+            self.arrays[name][self._rows(self.rows, self.rows + count)] = values
         self.rows += count
+
+    def _rows(self, start: int, stop: int) -> tuple[slice, ...]:
+        return (*(slice(None),) * self._axis, slice(start, stop))
 
     def cut(self, last: float) -> None:
         """Forget rows after the step `last`, at which all members had ended."""
@@ -64,7 +74,7 @@ class Storage:
         late = steps > ended[..., None]
         found = {}
         for name, array in self.arrays.items():
-            kept = array[(*(slice(None),) * self._axis, slice(0, self.rows))]
+            kept = array[self._rows(0, self.rows)]
             if late.any():
                 kept[late] = np.nan
             found[name] = kept
