@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.spatial.scalar import Array
+from linkwork.spatial.scalar import Array, lookup
 
 
 class Choice:
@@ -90,6 +90,9 @@ class Opaque:
 
     def maximum(self, other: Any) -> Opaque:
         return Opaque(np.maximum(self.hidden, lift(other).hidden))
+
+    def lookup(self, table: Any) -> Array:
+        return hide(lookup(table, self.hidden))
 
 
 def lift(value: Any) -> Opaque:

@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compiler": {"errors", "spatial"},
     "evaluation": {"errors", "spatial", "model", "algorithms", "compiler", "door"},
     "simulation": {"errors", "spatial", "model", "algorithms", "compiler", "evaluation"},
+    "control": {"errors", "spatial", "model", "algorithms"},
     "examples": {"errors", "spatial", "model", "algorithms"},
 }
 

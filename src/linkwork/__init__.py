@@ -4,6 +4,7 @@ Build a mechanism with `Builder` or take one from `examples()`; `compile` it and
 states; `cross_check` it by independent formulations.
 """
 
+from linkwork.control import Reference
 from linkwork.errors import (
     LinkworkError,
     ModelError,
@@ -63,6 +64,7 @@ __all__ = [
     "OverConstrained",
     "Planar",
     "Prismatic",
+    "Reference",
     "Revolute",
     "Run",
     "Screw",

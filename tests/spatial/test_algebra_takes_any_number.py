@@ -66,6 +66,7 @@ ROTATION: dict[str, list[Case]] = {
 }
 SCALAR: dict[str, list[Case]] = {
     "where": [(lambda a, b: scalar_module.where(a < b, a * Q, Q), (s, 1.0)) for s in (0.5, 2.0)],
+    "lookup": [(lambda a: scalar_module.lookup(R, a), (s,)) for s in (-1.0, 1.5, 9.0)],
     "minimum": [(scalar_module.minimum, pair) for pair in ((0.5, 2.0), (2.0, 0.5))],
     "maximum": [(lambda a: scalar_module.maximum(1.0, a), (s,)) for s in (0.5, 2.0)],
     "dot": [(scalar_module.dot, (V.linear, V.angular))],

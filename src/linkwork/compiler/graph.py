@@ -2,12 +2,13 @@
 
 A node is a tuple (operation, operand, ...); operands are numbers of earlier nodes, so the order of nodes is an order of
 evaluation. `("const", value)` and `("input", k)` are the leaves. An operation is a name, a `Loop` over a graph of its
-own, or a `Value` of a loop.
+own, a `Value` of a loop, or a `Lookup` in a table.
 """
 
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -96,6 +97,33 @@ class Value(NamedTuple):
     number: int
 
 
+@dataclass(frozen=True)
+class Lookup:
+    """An operation on an index: the number in `column` of that row of a constant table, rows of `size` doubles.
+
+    The index is floored and kept within the table; what is not a number reads the first row. The table is `bytes`,
+    which compare to the bit and know their hash.
+    """
+
+    table: bytes
+    size: int
+    column: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return len(self.table) // (8 * self.size)
+
+    def at(self, index: float) -> float:
+        """The number at an index."""
+        row = int(min(max(0.0, index), self.rows - 1.0))
+        return struct.unpack_from("<d", self.table, 8 * (row * self.size + self.column))[0]
+
+    def is_constant(self) -> bool:
+        """Whether the column holds the same bits in every row."""
+        return len(set(memoryview(self.table).cast("q")[self.column :: self.size])) == 1
+
+
 class Graph:
     """Nodes in order of evaluation. Build with `constant`, `input` and `apply`; `outputs` are set at the end."""
 
@@ -131,8 +159,11 @@ class Graph:
         node = self.nodes[number]
         return node[1] if node[0] == "const" else None
 
-    def apply(self, operation: str | Loop | Value, *operands: int) -> int:
+    def apply(self, operation: str | Loop | Value | Lookup, *operands: int) -> int:
         """The node of an operation on nodes, after folding."""
+        if isinstance(operation, Lookup):
+            index = 0.0 if operation.is_constant() else self.value(operands[0])
+            return self._node((operation, *operands)) if index is None else self.constant(operation.at(index))
         if not isinstance(operation, str):
             return self._node((operation, *operands))
         rule = RULES.get(operation)
@@ -341,6 +372,10 @@ def verify(graph: Graph) -> None:
             loop = graph.nodes[operands[0]][0]
             assert isinstance(loop, Loop), (number, node)
             assert 0 <= operation.number < loop.nstate, (number, node)
+        elif isinstance(operation, Lookup):
+            assert len(operands) == 1, (number, node)
+            assert operation.rows > 0, (number, node)
+            assert 0 <= operation.column < operation.size, (number, node)
         elif operation != "const":
             assert len(operands) == ARITY[operation], (number, node)
             wanted = [True, False, False] if operation == "select" else wanted

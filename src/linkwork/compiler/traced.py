@@ -6,6 +6,7 @@ graph (a branch on a value, `float()`) raises NotTraceable with the line that as
 
 from __future__ import annotations
 
+import math
 import sys
 from numbers import Real
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from linkwork.compiler.graph import Graph
+from linkwork.compiler.graph import Graph, Lookup
+from linkwork.compiler.traced_array import lift
 from linkwork.compiler.ufuncs import apply
 from linkwork.errors import NotTraceable
 
@@ -235,6 +237,15 @@ class Traced:
         """The larger of two numbers; not a number if one is not."""
         return self._binary("max", other)
 
+    def lookup(self, table: Any) -> Any:
+        """The row of a table (n, ...) of floats at this index: what `spatial.scalar.lookup` calls."""
+        table = np.asarray(table, dtype=float)
+        rows, shape = table.tobytes(), table.shape[1:]
+        size = math.prod(shape)
+        found = np.empty(size, dtype=object)
+        found[:] = [_number(Lookup(rows, size, column), self) for column in range(size)]
+        return lift(found.reshape(shape))
+
     def __bool__(self) -> NoReturn:
         _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and picks one")
 
@@ -268,7 +279,7 @@ def _taken_condition(graph: Scope, condition: Condition) -> int:
     return graph.apply("lt", graph.constant(0.0), one_or_zero)
 
 
-def _apply(operation: str, values: tuple[Any, ...]) -> tuple[Scope, int]:
+def _apply(operation: str | Lookup, values: tuple[Any, ...]) -> tuple[Scope, int]:
     """The node of an operation on values, in the innermost scope that one of them belongs to."""
     graph: Scope | None = None
     for value in values:
@@ -280,7 +291,7 @@ def _apply(operation: str, values: tuple[Any, ...]) -> tuple[Scope, int]:
     return graph, graph.apply(operation, *[operand(graph, value) for value in values])
 
 
-def _number(operation: str, *values: Any) -> Any:
+def _number(operation: str | Lookup, *values: Any) -> Any:
     """The result of an operation: a plain float once it is constant, so that NumPy goes on with floats."""
     return wrap(*_apply(operation, values))
 

@@ -30,6 +30,15 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
     return np.array([select(y, n) for y, n in pairs], dtype=object).reshape(np.shape(yes))
 
 
+def lookup(table: Array, index: Any) -> Any:
+    """The row of a table (n, ...) at an index, a number that is floored and kept within 0 and n - 1.
+
+    What is not a number reads the first row. An index that is being traced has a method `lookup(table)`, called here.
+    """
+    found = getattr(index, "lookup", None)
+    return table[int(min(max(0.0, index), len(table) - 1.0))] if found is None else found(table)
+
+
 def minimum(a: Any, b: Any) -> Any:
     """The smaller of two numbers; not a number if one is not."""
     return a.minimum(b) if hasattr(a, "minimum") else b.minimum(a) if hasattr(b, "minimum") else np.minimum(a, b)

@@ -1,0 +1,9 @@
+"""What moves a mechanism on purpose: references that controllers follow, and controllers themselves.
+
+Everything here is plain NumPy on one state, so that it runs on floats and is traced into kernels like functions that
+users write.
+"""
+
+from linkwork.control.reference import Reference
+
+__all__ = ["Reference"]

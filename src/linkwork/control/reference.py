@@ -1,0 +1,167 @@
+"""References: functions of time through given points, that run on floats and in kernels alike.
+
+A reference is a table of polynomials, one for each piece of time: before the first point, between two, after the last.
+To evaluate it is to find the piece and to read its row; both are lookups, so that in a kernel every lane has its own
+time.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, ShapeError, unknown_name
+from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.spatial.scalar import Array, Number, lookup, where
+
+KINDS = ("hold", "linear", "cubic")
+UNIFORM = 1e-7  # how far times may be from uniform, in steps; a guess of the piece is taken UNSURE steps too low
+UNSURE = 1e-6
+
+
+class Reference:
+    """A function of time through `values` (n, ...) at increasing `times` (n,) [s]; n is at least 2.
+
+    `kind` "hold" keeps each value until the next time, "linear" joins them by straight lines, "cubic" by the clamped
+    spline: first and second derivatives are continuous and the rates at both ends are `end_rates`, one number, or
+    (2, ...) for the first and the last. Before the first time the first value holds, from the last time on the last
+    one, with zero rates; so zero `end_rates`, the default, leave no jump of the rate anywhere. At a time at which
+    something jumps, what follows holds.
+    """
+
+    def __init__(self, times: Any, values: Any, kind: str = "cubic", end_rates: Any = 0.0):
+        if kind not in KINDS:
+            raise unknown_name("kind of reference", kind, KINDS)
+        self.kind = kind
+        self.times, self.values = _checked_times(times), _checked("values", values)
+        if self.values.shape[:1] != self.times.shape:
+            raise ShapeError(
+                f"values have shape {self.values.shape}, expected ({len(self.times)}, ...), one for each time"
+            )
+        self.shape = self.values.shape[1:]
+        pieces = _polynomials(self.times, self.values, kind, self._end_rates(end_rates))
+        starts = np.concatenate([self.times[:1], self.times])
+        self._pieces = np.column_stack([starts, pieces.reshape(len(pieces), -1)])
+        self._search = _search_table(self.times)
+
+    def _end_rates(self, given: Any) -> Array:
+        rates, wanted = _checked("end_rates", given), (2, *self.shape)
+        if rates.any() and self.kind != "cubic":
+            raise LinkworkError(f"end_rates belong to kind 'cubic'; this reference is of kind {self.kind!r}")
+        try:
+            return np.broadcast_to(rates, wanted)
+        except ValueError:
+            raise ShapeError(f"end_rates have shape {rates.shape}, expected one number or {wanted}") from None
+
+    def __repr__(self) -> str:
+        return f"<Reference of shape {self.shape}, {self.kind}, {self.times[0]:g} s to {self.times[-1]:g} s>"
+
+    def __call__(self, t: Any) -> Any:
+        """The value at time t [s]: a number, or an array of the values' shape; for times (k,) all of them, (k, ...)."""
+        return self._derivative(t, 0)
+
+    def rate(self, t: Any) -> Any:
+        """The first derivative by time at t [s], in the values' unit per second; shaped like a value."""
+        return self._derivative(t, 1)
+
+    def acceleration(self, t: Any) -> Any:
+        """The second derivative by time at t [s], in the values' unit per second squared; shaped like a value."""
+        return self._derivative(t, 2)
+
+    def _derivative(self, t: Any, order: int) -> Any:
+        if np.ndim(t) > 0:
+            return np.array([self._derivative(one, order) for one in t])
+        row = lookup(self._pieces, self._piece(t))
+        since, coefficients = t - row[0], row[1:].reshape(-1, *self.shape)
+        total = np.zeros(self.shape)[()]
+        for power in reversed(range(order, len(coefficients))):
+            total = total * since + math.perm(power, order) * coefficients[power]
+        return total
+
+    def _piece(self, t: Number) -> Number:
+        """How many of the times are at t or before."""
+        if self._search is not None:
+            return _counted(self._search, t)
+        step = (self.times[-1] - self.times[0]) / (len(self.times) - 1)
+        guess = np.floor((t - self.times[0]) / step + (1.0 - UNSURE))  # right, or one too low
+        return where(t >= lookup(self.times, guess), guess + 1.0, guess)
+
+
+def _checked(name: str, given: Any) -> Array:
+    array = as_numbers(name, given).copy()
+    refuse_non_finite(name, array)
+    array.flags.writeable = False
+    return array
+
+
+def _checked_times(given: Any) -> Array:
+    times = _checked("times", given)
+    if times.ndim != 1 or len(times) < 2:
+        raise ShapeError(f"times have shape {times.shape}, expected (n,) with n of at least 2")
+    late = np.flatnonzero(np.diff(times) <= 0.0)
+    if len(late):
+        k = int(late[0])
+        raise LinkworkError(
+            f"times must increase; times[{k + 1}] = {times[k + 1]:g} does not come after times[{k}] = {times[k]:g}"
+        )
+    return times
+
+
+# --- finding the piece ---
+
+
+def _search_table(times: Array) -> Array | None:
+    """Times as a binary search takes them, up to a power of two; None if they are uniform, where arithmetic does."""
+    even = np.linspace(times[0], times[-1], len(times))
+    if np.abs(times - even).max() <= UNIFORM * (even[1] - even[0]):
+        return None
+    return np.concatenate([times, np.full(2 ** len(times).bit_length() - 1 - len(times), np.inf)])
+
+
+def _counted(table: Array, t: Number) -> Number:
+    """How many numbers of an increasing table of 2^p - 1 are at t or before: p lookups, without branches."""
+    count: Number = 0.0
+    step = (len(table) + 1) // 2
+    while step:
+        count = where(t >= lookup(table, count + (step - 1.0)), count + step, count)
+        step //= 2
+    return count
+
+
+# --- polynomials ---
+
+
+def _polynomials(times: Array, values: Array, kind: str, end_rates: Array) -> Array:
+    """Coefficients (n + 1, degree + 1, ...) of every piece in the time since it began, constants first."""
+    h = np.diff(times).reshape(-1, *[1] * (values.ndim - 1))
+    slope = np.diff(values, axis=0) / h
+    rows = [values[:-1]]
+    if kind == "linear":
+        rows.append(slope)
+    elif kind == "cubic":
+        m = _knot_rates(h, slope, end_rates)
+        rows += [m[:-1], (3.0 * slope - 2.0 * m[:-1] - m[1:]) / h, (m[:-1] + m[1:] - 2.0 * slope) / h**2]
+    between = np.stack(rows, axis=1)
+    before, after = np.zeros((2, 1, *between.shape[1:]))
+    before[0, 0], after[0, 0] = values[0], values[-1]
+    return np.concatenate([before, between, after])
+
+
+def _knot_rates(h: Array, slope: Array, end_rates: Array) -> Array:
+    """Rates (n, ...) at the times that make the second derivative continuous: a tridiagonal system, by elimination.
+
+    m[k-1] / h[k-1] + 2 (1 / h[k-1] + 1 / h[k]) m[k] + m[k+1] / h[k] = 3 (slope[k-1] / h[k-1] + slope[k] / h[k])
+    """
+    m = [end_rates[0]]
+    factors = [np.zeros_like(h[0])]
+    for k in range(1, len(h)):
+        before, after = 1.0 / h[k - 1], 1.0 / h[k]
+        pivot = 2.0 * (before + after) - before * factors[-1]
+        m.append((3.0 * (slope[k - 1] * before + slope[k] * after) - before * m[-1]) / pivot)
+        factors.append(after / pivot)
+    m.append(end_rates[1])
+    for k in reversed(range(1, len(h))):
+        m[k] = m[k] - factors[k] * m[k + 1]
+    return np.array(m)
