@@ -39,6 +39,7 @@ from linkwork.model import (
     save,
 )
 from linkwork.simulation import Run, Simulator, host, sampled, simulate
+from linkwork.spatial.noise import normal, white_noise
 from linkwork.spatial.scalar import where
 
 __version__ = "0.1.0"
@@ -81,8 +82,10 @@ __all__ = [
     "formulations",
     "host",
     "load",
+    "normal",
     "sampled",
     "save",
     "simulate",
     "where",
+    "white_noise",
 ]

@@ -18,7 +18,7 @@ mpmath: Any = pytest.importorskip("mpmath")
 mp: Any = mpmath.mp
 
 Reals = NDArray[Any]
-NAMES = sorted(FORMULAS)
+NAMES = sorted(FORMULAS.keys() - {"uniforms"})  # whose bits are tested where the plain text is
 WIDTHS = (1, 2, 4, 8)
 ULPS = {"sincos": 2.0, "tan": 4.0, "asin": 4.0, "acos": 4.0, "atan2": 4.0, "exp": 2.0, "log": 2.0}
 EXACT = {name: [getattr(mp, part) for part in (("sin", "cos") if name == "sincos" else (name,))] for name in NAMES}

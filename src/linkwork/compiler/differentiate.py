@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.graph import TRUTHS, Graph, Lookup
+from linkwork.compiler.graph import RANDOM, TRUTHS, Graph, Lookup
 from linkwork.compiler.traced import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import Array
@@ -120,8 +120,9 @@ def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
     """The nodes that lead from the starts to the ends, in order."""
     leads = [False] * len(graph.nodes)
     for number in range(len(leads)):
-        is_step = isinstance(graph.nodes[number][0], Lookup)  # constant between jumps: its derivative is zero
-        leads[number] = number in starts or (not is_step and any(leads[k] for k in graph.operands(number)))
+        operation = graph.nodes[number][0]
+        jumps = isinstance(operation, Lookup) or operation in RANDOM  # and is constant between: its derivative is zero
+        leads[number] = number in starts or (not jumps and any(leads[k] for k in graph.operands(number)))
     needed = [False] * len(graph.nodes)
     for end in ends:
         if end >= 0:

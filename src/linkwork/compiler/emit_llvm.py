@@ -14,6 +14,7 @@ from linkwork.compiler.vector_math import constant_vector, math_function, worth_
 BINARY_INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INTRINSICS = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "min": "minimum", "max": "maximum"}  # pass nan on
 COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq"}
+PAIRED = {"sin": ("sincos", 0), "cos": ("sincos", 1), "uniform": ("uniforms", 0), "uniform_second": ("uniforms", 1)}
 MATH = ("tan", "asin", "acos", "exp", "log", "atan2")
 
 
@@ -59,7 +60,7 @@ class ChunkPrinter:
         self.start()
         self.graph = chunk.graph
         self.values: dict[int, str] = {}  # names of the values that the chunk knows
-        self.pairs: dict[int, str] = {}  # sine and cosine of a value
+        self.pairs: dict[tuple[str, tuple[int, ...]], str] = {}  # both results of a function of some values
         self.rows: dict[tuple[int, int], list[str]] = {}  # in each lane, the row that an index means in a table
         inside = set(chunk.nodes)
         for k in chunk.nodes:
@@ -173,8 +174,8 @@ done:
             result = self._fused(operation, values)
         elif operation == "neg":
             result = self.new(f"fneg {real} {values[0]}")
-        elif operation in ("sin", "cos"):
-            result = self._sine_or_cosine(operation, operands[0], values[0])
+        elif operation in PAIRED:
+            result = self._one_of_pair(*PAIRED[operation], tuple(operands), values)
         elif operation in INTRINSICS:
             result = self._call(f"llvm.{INTRINSICS[operation]}.{self.suffix}", values)
         elif operation in MATH:
@@ -205,13 +206,14 @@ done:
         arguments = ", ".join(f"{self.real} {value}" for value in values)
         return self.new(f"call {self.real} @{intrinsic}({arguments})")
 
-    def _sine_or_cosine(self, operation: str, operand: int, value: str) -> str:
-        """Both come from one call; the second to be asked for finds it."""
-        if operand not in self.pairs:
-            name = math_function(self.module, "sincos", self.width).name
-            self.pairs[operand] = self.new(f'call {{{self.real}, {self.real}}} @"{name}"({self.real} {value})')
-        index = 0 if operation == "sin" else 1
-        return self.new(f"extractvalue {{{self.real}, {self.real}}} {self.pairs[operand]}, {index}")
+    def _one_of_pair(self, function: str, index: int, operands: tuple[int, ...], values: list[str]) -> str:
+        """Both results, such as sine and cosine, come from one call; the second to be asked for finds it."""
+        key = function, operands
+        if key not in self.pairs:
+            name = math_function(self.module, function, self.width).name
+            arguments = ", ".join(f"{self.real} {value}" for value in values)
+            self.pairs[key] = self.new(f'call {{{self.real}, {self.real}}} @"{name}"({arguments})')
+        return self.new(f"extractvalue {{{self.real}, {self.real}}} {self.pairs[key]}, {index}")
 
     def _lookup(self, lookup: Lookup, operand: int, index: str) -> str:
         """Each lane loads from its own row: on AVX2 as fast as a gather, and the same text for every processor."""

@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from linkwork.spatial.noise import pair
+
 Node = tuple[Any, ...]
 
 UNARY: dict[str, Callable[[float], float]] = {
@@ -38,6 +40,10 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "min": min,
     "max": max,
 }
+RANDOM: dict[str, Callable[..., float]] = {  # of seed, counter and stream with block: the two numbers of a block
+    "uniform": lambda *numbers: pair(*numbers)[0],
+    "uniform_second": lambda *numbers: pair(*numbers)[1],
+}
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "lt": lambda a, b: a < b,
     "le": lambda a, b: a <= b,
@@ -50,12 +56,12 @@ LOGIC: dict[str, Callable[..., bool]] = {
 }
 FUSED = ("fma", "fms", "fnma")  # a b + c, a b - c, c - a b, each rounded once
 COMMUTE = frozenset({"add", "mul", "min", "max", "eq", "and", "or"})
-FOLD: dict[str, Callable[..., Any]] = UNARY | BINARY | COMPARISONS | LOGIC
+FOLD: dict[str, Callable[..., Any]] = UNARY | BINARY | RANDOM | COMPARISONS | LOGIC
 ARITY = (
     dict.fromkeys(UNARY, 1)
     | dict.fromkeys((*BINARY, *COMPARISONS), 2)
     | {"and": 2, "or": 2, "not": 1, "select": 3}
-    | dict.fromkeys(FUSED, 3)
+    | dict.fromkeys((*FUSED, *RANDOM), 3)
 )
 TRUTHS = frozenset({*COMPARISONS, *LOGIC})  # operations whose value is true or false
 LEAVES = ("const", "input")

@@ -18,6 +18,7 @@ from linkwork.compiler.graph import Graph, Lookup
 from linkwork.compiler.traced_array import lift
 from linkwork.compiler.ufuncs import apply
 from linkwork.errors import NotTraceable
+from linkwork.spatial.noise import STREAMS
 
 KEPT = (
     "a traced number was kept from an earlier trace or from inside a loop; functions must not store their arguments, "
@@ -245,6 +246,15 @@ class Traced:
         found = np.empty(size, dtype=object)
         found[:] = [_number(Lookup(rows, size, column), self) for column in range(size)]
         return lift(found.reshape(shape))
+
+    @staticmethod
+    def uniforms(seed: Any, counter: Any, stream: Any, blocks: int) -> Any:
+        """Random numbers (2 blocks,) of which something is traced: what `spatial.noise.uniforms` calls."""
+        places = [stream + block * STREAMS for block in range(blocks)]
+        found = np.empty(2 * blocks, dtype=object)
+        found[0::2] = [_number("uniform", seed, counter, place) for place in places]
+        found[1::2] = [_number("uniform_second", seed, counter, place) for place in places]
+        return lift(found)
 
     def __bool__(self) -> NoReturn:
         _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and picks one")

@@ -22,6 +22,8 @@ from typing import Any
 
 import llvmlite.ir as ir
 
+from linkwork.spatial.noise import LARGEST, WORD, philox
+
 # The polynomials are minimax fits of our own: Remez exchange with 200-bit arithmetic on the relative error of the whole
 # function, coefficients rounded to double one by one from the lowest power, the others fitted again each time (those of
 # EXP all at once). Beside each: the function, its interval and the largest relative error of the rounded fit.
@@ -104,7 +106,7 @@ class Lanes:
 
     __add__ = __radd__ = _operator("fadd", "add")
     __sub__ = _operator("fsub", "sub")
-    __mul__ = __rmul__ = _operator("fmul")
+    __mul__ = __rmul__ = _operator("fmul", "mul")
     __truediv__ = _operator("fdiv")
     __and__ = _operator("and_")
     __or__ = _operator("or_")
@@ -349,6 +351,30 @@ def _atan2(y: Lanes, x: Lanes) -> list[Lanes]:
     return [turned(quarters, mirrored * angle).sign_of(y)]
 
 
+def _words(x: Lanes) -> tuple[Lanes, Lanes]:
+    """A whole number below 2^53 as two words below 2^32, low before high."""
+    high = (x * 2.0**-32).intrinsic("floor")
+    low = fma(high, -(2.0**32), x)
+    return (low + 2.0**52).bits() & WORD, (high + 2.0**52).bits() & WORD
+
+
+def _uniform(low: Lanes, high: Lanes) -> Lanes:
+    """The upper 53 of 64 bits as a multiple of 2^-53; zero becomes half of one."""
+    upper, lower = (((word | bits_of(2.0**52)).real() - 2.0**52) for word in (high, low >> 11))
+    bits = fma(upper, 2.0**21, lower)
+    return (bits > 0.5).choose(bits, 0.5) * 2.0**-53
+
+
+def _uniforms(seed: Lanes, counter: Lanes, stream: Lanes) -> list[Lanes]:
+    """The two uniform numbers of a block (see `spatial.noise`), exact; NaN if an argument is no whole number."""
+    a, b, c, d = philox((*_words(counter), *_words(stream)), _words(seed))
+    whole = [(x.intrinsic("floor") >= x) & (x >= 0.0) & (x < LARGEST) for x in (seed, counter, stream)]
+    valid = whole[0] & whole[1] & whole[2]
+    return [valid.choose(_uniform(low, high), math.nan) for low, high in ((a, b), (c, d))]
+
+
+ARGUMENTS = {"atan2": 2, "uniforms": 3}  # of others one
+PAIRS = ("sincos", "uniforms")  # functions with two results
 FORMULAS: dict[str, Callable[..., list[Lanes]]] = {
     "sincos": _sincos,
     "tan": _tan,
@@ -357,18 +383,19 @@ FORMULAS: dict[str, Callable[..., list[Lanes]]] = {
     "atan2": _atan2,
     "exp": _exp,
     "log": _log,
+    "uniforms": _uniforms,
 }
 
 
 def math_function(module: ir.Module, name: str, width: int) -> ir.Function:
     """The internal function `lw.<name>.<width>` of the module, made at the first call.
 
-    It takes and returns `double` or, for a width above 1, `<width x double>`: one argument, or y and x for `atan2`;
-    `sincos` returns the pair {sine, cosine}.
+    It takes and returns `double` or, for a width above 1, `<width x double>`: one argument, or y and x for `atan2`, or
+    seed, counter and stream for `uniforms`; `sincos` returns the pair {sine, cosine}, `uniforms` two numbers.
     """
     type_ = _lanes(ir.DoubleType(), width)
-    returned = ir.LiteralStructType([type_, type_]) if name == "sincos" else type_
-    kind = ir.FunctionType(returned, [type_] * (2 if name == "atan2" else 1))
+    returned = ir.LiteralStructType([type_, type_]) if name in PAIRS else type_
+    kind = ir.FunctionType(returned, [type_] * ARGUMENTS.get(name, 1))
     function = _declared(module, f"lw.{name}.{width}", kind)
     if function.is_declaration:
         function.linkage = "internal"
