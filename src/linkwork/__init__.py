@@ -4,7 +4,7 @@ Build a mechanism with `Builder` or take one from `examples()`; `compile` it and
 states; `cross_check` it by independent formulations.
 """
 
-from linkwork.control import Reference
+from linkwork.control import Reference, feedback
 from linkwork.errors import (
     LinkworkError,
     ModelError,
@@ -79,6 +79,7 @@ __all__ = [
     "cross_check",
     "example",
     "examples",
+    "feedback",
     "formulations",
     "host",
     "load",

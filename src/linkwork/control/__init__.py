@@ -4,6 +4,7 @@ Everything here is plain NumPy on one state, so that it runs on floats and is tr
 users write.
 """
 
+from linkwork.control import feedback
 from linkwork.control.reference import Reference
 
-__all__ = ["Reference"]
+__all__ = ["Reference", "feedback"]

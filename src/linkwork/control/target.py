@@ -1,0 +1,116 @@
+"""Where a controller wants something to be: fixed, along a Reference, or as a function of time says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.control.plant import Plant
+from linkwork.control.reference import Reference
+from linkwork.errors import LinkworkError, ShapeError
+from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.spatial.rotation import log_matrix
+from linkwork.spatial.scalar import Array
+from linkwork.spatial.transform import Transform
+
+POSITION, POSE = (3,), (4, 4)
+
+
+class Wanted(NamedTuple):
+    """What is wanted at a time: coordinates, a position or a pose; its rate; and its acceleration."""
+
+    place: Any
+    rate: Any
+    acceleration: Any
+
+
+Target = Callable[[Any], Wanted]
+
+
+def joint_target(plant: Plant, given: Any) -> Target:
+    """A target in coordinates (nq,), with rates (nv,): fixed, a Reference, or a function of t that gives all three."""
+    m = plant.mechanism
+    if isinstance(given, Reference):
+        turning = [j.name for j in plant.joints if j.kind.nq != j.kind.nv]
+        if turning:
+            raise LinkworkError(
+                f"a Reference moves joints whose coordinates are plain numbers; {turning[0]!r} has a quaternion: give "
+                "a fixed target, or a function of t that returns q, v and a"
+            )
+        followed = _followed(given, (m.nq,), f"q of {m.name}")
+        rates = _picked_rates(plant)
+        return lambda t: Wanted(followed(t).place, rates(followed(t).rate), rates(followed(t).acceleration))
+    if callable(given):
+        return _told(given)
+    return _fixed(as_numbers("target", given), {(m.nq,): m.nv})
+
+
+def _picked_rates(plant: Plant) -> Callable[[Array], Array]:
+    """From rates of coordinates (nq,) those of velocities (nv,): of driven joints, where they are the same."""
+    at = [k for j in plant.joints for k in range(j.q.start, j.q.stop)]
+    return lambda rates: plant.spread(np.asarray(rates)[at])
+
+
+def frame_target(given: Any) -> tuple[Target, int]:
+    """A target of a frame in the world, and its rows: 3 for a position (3,), 6 for a pose (4, 4).
+
+    Fixed, a Reference of positions, or a function of t that gives place, rate and acceleration, whose rows are in the
+    world's axes, linear before angular.
+    """
+    if isinstance(given, Reference):
+        return _followed(given, POSITION, "a position; to turn as well, give a function of t"), 3
+    if callable(given):
+        told = _told(given)
+        shape = np.shape(told(0.0).place)
+        if shape not in (POSITION, POSE):
+            raise ShapeError(f"target(0.0) gives a place of shape {shape}, expected (3,) or (4, 4)")
+        return told, 6 if shape == POSE else 3
+    place = as_numbers("target", given)
+    target = _fixed(place, {POSITION: 3, POSE: 6})
+    if place.shape == POSE and place.dtype != object and not _is_pose(place):
+        raise LinkworkError(
+            f"target is no pose: its upper left 3x3 block must be a rotation matrix; got {place!r:.200}"
+        )
+    return target, 6 if place.shape == POSE else 3
+
+
+def _is_pose(place: Array) -> bool:
+    R = place[:3, :3]
+    return bool(np.abs(R @ R.T - np.eye(3)).max() < 1e-6 and np.linalg.det(R) > 0.0)
+
+
+def _followed(reference: Reference, shape: tuple[int, ...], what: str) -> Target:
+    if reference.shape != shape:
+        raise ShapeError(f"target is a Reference of shape {reference.shape}, expected {shape}: {what}")
+    return lambda t: Wanted(reference(t), reference.rate(t), reference.acceleration(t))
+
+
+def _told(function: Callable[..., Any]) -> Target:
+    def wanted(t: Any) -> Wanted:
+        found = function(t)
+        if not (isinstance(found, tuple) and len(found) == 3):
+            raise LinkworkError(f"a target function returns a tuple of place, rate and acceleration; got {found!r:.80}")
+        return Wanted(*found)
+
+    return wanted
+
+
+def _fixed(place: Array, rows: dict[tuple[int, ...], int]) -> Target:
+    refuse_non_finite("target", place)
+    if place.shape not in rows:
+        expected = " or ".join(map(str, rows))
+        raise ShapeError(f"target has shape {place.shape}, expected {expected}, a Reference, or a function of t")
+    rest = np.zeros(rows[place.shape])
+    wanted = Wanted(place.copy(), rest, rest)
+    return lambda t: wanted
+
+
+def pose_error(pose: Transform, place: Any) -> Array:
+    """From a pose to a wanted position or pose, (3,) or (6,) [m, rad], in the world's axes."""
+    place = np.asarray(place)
+    if place.shape == POSITION:
+        return place - pose.p
+    turn = pose.R @ log_matrix(pose.R.T @ place[:3, :3])
+    return np.concatenate([place[:3, 3] - pose.p, turn])
