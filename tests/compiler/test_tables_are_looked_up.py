@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from linkwork.compiler import machine
 from linkwork.compiler.differentiate import pullback, pushforward
 from linkwork.compiler.emit_llvm import table_definition
 from linkwork.compiler.graph import Count, Graph, Lookup, fused, pruned, verify
@@ -40,6 +41,15 @@ def test_every_lane_reads_its_own_row(count: int) -> None:
     assert found.tobytes() == expected.tobytes()  # to the bit: also the sign of zero
     for k in range(count):
         assert kernel.over_batch([INDICES[k]], (), 1)[0][0].tobytes() == expected[k].tobytes()
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_every_vector_width_reads_the_same(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = machine.processor()._replace(width=width)
+    monkeypatch.setattr(machine, "processor", lambda: other)
+    kernel = Kernel("rows", lambda x: lookup(TABLE, x), [()], [(3,)], key="rows of a table at any width")
+    (found,), _ = kernel.over_batch([INDICES], (len(INDICES),), 1)
+    assert found.tobytes() == np.array([lookup(TABLE, index) for index in INDICES]).tobytes()
 
 
 def test_a_table_may_be_one_column_or_many_axes() -> None:

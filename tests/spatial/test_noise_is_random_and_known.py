@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.compiler import machine
 from linkwork.compiler.differentiate import pushforward
 from linkwork.compiler.graph import Count, fused, verify
 from linkwork.compiler.kernel import Kernel
@@ -77,6 +78,16 @@ def test_a_kernel_draws_the_same_bits_in_every_lane_and_alone(count: int) -> Non
     assert (found == expected).all()
     for k in range(0, count, 7):
         assert (DRAWN.over_batch([column[k] for column in given], (), 1)[0][0] == expected[k]).all()
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_every_vector_width_draws_the_same_bits(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = machine.processor()._replace(width=width)
+    monkeypatch.setattr(machine, "processor", lambda: other)
+    kernel = Kernel("drawn", drawn, [(), (), ()], [(4,)], key="drawn uniforms at any width")
+    given = arguments(20)
+    (found,), _ = kernel.over_batch(given, (20,), 1)
+    assert (found == np.array([drawn(*row) for row in zip(*given, strict=True)])).all()
 
 
 def test_what_is_no_whole_number_gives_none_in_its_own_lane() -> None:
