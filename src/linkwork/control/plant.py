@@ -16,6 +16,7 @@ import numpy as np
 from linkwork.algorithms import inverse, jacobians, kinematics
 from linkwork.algorithms.coupled import coupled
 from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.passive import passive as passive_of_a_tree
 from linkwork.errors import LinkworkError, ModelError, ShapeError, unknown_name
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.joints import Free
@@ -27,7 +28,7 @@ Controller = Callable[..., Any]
 
 mass = coupled("mass_matrix", mass_matrix, ["q"])
 gravity = coupled("gravity", inverse.gravity, ["q"])
-passive = coupled("passive", inverse.passive, ["q", "v"])
+passive = coupled("passive", passive_of_a_tree, ["q", "v"])
 _bias = coupled("bias", inverse.bias, ["q", "v"])
 _inverse = coupled("inverse_dynamics", lambda m, *state: inverse.inverse_dynamics(m, *state).tau, ["q", "v", "a"])
 

@@ -310,7 +310,7 @@ class Dynamics:
                 watched(quantity, one) if self.check else unwatched(one, result), inputs, result, finite=self.check
             )
             if out is None:
-                return _like(found, [value for value, _ in inputs.values()])
+                return found
             np.copyto(out, found)
             return out
         kernel = self._kernel((quantity, *fixed, *inputs), one, [core for _, core in inputs.values()], result)
@@ -340,10 +340,3 @@ class Dynamics:
         self.mechanism.frames.index_of(frame)
         if expressed not in jacobians.EXPRESSED:
             raise unknown_name("way to express a Jacobian", expressed, jacobians.EXPRESSED)
-
-
-def _like(found: Array, given: Iterable[Any]) -> Array:
-    """A result as an array of the class in which numbers that are being traced were given, if it has such numbers."""
-    classes = [type(value) for value in given if isinstance(value, np.ndarray) and value.dtype == object]
-    special = [one for one in classes if one is not np.ndarray]
-    return found.view(special[0]) if special and found.dtype == object else found

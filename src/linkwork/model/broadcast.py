@@ -73,9 +73,16 @@ def over_batch(
     """
     arrays, batch = checked(inputs, finite)
     if not batch:
-        return np.asarray(function(*arrays)).reshape(result)
+        return _like(np.asarray(function(*arrays)).reshape(result), inputs)
     found = [function(*member) for member in members(arrays, inputs, batch)]
-    return np.array(found).reshape(batch + result) if found else np.empty(batch + result)
+    return _like(np.array(found).reshape(batch + result), inputs) if found else np.empty(batch + result)
+
+
+def _like(found: Array, inputs: Mapping[str, Input]) -> Array:
+    """A result as an array of the class in which numbers that are being traced were given, if it has such numbers."""
+    given = [value for value, _ in inputs.values() if isinstance(value, np.ndarray) and value.dtype == object]
+    special = [type(value) for value in given if type(value) is not np.ndarray]
+    return found.view(special[0]) if special and found.dtype == object else found
 
 
 def members(arrays: Sequence[Array], inputs: Mapping[str, Input], batch: Shape) -> Iterator[tuple[Array, ...]]:
