@@ -12,6 +12,7 @@ import linkwork as lw
 
 NAN, INF = np.nan, np.inf
 Z = (0, 0, 1)
+UNEQUAL = [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]
 Act = Callable[[], object]
 Case = tuple[Act, str | None, tuple[str, ...]]
 
@@ -57,7 +58,126 @@ def keyframe(*says: str, positions: Any) -> Case:
     return lambda: hinged(inertia=(1, 1, 1)).keyframe("home", positions).build(), "keyframe 'home'", says
 
 
-UNEQUAL = [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]
+def two() -> lw.Builder:
+    """A link with a jaw welded to it, on a hinge; a wheel on a ball that slides, and the ground."""
+    b = hinged(inertia=(1, 1, 1)).body("jaw", mass=1.0).joint("glue", lw.Weld(), "link", "jaw")
+    b.body("ball", mass=1.0, inertia=(1, 1, 1)).joint("swivel", lw.Ball(), "world", "ball")
+    b.body("wheel", mass=1.0, inertia=(1, 1, 1)).joint("axle", lw.Revolute(Z), "ball", "wheel")
+    return b.surface("ground", lw.Plane()).surface("rim", lw.Sphere(1.0), "wheel")
+
+
+def more(verb: str, *says: str, **arguments: Any) -> Case:
+    """Telling a Builder this, by the name 'it', is refused when it is told or built."""
+    what = {"close": "loop", "touch": "contact"}.get(verb, verb)
+    return lambda: getattr(two(), verb)("it", **arguments).build(), f"{what} 'it'", says
+
+
+def loop(*says: str, **arguments: Any) -> Case:
+    return more("close", *says, **{"kind": lw.Ball(), "a": "link", "b": "wheel"} | arguments)
+
+
+def drive(*says: str, **arguments: Any) -> Case:
+    return more("drive", *says, **{"ratios": {"hinge": 2.0}} | arguments)
+
+
+def clutch(*says: str, **arguments: Any) -> Case:
+    return more("clutch", *says, **{"a": "hinge", "b": "axle"} | arguments)
+
+
+def brake(*says: str, **arguments: Any) -> Case:
+    return more("brake", *says, **{"joint": "hinge"} | arguments)
+
+
+def surface(*says: str, **arguments: Any) -> Case:
+    return more("surface", *says, **{"shape": lw.Plane()} | arguments)
+
+
+def contact(*says: str, **arguments: Any) -> Case:
+    return more("touch", *says, **{"body": "link", "stiffness": 1.0} | arguments)
+
+
+MORE: dict[str, Case] = {
+    "loop by a free joint": loop("kind Free closes nothing", kind=lw.Free()),
+    "loop by a text": loop("kind must be a joint kind", "'ball'", kind="ball"),
+    "loop of an unknown body": loop("body a: there is no body 'lnk'", "Did you mean 'link'?", a="lnk"),
+    "loop to an unknown body": loop("body b: there is no body 'x'", b="x"),
+    "loop of a body with itself": loop("needs two bodies", "'link'", b="link"),
+    "loop of a body with its part": loop("'link' and 'jaw' are one body", b="jaw"),
+    "loop at two numbers": loop("at must be 3 numbers", at=(1, 2)),
+    "loop to nan": loop("to must be finite", to=(0, NAN, 0)),
+    "loop to_rpy": loop("to_rpy must be 3 numbers", to_rpy=1.0),
+    "loop rotation": loop("rotation must be a 3x3 rotation", rotation=UNEQUAL),
+    "loop to_rotation": loop("to_rotation must be a 3x3 rotation", to_rotation=UNEQUAL),
+    "drive of nothing": drive("ratios must name at least one joint", ratios={}),
+    "drive of a list": drive("ratios must be given by joint", ratios=[1.0]),
+    "drive of an unknown joint": drive("ratios: there is no joint 'hing'", "mean 'hinge'?", ratios={"hing": 1.0}),
+    "drive of a weld": drive("'glue' must be none, as it cannot move", ratios={"glue": 1.0}),
+    "drive ratio zero": drive("'hinge' must not all be 0", ratios={"hinge": 0.0}),
+    "drive ratio nan": drive("ratios of joint 'hinge' must be finite", ratios={"hinge": NAN}),
+    "drive ratio text": drive("ratios of joint 'hinge' must be numbers", ratios={"hinge": "much"}),
+    "drive of a ball by one number": drive("'swivel' must be 3 numbers", "one for each", ratios={"swivel": 1.0}),
+    "drive by the length of a ball": drive(
+        "bias[1] acts on a length", "'swivel', a Ball", ratios={"swivel": (1, 0, 0)}, bias=(0, -1, 0)
+    ),
+    "drive gain": drive("gain must be finite", gain=INF),
+    "drive bias": drive("bias must be 3 numbers", bias=1.0),
+    "drive limits crossed": drive("control_limits must have a lower end", "(1, -1)", control_limits=(1, -1)),
+    "drive limits one": drive("force_limits must be 2 numbers", force_limits=5.0),
+    "drive limits nan": drive("force_limits must be finite", force_limits=(NAN, 1.0)),
+    "clutch ratio zero": clutch("ratio must not be 0", ratio=0.0),
+    "clutch ratio nan": clutch("ratio must be finite", ratio=NAN),
+    "clutch capacity zero": clutch("capacity must be > 0", capacity=0.0),
+    "clutch capacity negative": clutch("capacity must be > 0", "-1", capacity=-1.0),
+    "clutch capacity nan": clutch("capacity must be finite", capacity=NAN),
+    "clutch engaged": clutch("engaged must be True or False", "'yes'", engaged="yes"),
+    "clutch of an unknown joint": clutch("joint a: there is no joint 'hing'", a="hing"),
+    "clutch of a ball": clutch("joint b: 'swivel' is a Ball joint", "one velocity", b="swivel"),
+    "clutch of one joint": clutch("needs two joints", b="hinge"),
+    "clutch of joints that mimic": (
+        lambda: two().mimic("axle", "hinge").clutch("it", "hinge", "axle").build(),
+        "clutch 'it'",
+        ("'hinge' and 'axle' move together already",),
+    ),
+    "brake capacity": brake("capacity must be > 0", capacity=0),
+    "brake engaged": brake("engaged must be True or False", engaged=1),
+    "brake of an unknown joint": brake("its joint: there is no joint 'brk'", joint="brk"),
+    "brake of a weld": brake("'glue' is a Weld joint", joint="glue"),
+    "surface of a text": surface("shape must be a shape", "'plane'", shape="plane"),
+    "surface of a class": surface("shape must be a shape", shape=lw.Plane),
+    "surface on an unknown body": surface("there is no body 'grnd'", body="grnd"),
+    "surface at": surface("at must be 3 numbers", at=1.0),
+    "contact of an unknown body": contact("there is no body 'lnk'", "Did you mean 'link'?", body="lnk"),
+    "contact against an unknown surface": contact("against: there is no surface 'grund'", against=("rim", "grund")),
+    "contact against numbers": contact("against must be a name or several", against=(1,)),
+    "contact against its own body": contact("against 'rim'", "the body that it is on", body="wheel", against="rim"),
+    "contact of the world": contact("against 'ground'", body="world", against="ground"),
+    "contact with nothing": (
+        lambda: hinged(inertia=(1, 1, 1)).touch("it", "link", stiffness=1.0).build(),
+        "contact 'it'",
+        ("no surface on another body",),
+    ),
+    "contact stiffness zero": contact("stiffness must be > 0", stiffness=0.0),
+    "contact stiffness inf": contact("stiffness must be finite", stiffness=INF),
+    "contact damping": contact("damping must be >= 0", damping=-1.0),
+    "contact radius": contact("radius must be >= 0", radius=-0.1),
+    "contact tangential_stiffness": contact("tangential_stiffness must be > 0", tangential_stiffness=0.0),
+    "contact tangential_damping": contact("tangential_damping must be >= 0", tangential_damping=-0.1),
+    "contact friction negative": contact("static >= dynamic >= 0", friction=(0.5, -0.1)),
+    "contact friction growing": contact("static >= dynamic >= 0", friction=(0.5, 0.6)),
+    "contact friction three": contact("friction must be 2 numbers", friction=(1, 1, 1)),
+    "contact friction nan": contact("friction must be finite", friction=NAN),
+    "contact rest_speed": contact("rest_speed must be > 0", rest_speed=0.0),
+    "keyframe velocities of an unknown joint": (
+        lambda: two().keyframe("it", {}, {"hing": 1.0}).build(),
+        "keyframe 'it'",
+        ("velocities: there is no joint 'hing'", "Did you mean 'hinge'?"),
+    ),
+    "keyframe velocities of another size": (
+        lambda: two().keyframe("it", {}, {"swivel": (1, 0, 0, 0)}).build(),
+        "keyframe 'it'",
+        ("the velocity of joint 'swivel' must have 3 numbers",),
+    ),
+}
 NAN_BELOW = [[1, 0, 0], [NAN, 1, 0], [0, 0, 1]]
 NUMBERS: dict[str, Case] = {
     "mass nan": body("mass must be finite", "nan", mass=NAN),
@@ -131,6 +251,21 @@ NAMES: dict[str, Case] = {
     },
     **{f"keyframe {k}": case for k, case in named(lambda name: started().keyframe(name, {}), "keyframe").items()},
     "two keyframes": taken("keyframe 'home'", lambda: started().keyframe("home", {}).keyframe("home", {})),
+    **{
+        f"two {what}s": (
+            lambda verb=verb, given=given: getattr(getattr(two(), verb)("it", **given), verb)("it", **given),
+            f"{what} 'it'",
+            ("already",),
+        )
+        for verb, what, given in (
+            ("close", "loop", {"kind": lw.Ball(), "a": "link", "b": "wheel"}),
+            ("drive", "drive", {"ratios": {"hinge": 1.0}}),
+            ("clutch", "clutch", {"a": "hinge", "b": "axle"}),
+            ("brake", "brake", {"joint": "hinge"}),
+            ("surface", "surface", {"shape": lw.Plane()}),
+            ("touch", "contact", {"body": "link", "stiffness": 1.0}),
+        )
+    },
     "two bodies": taken("body 'link'", lambda: started().body("link")),
     "two frames": taken("frame 'tip'", lambda: started().frame("tip", "link").frame("tip", "link")),
     "two joints": taken("joint 'hinge'", lambda: hinged().joint("hinge", lw.Ball(), "world", "link")),
@@ -219,7 +354,7 @@ KINDS: dict[str, Case] = {
 }
 CASES = {
     f"{group}: {name}": case
-    for group, cases in {"numbers": NUMBERS, "names": NAMES, "whole": WHOLES, "kind": KINDS}.items()
+    for group, cases in {"numbers": NUMBERS, "names": NAMES, "whole": WHOLES, "more": MORE, "kind": KINDS}.items()
     for name, case in cases.items()
 }
 

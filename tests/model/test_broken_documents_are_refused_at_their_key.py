@@ -42,6 +42,16 @@ def chain(**mimics: str) -> str:
     return text
 
 
+def more(section: str, *lines: str) -> str:
+    """Joints a and b, a ball joint s, a surface, and on line 28 a table called it, with these lines."""
+    text = chain().replace('kind = "revolute"\nparent = "b"', 'kind = "ball"\nparent = "b"')
+    text = text.replace(".c]", ".s]").replace('child = "c"', 'child = "s"')
+    return "\n".join([text.rstrip(), "[surfaces.ground]", 'shape = "plane"', f"[{section}.it]", *lines])
+
+
+LOOP = ('kind = "ball"', 'a = "a"', 'b = "world"')
+CONTACT = ('body = "a"', "stiffness = 1")
+
 # name: the file, the line or None, the key or None, and what the message must contain
 BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] = {
     # --- not TOML, or more than a document needs ---
@@ -191,6 +201,140 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
     "mimic of nothing": (chain(b="multiplier = 2"), 18, "joints.b.mimic", ("of is missing",)),
     "mimic with nan": (chain(b='of = "a", offset = nan'), 18, "joints.b.mimic.offset", ("finite",)),
     "mimic as a text": (hinge('mimic = "a"'), 10, "joints.hinge.mimic", ("must be a table",)),
+    # --- loops ---
+    "loop by a free joint": (more("loops", 'kind = "free"', *LOOP[1:]), 29, "loops.it.kind", ("closes nothing",)),
+    "loop by an unknown kind": (more("loops", 'kind = "bal"', *LOOP[1:]), 29, "loops.it.kind", ("mean 'ball'?",)),
+    "loop by nothing": (more("loops", *LOOP[1:]), 28, "loops.it", ("kind is missing",)),
+    "loop of one body": (more("loops", *LOOP[:2]), 28, "loops.it", ("b is missing", "a name")),
+    "loop of an unknown body": (more("loops", *LOOP[:2], 'b = "wrld"'), 31, "loops.it.b", ("mean 'world'?",)),
+    "loop of a body with itself": (more("loops", *LOOP[:2], 'b = "a"'), 30, "loops.it.a", ("needs two bodies",)),
+    "loop with a number of a joint": (more("loops", *LOOP, "damping = 1"), 32, "loops.it.damping", ("no key",)),
+    "loop with an axis of a ball": (more("loops", *LOOP, "axis = [0, 0, 1]"), 32, "loops.it.axis", ("kind revolute",)),
+    "loop to two numbers": (more("loops", *LOOP, "to = [0, 1]"), 32, "loops.it.to", ("3 numbers [m]",)),
+    "loop to a rotation that is none": (
+        more("loops", *LOOP, f"to_rotation = {[1] * 9}"),
+        32,
+        "loops.it.to_rotation",
+        ("rotation matrix",),
+    ),
+    "loop turned twice": (
+        more("loops", *LOOP, "to_rpy = [0, 0, 1]", "to_rotation = [1, 0, 0, 0, 1, 0, 0, 0, 1]"),
+        33,
+        "loops.it.to_rotation",
+        ("both to_rotation and to_rpy", "leave one"),
+    ),
+    "loop in degrees and radians": (
+        more("loops", *LOOP, "to_rpy = [0, 0, 1]", "to_rpy_deg = [0, 0, 1]"),
+        33,
+        "loops.it.to_rpy_deg",
+        ("leave one",),
+    ),
+    # --- drives, clutches, brakes ---
+    "drive of nothing": (more("drives"), 28, "drives.it", ("ratios is missing", "by joint")),
+    "drive without joints": (more("drives", "ratios = {}"), 29, "drives.it.ratios", ("at least one joint",)),
+    "drive of a number": (more("drives", "ratios = 2"), 29, "drives.it.ratios", ("must be a table",)),
+    "drive of a text": (more("drives", 'ratios = { a = "2" }'), 29, "drives.it.ratios.a", ("a number for each",)),
+    "drive of an unknown joint": (more("drives", "ratios = { x = 2 }"), 29, "drives.it.ratios", ("no joint 'x'",)),
+    "drive by zero": (more("drives", "ratios = { a = 0 }"), 29, "drives.it.ratios", ("must not all be 0",)),
+    "drive by nan": (more("drives", "ratios = { a = nan }"), 29, "drives.it.ratios.a", ("finite",)),
+    "drive of a ball by one": (more("drives", "ratios.s = 1"), 29, "drives.it.ratios", ("must be 3 numbers",)),
+    "drive by the length of a ball": (
+        more("drives", "ratios.s = [0, 0, 1]", "bias = [0, 1, 0]"),
+        30,
+        "drives.it.bias",
+        ("a length", "'s', a Ball"),
+    ),
+    "drive limits crossed": (
+        more("drives", "ratios.a = 1", "force_limits = [1, -1]"),
+        30,
+        "drives.it.force_limits",
+        ("does not exceed",),
+    ),
+    "drive gain inf": (more("drives", "ratios.a = 1", "gain = inf"), 30, "drives.it.gain", ("finite",)),
+    "misspelled key of a drive": (more("drives", "ratios.a = 1", "gian = 1"), 30, "drives.it.gian", ("mean 'gain'?",)),
+    "clutch by zero": (more("clutches", 'a = "a"', 'b = "b"', "ratio = 0"), 31, "clutches.it.ratio", ("not be 0",)),
+    "clutch of an unknown joint": (more("clutches", 'a = "a"', 'b = "x"'), 30, "clutches.it.b", ("no joint 'x'",)),
+    "clutch of a ball": (more("clutches", 'a = "s"', 'b = "a"'), 29, "clutches.it.a", ("a Ball joint",)),
+    "clutch of one joint": (more("clutches", 'a = "a"'), 28, "clutches.it", ("b is missing",)),
+    "clutch with itself": (more("clutches", 'a = "a"', 'b = "a"'), 29, "clutches.it.a", ("needs two joints",)),
+    "clutch engaged by a number": (
+        more("clutches", 'a = "a"', 'b = "b"', "engaged = 1"),
+        31,
+        "clutches.it.engaged",
+        ("true or false; got 1",),
+    ),
+    "brake without capacity": (
+        more("brakes", 'joint = "a"', "capacity = 0.0"),
+        30,
+        "brakes.it.capacity",
+        ("must be > 0",),
+    ),
+    "brake of an unknown joint": (more("brakes", 'joint = "aa"'), 29, "brakes.it.joint", ("mean 'a'?",)),
+    "brake of nothing": (more("brakes", "engaged = true"), 28, "brakes.it", ("joint is missing",)),
+    # --- surfaces and contacts ---
+    "surface without a shape": (more("surfaces", 'body = "a"'), 28, "surfaces.it", ("shape is missing",)),
+    "surface of an unknown shape": (more("surfaces", 'shape = "plain"'), 29, "surfaces.it.shape", ("mean 'plane'?",)),
+    "surface without a size": (more("surfaces", 'shape = "box"'), 28, "surfaces.it", ("size is missing",)),
+    "surface of an unknown body": (
+        more("surfaces", 'shape = "plane"', 'body = "x"'),
+        30,
+        "surfaces.it.body",
+        ("no body 'x'",),
+    ),
+    "surface with a role": (more("surfaces", 'shape = "plane"', 'role = "x"'), 30, "surfaces.it.role", ("no key",)),
+    "contact of nothing": (more("contacts", "stiffness = 1"), 28, "contacts.it", ("body is missing",)),
+    "contact without stiffness": (more("contacts", 'body = "a"'), 28, "contacts.it", ("stiffness is missing", "[N/m]")),
+    "contact of stiffness zero": (
+        more("contacts", 'body = "a"', "stiffness = 0"),
+        30,
+        "contacts.it.stiffness",
+        ("must be > 0",),
+    ),
+    "contact of an unknown body": (
+        more("contacts", 'body = "x"', "stiffness = 1"),
+        29,
+        "contacts.it.body",
+        ("no body 'x'",),
+    ),
+    "contact friction negative": (more("contacts", *CONTACT, "friction = -1"), 31, "contacts.it.friction", (">= 0",)),
+    "contact friction growing": (
+        more("contacts", *CONTACT, "friction = [0.5, 0.6]"),
+        31,
+        "contacts.it.friction",
+        ("static >= dynamic",),
+    ),
+    "contact friction of three numbers": (
+        more("contacts", *CONTACT, "friction = [1, 1, 1]"),
+        31,
+        "contacts.it.friction",
+        ("[static, dynamic]",),
+    ),
+    "contact against an unknown surface": (
+        more("contacts", *CONTACT, 'against = ["grund"]'),
+        31,
+        "contacts.it.against",
+        ("mean 'ground'?",),
+    ),
+    "contact against a text": (more("contacts", *CONTACT, 'against = "x"'), 31, "contacts.it.against", ("a list",)),
+    "contact against its own body": (
+        more("contacts", 'body = "world"', "stiffness = 1", 'against = ["ground"]'),
+        31,
+        "contacts.it.against",
+        ("the body that it is on",),
+    ),
+    "keyframe as it was": (more("keyframes", "a = 1"), 29, "keyframes.it.a", ("no key 'a'", "positions, velocities")),
+    "keyframe of a text": (
+        more("keyframes", "[keyframes.it.positions]", 'a = "up"'),
+        30,
+        "keyframes.it.positions.a",
+        ("a number for each coordinate",),
+    ),
+    "keyframe of an unknown joint": (
+        more("keyframes", "velocities.x = 1"),
+        29,
+        "keyframes.it.velocities",
+        ("no joint 'x'",),
+    ),
     # --- geometry ---
     "geometry as a text": (
         arm("mass = 1", "inertia = [1, 1, 1]", 'geometry = "box"'),

@@ -14,10 +14,21 @@ import pytest
 
 import linkwork as lw
 from linkwork.evaluation.compiled import mechanism_digest
+from linkwork.model.document_tables import KINDS
 from linkwork.model.naming import Named
 from zoo import MOVING_KINDS, coupled_tree, tree
 
 TREES = 72
+CLOSING = {
+    "revolute": lw.Revolute((1, 1, 1)),
+    "prismatic": lw.Prismatic(),
+    "screw": lw.Screw(pitch=-0.02),
+    "cylindrical": lw.Cylindrical((0, 1e-5, 1)),
+    "universal": lw.Universal((1, 2, 3), (3, 2, 1)),
+    "ball": lw.Ball(),
+    "planar": lw.Planar(),
+    "weld": lw.Weld(),
+}
 ROBOTS = (
     "panda_description/urdf/panda.urdf",
     "ur_description/urdf/ur5_robot.urdf",
@@ -137,13 +148,14 @@ def all_there_is() -> lw.Builder:
         lw.Cylinder(1 / 3, 2),
         lw.Capsule(0.1, 0.0),
         lw.Mesh("x.stl", None, (1, 1, -1)),
+        lw.Plane(),
     )
     b.body("hull.of it", 2.0, com=(1e-17, -0.0, 5e-324), inertia=np.diag([1.0, 1.0, 1.0]))
     b.body("linkwork", 0.1, inertia=(1, 2, 2.5, -0.0, 0.1, 0.0))
     b.body("[x]", 1.0, inertia=(1, 1, 1))
     b.body("=", 0.0)
     b.body("#", 3.0, (1, 1, 1), (1e-5, 1e-5, 1e-30))
-    for body, shape in zip(("world", "hull.of it", "linkwork", "=", "="), shapes, strict=True):
+    for body, shape in zip(("world", "hull.of it", "linkwork", "=", "=", "world"), shapes, strict=True):
         for role in ("visual", "collision"):
             rotation = {"rpy": (1, 2, 3)} if role == "visual" else {"rotation": np.diag([1, -1, -1])}
             b.geometry(body, shape, (0.1, 0, 0), role=role, color=(0, 0.1, 1, 0.5), name="it's", **rotation)
@@ -165,11 +177,39 @@ def all_there_is() -> lw.Builder:
     b.joint("second", lw.Screw((1, 1, 1), pitch=-0.02), "hull.of it", "linkwork", rpy=(3.14159265359, 0, 1.2))
     b.joint("s", lw.Revolute((1, 1e-6, 0)), "=", "[x]", limits=(-np.inf, 0.0), rest=[-0.0], velocity_limit=0.0)
     b.joint("last", lw.Ball(), "=", "#", rest=(0.5, 0.5, 0.5, 0.5), rpy=(1e-11, 2e-12, 3e-13))
+    b.body("wheel", 1.0, inertia=(1, 1, 1)).joint("first", lw.Prismatic(), "world", "wheel")
     b.frame("on world", "world", rpy=(0.3, 0, 0))
     b.frame("on part", "=", (1, 2, 3), (0.3, 0.2, 0.1))
     b.mimic("s", "second", -1 / 3, 1e-17)
     b.keyframe("at rest", {"last": (0.5, 0.5, -0.5, 0.5), "second": 0.1, "first one": (1 / 3, -0.0)})
     b.keyframe("neutral", {})
+    b.keyframe("moving", velocities={"last": (0.1, -0.0, 1 / 3), "second": -0.0, "s": 3.0})
+    for name, kind in CLOSING.items():
+        turns = {"rpy": (1, 2, 3), "to_rotation": np.diag([-1, -1, 1])} if name in ("screw", "weld") else {}
+        b.close(f"by a {name}", kind, "=", "world", (1e-17, 0, 0), (0, -0.0, 1 / 3), **turns)
+    b.close("plain", lw.Ball(), "#", "[x]")
+    b.drive("all", {"first one": (0, 1), "second": -1 / 3, "s": 2, "last": (1, -0.0, 1)}, gain=0.0, bias=(1, 0, -0.0))
+    limits = {"control_limits": (-np.inf, 0), "force_limits": (1, 1)}
+    b.drive("servo", {"s": 1e-9}, gain=1 / 3, bias=(0, -1 / 3, -1e-300), **limits)
+    b.clutch("usual", "s", "first")
+    b.clutch("a.b c", "first", "s", -1e-300, 1 / 3, True)
+    b.brake("usual", "s").brake("=", "first", 5e-324, True)
+    for k, shape in enumerate(shapes):
+        b.surface(f"surface {k}", shape, ("world", "=")[k % 2], (0, 0, 1e-17), (0, 0, 0.3 * k))
+    b.touch("usual", "#", stiffness=1e-300)
+    b.touch(
+        "all",
+        "=",
+        (-0.0, 1e-17, 3),
+        stiffness=1 / 3,
+        damping=0.1,
+        radius=0.2,
+        against=("surface 2", "surface 0"),
+        tangential_stiffness=2,
+        tangential_damping=-0.0,
+        friction=(1, 1 / 3),
+        rest_speed=0.1,
+    )
     return b
 
 
@@ -178,7 +218,8 @@ def test_all_that_a_builder_can_be_told(tmp_path: Path) -> None:
     path = tmp_path / "all.toml"
     n = again(m, path)
     assert_same(m, n)
-    assert [len(body.parts) for body in m.bodies] == [1, 1, 2, 1, 1]
+    assert [len(body.parts) for body in m.bodies] == [1, 1, 2, 1, 1, 1]
+    assert {type(loop.kind) for loop in m.loops} | {lw.Free} == set(KINDS.values())
     first = path.read_bytes()
     lw.save(n, path)
     assert path.read_bytes() == first

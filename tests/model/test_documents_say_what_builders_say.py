@@ -60,6 +60,78 @@ rpy = [0.1, 0.2, 0.3]
 
 [world]
 geometry = [{ shape = "sphere", radius = 1 }]
+
+[keyframes.home]
+positions = { shoulder = 0.5, rail = [0.1, 0.2] }
+velocities = { rail = [1, 2] }
+
+[loops.pin]
+kind = "revolute"
+axis = [0, 1, 0]
+a = "slider"
+b = "world"
+at = [0, 0, 1]
+rpy_deg = [0, 0, 90]
+to = [1, 0, 0]
+to_rpy = [0.1, 0.2, 0.3]
+
+[loops.rod]
+kind = "ball"
+a = "slider"
+b = "upper"
+to_rpy_deg = [90, 0, 0]
+
+[drives.motor]
+ratios = { shoulder = 50, rail = [0, 2] }
+gain = 3
+bias = [1, 0, -0.1]
+control_limits = [-1, inf]
+force_limits = [-5, 6]
+
+[clutches.shaft]
+a = "shoulder"
+b = "wheel"
+ratio = -2
+capacity = 10
+engaged = true
+
+[brakes.hold]
+joint = "shoulder"
+
+[bodies.wheel]
+mass = 1
+inertia = [1, 1, 1]
+
+[joints.wheel]
+kind = "revolute"
+parent = "upper"
+child = "wheel"
+
+[surfaces.ground]
+shape = "plane"
+at = [0, 0, -1]
+
+[surfaces.step]
+shape = "box"
+size = [1, 1, 0.1]
+body = "world"
+rpy_deg = [0, 0, 45]
+
+[contacts.tip]
+body = "slider"
+stiffness = 1e4
+
+[contacts.heel]
+body = "wheel"
+at = [0, 0, 0.1]
+radius = 0.02
+against = ["step"]
+stiffness = 1e4
+damping = 10
+tangential_stiffness = 1e3
+tangential_damping = 5
+friction = [0.8, 0.6]
+rest_speed = 0.01
 """
 
 
@@ -98,10 +170,28 @@ def test_every_key_is_the_builders_argument(tmp_path: Path) -> None:
         rest=(0.1, 0),
     )
     b.frame("tool", "slider", rpy=(0.1, 0.2, 0.3))
+    tell_more(b)
     m = lw.load(written(tmp_path, ARM))
     assert document_text(m) == document_text(b.build())
     assert mechanism_digest(m) == mechanism_digest(b.build())
     assert m.name == "arm"  # after its file
+
+
+def tell_more(b: lw.Builder) -> None:
+    """What the document says besides bodies, joints, frames and shapes."""
+    b.body("wheel", 1, inertia=(1, 1, 1)).joint("wheel", lw.Revolute(), "upper", "wheel")
+    b.keyframe("home", {"shoulder": 0.5, "rail": (0.1, 0.2)}, {"rail": (1, 2)})
+    pin = {"at": (0, 0, 1), "rpy": (0, 0, np.pi / 2), "to": (1, 0, 0), "to_rpy": (0.1, 0.2, 0.3)}
+    b.close("pin", lw.Revolute((0, 1, 0)), "slider", "world", **pin)
+    b.close("rod", lw.Ball(), "slider", "upper", to_rotation=[[1, 0, 0], [0, 0, -1], [0, 1, 0]])
+    limits = {"control_limits": (-1, np.inf), "force_limits": (-5, 6)}
+    b.drive("motor", {"shoulder": 50, "rail": (0, 2)}, gain=3, bias=(1, 0, -0.1), **limits)
+    b.clutch("shaft", "shoulder", "wheel", -2, 10, engaged=True).brake("hold", "shoulder")
+    b.surface("ground", lw.Plane(), at=(0, 0, -1)).surface("step", lw.Box((1, 1, 0.1)), rpy=(0, 0, np.pi / 4))
+    b.touch("tip", "slider", stiffness=1e4, against=("ground", "step"))
+    along = {"tangential_stiffness": 1e3, "tangential_damping": 5.0, "rest_speed": 0.01}
+    heel = {"radius": 0.02, "stiffness": 1e4, "damping": 10.0, "friction": (0.8, 0.6)}
+    b.touch("heel", "wheel", (0, 0, 0.1), against="step", **heel, **along)
 
 
 def test_the_order_of_joints_is_that_of_the_file(tmp_path: Path) -> None:
@@ -131,17 +221,18 @@ def test_floating_is_for_files_that_do_not_say(tmp_path: Path) -> None:
 def test_mimics_are_read(tmp_path: Path) -> None:
     path = written(tmp_path, ARM.replace("stiffness = 5", 'mimic = { of = "other", multiplier = -1 }'))
     assert [fault.element for fault in find_faults(path)] == ["joints.shoulder"]  # there is no such joint
-    assert lw.load(path, mimic=False).nv == 3
+    assert lw.load(path, mimic=False).nv == 4
 
 
 def test_keyframes_are_read_and_their_faults_placed(tmp_path: Path) -> None:
-    path = written(tmp_path, ARM + "\n[keyframes.home]\nshoulder = 0.5\n")
+    path = written(tmp_path, ARM)
     m = lw.load(path)
     assert m.keyframes["home"].q[m.joints["shoulder"].q] == [0.5]
-    path = written(tmp_path, ARM + "\n[keyframes.home]\nshouldr = 0.5\nshoulder = 'up'\n")
-    assert any(fault.element == "keyframes.home.shoulder" for fault in find_faults(path))
-    path = written(tmp_path, ARM + "\n[keyframes.home]\nshouldr = 0.5\n")
-    with pytest.raises(lw.ModelError, match=r"keyframes.home.*Did you mean 'shoulder'"):
+    assert m.keyframes["home"].v[m.joints["rail"].v].tolist() == [1.0, 2.0]
+    path = written(tmp_path, ARM + "\n[keyframes.up.positions]\nshouldr = 0.5\nshoulder = 'up'\n")
+    assert any(fault.element == "keyframes.up.positions.shoulder" for fault in find_faults(path))
+    path = written(tmp_path, ARM + "\n[keyframes.up]\nvelocities = { shouldr = 0.5 }\n")
+    with pytest.raises(lw.ModelError, match=r"keyframes.up.velocities.*Did you mean 'shoulder'"):
         lw.load(path)
 
 
@@ -191,6 +282,8 @@ def conforms(value: Any, schema: dict[str, Any], whole: dict[str, Any]) -> bool:
             return isinstance(value, str) and schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", 10**6)
         case "number":
             return isinstance(value, int | float) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
     raise AssertionError(schema)
 
 
@@ -210,7 +303,16 @@ def test_what_does_not_conform_is_known_to_the_schema() -> None:
         assert not conforms(
             tomllib.loads(ARM.replace("mass = 2", wrong).replace("com = [0, 0, 0.25]", "")), schema, schema
         )
-    for old, new in (('"cylindrical"', '"cylinder"'), ("linkwork = 1", ""), ("axis = [0, 1, 0]", "pitch = 1")):
+    for old, new in (
+        ('"cylindrical"', '"cylinder"'),
+        ("linkwork = 1", ""),
+        ("axis = [0, 1, 0]", "pitch = 1"),
+        ('"ball"', '"free"'),
+        ("engaged = true", "engaged = 1"),
+        ("ratios = {", "ratio = {"),
+        ("stiffness = 1e4\ndamping", "damping"),
+    ):
+        assert old in ARM
         assert not conforms(tomllib.loads(ARM.replace(old, new)), schema, schema)
 
 
@@ -228,6 +330,8 @@ def test_every_joint_kind_and_shape_is_in_the_schema() -> None:
         lw.Weld,
     ):
         assert tables[f"{class_.__name__}Joint"]["properties"]["kind"] == {"enum": [class_.__name__.lower()]}
+        assert (f"{class_.__name__}Loop" in tables) == (class_ is not lw.Free)
+    assert {f"{class_.__name__}Surface" for class_ in (lw.Plane, lw.Box, lw.Mesh)} <= set(tables)
     assert "pitch" in tables["ScrewJoint"]["properties"]
     assert tables["MeshGeometry"]["required"] == ["shape", "source"]
     assert "path" not in tables["MeshGeometry"]["properties"]

@@ -17,6 +17,7 @@ from linkwork.algorithms.reactions import reactions
 from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
+from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism, check_parameter
 from linkwork.spatial.scalar import Array
 
@@ -287,6 +288,7 @@ class Dynamics:
         *fixed: str,
     ) -> Array:
         """Run `algorithm`, whose meaning `quantity` and `fixed` name, on every member of a batch."""
+        refuse_unhonoured(quantity, self.mechanism)
         given = dict(parameters or {})
         for name in given:
             if name not in self.varying:

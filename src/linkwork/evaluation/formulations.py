@@ -14,6 +14,7 @@ from linkwork.errors import unknown_name
 from linkwork.evaluation import multipliers
 from linkwork.evaluation.diagnosis import watched
 from linkwork.model.broadcast import Input, over_batch
+from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
@@ -34,13 +35,14 @@ class Formulation:
     reactions: Callable[..., Array] | None = None
 
     def with_mimics(self) -> Formulation:
-        """The same for mechanisms in which joints mimic others, by multipliers."""
+        """The same for mechanisms in which joints mimic others, by multipliers; what it does not honour is refused."""
+        reactions = multipliers.reactions(self.reactions, self.forward, self.inverse)
         return replace(
             self,
-            forward=multipliers.forward(self.forward),
+            forward=_honest("forward_dynamics", multipliers.forward(self.forward)),
             inverse=multipliers.inverse(self.inverse),
             mass=multipliers.mass(self.mass),
-            reactions=multipliers.reactions(self.reactions, self.forward, self.inverse),
+            reactions=_honest("reactions", reactions) if reactions else None,
         )
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:
@@ -89,6 +91,16 @@ class Formulations(dict[str, Formulation]):
 
 
 # --- the functions of each, brought to one signature ---
+
+
+def _honest(quantity: str, function: Callable[..., Array]) -> Callable[..., Array]:
+    """`function` of a mechanism and a state, for mechanisms all of which it honours."""
+
+    def run(m: Mechanism, *state: Array) -> Array:
+        refuse_unhonoured(quantity, m)
+        return function(m, *state)
+
+    return run
 
 
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:

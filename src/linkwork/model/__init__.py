@@ -2,7 +2,7 @@
 
 from linkwork.model.builder import Builder
 from linkwork.model.conversion import convert
-from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
+from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Plane, Sphere
 from linkwork.model.joints import (
     Ball,
     Cylindrical,
@@ -32,6 +32,7 @@ __all__ = [
     "Mechanism",
     "Mesh",
     "Planar",
+    "Plane",
     "Prismatic",
     "Revolute",
     "Screw",

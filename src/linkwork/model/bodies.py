@@ -89,6 +89,27 @@ class Frame:
     attachment: Attachment | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A frame fixed to a body: `pose` in the frame of the body of number `body`.
+
+    Its author put it at `offset` in the frame of a body, a welded part or the world.
+    """
+
+    offset: Transform
+    body: int
+    pose: Transform
+
+    @staticmethod
+    def stated(offset: Transform) -> Place:
+        """As its author says it, before bodies are numbered and parts welded."""
+        return Place(offset, 0, offset)
+
+    def on(self, body: int, pose: Transform) -> Place:
+        """The same on a part that has that `pose` in the frame of that body."""
+        return replace(self, body=body, pose=(pose @ self.offset).snapped())
+
+
 def inertia_matrix(six: Array) -> Array:
     """The symmetric (3, 3) matrix of (ixx, iyy, izz, ixy, ixz, iyz)."""
     xx, yy, zz, xy, xz, yz = six

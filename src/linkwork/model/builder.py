@@ -2,68 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 
-from linkwork.errors import ModelError, listed, unknown_name
-from linkwork.model.bodies import Attachment, Body, Frame, Part, six_inertias
+from linkwork.errors import ModelError, unknown_name
+from linkwork.model.arguments import (
+    above_zero,
+    anything,
+    at_least_zero,
+    checked_name,
+    friction_pair,
+    interval,
+    joint_kind,
+    joint_limits,
+    names_of,
+    not_negative,
+    not_zero,
+    number_of,
+    numbers_by_joint,
+    numbers_of,
+    or_infinite,
+    placement,
+    yes_or_no,
+)
+from linkwork.model.bodies import Attachment, Body, Frame, Part, Place, six_inertias
+from linkwork.model.clutches import Brake, Clutch
+from linkwork.model.drives import Drive, refuse_zero_ratios
 from linkwork.model.faults import Fault, errors_in, settle
-from linkwork.model.geometry import ROLES, Geometry, Role, Shape
+from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
 from linkwork.model.joints import JointKind, Weld
+from linkwork.model.kinematic_loops import Loop, refuse_closing_nothing
 from linkwork.model.mechanism import WORLD, Joint, Keyframe, Mechanism, numbered
 from linkwork.model.mimic import Mimic, followed, mimic_faults
 from linkwork.model.naming import Named
+from linkwork.model.requests import (
+    FrameRequest,
+    JointRequest,
+    KeyframeRequest,
+    keyframe_faults,
+    tree_faults,
+    unknown_faults,
+)
 from linkwork.model.soundness import mass_faults, massless_faults, part_faults, tolerant_faults
+from linkwork.model.surfaces import REST_SPEED, Contact, Surface
 from linkwork.spatial import Transform
-from linkwork.spatial.scalar import Array
 
 ZERO = (0.0, 0.0, 0.0)
 UNNUMBERED = slice(0, 0)
-SNAPPED = 4e-12  # how far snapping takes a rotation from being one: such are kept to the bit
 MANY = 100  # faults of a tree that are worth telling
-Acceptance = Callable[[Array], Array]  # which of some numbers are acceptable
-
-
-@dataclass(frozen=True, eq=False)
-class JointRequest:
-    """What one call of `Builder.joint` said."""
-
-    name: str
-    kind: JointKind
-    parent: str
-    child: str
-    offset: Transform
-    numbers: dict[str, Array]
-
-
-@dataclass(frozen=True, eq=False)
-class FrameRequest:
-    """What one call of `Builder.frame` said."""
-
-    name: str
-    body: str
-    pose: Transform
 
 
 class Builder:
-    """Describes a mechanism: bodies, joints and frames in any order, then `build()`.
+    """Describes a mechanism: bodies, joints and whatever else there is, in any order, then `build()`.
 
     `gravity` (3,) [m/s^2] is in the world's axes. Every verb returns the builder.
     """
 
     def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)):
-        self.name = _name(name, "mechanism")
-        self.gravity = _numbers(gravity, (3,), "gravity", f"mechanism {name!r}")
+        self.name = checked_name(name, "mechanism")
+        self.gravity = numbers_of(gravity, (3,), "gravity", f"mechanism {name!r}")
         self._parts: dict[str, Part] = {}
         self._joints: dict[str, JointRequest] = {}
         self._frames: dict[str, FrameRequest] = {}
         self._geometry: dict[str, list[Geometry]] = {}
         self._mimics: dict[str, Mimic] = {}
-        self._keyframes: dict[str, dict[str, Array]] = {}
+        self._keyframes: dict[str, KeyframeRequest] = {}
+        self._loops: dict[str, Loop] = {}
+        self._drives: dict[str, Drive] = {}
+        self._clutches: dict[str, Clutch] = {}
+        self._brakes: dict[str, Brake] = {}
+        self._surfaces: dict[str, Surface] = {}
+        self._contacts: dict[str, Contact] = {}
 
     def body(self, name: str, mass: float = 0.0, com: Any = ZERO, inertia: Any = ZERO) -> Self:
         """Add a rigid body.
@@ -71,10 +84,10 @@ class Builder:
         `mass` [kg]; `com` (3,) [m], the centre of mass in the body's frame; `inertia` [kg m^2] about the centre of
         mass in the body's axes: (ixx, iyy, izz), or (ixx, iyy, izz, ixy, ixz, iyz), or 3x3.
         """
-        element = f"body {_name(name, 'body')!r}"
+        element = f"body {checked_name(name, 'body')!r}"
         self._refuse_taken(name, element)
-        mass = float(_numbers(mass, (), "mass", element, _anything))
-        com = _numbers(com, (3,), "com", element, _anything)
+        mass = number_of(mass, "mass", element, anything)
+        com = numbers_of(com, (3,), "com", element, anything)
         self._parts[name] = Part(name, mass, com, six_inertias(inertia, element), Transform.identity())
         return self
 
@@ -106,33 +119,30 @@ class Builder:
         dry `friction` [N m or N]; `limits` is (lower, upper) [rad or m], `velocity_limit` [rad/s or m/s],
         `effort_limit` [N m or N].
         """
-        element = f"joint {_name(name, 'joint')!r}"
-        if name in self._joints:
-            raise ModelError("there is already a joint of that name", element)
-        if not isinstance(kind, JointKind):
-            raise ModelError(f"kind must be a joint kind such as lw.Revolute(axis=(0, 0, 1)); got {kind!r}", element)
-        lower, upper = _limits(limits, kind, element)
-        rest = kind.neutral() if rest is None else _numbers(rest, (kind.nq,), "rest", element)
+        element = _new(self._joints, "joint", name)
+        kind = joint_kind(kind, element)
+        lower, upper = joint_limits(limits, kind, element)
+        rest = kind.neutral() if rest is None else numbers_of(rest, (kind.nq,), "rest", element)
         numbers = {
-            "armature": _not_negative(armature, kind, "armature", element),
-            "damping": _not_negative(damping, kind, "damping", element),
-            "stiffness": _not_negative(stiffness, kind, "stiffness", element),
+            "armature": not_negative(armature, kind, "armature", element),
+            "damping": not_negative(damping, kind, "damping", element),
+            "stiffness": not_negative(stiffness, kind, "stiffness", element),
             "rest": rest,
-            "friction": _not_negative(friction, kind, "friction", element),
+            "friction": not_negative(friction, kind, "friction", element),
             "lower": lower,
             "upper": upper,
-            "velocity_limit": _not_negative(velocity_limit, kind, "velocity_limit", element, _or_infinite),
-            "effort_limit": _not_negative(effort_limit, kind, "effort_limit", element, _or_infinite),
+            "velocity_limit": not_negative(velocity_limit, kind, "velocity_limit", element, or_infinite),
+            "effort_limit": not_negative(effort_limit, kind, "effort_limit", element, or_infinite),
         }
-        offset = _placement(at, rpy, rotation, element)
+        offset = placement(at, rpy, rotation, element)
         self._joints[name] = JointRequest(name, kind, str(parent), str(child), offset, numbers)
         return self
 
     def frame(self, name: str, body: str, at: Any = ZERO, rpy: Any = ZERO, *, rotation: Any = None) -> Self:
         """Name a frame on `body` (or "world"): `at` (3,) [m], `rpy` (3,) [rad] or `rotation` (3, 3) in its frame."""
-        element = f"frame {_name(name, 'frame')!r}"
+        element = f"frame {checked_name(name, 'frame')!r}"
         self._refuse_taken(name, element)
-        self._frames[name] = FrameRequest(name, str(body), _placement(at, rpy, rotation, element))
+        self._frames[name] = FrameRequest(name, str(body), placement(at, rpy, rotation, element))
         return self
 
     def geometry(
@@ -153,39 +163,159 @@ class Builder:
         "collision"; `color` is (red, green, blue, opacity), each from 0 to 1.
         """
         element = f"geometry of body {body!r}"
-        if not isinstance(shape, Shape):
-            raise ModelError(f"shape must be a shape such as lw.Box((1, 1, 1)); got {shape!r}", element)
+        shape = checked_shape(shape, element)
         if role not in ROLES:
             raise ModelError(f"role must be one of {', '.join(ROLES)}; got {role!r}", element)
         if color is not None:
-            rgba = _numbers(color, (4,), "color", element)
+            rgba = numbers_of(color, (4,), "color", element)
             if (rgba < 0.0).any() or (rgba > 1.0).any():
                 raise ModelError(f"color must be four numbers from 0 to 1; got {color!r}", element)
             color = tuple(rgba.tolist())
-        item = Geometry(shape, _placement(at, rpy, rotation, element), role, color, name)
+        item = Geometry(shape, placement(at, rpy, rotation, element), role, color, name)
         self._geometry.setdefault(str(body), []).append(item)
         return self
 
     def mimic(self, joint: str, of: str, multiplier: float = 1.0, offset: float = 0.0) -> Self:
         """Let `joint` follow the joint `of`: q = multiplier q_of + offset [rad or m]; both have one coordinate."""
-        element = f"joint {_name(joint, 'joint')!r}"
+        element = f"joint {checked_name(joint, 'joint')!r}"
         if joint in self._mimics:
             raise ModelError(f"it already mimics joint {self._mimics[joint].of!r}", element)
-        numbers = (_numbers(x, (), what, element) for x, what in ((multiplier, "multiplier"), (offset, "offset")))
-        self._mimics[joint] = Mimic(joint, _name(of, "joint"), *map(float, numbers))
+        numbers = number_of(multiplier, "multiplier", element), number_of(offset, "offset", element)
+        self._mimics[joint] = Mimic(joint, checked_name(of, "joint"), *numbers)
         return self
 
-    def keyframe(self, name: str, positions: Mapping[str, Any]) -> Self:
-        """Name a position: coordinates [rad or m, or quaternions] of some joints by their names; others are neutral."""
-        element = f"keyframe {_name(name, 'keyframe')!r}"
-        if name in self._keyframes:
-            raise ModelError("there is already a keyframe of that name", element)
-        if not isinstance(positions, Mapping):
-            raise ModelError(f"positions must be given by joint, as in {{'knee': 0.5}}; got {positions!r}", element)
-        given = {joint: list(q) if np.iterable(q) else [q] for joint, q in positions.items()}
-        self._keyframes[name] = {
-            joint: _numbers(q, (len(q),), f"the position of joint {joint!r}", element) for joint, q in given.items()
-        }
+    def keyframe(
+        self, name: str, positions: Mapping[str, Any] | None = None, velocities: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Name a state: coordinates [rad or m, or quaternions] of some joints by their names; others are neutral.
+
+        So with `velocities` [rad/s or m/s]; others are zero.
+        """
+        element = _new(self._keyframes, "keyframe", name)
+        q = numbers_by_joint({} if positions is None else positions, "positions", "the position", element)
+        v = numbers_by_joint({} if velocities is None else velocities, "velocities", "the velocity", element)
+        self._keyframes[name] = KeyframeRequest(name, q, v)
+        return self
+
+    def close(
+        self,
+        name: str,
+        kind: JointKind,
+        a: str,
+        b: str,
+        at: Any = ZERO,
+        to: Any = ZERO,
+        *,
+        rpy: Any = ZERO,
+        to_rpy: Any = ZERO,
+        rotation: Any = None,
+        to_rotation: Any = None,
+    ) -> Self:
+        """Close a loop: join the bodies `a` and `b` (or "world"), which hang on joints already, by one more.
+
+        `at` (3,) [m], with `rpy` (3,) [rad] or `rotation` (3, 3), is its place in the frame of a. `to`, with `to_rpy`
+        or `to_rotation`, is that in the frame of b, which moves against the first as `kind` allows: any but Free.
+        """
+        element = _new(self._loops, "loop", name)
+        refuse_closing_nothing(joint_kind(kind, element), a, b, element)
+        here, there = placement(at, rpy, rotation, element), placement(to, to_rpy, to_rotation, element, "to", "to_")
+        self._loops[name] = Loop(name, kind, str(a), str(b), Place.stated(here), Place.stated(there))
+        return self
+
+    def drive(
+        self,
+        name: str,
+        ratios: Mapping[str, Any],
+        *,
+        gain: float = 1.0,
+        bias: Any = ZERO,
+        control_limits: Any = None,
+        force_limits: Any = None,
+    ) -> Self:
+        """Put a motor on joints: `ratios` are by joint, one number or one for each velocity of the joint.
+
+        Its force is f = clip(gain clip(u, control_limits) + bias[0] + bias[1] l + bias[2] l', force_limits) for a
+        control u, with the length l = sum of ratio q and its rate l' = sum of ratio v; every joint feels ratio f
+        [N m or N]. The limits are (lower, upper). A length needs joints of one coordinate.
+        """
+        element = _new(self._drives, "drive", name)
+        by_joint = numbers_by_joint(ratios, "ratios", "ratios", element)
+        refuse_zero_ratios(by_joint, element)
+        numbers = number_of(gain, "gain", element), numbers_of(bias, (3,), "bias", element)
+        control = interval(control_limits, "control_limits", element)
+        force = interval(force_limits, "force_limits", element)
+        self._drives[name] = Drive(name, tuple(by_joint.items()), *numbers, control, force)
+        return self
+
+    def clutch(
+        self, name: str, a: str, b: str, ratio: float = 1.0, capacity: float = np.inf, engaged: bool = False
+    ) -> Self:
+        """Put a clutch between the joints `a` and `b`: while it is engaged, v_b = ratio v_a [rad/s or m/s].
+
+        It slips above `capacity`, the force that it can put on b [N m or N].
+        """
+        element = _new(self._clutches, "clutch", name)
+        numbers = not_zero(ratio, "ratio", element), above_zero(capacity, "capacity", element, or_infinite)
+        self._clutches[name] = Clutch(name, str(a), str(b), *numbers, yes_or_no(engaged, "engaged", element))
+        return self
+
+    def brake(self, name: str, joint: str, capacity: float = np.inf, engaged: bool = False) -> Self:
+        """Put a brake on a joint, which holds it still while engaged and slips above `capacity` [N m or N]."""
+        element = _new(self._brakes, "brake", name)
+        capacity = above_zero(capacity, "capacity", element, or_infinite)
+        self._brakes[name] = Brake(name, str(joint), capacity, yes_or_no(engaged, "engaged", element))
+        return self
+
+    def surface(
+        self, name: str, shape: Shape, body: str = "world", at: Any = ZERO, rpy: Any = ZERO, *, rotation: Any = None
+    ) -> Self:
+        """Give `body` a surface that contacts can touch, such as lw.Plane(), whose z is its normal.
+
+        `at` (3,) [m], and `rpy` (3,) [rad] or `rotation` (3, 3), place it in the body's frame.
+        """
+        element = _new(self._surfaces, "surface", name)
+        place = Place.stated(placement(at, rpy, rotation, element))
+        self._surfaces[name] = Surface(name, str(body), checked_shape(shape, element), place)
+        return self
+
+    def touch(
+        self,
+        name: str,
+        body: str,
+        at: Any = ZERO,
+        *,
+        stiffness: float,
+        damping: float = 0.0,
+        radius: float = 0.0,
+        against: str | Iterable[str] = (),
+        tangential_stiffness: float | None = None,
+        tangential_damping: float | None = None,
+        friction: Any = 0.0,
+        rest_speed: float = REST_SPEED,
+    ) -> Self:
+        """Let a point at `at` (3,) [m] of `body`, or a ball of `radius` [m] about it, touch surfaces.
+
+        `against` names the surfaces: all of other bodies, if none. `stiffness` [N/m] and `damping` [N s/m] are along
+        the normal; along the surface they are the same unless given. `friction` is the coefficients (static, dynamic),
+        or one number for both; below `rest_speed` [m/s] a sliding contact sticks.
+        """
+        element = _new(self._contacts, "contact", name)
+        stiffness, damping = above_zero(stiffness, "stiffness", element), at_least_zero(damping, "damping", element)
+        along = stiffness if tangential_stiffness is None else tangential_stiffness
+        losses = damping if tangential_damping is None else tangential_damping
+        self._contacts[name] = Contact(
+            name,
+            str(body),
+            Place.stated(placement(at, ZERO, None, element)),
+            at_least_zero(radius, "radius", element),
+            names_of(against, "against", element),
+            stiffness,
+            damping,
+            above_zero(along, "tangential_stiffness", element),
+            at_least_zero(losses, "tangential_damping", element),
+            friction_pair(friction, element),
+            above_zero(rest_speed, "rest_speed", element),
+        )
         return self
 
     @property
@@ -208,12 +338,12 @@ class Builder:
         """The mechanism, unless its joints make no tree, and all that is wrong with it; see `build`."""
         judge = part_faults if strict else mass_faults
         faults = [fault for part in self._parts.values() for fault in judge(part)]
-        children = self._children()
-        broken = list(islice(self._tree_faults(children), MANY))
+        broken = list(islice(self._faults(), MANY))
         faults += broken
         if broken:
             return None, faults
-        mechanism = self._numbered(children)
+        mechanism = self._numbered()
+        faults += _faults_of_places(mechanism)
         if not faults:
             faults += [] if strict else [fault for body in mechanism.bodies for fault in tolerant_faults(body)]
             faults += [] if errors_in(faults) else massless_faults(mechanism)
@@ -223,70 +353,42 @@ class Builder:
         if name == "world" or name in self._parts or name in self._frames:
             raise ModelError("there is already a body or frame of that name", element)
 
+    def _faults(self) -> Iterator[Fault]:
+        """Why this is not one tree hanging on the world, and who names what is not in it."""
+        yield from tree_faults(self._joints.values(), self._parts)
+        bodies = {"world": None} | dict.fromkeys(self._parts)
+        kinds = {joint.name: joint.kind for joint in self._joints.values()}
+        yield from mimic_faults(self._mimics, kinds)
+        for frame in self._frames.values():
+            yield from unknown_faults(f"frame {frame.name!r}", "body", {"its body": frame.body}, bodies)
+        for body in self._geometry:
+            if body not in bodies:
+                yield Fault(unknown_name("body", body, bodies).reason, f"geometry of body {body!r}")
+        for keyframe in self._keyframes.values():
+            yield from keyframe_faults(keyframe, kinds)
+        for loop in self._loops.values():
+            yield from unknown_faults(f"loop {loop.name!r}", "body", {"body a": loop.a, "body b": loop.b}, bodies)
+        for drive in self._drives.values():
+            yield from drive.faults(kinds)
+        for clutch in self._clutches.values():
+            yield from clutch.faults(kinds, self.mimics)
+        for brake in self._brakes.values():
+            yield from brake.faults(kinds)
+        for surface in self._surfaces.values():
+            yield from unknown_faults(f"surface {surface.name!r}", "body", {"its body": surface.body}, bodies)
+        for contact in self._contacts.values():
+            yield from contact.reference_faults(bodies, self._surfaces)
+
     def _children(self) -> dict[str, list[JointRequest]]:
         """The joints on each body, in the order they were added."""
         children: dict[str, list[JointRequest]] = {name: [] for name in ("world", *self._parts)}
         for joint in self._joints.values():
-            children.get(joint.parent, []).append(joint)
+            children[joint.parent].append(joint)
         return children
 
-    def _tree_faults(self, children: dict[str, list[JointRequest]]) -> Iterator[Fault]:
-        """Why this is not one tree hanging on the world, and who names what is not in it."""
-        carried: dict[str, str] = {}
-        sound = True
-        for joint in self._joints.values():
-            element = f"joint {joint.name!r}"
-            for role, body in (("parent", joint.parent), ("child", joint.child)):
-                if body not in children:
-                    sound = False
-                    yield Fault(f"its {role}: {unknown_name('body', body, children).reason}", element)
-            if joint.child == "world":
-                sound = False
-                yield Fault("the world cannot be a child", element)
-            if joint.child in carried:
-                sound = False
-                yield Fault(
-                    f"its child {joint.child!r} is already carried by joint {carried[joint.child]!r}",
-                    element,
-                    "a body hangs on one joint",
-                )
-            carried.setdefault(joint.child, joint.name)
-        yield from mimic_faults(self._mimics, {joint.name: joint.kind for joint in self._joints.values()})
-        for request in self._frames.values():
-            if request.body not in children:
-                yield Fault(unknown_name("body", request.body, children).reason, f"frame {request.name!r}")
-        for body in self._geometry:
-            if body not in children:
-                yield Fault(unknown_name("body", body, children).reason, f"geometry of body {body!r}")
-        yield from self._keyframe_faults()
-        if not sound:  # what follows would only repeat it
-            return
-        loose = [name for name in self._parts if name not in carried]
-        for name in loose:
-            yield Fault("no joint carries it", f"body {name!r}", "give it one, for example lw.Free() on the world")
-        if not loose:
-            reached, stack = {"world"}, ["world"]
-            while stack:
-                below = [joint.child for joint in children[stack.pop()]]
-                reached.update(below)
-                stack.extend(below)
-            lost = [name for name in self._parts if name not in reached]
-            if lost:
-                others = f", as do: {listed(lost[1:])}" if lost[1:] else ""
-                yield Fault(f"it hangs on a ring of joints that never reaches the world{others}", f"body {lost[0]!r}")
-
-    def _keyframe_faults(self) -> Iterator[Fault]:
-        for name, positions in self._keyframes.items():
-            for joint, q in positions.items():
-                kind = self._joints[joint].kind if joint in self._joints else None
-                if kind is None:
-                    yield Fault(unknown_name("joint", joint, self._joints).reason, f"keyframe {name!r}")
-                elif q.shape != (kind.nq,):
-                    reason = f"the position of joint {joint!r} must have {kind.nq} numbers; got {q.tolist()}"
-                    yield Fault(reason, f"keyframe {name!r}")
-
-    def _numbered(self, children: dict[str, list[JointRequest]]) -> Mechanism:
+    def _numbered(self) -> Mechanism:
         """Number depth-first in the order joints were added; weld parts into bodies."""
+        children = self._children()
         shapes = {name: tuple(items) for name, items in self._geometry.items()}
         ground = Part("world", 0.0, np.zeros(3), np.zeros(6), Transform.identity(), shapes.get("world", ()))
         parts: list[list[Part]] = [[ground] if ground.geometry else []]
@@ -318,98 +420,48 @@ class Builder:
         elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}: see m.frames." for frame in frames}
         resolved = self.mimics
         mimics = Named("mimic", [resolved[joint.name] for joint in joints if joint.name in resolved])
-        leaders = [joint for joint in joints if joint.name not in mimics]
+        own = numbered(Named("joint", joints), mimics)
+        leaders = [joint for joint in own if joint.name not in mimics]
         bodies = [Body(name, k, tuple(p)) for k, (name, p) in enumerate(zip(names, parts, strict=True))]
+        surfaces = Named("surface", [surface.placed(home) for surface in self._surfaces.values()])
         return Mechanism(
             self.name,
             self.gravity,
             Named("body", bodies, elsewhere),
-            numbered(Named("joint", joints), mimics),
+            own,
             Named("frame", frames),
             mimics,
-            Named("keyframe", [_keyframe(name, leaders, given) for name, given in self._keyframes.items()]),
+            Named("keyframe", [_keyframe(given, leaders) for given in self._keyframes.values()]),
+            Named("loop", [loop.placed(home) for loop in self._loops.values()]),
+            Named("drive", [drive.numbered(own, mimics) for drive in self._drives.values()]),
+            Named("clutch", list(self._clutches.values())),
+            Named("brake", list(self._brakes.values())),
+            surfaces,
+            Named("contact", [contact.placed(home, surfaces) for contact in self._contacts.values()]),
         )
 
 
-def _keyframe(name: str, joints: list[Joint], given: Mapping[str, Array]) -> Keyframe:
-    """The position of the joints that have one of their own, neutral where none is given."""
-    q = np.concatenate([np.zeros(0), *(given.get(joint.name, joint.kind.neutral()) for joint in joints)])
-    q.flags.writeable = False  # a mechanism never changes
-    return Keyframe(name, q)
+def _new(there: Mapping[str, object], what: str, name: str) -> str:
+    """What messages call a new thing, whose name must not be taken by another of its sort."""
+    element = f"{what} {checked_name(name, what)!r}"
+    if name in there:
+        raise ModelError(f"there is already a {what} of that name", element)
+    return element
 
 
-# --- reading what users hand in ---
+def _faults_of_places(mechanism: Mechanism) -> Iterator[Fault]:
+    """What shows once parts are welded: loops and contacts of a body with itself."""
+    for loop in mechanism.loops:
+        yield from loop.faults()
+    for contact in mechanism.contacts:
+        yield from contact.faults(mechanism.surfaces)
 
 
-def _anything(array: Array) -> Array:
-    """Numbers that `build()` checks together."""
-    return np.full(array.shape, True)
-
-
-def _or_infinite(array: Array) -> Array:
-    return ~np.isnan(array)
-
-
-def _name(name: object, what: str) -> str:
-    if not isinstance(name, str) or not name.strip():
-        raise ModelError(f"a {what} needs a name, a text that is not empty; got {name!r}")
-    return name
-
-
-def _numbers(value: Any, shape: tuple[int, ...], what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """`value` as floats of the given shape, each of which `accept` must accept."""
-    try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must be numbers; got {value!r}", element) from None
-    if array.shape != shape:
-        wanted = " x ".join(map(str, shape)) + " numbers" if shape else "one number"
-        raise ModelError(f"{what} must be {wanted}; got {value!r}", element)
-    if not accept(array).all():
-        raise ModelError(f"{what} must be finite; got {value!r}", element)
-    array.flags.writeable = False  # a mechanism never changes
-    return array
-
-
-def _per_velocity(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """One number for all velocities of a joint, or one for each: (nv,)."""
-    return _numbers(np.full(kind.nv, value) if np.ndim(value) == 0 else value, (kind.nv,), what, element, accept)
-
-
-def _not_negative(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """The same, refusing numbers below zero."""
-    array = _per_velocity(value, kind, what, element, accept)
-    if (array < 0.0).any():
-        raise ModelError(f"{what} must be >= 0; got {value!r}", element)
-    return array
-
-
-def _limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Array]:
-    free = np.full(kind.nv, np.inf)
-    if limits is None:
-        return -free, free
-    if kind.nq != kind.nv:
-        raise ModelError(
-            f"limits need one number per coordinate; a {type(kind).__name__} joint has a quaternion", element
-        )
-    try:
-        lower, upper = limits
-    except (TypeError, ValueError):
-        raise ModelError(f"limits must be (lower, upper); got {limits!r}", element) from None
-    lower, upper = (_per_velocity(end, kind, "limits", element, _or_infinite) for end in (lower, upper))
-    if (lower > upper).any():
-        raise ModelError(f"the lower limit must not exceed the upper one; got {limits!r}", element)
-    return lower, upper
-
-
-def _placement(at: Any, rpy: Any, rotation: Any, element: str) -> Transform:
-    at = _numbers(at, (3,), "at", element)
-    if rotation is None:
-        return Transform.place(at, _numbers(rpy, (3,), "rpy", element)).snapped()
-    R = _numbers(rotation, (3, 3), "rotation", element)
-    left, _, right = np.linalg.svd(R)
-    nearest = left @ right
-    off = float(np.abs(nearest - R).max())
-    if np.linalg.det(nearest) < 0.0 or off > 1e-6:
-        raise ModelError(f"rotation must be a 3x3 rotation matrix; got {rotation!r}", element)
-    return Transform(R if off < SNAPPED else nearest, at).snapped()
+def _keyframe(given: KeyframeRequest, joints: list[Joint]) -> Keyframe:
+    """The state of the joints that have one of their own, neutral and at rest where none is given."""
+    q = [given.positions.get(joint.name, joint.kind.neutral()) for joint in joints]
+    v = [given.velocities.get(joint.name, np.zeros(joint.kind.nv)) for joint in joints]
+    state = [np.concatenate([np.zeros(0), *parts]) for parts in (q, v)]
+    for array in state:
+        array.flags.writeable = False  # a mechanism never changes
+    return Keyframe(given.name, *state)

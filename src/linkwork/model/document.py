@@ -22,7 +22,7 @@ from linkwork.errors import ModelError, listed, unknown_name
 from linkwork.model import document_tables as tables
 from linkwork.model.builder import Builder
 from linkwork.model.faults import Fault
-from linkwork.model.geometry import Mesh
+from linkwork.model.geometry import Mesh, Plane
 from linkwork.model.joints import JointKind, Revolute, Weld
 from linkwork.model.mesh_paths import MeshPaths
 from linkwork.model.reading import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
@@ -137,6 +137,10 @@ class _DocumentReader(Reader):
 
     def value(self, at: Key, value: Any, type_: Any) -> Any:
         """The value, if it is of that type and its numbers are finite; else None."""
+        item = tables.item_type(type_)
+        if item is not None:
+            entries = value.items() if self.is_table(at, value) else ()
+            return {name: self.value(at[name], entry, item) for name, entry in entries}
         try:
             found = msgspec.convert(value, type_)
         except msgspec.ValidationError:
@@ -166,15 +170,16 @@ class _DocumentReader(Reader):
             plain = key.removesuffix(DEGREES)
             if plain in found:
                 self.error(at[key], f"both {plain} and {plain}{DEGREES} are given", "leave one")
-            elif key != plain and kind and plain != "rpy" and not (kind.nq == kind.nv and all(kind.turns)):
+            elif key != plain and kind and not plain.endswith("rpy") and not (kind.nq == kind.nv and all(kind.turns)):
                 name = type(kind).__name__
                 self.error(at[key], f"the coordinates of a {name} joint are not all angles", f"give {plain} instead")
             else:
                 found[plain] = value if key == plain else _radians(value)
-        if "rotation" in found:
-            found["rotation"] = np.reshape(found["rotation"], (3, 3))
-            if "rpy" in found:
-                self.error(at["rotation"], "both rotation and rpy are given", "leave one")
+        for rotation, rpy in (("rotation", "rpy"), ("to_rotation", "to_rpy")):
+            if rotation in found:
+                found[rotation] = np.reshape(found[rotation], (3, 3))
+                if rpy in found:
+                    self.error(at[rotation], f"both {rotation} and {rpy} are given", "leave one")
         return found
 
     # --- things ---
@@ -204,17 +209,25 @@ class _DocumentReader(Reader):
                 self.shape(place[number], item, body)
 
     def shape(self, at: Key, table: dict[str, Any], body: str) -> None:
-        before, class_ = self.errors, self.choice(at, table, "shape", tables.SHAPES)
-        if class_ is None:
-            return
-        own = tables.own_keys(class_)
-        given = self.values(at, _without(table, "shape"), own | tables.GEOMETRY, "shape", class_=class_)
-        sizes = {key: given.pop(key) for key in own if key in given}
-        if class_ is Mesh and sizes.get("source"):
-            sizes["path"] = self.meshes.find(sizes["source"])
-        options = self.angles(at, given)
+        before = self.errors
+        shape, options = self.of_a_class(at, table, "shape", tables.SHAPES, tables.GEOMETRY)
         if self.errors == before:
-            self.told_by(at, table, lambda: self.builder.geometry(body, class_(**sizes), **options))
+            self.told_by(at, table, lambda: self.builder.geometry(body, shape, **options))
+
+    def of_a_class(
+        self, at: Key, table: dict[str, Any], key: str, choices: Mapping[str, type], keys: tables.Keys
+    ) -> tuple[Any, dict[str, Any]]:
+        """The joint kind or shape that a table's `key` names, made of its own keys, and what else is in the table."""
+        before, class_ = self.errors, self.choice(at, table, key, choices)
+        if class_ is None:
+            return None, {}
+        own = tables.own_keys(class_)
+        given = self.values(at, _without(table, key), own | keys, key, class_=class_)
+        numbers = {name: given.pop(name) for name in own if name in given}
+        if class_ is Mesh and numbers.get("source"):
+            numbers["path"] = self.meshes.find(numbers["source"])
+        options = self.angles(at, given)
+        return self.told_by(at, table, lambda: class_(**numbers)) if self.errors == before else None, options
 
     def joint(self, name: str, at: Key, table: dict[str, Any]) -> None:
         before, class_ = self.errors, self.choice(at, table, "kind", tables.KINDS)
@@ -246,19 +259,30 @@ class _DocumentReader(Reader):
         if self.options.mimic and self.errors == before:
             self.told_by(at, table, lambda: self.builder.mimic(name, **given))
 
-    def frame(self, name: str, at: Key, table: dict[str, Any]) -> None:
-        before, given = self.errors, self.values(at, table, tables.FRAME)
-        options = self.angles(at, given)
-        self.places[f"frame {name!r}"] = at, table
-        if self.errors == before:
-            self.told_by(at, table, lambda: self.builder.frame(name, **options))
-
-    def keyframe(self, name: str, at: Key, table: dict[str, Any]) -> None:
-        self.places[f"keyframe {name!r}"] = at, table
+    def loop(self, name: str, at: Key, table: dict[str, Any]) -> None:
+        self.places[f"loop {name!r}"] = at, table
         before = self.errors
-        given = self.values(at, table, dict.fromkeys(table, tables.POSITION))
+        kind, options = self.of_a_class(at, table, "kind", tables.KINDS, tables.LOOP)
         if self.errors == before:
-            self.told_by(at, table, lambda: self.builder.keyframe(name, given))
+            self.told_by(at, table, lambda: self.builder.close(name, kind, **options))
+
+    def surface(self, name: str, at: Key, table: dict[str, Any]) -> None:
+        self.places[f"surface {name!r}"] = at, table
+        before = self.errors
+        shape, options = self.of_a_class(at, table, "shape", tables.SHAPES, tables.SURFACE)
+        if self.errors == before:
+            self.told_by(at, table, lambda: self.builder.surface(name, shape, **options))
+        if self.errors > before:  # contacts may name it all the same
+            self.builder.surface(name, Plane())
+
+    def plain(self, section: str, tell: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
+        """A table whose keys are the arguments of the Builder's verb `tell`."""
+        what, keys = tables.PLAIN[section]
+        self.places[f"{what} {name!r}"] = at, table
+        before, given = self.errors, self.values(at, table, keys)
+        options = self.angles(at, given)
+        if self.errors == before:
+            self.told_by(at, table, lambda: tell(self.builder, name, **options))
 
     # --- what the Builder says ---
 
@@ -275,11 +299,24 @@ class _DocumentReader(Reader):
         return replace(fault, element=str(place), file=self.file, line=place.line)
 
 
-READERS: dict[str, Callable[[_DocumentReader, str, Key, dict[str, Any]], None]] = {
+TableReader = Callable[[_DocumentReader, str, Key, dict[str, Any]], None]
+
+
+def _plain(section: str, tell: Callable[..., Any]) -> TableReader:
+    return lambda reader, name, at, table: reader.plain(section, tell, name, at, table)
+
+
+READERS: dict[str, TableReader] = {
     "bodies": _DocumentReader.body,
     "joints": _DocumentReader.joint,
-    "frames": _DocumentReader.frame,
-    "keyframes": _DocumentReader.keyframe,
+    "frames": _plain("frames", Builder.frame),
+    "keyframes": _plain("keyframes", Builder.keyframe),
+    "loops": _DocumentReader.loop,
+    "drives": _plain("drives", Builder.drive),
+    "clutches": _plain("clutches", Builder.clutch),
+    "brakes": _plain("brakes", Builder.brake),
+    "surfaces": _DocumentReader.surface,
+    "contacts": _plain("contacts", Builder.touch),
 }
 
 

@@ -1,23 +1,23 @@
 """What linkwork's own document may say: for each thing that a Builder can be told, a table of typed keys.
 
 Keys are the names of the Builder's arguments, and what a joint kind or a shape adds is read off its own fields, so that
-a new kind needs no text here. Defaults are the Builder's. A new sort of thing (loops, drives, ...) is one more table.
+a new kind needs no text here. Defaults are the Builder's. A new sort of thing is one more table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from functools import reduce
 from inspect import isabstract
 from operator import or_
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from linkwork.model.geometry import ROLES, Shape
-from linkwork.model.joints import JointKind
+from linkwork.model.joints import Free, JointKind
 from linkwork.model.reading import LONGEST_NAME
 from linkwork.model.write_toml import DEGREES, VERSION, written_name
 
@@ -39,22 +39,36 @@ def _each(about: str, wanted: str = "a number, or one for each velocity of the j
     return _of(_ONE_OR_MANY, wanted, about, **more)
 
 
-def _number(unit: str = "") -> Any:
-    return _of(float, f"a number{unit}")
+def _number(unit: str = "", about: str = "", **more: Any) -> Any:
+    return _of(float, f"a number{unit}", about, **more)
+
+
+def _by_joint(item: Any, about: str, **more: Any) -> Any:
+    """A table with what is wanted of joints, by their names."""
+    return _of(dict[NAME, item], "a table of numbers by joint", about, **more)
 
 
 _ONE_OR_MANY = float | Annotated[list[float], Meta(min_length=1, max_length=7)]
 _COORDINATES = "a number for each coordinate of the joint"
+_VELOCITIES = "a number for each velocity of the joint"
 _INFINITE = {"infinite": True}  # inf may be written
+_MUST = {"required": True}  # the key must be there
 NAME = _of(str, f"a name of 1 to {LONGEST_NAME} characters", min_length=1, max_length=LONGEST_NAME)
+NEEDED = _of(NAME, f"a name of 1 to {LONGEST_NAME} characters", extra=_MUST)
 TEXT = _of(str, f"a text of at most {LONGEST_TEXT} characters", max_length=LONGEST_TEXT)
 
-PLACE: Keys = {
-    "at": _numbers(3, " [m]", "where its origin is"),
-    "rpy": _numbers(3, " [rad]", "roll, pitch and yaw about the fixed x, y and z axis, as in URDF"),
-    f"rpy{DEGREES}": _numbers(3, " [degrees]", "roll, pitch and yaw about the fixed x, y and z axis"),
-    "rotation": _numbers(9, "", "rotation matrix, row by row"),
-}
+
+def _place(where: str = "at", turn: str = "") -> Keys:
+    """Where something is; `turn` stands before the keys of its rotation."""
+    return {
+        where: _numbers(3, " [m]", "where its origin is"),
+        f"{turn}rpy": _numbers(3, " [rad]", "roll, pitch and yaw about the fixed x, y and z axis, as in URDF"),
+        f"{turn}rpy{DEGREES}": _numbers(3, " [degrees]", "roll, pitch and yaw about the fixed x, y and z axis"),
+        f"{turn}rotation": _numbers(9, "", "rotation matrix, row by row"),
+    }
+
+
+PLACE = _place()
 GEOMETRY: Keys = PLACE | {
     "role": _of(Literal[ROLES], f"one of {', '.join(ROLES)}", "what is shown, or what touches"),
     "color": _numbers(4, " from 0 to 1", "red, green, blue, opacity"),
@@ -69,12 +83,12 @@ BODY: Keys = {
         "ixx, iyy, izz, or these and ixy, ixz, iyz, about the centre of mass in the body's axes",
     ),
 }
-FRAME: Keys = {"body": NAME} | PLACE
-MIMIC: Keys = {"of": NAME, "multiplier": _number(), "offset": _number(" [rad or m]")}
+FRAME: Keys = {"body": NEEDED} | PLACE
+MIMIC: Keys = {"of": NEEDED, "multiplier": _number(), "offset": _number(" [rad or m]")}
 _LIMITS = tuple[_ONE_OR_MANY, _ONE_OR_MANY]
 JOINT: Keys = {
-    "parent": NAME,
-    "child": NAME,
+    "parent": NEEDED,
+    "child": NEEDED,
     **PLACE,
     "armature": _each("inertia of the drive as the joint feels it [kg m^2 or kg]"),
     "damping": _each("[N m s/rad or N s/m]"),
@@ -88,9 +102,47 @@ JOINT: Keys = {
     f"velocity_limit{DEGREES}": _each("[degrees/s]", extra=_INFINITE),
     "effort_limit": _each("[N m or N]", extra=_INFINITE),
 }
-POSITION: Any = _each("[rad or m], quaternions as (w, x, y, z)", _COORDINATES)
+KEYFRAME: Keys = {
+    "positions": _by_joint(_each("", _COORDINATES), "[rad or m], quaternions as (w, x, y, z); others are neutral"),
+    "velocities": _by_joint(_each("", _VELOCITIES), "[rad/s or m/s]; others are zero"),
+}
+LOOP: Keys = {"a": NEEDED, "b": NEEDED} | PLACE | _place("to", "to_")
+_INTERVAL = tuple[float, float]
+DRIVE: Keys = {
+    "ratios": _by_joint(_each("", _VELOCITIES), "by which each joint turns the motor", extra=_MUST),
+    "gain": _number(" [N m or N]", "force by control"),
+    "bias": _numbers(3, "", "force: a constant, by length and by rate of length"),
+    "control_limits": _of(_INTERVAL, "[lower, upper]", "of the control", extra=_INFINITE),
+    "force_limits": _of(_INTERVAL, "[lower, upper]", "[N m or N]", extra=_INFINITE),
+}
+_SWITCHED: Keys = {
+    "capacity": _number(" [N m or N]", "above which it slips", extra=_INFINITE),
+    "engaged": _of(bool, "true or false"),
+}
+CLUTCH: Keys = {"a": NEEDED, "b": NEEDED, "ratio": _number("", "v_b = ratio v_a while engaged")} | _SWITCHED
+BRAKE: Keys = {"joint": NEEDED} | _SWITCHED
+SURFACE: Keys = {"body": NAME} | PLACE
+CONTACT: Keys = {
+    "body": NEEDED,
+    "at": PLACE["at"],
+    "radius": _number(" [m]", "of a ball; 0 is a point"),
+    "against": _of(list[NAME], "a list of names", "surfaces that it touches; all of other bodies, if left out"),
+    "stiffness": _number(" [N/m]", "along the normal", extra=_MUST),
+    "damping": _number(" [N s/m]", "along the normal"),
+    "tangential_stiffness": _number(" [N/m]", "along the surface; that along the normal, if left out"),
+    "tangential_damping": _number(" [N s/m]", "along the surface; that along the normal, if left out"),
+    "friction": _of(float | _INTERVAL, "a number, or [static, dynamic]", "coefficients of friction"),
+    "rest_speed": _number(" [m/s]", "below which a sliding contact sticks"),
+}
+PLAIN: dict[str, tuple[str, Keys]] = {  # tables whose keys are all there is to them, with what messages call one
+    "frames": ("frame", FRAME),
+    "keyframes": ("keyframe", KEYFRAME),
+    "drives": ("drive", DRIVE),
+    "clutches": ("clutch", CLUTCH),
+    "brakes": ("brake", BRAKE),
+    "contacts": ("contact", CONTACT),
+}
 TOP: Keys = {"name": _of(TEXT, "a text that is not empty", min_length=1), "gravity": _numbers(3, " [m/s^2]")}
-REQUIRED = {"parent", "child", "body", "of"}
 # What the annotations of kinds' and shapes' fields mean in a document; a field of another is not written
 WRITTEN: Keys = {"float": _number(), "Axis": _numbers(3), "Three": _numbers(3), "str": TEXT}
 
@@ -103,6 +155,7 @@ def _kinds(base: type = JointKind) -> Iterator[type]:
 
 
 KINDS: dict[str, type] = {written_name(class_): class_ for class_ in _kinds()}
+CLOSING_KINDS = {name: class_ for name, class_ in KINDS.items() if class_ is not Free}
 SHAPES: dict[str, type] = {written_name(class_): class_ for class_ in get_args(Shape)}
 
 
@@ -111,14 +164,18 @@ def own_keys(class_: type) -> Keys:
     return {field.name: WRITTEN[str(field.type)] for field in fields(class_) if str(field.type) in WRITTEN}
 
 
-def required_keys(keys: Iterable[str], class_: type | None = None) -> list[str]:
-    """Those that a table must have: some of all tables, and the fields of `class_` that have no default."""
+def required_keys(keys: Keys, class_: type | None = None) -> list[str]:
+    """Those that a table must have, and the fields of `class_` that have no default."""
     own = {field.name for field in fields(class_) if field.default is MISSING} if class_ else set()
-    return [key for key in keys if key in REQUIRED | own]
+    return [key for key, type_ in keys.items() if key in own or _is("required", type_)]
 
 
 def _meta(type_: Any) -> list[Meta]:
     return [meta for meta in get_args(type_) if isinstance(meta, Meta)]
+
+
+def _is(what: str, type_: Any) -> bool:
+    return any((meta.extra or {}).get(what) for meta in _meta(type_))
 
 
 def wanted(type_: Any) -> str:
@@ -128,7 +185,13 @@ def wanted(type_: Any) -> str:
 
 def allows_infinity(type_: Any) -> bool:
     """Whether inf may be written for a value of that type."""
-    return any((meta.extra or {}).get("infinite") for meta in _meta(type_))
+    return _is("infinite", type_)
+
+
+def item_type(type_: Any) -> Any:
+    """The type of what a table by joint has for each; None for other types."""
+    plain = get_args(type_)[0] if _meta(type_) else type_
+    return get_args(plain)[1] if get_origin(plain) is dict else None
 
 
 # --- for editors ---
@@ -142,25 +205,28 @@ def _struct(name: str, keys: Keys, class_: type | None = None, **tag: Any) -> An
     return msgspec.defstruct(name, [*first, *rest], forbid_unknown_fields=True, **tag)
 
 
+def _choice(name: str, field: str, classes: dict[str, type], keys: Keys) -> Any:
+    """Tables of which each is of a class that one of its keys names."""
+    structs = [
+        _struct(f"{class_.__name__}{name}", own_keys(class_) | keys, class_, tag_field=field, tag=tag)
+        for tag, class_ in classes.items()
+    ]
+    return reduce(or_, structs)
+
+
 def schema() -> dict[str, Any]:
     """The JSON schema of a document."""
-    shapes = [
-        _struct(f"{class_.__name__}Geometry", own_keys(class_) | GEOMETRY, class_, tag_field="shape", tag=name)
-        for name, class_ in SHAPES.items()
-    ]
+    geometry: Keys = {"geometry": list[_choice("Geometry", "shape", SHAPES, GEOMETRY)]}
     mimic = {"mimic": _struct("Mimic", MIMIC)}
-    joints = [
-        _struct(f"{class_.__name__}Joint", own_keys(class_) | JOINT | mimic, class_, tag_field="kind", tag=name)
-        for name, class_ in KINDS.items()
-    ]
-    geometry: Keys = {"geometry": list[reduce(or_, shapes)]}
     tables = {
         "world": _struct("World", geometry),
         "bodies": dict[NAME, _struct("Body", BODY | geometry)],
-        "joints": dict[NAME, reduce(or_, joints)],
-        "frames": dict[NAME, _struct("Frame", FRAME)],
-        "keyframes": dict[NAME, dict[NAME, POSITION]],
+        "joints": dict[NAME, _choice("Joint", "kind", KINDS, JOINT | mimic)],
+        "loops": dict[NAME, _choice("Loop", "kind", CLOSING_KINDS, LOOP)],
+        "surfaces": dict[NAME, _choice("Surface", "shape", SHAPES, SURFACE)],
     }
+    for section, (name, keys) in PLAIN.items():
+        tables[section] = dict[NAME, _struct(name.title(), keys)]
     version = [("linkwork", Literal[VERSION])]
     rest = [(key, type_ | UnsetType, UNSET) for key, type_ in (TOP | tables).items()]
     document = msgspec.defstruct("Document", [*version, *rest], forbid_unknown_fields=True)

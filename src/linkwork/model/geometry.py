@@ -67,6 +67,11 @@ class Capsule(Cylinder):
 
 
 @dataclass(frozen=True)
+class Plane:
+    """A plane without end through its frame's origin, whose solid side is below it: z is the normal, outwards."""
+
+
+@dataclass(frozen=True)
 class Mesh:
     """A surface from a file: `source` as the model's author wrote it, `path` where it is on this machine, if it is.
 
@@ -81,7 +86,14 @@ class Mesh:
         object.__setattr__(self, "scale", _numbers(self.scale, 3, "scale", signed=True))
 
 
-Shape = Box | Sphere | Cylinder | Capsule | Mesh
+Shape = Box | Sphere | Cylinder | Capsule | Plane | Mesh
+
+
+def checked_shape(shape: object, element: str) -> Shape:
+    """`shape`, if it is one."""
+    if not isinstance(shape, Shape):
+        raise ModelError(f"shape must be a shape such as lw.Box((1, 1, 1)); got {shape!r}", element)
+    return shape
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,15 @@ import numpy as np
 from linkwork.errors import ModelError, ShapeError, unknown_name
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, as_numbers, over_batch, refuse_non_finite
+from linkwork.model.clutches import Brake, Clutch
+from linkwork.model.drives import Drive
 from linkwork.model.faults import raise_first
 from linkwork.model.joints import JointKind
+from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
 from linkwork.model.soundness import massless_faults, part_faults
+from linkwork.model.surfaces import Contact, Surface
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
@@ -79,10 +83,11 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Keyframe:
-    """A position q (nq,) that the model's author named."""
+    """A state that the model's author named: position q (nq,) and velocity v (nv,)."""
 
     name: str
     q: Array
+    v: Array
 
 
 BODY_PARAMETERS = ("mass", "com", "inertia")
@@ -90,6 +95,12 @@ JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness", "friction")
 NO_MIMICS: Named[Mimic] = Named("mimic", [])
 NO_KEYFRAMES: Named[Keyframe] = Named("keyframe", [])
 NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness", ".friction")
+NO_LOOPS: Named[Loop] = Named("loop", [])
+NO_DRIVES: Named[Drive] = Named("drive", [])
+NO_CLUTCHES: Named[Clutch] = Named("clutch", [])
+NO_BRAKES: Named[Brake] = Named("brake", [])
+NO_SURFACES: Named[Surface] = Named("surface", [])
+NO_CONTACTS: Named[Contact] = Named("contact", [])
 
 
 def check_parameter(name: str, values: Array) -> None:
@@ -115,9 +126,10 @@ def numbered(joints: Named[Joint], mimics: Named[Mimic] = NO_MIMICS) -> Named[Jo
 class Mechanism:
     """A tree of bodies and joints that never changes. Made by a Builder.
 
-    `bodies`, `joints`, `frames` and `keyframes` (named positions) iterate in order and are indexed by number or name;
-    body 0 is the world, and joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in
-    `mimics` has no coordinates of its own: its slices are those of the joint that it follows.
+    `bodies`, `joints`, `frames`, `keyframes` (named states), `loops` (joints that close them), `drives`, `clutches`,
+    `brakes`, `surfaces` and `contacts` iterate in order and are indexed by number or name; body 0 is the world, and
+    joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in `mimics` has no coordinates of
+    its own: its slices are those of the joint that it follows.
     """
 
     name: str
@@ -127,6 +139,12 @@ class Mechanism:
     frames: Named[Frame]
     mimics: Named[Mimic] = NO_MIMICS
     keyframes: Named[Keyframe] = NO_KEYFRAMES
+    loops: Named[Loop] = NO_LOOPS
+    drives: Named[Drive] = NO_DRIVES
+    clutches: Named[Clutch] = NO_CLUTCHES
+    brakes: Named[Brake] = NO_BRAKES
+    surfaces: Named[Surface] = NO_SURFACES
+    contacts: Named[Contact] = NO_CONTACTS
 
     # --- sizes ---
 
@@ -207,12 +225,17 @@ class Mechanism:
         """The same mechanism with every joint independent; itself, if no joint mimics another."""
         if not self.mimics:
             return self
-        keyframes = [replace(keyframe, q=self.tree_position(keyframe.q)) for keyframe in self.keyframes]
+        joints = numbered(self.joints)
+        keyframes = [
+            replace(keyframe, q=self.tree_position(keyframe.q), v=self.tree_velocity(keyframe.v))
+            for keyframe in self.keyframes
+        ]
         return replace(
             self,
-            joints=numbered(self.joints),
+            joints=joints,
             mimics=NO_MIMICS,
             keyframes=self.keyframes.replaced(keyframes),
+            drives=self.drives.replaced([drive.numbered(joints, NO_MIMICS) for drive in self.drives]),
         )
 
     def tree_position(self, q: Array) -> Array:

@@ -22,10 +22,12 @@ def string_text(text: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A text, number, list or inline table; floats with the fewest digits that give the same bits."""
+    """A text, truth, number, list or inline table; floats with the fewest digits that give the same bits."""
     match value:
         case str():
             return string_text(value)
+        case bool():
+            return str(value).lower()
         case Mapping():
             return "{ " + ", ".join(f"{key_text(key)} = {value_text(item)}" for key, item in value.items()) + " }"
         case [Mapping(), *_]:

@@ -14,10 +14,13 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.bodies import Frame, Part
+from linkwork.model.drives import Drive
 from linkwork.model.faults import raise_first
 from linkwork.model.geometry import Geometry
 from linkwork.model.joints import Weld
-from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.model.kinematic_loops import Loop
+from linkwork.model.mechanism import WORLD, Joint, Keyframe, Mechanism
+from linkwork.model.surfaces import REST_SPEED, Contact, Surface
 from linkwork.model.toml_text import table_text
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import rpy_from_matrix
@@ -72,7 +75,7 @@ def written_name(class_: type) -> str:
 
 
 def _tables(mechanism: Mechanism) -> Iterator[Table]:
-    """All tables: each body before the joint that carries it, in the order of numbering, then frames and keyframes."""
+    """All tables: each body before the joint that carries it, in the order of numbering, then all that is on them."""
     top = {"linkwork": VERSION, "name": mechanism.name, "gravity": mechanism.gravity.tolist()}
     yield Table((), top)
     parts = {part.name: part for body in mechanism.bodies for part in body.parts}
@@ -87,13 +90,26 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
         elif frame.attachment:
             yield _frame(frame)
     for keyframe in mechanism.keyframes:
-        yield Table(("keyframes", keyframe.name), _positions(mechanism, keyframe.q))
+        yield Table(("keyframes", keyframe.name), _keyframe(mechanism, keyframe))
+    yield from map(_loop, mechanism.loops)
+    yield from (Table(("drives", drive.name), _drive(drive)) for drive in mechanism.drives)
+    for section, items in (("clutches", mechanism.clutches), ("brakes", mechanism.brakes)):
+        yield from (Table((section, item.name), _own_numbers(item, "name")) for item in items)
+    yield from map(_surface, mechanism.surfaces)
+    yield from (Table(("contacts", contact.name), _contact(contact)) for contact in mechanism.contacts)
 
 
-def _positions(mechanism: Mechanism, q: Array) -> dict[str, Any]:
-    """The coordinates of every joint that is not in its neutral position."""
-    moved = [joint for joint in mechanism.leaders if not _same(q[joint.q], joint.kind.neutral())]
-    return {joint.name: float(q[joint.q][0]) if joint.kind.nq == 1 else q[joint.q].tolist() for joint in moved}
+def _keyframe(mechanism: Mechanism, keyframe: Keyframe) -> dict[str, Any]:
+    """The coordinates and velocities of every joint that is not neutral or at rest."""
+    q, v = keyframe.q, keyframe.v
+    moved = {j.name: q[j.q] for j in mechanism.leaders if not _same(q[j.q], j.kind.neutral())}
+    moving = {j.name: v[j.v] for j in mechanism.leaders if not _same(v[j.v], np.zeros(j.kind.nv))}
+    return {key: _by_joint(given) for key, given in (("positions", moved), ("velocities", moving)) if given}
+
+
+def _by_joint(given: Mapping[str, Array]) -> dict[str, Any]:
+    """Numbers of joints, one without brackets."""
+    return {joint: float(numbers[0]) if len(numbers) == 1 else numbers.tolist() for joint, numbers in given.items()}
 
 
 def _body(part: Part) -> dict[str, Any]:
@@ -149,29 +165,69 @@ def _frame(frame: Frame) -> Table:
     return Table(("frames", frame.name), {"body": frame.attachment.to} | _place(offset), _turn_note(offset))
 
 
-def _own_numbers(owner: Any) -> dict[str, Any]:
-    """The fields of a joint kind or a shape; where a mesh is on this machine is not for others."""
-    found = {field.name: getattr(owner, field.name) for field in fields(owner) if field.name != "path"}
+def _loop(loop: Loop) -> Table:
+    keys = {"kind": written_name(type(loop.kind))} | _own_numbers(loop.kind) | {"a": loop.a, "b": loop.b}
+    keys |= _place(loop.at.offset) | _place(loop.to.offset, "to", "to_")
+    return Table(("loops", loop.name), keys, _turn_note(loop.at.offset) | _turn_note(loop.to.offset, "to_"))
+
+
+def _drive(drive: Drive) -> dict[str, Any]:
+    free = np.array([-np.inf, np.inf])
+    keys = {"gain": drive.gain, "bias": drive.bias.tolist()}
+    keys |= {key: getattr(drive, key).tolist() for key in ("control_limits", "force_limits")}
+    usual = {"gain": 1.0, "bias": np.zeros(3), "control_limits": free, "force_limits": free}
+    return {"ratios": _by_joint(dict(drive.ratios))} | _unusual(keys, usual)
+
+
+def _surface(surface: Surface) -> Table:
+    offset = surface.place.offset
+    keys = {"shape": written_name(type(surface.shape))} | _own_numbers(surface.shape) | {"body": surface.body}
+    return Table(("surfaces", surface.name), keys | _place(offset), _turn_note(offset))
+
+
+def _contact(contact: Contact) -> dict[str, Any]:
+    keys = _own_numbers(contact, "name", "body", "at", "against")
+    usual = {
+        "radius": 0.0,
+        "damping": 0.0,
+        "tangential_stiffness": contact.stiffness,
+        "tangential_damping": contact.damping,
+        "friction": np.zeros(2),
+        "rest_speed": REST_SPEED,
+    }
+    against = {"body": contact.body} | _place(contact.at.offset) | {"against": list(contact.against)}
+    return against | _unusual(keys, usual)
+
+
+def _unusual(keys: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are not as they are if nothing is said."""
+    return {key: value for key, value in keys.items() if key not in usual or not _same(value, usual[key])}
+
+
+def _own_numbers(owner: Any, *others: str) -> dict[str, Any]:
+    """All fields but `others`; where a mesh is on this machine is not for others."""
+    found = {field.name: getattr(owner, field.name) for field in fields(owner) if field.name not in ("path", *others)}
     return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
 
 
-def _place(pose: Transform) -> dict[str, Any]:
+def _place(pose: Transform, where: str = "at", turn: str = "") -> dict[str, Any]:
     """Position and rotation, where there is any. Sines differ between processors in their last bit, so only
     quarter turns are written as angles.
     """
-    at = {} if _same(pose.p, np.zeros(3)) else {"at": pose.p.tolist()}
+    at = {} if _same(pose.p, np.zeros(3)) else {where: pose.p.tolist()}
     if _same(pose.R, np.eye(3)):
         return at
     if _aligned(pose.R):
-        return at | {f"rpy{DEGREES}": (np.round(_rpy_degrees(pose.R) / 90.0) * 90.0 + 0.0).tolist()}
-    return at | {"rotation": pose.R.ravel().tolist()}
+        return at | {f"{turn}rpy{DEGREES}": (np.round(_rpy_degrees(pose.R) / 90.0) * 90.0 + 0.0).tolist()}
+    return at | {f"{turn}rotation": pose.R.ravel().tolist()}
 
 
-def _turn_note(pose: Transform) -> dict[str, str]:
+def _turn_note(pose: Transform, turn: str = "") -> dict[str, str]:
     """What a rotation matrix is in degrees, for people."""
     if _aligned(pose.R):
         return {}
-    return {"rotation": f"rpy{DEGREES} = [{', '.join(f'{x:.6g}' for x in np.round(_rpy_degrees(pose.R), 6) + 0.0)}]"}
+    angles = ", ".join(f"{x:.6g}" for x in np.round(_rpy_degrees(pose.R), 6) + 0.0)
+    return {f"{turn}rotation": f"{turn}rpy{DEGREES} = [{angles}]"}
 
 
 def _aligned(R: Array) -> bool:
@@ -192,8 +248,8 @@ def _one_or_many(values: Array) -> float | list[float]:
     return float(values[0]) if _same(values, np.full(len(values), values[0])) else values.tolist()
 
 
-def _same(a: Array, b: Array) -> bool:
-    """Whether two arrays have the same bits: -0.0 is not 0.0."""
+def _same(a: Any, b: Any) -> bool:
+    """Whether two numbers or arrays have the same bits: -0.0 is not 0.0."""
     return np.asarray(a, dtype=float).tobytes() == np.asarray(b, dtype=float).tobytes()
 
 

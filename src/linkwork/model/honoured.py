@@ -1,0 +1,24 @@
+"""What a mechanism may say that its dynamics do not contain yet: refused where it would change an answer."""
+
+from __future__ import annotations
+
+from linkwork.errors import LinkworkError, listed
+from linkwork.model.clutches import engaged_names
+from linkwork.model.mechanism import Mechanism
+
+# Answers that depend on what holds bodies and joints together besides the tree
+DEPENDENT = {"forward_dynamics", "forward_dynamics_derivatives", "reactions"}
+
+
+def refuse_unhonoured(quantity: str, mechanism: Mechanism) -> None:
+    """Raise a LinkworkError if a quantity would be another with the mechanism's loops, engaged clutches or brakes."""
+    if quantity not in DEPENDENT:
+        return
+    for what, names in (
+        ("loops", mechanism.loops.names),
+        ("engaged clutches", engaged_names(mechanism.clutches)),
+        ("engaged brakes", engaged_names(mechanism.brakes)),
+    ):
+        if names:
+            name = quantity.replace("_", " ")
+            raise LinkworkError(f"{what} are not honoured by {name} yet; {mechanism.name!r} has {listed(names)}")
