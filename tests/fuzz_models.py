@@ -109,8 +109,67 @@ child = "d"
 body = "d"
 rpy = [0, 0, 1.5]
 """
+HELD = b"""linkwork = 1
+[bodies]
+a = { mass = 1, inertia = [1, 1, 1] }
+b = { mass = 1, inertia = [1, 1, 1] }
+c = { mass = 1, inertia = [1, 1, 1] }
+[joints]
+a = { kind = "revolute", parent = "world", child = "a" }
+b = { kind = "prismatic", parent = "a", child = "b" }
+c = { kind = "ball", parent = "world", child = "c" }
+[loops.pin]
+kind = "universal"
+second = [0, 1, 0.5]
+a = "b"
+b = "c"
+at = [0, 0.5, 0]
+rpy_deg = [0, 0, 30]
+to = [0, 0, -1]
+to_rotation = [1, 0, 0, 0, 0, -1, 0, 1, 0]
+[drives.motor]
+ratios = { a = 20, b = -0.5 }
+gain = 2
+bias = [0, -2, -0.1]
+control_limits = [-1, 1]
+force_limits = [-inf, 3]
+[drives.spin]
+ratios.c = [1, 0, 0.5]
+[clutches.shaft]
+a = "a"
+b = "b"
+ratio = -2
+capacity = 5
+engaged = true
+[brakes.hold]
+joint = "a"
+engaged = false
+[surfaces.ground]
+shape = "plane"
+at = [0, 0, -1]
+[surfaces.step]
+shape = "box"
+size = [1, 1, 0.1]
+body = "a"
+[contacts.toe]
+body = "c"
+at = [0, 0, -0.5]
+radius = 0.1
+stiffness = 1e4
+damping = 10
+tangential_damping = 5
+friction = [0.8, 0.6]
+against = ["ground", "step"]
+[contacts.heel]
+body = "b"
+stiffness = 1e3
+[keyframes.home]
+positions = { a = 0.5, c = [0, 1, 0, 0] }
+velocities.c = [1, 2, 3]
+"""
 DOCUMENTS = [
     DOCUMENT,
+    HELD,
     b"""linkwork = 1
 bodies.a = { mass = 1, inertia = [1, 1, 1] }
 joints.'j' = { kind = 'free', parent = 'world', child = 'a' }""",
@@ -121,6 +180,7 @@ WORDS = [
     *(b"nan inf -inf 1e400 -1e308 true 0x10 1_0 1e 999999999999 1979-05-27 [] {} [1] [1,2] [0,0,0] [[1],[2]]".split()),
     *(b"[1,2,3,4,5,6,7] '' \"\" 'a' 'world' 'ball' 'weld' 'free' \"j3\" 'box' '\"' \"\"\" kind mass".split()),
     *(b"[ ] { } [[ ]] = . , # \\ ' \" \r \x00 \xff [bodies.x] [[joints]] [joints.j1] linkwork".split(b" ")),
+    *(b"to against ratios engaged false [loops.pin] [[drives]] [surfaces.ground] 'ground' 'plane'".split()),
     b"9" * 5000,
     b"[" * 3000,
     b"a." * 3000,

@@ -46,6 +46,34 @@ def test_a_clean_file_is_described(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "7 degrees of freedom" in told
 
 
+def test_what_a_document_has_besides_its_tree_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "two.toml"
+    bodies = "".join(
+        f'[bodies.{name}]\nmass = 1\ninertia = [1, 1, 1]\n[joints.{name}]\nkind = "revolute"\nparent = "world"\n'
+        f'child = "{name}"\n'
+        for name in ("arm", "leg")
+    )
+    path.write_text(
+        "linkwork = 1\n"
+        + bodies
+        + '[loops.pin]\nkind = "ball"\na = "arm"\nb = "leg"\n[drives.motor]\nratios.arm = 7\n'
+        + '[clutches.shaft]\na = "arm"\nb = "leg"\n[brakes.hold]\njoint = "leg"\nengaged = true\ncapacity = 9\n'
+        + '[surfaces.ground]\nshape = "plane"\n[contacts.toe]\nbody = "leg"\nstiffness = 500\n'
+    )
+    code, told = run(capsys, "check", str(path))
+    assert code == 0
+    lines = [" ".join(line.split()) for line in told.splitlines()]
+    for line in (
+        "loop pin Ball arm, leg",
+        "drive motor gain 1 arm x 7",
+        "clutch shaft released, up to inf N m or N arm, leg x 1",
+        "brake hold engaged, up to 9 N m or N leg",
+        "surface ground Plane world",
+        "contact toe 500 N/m, friction 0, 0 leg against ground",
+    ):
+        assert line in lines
+
+
 def test_a_doubtful_file_is_described_and_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, told = checked(tmp_path, capsys, robot(izz="9", limit=""))
     assert code == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE
@@ -11,8 +11,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from linkwork.errors import LinkworkError, ModelWarning
+from linkwork.errors import LinkworkError, ModelWarning, listed
 from linkwork.model import Mechanism, find_faults, load
+from linkwork.model.clutches import Brake, Clutch
 from linkwork.model.faults import Fault
 
 CLEAN, DOUBTFUL, BROKEN = 0, 1, 2  # exit codes
@@ -36,7 +37,7 @@ def check(
 
 
 def description(m: Mechanism) -> RenderableType:
-    """A mechanism's joints with the bodies that they carry, and what it comes to in all."""
+    """A mechanism's joints with the bodies that they carry, what it has besides, and what it comes to in all."""
     table = Table(box=SIMPLE, pad_edge=False)
     for title in ("joint", "kind", "parent", "child", "mass [kg]", "limits [rad, m]", "mimics"):
         table.add_column(title, justify="right" if title.startswith("mass") else "left", overflow="fold")
@@ -49,7 +50,35 @@ def description(m: Mechanism) -> RenderableType:
         follows = f"{m.mimics[joint.name].of} x {m.mimics[joint.name].multiplier:g}" if joint.name in m.mimics else ""
         table.add_row(joint.name, type(joint.kind).__name__, joint.parent, child, f"{body.mass:.4g}", limits, follows)
     title = f"{m.name}: {m.nbodies} bodies, {len(m.joints)} joints, {m.nv} degrees of freedom, {m.mass:.6g} kg"
-    return Group(Text(title, style="bold"), table)
+    return Group(Text(title, style="bold"), table, *_besides(m))
+
+
+def _besides(m: Mechanism) -> Iterator[RenderableType]:
+    """What a mechanism has besides its tree, if anything."""
+    table = Table(box=SIMPLE, pad_edge=False)
+    for title in ("besides", "name", "what", "on"):
+        table.add_column(title, overflow="fold")
+    for loop in m.loops:
+        table.add_row("loop", loop.name, type(loop.kind).__name__, f"{loop.a}, {loop.b}")
+    for drive in m.drives:
+        ratios = ", ".join(f"{joint} x {' '.join(f'{x:g}' for x in numbers)}" for joint, numbers in drive.ratios)
+        table.add_row("drive", drive.name, f"gain {drive.gain:g}", ratios)
+    for clutch in m.clutches:
+        table.add_row("clutch", clutch.name, _switched(clutch), f"{clutch.a}, {clutch.b} x {clutch.ratio:g}")
+    for brake in m.brakes:
+        table.add_row("brake", brake.name, _switched(brake), brake.joint)
+    for surface in m.surfaces:
+        table.add_row("surface", surface.name, type(surface.shape).__name__, surface.body)
+    for contact in m.contacts:
+        static, dynamic = contact.friction
+        what = f"{contact.stiffness:g} N/m, friction {static:g}, {dynamic:g}"
+        table.add_row("contact", contact.name, what, f"{contact.body} against {listed(contact.against)}")
+    if table.row_count:
+        yield table
+
+
+def _switched(item: Clutch | Brake) -> str:
+    return f"{'engaged' if item.engaged else 'released'}, up to {item.capacity:g} N m or N"
 
 
 def fault_text(fault: Fault) -> Text:
