@@ -41,6 +41,30 @@ CORPUS = [
 <frame pos="0 0 1"><replicate count="3" offset="1 0 0"><body><joint/><geom size="1"/></body></replicate></frame>
 <body gravcomp="0"><joint type="free"/><geom type="capsule" fromto="0 0 0 0 0 1" size="0.1"/></body></worldbody>
 </mujoco>""",
+    b"""<mujoco>
+<worldbody>
+<site name="w" pos="1 0 0"/><geom type="plane" size="1 1 1"/>
+<body name="a"><freejoint name="f"/><geom size="0.1"/><site name="s" euler="0 30 0"/>
+<body name="b" pos="0 0 1"><joint name="h" ref="10"/><geom size="0.1"/></body></body>
+<body name="c"><joint name="t" type="slide"/><geom size="0.1"/><body name="d"><joint name="k" type="ball"/>
+<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></body>
+</worldbody>
+<equality>
+<connect name="e1" body1="b" body2="c" anchor="0 0.5 0"/>
+<connect name="e2" site1="s" site2="w"/>
+<weld name="e3" body1="b" body2="d" anchor="1 0 0" relpose="0 1 0 2 0 0 0" torquescale="2"/>
+<weld name="e4" site1="s" site2="w" active="false"/>
+</equality>
+<tendon><fixed name="r"><joint joint="h" coef="2"/><joint joint="t" coef="-1"/></fixed></tendon>
+<actuator>
+<position name="u1" joint="h" kp="3" kv="1" ctrlrange="-1 1" forcerange="-2 2"/>
+<velocity name="u2" tendon="r" kv="2" gear="3"/>
+<motor name="u3" joint="f" gear="0 0 0 1 2 3"/>
+<general name="u4" jointinparent="k" gear="1 2 3" gainprm="2" biastype="affine" biasprm="1 0 -1"/>
+<orientation name="u5" joint="k"/>
+</actuator>
+<keyframe><key name="k1" qvel="1 2 3 4 5 6 7 8 9 10 11"/></keyframe>
+</mujoco>""",
 ]
 
 

@@ -175,8 +175,8 @@ def test_what_a_joint_has_is_kept(tmp_path: Path) -> None:
     assert (a.damping[0], a.armature[0], a.stiffness[0], a.friction[0]) == (1 + 0.25 * 9, 2 + 0.5 * 9, 3.0, 4.0)
     assert np.allclose([a.rest[0], m.keyframes["qpos0"].q[0]], np.deg2rad([30, 5]))
     assert a.effort_limit[0] == 6.0
-    assert len(said) == 1
-    assert "left out, having no place here yet: actuators actuator0" in said[0]
+    assert said == []
+    assert m.drives["actuator0"].row.tolist() == [3.0]
 
 
 def test_flags_turn_things_off(tmp_path: Path) -> None:
@@ -208,15 +208,32 @@ FINGERS = (
 )
 
 
-def test_keyframes_are_positions(tmp_path: Path) -> None:
-    key = '<keyframe><key name="home" qpos="0.5 -0.5"/><key qpos="1 2" qvel="3 4"/></keyframe>'
-    m, said = warned(written(tmp_path, f"<mujoco><worldbody>{FINGERS}</worldbody>{key}</mujoco>"))
+def test_keyframes_are_states(tmp_path: Path) -> None:
+    key = '<keyframe><key name="home" qpos="0.5 -0.5" ctrl="3"/><key qpos="1 2" qvel="3 4"/></keyframe>'
+    motor = '<actuator><motor joint="a"/></actuator>'
+    m, said = warned(written(tmp_path, f"<mujoco><worldbody>{FINGERS}</worldbody>{motor}{key}</mujoco>"))
     assert m.keyframes.names == ("home", "key1", "qpos0")
     assert m.keyframes["home"].q.tolist() == [0.5, -0.5]
     assert np.allclose(m.keyframes["qpos0"].q, np.deg2rad([10, 20]))
-    assert "velocities, activations and controls of keyframes" in said[0]
+    assert m.keyframes["home"].v.tolist() == [0.0, 0.0]
+    assert m.keyframes["key1"].v.tolist() == [3.0, 4.0]
+    assert "left out, having no place here yet: activations and controls of keyframes" in said[0]
     with pytest.raises(ValueError, match="read-only"):
         m.keyframes["home"].q[0] = 1.0
+
+
+def test_a_keyframe_moves_as_mujoco_says(tmp_path: Path) -> None:
+    """Velocities of free joints are along the world's axes there, and along the body's own here."""
+    body = f'<body name="b">{{}}{BALL}<body pos="1 0 0"><joint type="ball"/>{BALL}</body></body>'
+    key = '<keyframe><key name="k" qpos="1 2 3 .1 .2 .3 .4 .5 .6 .7 .8" qvel="1 2 3 4 5 6 7 8 9"/></keyframe>'
+    path = written(tmp_path, f"<mujoco><worldbody>{body.format('<freejoint/>')}</worldbody>{key}</mujoco>")
+    m, model = lw.load(path), mujoco.MjModel.from_xml_path(str(path))
+    kick = m.keyframes["k"]
+    assert np.allclose(lw.convert(m, kick.q, kick.v, target="mujoco")[1], np.arange(1.0, 10.0), rtol=0, atol=1e-14)
+    mujoco.mj_resetDataKeyframe(model, data := mujoco.MjData(model), 0)
+    mujoco.mj_forward(model, data)
+    mujoco.mj_energyVel(model, data)
+    assert abs(lw.compile(m, target="numpy").energy(kick.q, kick.v)[0] / data.energy[1] - 1.0) < 1e-12
 
 
 def test_linear_couplings_are_mimics(tmp_path: Path) -> None:
@@ -263,7 +280,8 @@ def test_geoms_are_shown_and_touch(tmp_path: Path) -> None:
     assert found["pad", "collision"].shape == lw.Box((2, 4, 6))
     assert found["rod", "visual"].shape == lw.Capsule(0.1, 2.0)
     assert np.allclose(found["rod", "visual"].pose.p, [0, 0, 1])
-    assert said == [f"{path}:1: <mujoco>: left out, having no place here yet: geoms that are planes floor"]
+    assert said == []
+    assert [(item.name, item.shape) for item in m.bodies["world"].geometry] == [("floor", lw.Plane())] * 2
 
 
 # --- files ---
@@ -323,8 +341,6 @@ def on_joint(attributes: str) -> str:
 REFUSED = {  # name: what is in the model, and what is said
     "density": ('<option density="1.2"/>', ("<option>", "a fluid", "leave density out")),
     "viscosity": ('<option viscosity="1e-5"/>', ("<option>", "a fluid", "leave viscosity out")),
-    "connect": ('<equality><connect body1="b" anchor="0 0 1"/></equality>', ("<connect>", "closes a loop")),
-    "weld": ('<equality><weld name="w" body1="b"/></equality>', ('<weld name="w">', "closes a loop")),
     "curved coupling": (
         '<equality><joint joint1="a" joint2="c" polycoef="0 1 2 0 0"/></equality>',
         ("not a linear coupling", "mimic=False"),
@@ -376,7 +392,26 @@ LEFT_OUT = {
     "tendons": (TENDON.format(' range="0 1"'), "tendons t"),
     "cameras": ('<worldbody><camera name="eye"/></worldbody>', "cameras eye"),
     "exclusions": ('<contact><exclude name="no" body1="b" body2="world"/></contact>', "contact exclusions no"),
-    "servos": ('<actuator><position name="p" joint="a" kp="3"/></actuator>', "actuators p"),
+    "servos that take time": ('<actuator><intvelocity name="p" joint="a" kp="3"/></actuator>', "actuators p"),
+    "jets": ('<actuator><motor name="p" site="s"/></actuator>', "actuators p"),
+    "a gear of nothing": ('<actuator><motor name="p" joint="a" gear="0"/></actuator>', "actuators p"),
+    "dampers": ('<actuator><damper name="p" joint="a" kv="1" ctrlrange="0 1"/></actuator>', "actuators p"),
+    "motors of cables": (
+        f'<worldbody><site name="w"/></worldbody>{CABLE}<actuator><motor name="p" tendon="t"/></actuator>',
+        "tendons t; actuators p",
+    ),
+    "motors that are off": (
+        '<option actuatorgroupdisable="2"/><actuator><motor name="p" joint="a" group="2"/></actuator>',
+        "actuators p",
+    ),
+    "no actuation": (
+        '<option><flag actuation="disable"/></option><actuator><motor name="p" joint="a"/></actuator>',
+        "actuators p",
+    ),
+    "welds within a body": (
+        '<worldbody><body name="x"/></worldbody><equality><weld name="w" body1="x"/></equality>',
+        "equalities within one body w",
+    ),
     "mocap": (
         '<worldbody><body name="hand" mocap="true"/></worldbody>',
         "mocap bodies, held where they are written: hand",

@@ -1,7 +1,7 @@
 """Every MJCF of gymnasium and dm_control is loaded, or refused for a reason that is known.
 
 What is loaded has MuJoCo's accelerations, passive forces and poses to 1e-9, with armature, dampers and springs;
-contacts, limits, couplings, motors and dry friction are off in MuJoCo.
+contacts, limits, couplings, motors and dry friction are off in MuJoCo. Forces of drives are those of its motors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from mujoco_side import MujocoSide, acceleration_for_mujoco, mujoco
+from linkwork.algorithms.actuation import drive_forces
+from mujoco_side import MujocoSide, acceleration_for_mujoco, mujoco, quiet
 from zoo import relative
 
 AGREE = 1e-9
@@ -55,6 +56,7 @@ FILES = {
 }
 SOUND = [name for name in FILES if name not in REFUSED]
 worst: dict[str, float] = {}
+driving: dict[str, tuple[int, int]] = {}  # drives, and actuators in all
 
 
 def load(path: Path) -> lw.Mechanism:
@@ -99,6 +101,25 @@ def test_a_loaded_model_moves_as_mujoco_says(name: str) -> None:
             assert np.array_equal(m.keyframes[model.key(k).name].q, model.key_qpos[k])
 
 
+@pytest.mark.parametrize("name", SOUND)
+def test_drives_have_mujocos_forces(name: str) -> None:
+    """All of them together, where MuJoCo has no other actuators and no limits of joints for them."""
+    m, model = load(FILES[name]), MujocoSide(FILES[name]).model
+    driving[name] = len(m.drives), model.nactuator if hasattr(model, "nactuator") else model.nu
+    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
+    if len(m.drives) < model.nu or model.jnt_actfrclimited.any() or not m.drives:
+        return
+    data, rng = mujoco.MjData(model), np.random.default_rng(1)
+    for scale in (0.1, 10.0):
+        q, v, u = m.random(rng), rng.normal(size=m.nv), rng.normal(size=model.nu) * scale
+        data.qpos[:], data.ctrl[:] = q, u
+        data.qvel[:] = lw.convert(m, q, v, target="mujoco")[1]
+        with quiet():
+            mujoco.mj_forward(model, data)
+        found = lw.convert(m, q, drive_forces(m, q, v, u), target="mujoco")[1]
+        assert relative(found, data.qfrc_actuator, scale=1e-3) < AGREE
+
+
 def test_a_model_is_refused_only_for_a_known_reason() -> None:
     assert not [name for name in REFUSED if name.split("/")[0] in FOLDERS and name not in FILES]
     for name in REFUSED:
@@ -110,5 +131,6 @@ def test_a_model_is_refused_only_for_a_known_reason() -> None:
     moving = [name for name in SOUND if load(FILES[name]).nv]
     print(
         f"\nMuJoCo {mujoco.__version__}, {len(FILES)} files: {len(SOUND)} loaded, of which {len(moving)} move "
-        f"and agree to {max(worst.values(), default=0.0):.1e}; {len(FILES) - len(SOUND)} refused"
+        f"and agree to {max(worst.values(), default=0.0):.1e}; {len(FILES) - len(SOUND)} refused; "
+        f"{sum(drives for drives, _ in driving.values())} of {sum(n for _, n in driving.values())} actuators are drives"
     )

@@ -14,7 +14,6 @@ from linkwork.spatial.scalar import Array
 
 FEW = 5  # names of a kind that a message repeats
 LISTED = {
-    "actuator": "actuators",
     "tendon": "tendons",
     "sensor": "sensors",
     "camera": "cameras",
@@ -84,10 +83,10 @@ def _forces(c: Compiled) -> Iterator[Gap]:
 
 
 def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
-    """Constraints other than the coupling of joints."""
+    """Constraints that are neither couplings of joints nor joints that close loops."""
     names = c.names("equality")
     for k in range(c.neq):
-        if not c.eq_active0[k] or c.disabled("EQUALITY") or c.disabled("CONSTRAINT"):
+        if not c.held(k) or closes_loop(c, k):
             continue
         what = f"equality {names[k]!r}"
         if c.is_a(c.eq_type[k], "mjEQ_JOINT"):
@@ -100,7 +99,12 @@ def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
                 yield reason, COUPLING, ("tendon",), {"tendon1": ""}
         else:
             kind = c.mujoco.mjtEq(int(c.eq_type[k])).name.removeprefix("mjEQ_").lower()
-            yield f"{what}, a {kind}, closes a loop; files with loops are not read yet", "", (kind,), {}
+            yield f"{what}, a {kind}, closes a loop in a way that cannot be had here", "leave it out", (kind,), {}
+
+
+def closes_loop(c: Compiled, k: int) -> bool:
+    """Whether equality k holds two bodies together by a point or as a whole."""
+    return bool(c.is_a(c.eq_type[k], "mjEQ_CONNECT") or c.is_a(c.eq_type[k], "mjEQ_WELD"))
 
 
 def _couples_joints(c: Compiled, k: int) -> bool:
@@ -128,8 +132,8 @@ def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
     ):
         if which.any():
             yield f"{words} {_few(names, which)}"
-    if c.nkey and (c.key_qvel.any() or c.key_act.any() or c.key_ctrl.any()):
-        yield "velocities, activations and controls of keyframes"
+    if c.nkey and (c.key_act.any() or c.key_ctrl.any()):
+        yield "activations and controls of keyframes"
 
 
 def _few(names: list[str], which: Array) -> str:

@@ -23,6 +23,9 @@ from linkwork.spatial.scalar import Array
 OLDEST = (3, 17)
 ABSENT: dict[str, Any] = {  # fields that MuJoCo 4.0 has and 3.17 has not
     "jnt_springyield": 0.0,  # springs that yield
+    "actuator_delay": 0.0,  # controls that act later
+    "actuator_ctrlnum": 1,  # actuators of several controls
+    "actuator_outnum": 1,  # actuators of several outputs
 }
 NAMES = {  # where the names of what MuJoCo numbers start
     "body": "name_bodyadr",
@@ -46,6 +49,8 @@ ENUMERATIONS = {
     "mjBIAS": "mjtBias",
     "mjWRAP": "mjtWrap",
     "mjTRN": "mjtTrn",
+    "mjDYN": "mjtDyn",
+    "mjOBJ": "mjtObj",
 }
 MOST_SAID = 500  # characters of MuJoCo's message
 LINE = re.compile(r"\bline (\d+)")
@@ -92,6 +97,15 @@ class Compiled:
     def gravity(self) -> Array:
         """Gravity (3,) [m/s^2], zero if it is disabled."""
         return np.zeros(3) if self.disabled("GRAVITY") else np.array(self.model.opt.gravity)
+
+    @property
+    def gear(self) -> Array:
+        """Gear (nactuator, 6) of every actuator; of those with several outputs, which MuJoCo 4.0 has, the first."""
+        return self.model.actuator_gear[getattr(self.model, "actuator_outadr", slice(None))]
+
+    def held(self, k: int) -> bool:
+        """Whether equality k holds anything from the start."""
+        return bool(self.model.eq_active0[k]) and not self.disabled("EQUALITY") and not self.disabled("CONSTRAINT")
 
     def drives(self, j: int) -> Array:
         """Which actuators turn or push the one coordinate of joint j directly, so that it feels their inertia."""

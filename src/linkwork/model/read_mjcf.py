@@ -9,7 +9,7 @@ between, and behind a joint that does not turn about its body's origin.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.builder import Builder
+from linkwork.model.conversion import FORMS
 from linkwork.model.faults import Fault
-from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
-from linkwork.model.mjcf_gaps import FEW, gap_faults
+from linkwork.model.mjcf_actuators import drives_of
+from linkwork.model.mjcf_gaps import ACTUATORS, FEW, closes_loop, gap_faults
 from linkwork.model.mjcf_text import MjcfText
 from linkwork.model.mujoco_compiler import MOST_SAID, Compiled, compile_mjcf, unused
 from linkwork.model.reading import LARGEST, Options, Reading
@@ -41,6 +43,7 @@ SHAPES: dict[str, Callable[[Array], Shape]] = {  # of MuJoCo's half sizes
     "mjGEOM_CAPSULE": lambda size: Capsule(size[0], 2.0 * size[1]),
     "mjGEOM_CYLINDER": lambda size: Cylinder(size[0], 2.0 * size[1]),
     "mjGEOM_BOX": lambda size: Box((2.0 * size).tolist()),
+    "mjGEOM_PLANE": lambda _: Plane(),  # its size is only that of its picture
 }
 SEEN_GROUPS = 3  # MuJoCo shows geoms of the groups 0, 1, 2
 NUMBERS = {  # of what is numbered, those that others are computed from
@@ -48,9 +51,18 @@ NUMBERS = {  # of what is numbered, those that others are computed from
     "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness"),
     "geom": ("geom_pos", "geom_quat", "geom_size"),
     "site": ("site_pos", "site_quat"),
-    "actuator": ("actuator_gear", "actuator_armature", "actuator_damping"),
+    "actuator": ("gear", "actuator_armature", "actuator_damping", "actuator_gainprm", "actuator_biasprm"),
+    "equality": ("eq_data",),
+}
+TAGS = {  # of the elements that our things are written as
+    "body": ("body",),
+    "joint": ("joint", "freejoint"),
+    "keyframe": ("key",),
+    "loop": ("connect", "weld"),
+    "drive": ACTUATORS,
 }
 GREY = (0.5, 0.5, 0.5, 1.0)  # a geom's colour if it is given none; then its material's counts
+TORQUE_SCALE = 10  # where a weld's is among its data
 START = "qpos0"  # the keyframe of the position in which the model is written
 
 
@@ -73,7 +85,7 @@ class _MjcfReader:
         self.bodies, self.joints, self.geom_names = c.names("body"), c.names("joint"), c.names("geom")
         self.taken = set(self.bodies)  # names of bodies and frames
         self.welds = set(self.joints)
-        self.unseen: dict[str, list[str]] = {}  # geoms that cannot be shown, by kind
+        self.unseen: dict[str, list[str]] = {}  # what has no place here, by kind
 
     def read(self) -> Reading:
         c = self.compiled
@@ -82,7 +94,7 @@ class _MjcfReader:
             self.tell()
         except ModelError as error:
             return Reading(None, [self.placed(Fault.of(error))])
-        unseen = (f"geoms that are {kind} {listed(names, FEW)}" for kind, names in self.unseen.items())
+        unseen = (f"{kind} {listed(names, FEW)}" for kind, names in self.unseen.items() if names)
         faults += gap_faults(c, self.text, self.options.mimic, unseen)
         mechanism, found = self.builder.examine(strict=False)
         faults += map(self.placed, found)
@@ -96,12 +108,14 @@ class _MjcfReader:
             self.geoms(body)
         self.sites()
         self.couplings()
+        self.loops()
+        self.actuators()
         self.keyframes()
 
     def placed(self, fault: Fault) -> Fault:
         """A fault that the Builder found, with the place where its culprit is written."""
         kind, _, quoted = (fault.element or "").partition(" ")
-        tags = {"body": ("body",), "joint": ("joint", "freejoint"), "keyframe": ("key",)}.get(kind, ())
+        tags = TAGS.get(kind, ())
         at = self.text.find(*tags, name=quoted.strip("'"))
         element = str(at) if at is not self.text.root else fault.element
         return replace(fault, element=element, file=at.file, line=at.line)
@@ -146,7 +160,7 @@ class _MjcfReader:
         limited = c.jnt_limited[j] and kind.nq == 1 and not c.disabled("LIMIT") and not c.disabled("CONSTRAINT")
         force = np.abs(c.jnt_actfrcrange[j])
         drives = c.drives(j)
-        gear = c.actuator_gear[drives, 0] ** 2  # what the joint feels of its actuators' own inertia and damping
+        gear = c.gear[drives, 0] ** 2  # what the joint feels of its actuators' own inertia and damping
         self.builder.joint(
             self.joints[j],
             kind,
@@ -177,7 +191,7 @@ class _MjcfReader:
             shape, X = self.shape(g)
             if shape is None:
                 kind = c.mujoco.mjtGeom(int(c.geom_type[g])).name.removeprefix("mjGEOM_").lower()
-                self.unseen.setdefault(f"{kind}s", []).append(names[g])
+                self.unseen.setdefault(f"geoms that are {kind}s", []).append(names[g])
                 continue
             seen, touches = c.geom_group[g] < SEEN_GROUPS, bool(c.geom_contype[g] or c.geom_conaffinity[g])
             for role, has_it in zip(ROLES, (seen, touches), strict=True):
@@ -216,27 +230,65 @@ class _MjcfReader:
     def couplings(self) -> None:
         """Joints that follow another linearly: q1 - ref1 = a0 + a1 (q2 - ref2)."""
         c = self.compiled
-        if not self.options.mimic or c.disabled("EQUALITY") or c.disabled("CONSTRAINT"):
-            return
-        for k in range(c.neq):
+        for k in range(c.neq if self.options.mimic else 0):
             first, second = int(c.eq_obj1id[k]), int(c.eq_obj2id[k])
-            if c.is_a(c.eq_type[k], "mjEQ_JOINT") and c.eq_active0[k] and second >= 0 and not c.eq_data[k, 2:5].any():
+            if c.is_a(c.eq_type[k], "mjEQ_JOINT") and c.held(k) and second >= 0 and not c.eq_data[k, 2:5].any():
                 a0, a1 = map(float, c.eq_data[k, :2])
                 ref1, ref2 = (float(c.qpos0[c.jnt_qposadr[j]]) for j in (first, second))
                 self.builder.mimic(self.joints[first], self.joints[second], a1, ref1 + a0 - a1 * ref2)
 
+    def loops(self) -> None:
+        """Points and bodies that are held together: by a ball joint, and by a weld."""
+        c, names = self.compiled, self.compiled.names("equality")
+        for k in range(c.neq):
+            if not (c.held(k) and closes_loop(c, k)):
+                continue
+            (a, at), (b, to) = self.held_places(k)
+            if c.body_weldid[a] == c.body_weldid[b]:
+                self.unseen.setdefault("equalities within one body", []).append(names[k])
+                continue
+            # A weld whose torques have the scale 0 holds a point
+            kind = Weld() if c.is_a(c.eq_type[k], "mjEQ_WELD") and c.eq_data[k, TORQUE_SCALE] else Ball()
+            turns = {"rotation": at.R, "to_rotation": to.R}
+            self.builder.close(names[k], kind, self.bodies[a], self.bodies[b], at.p, to.p, **turns)
+
+    def held_places(self, k: int) -> list[tuple[int, Transform]]:
+        """The two bodies that a connect or weld holds together, each with the place at which it does."""
+        c, data = self.compiled, self.compiled.eq_data[k]
+        ends = c.eq_obj1id[k], c.eq_obj2id[k]
+        if c.is_a(c.eq_objtype[k], "mjOBJ_SITE"):
+            return [(int(c.site_bodyid[site]), _pose(c.site_pos[site], c.site_quat[site])) for site in ends]
+        first, second = Transform(np.eye(3), np.array(data[:3])), Transform(np.eye(3), np.array(data[3:6]))
+        if c.is_a(c.eq_type[k], "mjEQ_WELD"):  # it has the second body's point first, and how that is turned
+            first, second = _pose(data[3:6], data[6:10]), first
+        return [(int(ends[0]), first), (int(ends[1]), second)]
+
+    def actuators(self) -> None:
+        """Actuators that are drives; others have no place here."""
+        drives = dict(drives_of(self.compiled))
+        for name, given in drives.items():
+            self.builder.drive(name, **given)
+        self.unseen["actuators"] = [name for name in self.compiled.names("actuator") if name not in drives]
+
     def keyframes(self) -> None:
         """The file's keyframes, and the position in which the model is written."""
         c, names = self.compiled, self.compiled.names("key")
-        for name, q in zip(names, c.key_qpos, strict=True):
-            self.builder.keyframe(name, dict(self.by_joint(q)))
+        for name, q, v in zip(names, c.key_qpos, c.key_qvel, strict=True):
+            self.builder.keyframe(name, *self.by_joint(q, v))
         if START not in names:
-            self.builder.keyframe(START, dict(self.by_joint(c.qpos0)))
+            self.builder.keyframe(START, *self.by_joint(c.qpos0, np.zeros(c.nv)))
 
-    def by_joint(self, q: Any) -> Iterator[tuple[str, Array]]:
-        """MuJoCo's coordinates (nq,), joint by joint; they are ours."""
+    def by_joint(self, q: Any, v: Any) -> tuple[dict[str, Array], dict[str, Array]]:
+        """MuJoCo's coordinates (nq,) and velocities (nv,) as ours, joint by joint; those that rest are left out."""
+        positions: dict[str, Array] = {}
+        velocities: dict[str, Array] = {}
         for j, name in enumerate(self.joints):
-            yield name, np.array(q[self.slices(j, self.kind(j))[0]])
+            kind = self.kind(j)
+            at_q, at_v = self.slices(j, kind)
+            positions[name] = np.array(q[at_q])
+            if np.any(v[at_v]):
+                velocities[name] = FORMS["mujoco"][type(kind)].read(positions[name], np.array(v[at_v]))[1]
+        return positions, velocities
 
 
 def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
@@ -252,7 +304,7 @@ def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
                 k = int(bad[0][0])
                 name = c.names(kind)[k]
                 at = text.find(kind, name=name)
-                reason = f"{field.split('_')[1]} of {kind} {name!r} must be finite, and less than {LARGEST:g}"
+                reason = f"{field.split('_')[-1]} of {kind} {name!r} must be finite, and less than {LARGEST:g}"
                 raise ModelError(f"{reason}; got {numbers[k].tolist()}", str(at), at.file, at.line)
 
 
