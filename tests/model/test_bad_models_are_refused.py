@@ -122,6 +122,7 @@ MORE: dict[str, Case] = {
     "drive gain": drive("gain must be finite", gain=INF),
     "drive bias": drive("bias must be 3 numbers", bias=1.0),
     "drive limits crossed": drive("control_limits must have a lower end", "(1, -1)", control_limits=(1, -1)),
+    "drive limits of nothing": drive("force_limits must have a lower end", force_limits=(INF, INF)),
     "drive limits one": drive("force_limits must be 2 numbers", force_limits=5.0),
     "drive limits nan": drive("force_limits must be finite", force_limits=(NAN, 1.0)),
     "clutch ratio zero": clutch("ratio must not be 0", ratio=0.0),
@@ -149,6 +150,7 @@ MORE: dict[str, Case] = {
     "contact of an unknown body": contact("there is no body 'lnk'", "Did you mean 'link'?", body="lnk"),
     "contact against an unknown surface": contact("against: there is no surface 'grund'", against=("rim", "grund")),
     "contact against numbers": contact("against must be a name or several", against=(1,)),
+    "contact against a number": contact("against must be a name or several", against=3),
     "contact against its own body": contact("against 'rim'", "the body that it is on", body="wheel", against="rim"),
     "contact of the world": contact("against 'ground'", body="world", against="ground"),
     "contact with nothing": (

@@ -37,6 +37,11 @@ def mesh(file: str, head: str = "<option/>") -> str:
     return model(head, f'<asset><mesh name="m" file="{file}"/></asset>', WORLD)
 
 
+def actuator(element: str) -> str:
+    """A model with an actuator of its joint j, on line 4."""
+    return model(WORLD.replace("<joint/>", '<joint name="j"/>'), "<actuator>", element, "</actuator>")
+
+
 INERTIAL = '<inertial pos="0 0 0" mass="{}" diaginertia="{}"/>'
 
 # name: the file, the line or None, and what the message must contain
@@ -105,6 +110,8 @@ BROKEN: dict[str, tuple[str | bytes, int | None, tuple[str, ...]]] = {
     "impossible inertia": (body("<joint/>" + INERTIAL.format("1", "1 1 9")), 3, ("A + B >= C",)),
     "free joint inside": (world("<body><body>", '<freejoint/><geom size="1"/></body></body>'), 3, ("top level",)),
     "key of another model": (model(WORLD, '<keyframe><key qpos="1 2"/></keyframe>'), 1, ("qpos size",)),
+    "loop of an unknown body": (model(WORLD, '<equality><connect body1="u" anchor="0 0 0"/></equality>'), 3, ("'u'",)),
+    "motor of an unknown joint": (model(WORLD, '<actuator><motor joint="u"/></actuator>'), 3, ("'u'",)),
     "unknown joint": (model(WORLD, '<equality><joint joint1="u"/></equality>'), 3, ("'u'",)),
     # --- what the Builder complains about ---
     "joint at nan": (
@@ -113,6 +120,21 @@ BROKEN: dict[str, tuple[str | bytes, int | None, tuple[str, ...]]] = {
         ('"j">', "pos of joint 'j' must be finite"),
     ),
     "size inf": (body('<joint/><geom name="g" size="inf"/>'), 3, ("must be finite",)),
+    "gain without end": (
+        actuator('<general name="u" joint="j" gainprm="1e60"/>'),
+        4,
+        ('<general name="u">', "gainprm of actuator 'u' must be finite"),
+    ),
+    "no force at all": (
+        actuator('<motor name="u" joint="j" forcelimited="true" forcerange="-inf -inf"/>'),
+        4,
+        ('<motor name="u">', "force"),
+    ),
+    "weld at nan": (
+        model(WORLD, "<equality>", '<weld name="w" body1="b" anchor="0 nan 0"/></equality>'),
+        4,
+        ('<weld name="w">', "data of equality 'w' must be finite"),
+    ),
     "gravity nan": (model('<option gravity="0 0 nan"/>', WORLD), 2, ("<option>", "gravity must be finite")),
 }
 

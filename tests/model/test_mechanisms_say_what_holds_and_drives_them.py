@@ -62,6 +62,8 @@ def test_contacts_touch_all_surfaces_of_other_bodies_unless_some_are_named() -> 
         "heel": ("ground",),
         "tip": ("palm",),
     }
+    named = closed().touch("tip", "crank", stiffness=1.0, against=(name for name in ("palm", "palm"))).build()
+    assert named.contacts["tip"].against == ("palm",)
     assert m.contacts["toe"].friction == (0.5, 0.5)
     assert (m.contacts["toe"].tangential_stiffness, m.contacts["toe"].tangential_damping) == (1e4, 0.0)
 

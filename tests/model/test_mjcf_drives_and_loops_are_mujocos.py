@@ -113,10 +113,6 @@ def test_actuators_of_several_controls_do_not_confuse_the_others(tmp_path: Path)
     several = '<orientation name="o" joint="c"/>'
     motor = '<motor name="u" joint="d" gear="7" ctrlrange="-1 1" forcerange="-2 2" armature="0.5"/>'
     text = model_text(f"<actuator>{several}{motor}</actuator>")
-    try:
-        mujoco.MjModel.from_xml_string(text)
-    except ValueError:
-        pytest.skip(f"MuJoCo {mujoco.__version__} has no actuators of several controls")
     m = loaded(tmp_path, text)
     (u,) = m.drives
     assert (u.row[-1], u.control_limits.tolist(), u.force_limits.tolist()) == (7.0, [-1.0, 1.0], [-2.0, 2.0])

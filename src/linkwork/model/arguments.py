@@ -94,7 +94,7 @@ def yes_or_no(value: Any, what: str, element: str) -> bool:
 def interval(value: Any, what: str, element: str) -> Array:
     """(lower, upper) as floats (2,), infinite where there is no bound; None bounds nothing."""
     ends = numbers_of((-np.inf, np.inf) if value is None else value, (2,), what, element, or_infinite)
-    if ends[0] > ends[1]:
+    if ends[0] > ends[1] or ends[0] == np.inf or ends[1] == -np.inf:
         raise ModelError(f"{what} must have a lower end that does not exceed the upper one; got {value!r}", element)
     return ends
 
@@ -110,8 +110,8 @@ def friction_pair(value: Any, element: str) -> tuple[float, float]:
 
 def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
     """One name, or several, as a tuple without repetitions."""
-    several = (value,) if isinstance(value, str) else value
-    if not np.iterable(several) or not all(isinstance(name, str) for name in several):
+    several: list[Any] = [value] if isinstance(value, str) else list(value) if np.iterable(value) else [None]
+    if not all(isinstance(name, str) for name in several):
         raise ModelError(f"{what} must be a name or several; got {value!r}", element)
     return tuple(dict.fromkeys(several))
 

@@ -71,9 +71,9 @@ def _bias(c: Compiled, k: int) -> Array:
 
 
 def _limits(c: Compiled, k: int) -> dict[str, Any]:
-    first = int(getattr(c, "actuator_ctrladr", np.arange(k + 1))[k])  # MuJoCo 4.0 has actuators of several controls
-    clamped = c.actuator_ctrllimited[first] and not c.disabled("CLAMPCTRL")
+    u = int(c.actuator_ctrladr[k])  # other actuators may have several controls
+    clamped = c.actuator_ctrllimited[u] and not c.disabled("CLAMPCTRL")
     return {
-        "control_limits": c.actuator_ctrlrange[first] if clamped else None,
+        "control_limits": c.actuator_ctrlrange[u] if clamped else None,
         "force_limits": c.actuator_forcerange[k] if c.actuator_forcelimited[k] else None,
     }

@@ -23,9 +23,6 @@ from linkwork.spatial.scalar import Array
 OLDEST = (3, 17)
 ABSENT: dict[str, Any] = {  # fields that MuJoCo 4.0 has and 3.17 has not
     "jnt_springyield": 0.0,  # springs that yield
-    "actuator_delay": 0.0,  # controls that act later
-    "actuator_ctrlnum": 1,  # actuators of several controls
-    "actuator_outnum": 1,  # actuators of several outputs
 }
 NAMES = {  # where the names of what MuJoCo numbers start
     "body": "name_bodyadr",
@@ -100,8 +97,8 @@ class Compiled:
 
     @property
     def gear(self) -> Array:
-        """Gear (nactuator, 6) of every actuator; of those with several outputs, which MuJoCo 4.0 has, the first."""
-        return self.model.actuator_gear[getattr(self.model, "actuator_outadr", slice(None))]
+        """Gear (nactuator, 6) of every actuator; of those with several outputs, that of the first."""
+        return self.model.actuator_gear[self.model.actuator_outadr]
 
     def held(self, k: int) -> bool:
         """Whether equality k holds anything from the start."""

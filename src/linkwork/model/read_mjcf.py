@@ -59,7 +59,9 @@ TAGS = {  # of the elements that our things are written as
     "joint": ("joint", "freejoint"),
     "keyframe": ("key",),
     "loop": ("connect", "weld"),
+    "equality": ("connect", "weld", "joint", "tendon"),
     "drive": ACTUATORS,
+    "actuator": ACTUATORS,
 }
 GREY = (0.5, 0.5, 0.5, 1.0)  # a geom's colour if it is given none; then its material's counts
 TORQUE_SCALE = 10  # where a weld's is among its data
@@ -303,7 +305,7 @@ def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
             if len(bad):
                 k = int(bad[0][0])
                 name = c.names(kind)[k]
-                at = text.find(kind, name=name)
+                at = text.find(*TAGS.get(kind, (kind,)), name=name)
                 reason = f"{field.split('_')[-1]} of {kind} {name!r} must be finite, and less than {LARGEST:g}"
                 raise ModelError(f"{reason}; got {numbers[k].tolist()}", str(at), at.file, at.line)
 
