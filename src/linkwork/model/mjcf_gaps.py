@@ -20,7 +20,10 @@ LISTED = {
     "pair": "contact pairs",
     "exclude": "contact exclusions",
 }
-ACTUATORS = ("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "dcmotor", "adhesion")
+ACTUATORS = (
+    *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "dcmotor", "adhesion"),
+    *("muscle", "pid", "orientation"),
+)
 COUPLING = "mimic=False leaves such joints independent"
 
 
