@@ -10,6 +10,7 @@ import numpy as np
 from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, unknown_name
 from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.integrators import METHODS, Moving
 from linkwork.simulation.preparation import positive, request
@@ -44,6 +45,7 @@ class Simulator:
         if method not in METHODS:
             raise unknown_name("method", method, METHODS)
         self.mechanism, self.dt, self.method = mechanism, positive("dt", dt), method
+        refuse_unhonoured("motion", mechanism)
         self._asked = request(mechanism, q0, v0, None, None, None, None, None, None, stops)
         if self._asked.batch:
             raise ShapeError(f"a Simulator holds one state; q0 and v0 have the batch {self._asked.batch}")
@@ -65,6 +67,7 @@ class Simulator:
 
     @state.setter
     def state(self, new: tuple[float, Any, Any]) -> None:
+        """Put the mechanism elsewhere: t [s], q (nq,), v (nv,)."""
         t, q, v = new
         start = request(self.mechanism, q, v, None, None, None, None, None, None, None).start
         if start.q.ndim > 1:
