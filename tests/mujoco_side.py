@@ -54,3 +54,8 @@ def acceleration_for_mujoco(m: lw.Mechanism, q: Array, v: Array, a: Array) -> Ar
         if isinstance(joint.kind, lw.Free):
             a[joint.v][:3] += np.cross(v[joint.v][3:], v[joint.v][:3])
     return lw.convert(m, q, a, target="mujoco")[1]
+
+
+def without_friction(m: lw.Mechanism) -> lw.Mechanism:
+    """The mechanism without dry friction, which MuJoCo holds by constraints."""
+    return m.with_parameters({name: 0.0 * x for name, x in m.parameters.items() if name.endswith(".friction")})
