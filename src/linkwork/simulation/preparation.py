@@ -89,7 +89,7 @@ class Request:
         values = {}
         for name, value in self.values.items():
             core = self.core(name)
-            values[name] = np.broadcast_to(value, self.batch + core)[index] if value.shape != core else value
+            values[name] = np.broadcast_to(value, self.batch + core)[index] if value.shape != core else value[()]
         return Carry(*(np.asarray(x)[index] for x in self.start)), values
 
 
