@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from math import ceil
 from typing import Any
 
 import numpy as np
 
+from linkwork.compiler.results import Results
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.preparation import Request
@@ -42,7 +43,7 @@ class Storage:
                 f"{len(self.steps)} rows); `every` and `record` make it less",
                 stacklevel=4,
             )
-        self.arrays = {name: np.empty((*batch, len(self.steps), *shapes[name])) for name in self.series}
+        self.arrays = _arrays({name: (*batch, len(self.steps), *shapes[name]) for name in self.series})
         self.rows = 0  # rows filled so far
         self._axis = len(batch)
 
@@ -81,6 +82,16 @@ class Storage:
         return found
 
 
+_MEMORY = Results()  # what a large run leaves when nobody holds it any more serves the next
+
+
+def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
+    """Arrays of these shapes, one after the other in one piece of memory."""
+    sizes = [math.prod(shape) for shape in shapes.values()]
+    parts = np.split(_MEMORY.new((sum(sizes),)), np.cumsum(sizes)[:-1]) if sizes else []
+    return {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+
+
 def _names(record: Sequence[str], possible: Mapping[str, Any]) -> list[str]:
     names = [record] if isinstance(record, str) else list(record)
     for name in names:
@@ -95,7 +106,7 @@ def _names(record: Sequence[str], possible: Mapping[str, Any]) -> list[str]:
 def _every(every: int | None, count: int, row: int) -> int:
     """Steps between rows: as asked, or as many as keep a run comfortable."""
     if every is None:
-        return max(1, ceil(row * count / COMFORTABLE))
+        return max(1, math.ceil(row * count / COMFORTABLE))
     if not (isinstance(every, (int, np.integer)) and every >= 1):
         raise LinkworkError(f"every must be a whole number of steps, at least 1; got {every!r}")
     return min(int(every), count)
