@@ -39,7 +39,7 @@ from linkwork.model import (
     load,
     save,
 )
-from linkwork.simulation import Run, Simulator, host, sampled, simulate
+from linkwork.simulation import Run, Simulator, host, open_run, sampled, simulate
 from linkwork.spatial.noise import normal, white_noise
 from linkwork.spatial.scalar import where
 
@@ -86,6 +86,7 @@ __all__ = [
     "host",
     "load",
     "normal",
+    "open_run",
     "sampled",
     "save",
     "simulate",

@@ -58,6 +58,8 @@ class JointKind(ABC):
     nq: ClassVar[int]
     nv: ClassVar[int]
     turns: ClassVar[tuple[bool, ...]]  # for each velocity: angular [rad/s] or linear [m/s]
+    coordinates: ClassVar[tuple[tuple[str, str], ...]]  # name, empty where there is one, and unit, "1" for none
+    velocities: ClassVar[tuple[str, ...]]  # names
 
     @abstractmethod
     def transform(self, q: Array) -> Transform:
@@ -138,6 +140,7 @@ class Revolute(AxisKind):
     """Turns about an axis. q: angle [rad]."""
 
     nq, nv, turns = 1, 1, (True,)
+    coordinates, velocities = (("", "rad"),), ("",)
 
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[0]), HERE)
@@ -151,6 +154,7 @@ class Prismatic(AxisKind):
     """Slides along an axis. q: distance [m]."""
 
     nq, nv, turns = 1, 1, (False,)
+    coordinates, velocities = (("", "m"),), ("",)
 
     def transform(self, q: Array) -> Transform:
         return Transform(np.eye(3), self.n * q[0])
@@ -165,6 +169,7 @@ class Screw(AxisKind):
 
     pitch: float = 0.0
     nq, nv, turns = 1, 1, (True,)
+    coordinates, velocities = (("", "rad"),), ("",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -184,6 +189,7 @@ class Cylindrical(AxisKind):
     """Slides along and turns about one axis. q: distance [m], angle [rad]."""
 
     nq, nv, turns = 2, 2, (False, True)
+    coordinates, velocities = (("slide", "m"), ("turn", "rad")), ("slide", "turn")
 
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[1]), self.n * q[0])
@@ -200,6 +206,7 @@ class Universal(AxisKind):
     axis: Axis = (1.0, 0.0, 0.0)
     second: Axis = (0.0, 1.0, 0.0)
     nq, nv, turns = 2, 2, (True, True)
+    coordinates, velocities = (("first", "rad"), ("second", "rad")), ("first", "second")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -235,6 +242,8 @@ class Ball(JointKind):
     """Turns any way about a point. q: quaternion (w, x, y, z); v: angular velocity in the child's frame [rad/s]."""
 
     nq, nv, turns = 4, 3, (True, True, True)
+    coordinates = (("qw", "1"), ("qx", "1"), ("qy", "1"), ("qz", "1"))
+    velocities = ("wx", "wy", "wz")
 
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_from_quaternion(q), HERE)
@@ -280,6 +289,7 @@ class Planar(AxisKind):
     """
 
     nq, nv, turns = 3, 3, (False, False, True)
+    coordinates, velocities = (("x", "m"), ("y", "m"), ("turn", "rad")), ("x", "y", "turn")
 
     @cached_property
     def plane(self) -> Array:
@@ -313,6 +323,8 @@ class Free(JointKind):
     """
 
     nq, nv, turns = 7, 6, (False, False, False, True, True, True)
+    coordinates = (("x", "m"), ("y", "m"), ("z", "m"), *Ball.coordinates)
+    velocities = ("vx", "vy", "vz", *Ball.velocities)
 
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_from_quaternion(q[3:]), q[:3])
@@ -357,6 +369,7 @@ class Weld(JointKind):
     """No freedom: the child becomes part of the parent and keeps its name as a frame."""
 
     nq, nv, turns = 0, 0, ()
+    coordinates, velocities = (), ()
 
     def transform(self, q: Array) -> Transform:
         return Transform.identity()

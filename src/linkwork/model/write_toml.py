@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -22,6 +21,7 @@ from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mechanism import WORLD, Joint, Keyframe, Mechanism
 from linkwork.model.surfaces import REST_SPEED, Contact, Surface
 from linkwork.model.toml_text import table_text
+from linkwork.model.whole_files import reason_of, write_whole
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import rpy_from_matrix
 from linkwork.spatial.scalar import Array
@@ -52,18 +52,23 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
         raise ModelError(f"a path is a text or a pathlib.Path; got {path!r}") from None
     if path.suffix.lower() != ".toml":
         raise ModelError(f"documents end in .toml; got {path.suffix!r}", file=str(path))
-    text = document_text(mechanism)
     try:
-        _read_back(text, path)
-        _replace(path, text.encode())
+        data = checked_text(mechanism, path).encode()
+        write_whole(path, lambda beside: beside.write_bytes(data))
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ModelError(f"it cannot be written: {reason.lower()}", file=str(path)) from None
+        raise ModelError(f"it cannot be written: {reason_of(error)}", file=str(path)) from None
 
 
 def document_text(mechanism: Mechanism) -> str:
     """The document of a mechanism."""
     return "\n".join(table_text(*table) for table in _tables(mechanism))
+
+
+def checked_text(mechanism: Mechanism, path: Path) -> str:
+    """The document of a mechanism, read back for a file at `path`; a ModelError if it would not be the same then."""
+    text = document_text(mechanism)
+    _read_back(text, path)
+    return text
 
 
 def written_name(class_: type) -> str:
@@ -269,19 +274,3 @@ def _read_back(text: str, path: Path) -> None:
         raise ModelError(f"this cannot be saved, as it could not be loaded: {reason}", element, str(path)) from None
     if reading.mechanism is None or document_text(reading.mechanism) != text:
         raise ModelError("this cannot be saved: it would be loaded as another mechanism", file=str(path))
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file beside the one that it then replaces: whoever reads it sees all of the old or all of the new."""
-    target = Path(os.path.realpath(path))  # the file that a link leads to, not the link
-    if not target.parent.is_dir():
-        raise ModelError(f"there is no folder {str(target.parent)!r}; make it first", file=str(path))
-    beside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}")
-    try:
-        with open(beside, "xb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)

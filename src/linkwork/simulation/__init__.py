@@ -2,7 +2,8 @@
 
 from linkwork.simulation.controllers import host, sampled
 from linkwork.simulation.recording import Run
+from linkwork.simulation.run_files import open_run
 from linkwork.simulation.simulate import simulate
 from linkwork.simulation.stepping import Simulator
 
-__all__ = ["Run", "Simulator", "host", "sampled", "simulate"]
+__all__ = ["Run", "Simulator", "host", "open_run", "sampled", "simulate"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import Carry
 from linkwork.simulation.outcomes import Event
 from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    import xarray
 
 ENERGIES: tuple[str, ...] = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
 FROM_STATE = (*ENERGIES, "momentum", "center_of_mass", "passive")  # what follows from q and v
@@ -172,6 +176,20 @@ class Run:
         """Parameters (..., 1, shape): the same at all times."""
         core = self.mechanism.parameters
         return {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
+
+    # --- what is made of it ---
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the run to a file that ends in .npz or .nc (netCDF), whole or not at all; `lw.open_run` reads it."""
+        from linkwork.simulation.run_files import save_run
+
+        save_run(self, path)
+
+    def to_xarray(self, *series: str) -> xarray.Dataset:
+        """The named series as an xarray.Dataset, with names for entries and units; without names, all recorded ones."""
+        from linkwork.simulation.datasets import to_xarray
+
+        return to_xarray(self, series)
 
     # --- how it shows itself ---
 

@@ -1,0 +1,222 @@
+"""A file of a run is written whole or not at all; what is broken, foreign or newer is refused, and never executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+FORMS = (".npz", ".nc")
+
+
+@cache
+def some_run() -> lw.Run:
+    m = lw.example("double_pendulum")
+    return lw.simulate(m, [0.3, 0.4], duration=2.0, dt=0.01, stop_when=lambda t, q, v: t > 1.5, target="numpy")
+
+
+def refused(act: Callable[[], Any], *says: str) -> None:
+    with pytest.raises(lw.LinkworkError) as caught:
+        act()
+    for words in says:
+        assert words in str(caught.value)
+
+
+@contextmanager
+def little_room(size: int) -> Iterator[None]:
+    """Files may have no more bytes than this: as on a disk that becomes full."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+# --- writing ---
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("room", [1000, 9000])
+def test_a_disk_that_becomes_full_leaves_the_old_file(tmp_path: Path, form: str, room: int) -> None:
+    path = tmp_path / f"run{form}"
+    path.write_bytes(b"old")
+    with little_room(room):
+        refused(lambda: some_run().save(path), path.name, "cannot be written")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == [path.name]
+    some_run().save(path)
+    assert lw.open_run(path).outcome == some_run().outcome
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_space_at_the_very_end_leaves_nothing(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    refused(lambda: some_run().save(tmp_path / f"run{form}"), "cannot be written: no space left on device")
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_where_nothing_can_be_written_it_is_said(tmp_path: Path, form: str) -> None:
+    run = some_run()
+    refused(lambda: run.save(tmp_path / "Nowhere" / f"run{form}"), "there is no folder", "Nowhere", "make it first")
+    (tmp_path / f"folder{form}").mkdir()
+    refused(lambda: run.save(tmp_path / f"folder{form}"), "cannot be written", "directory")
+    refused(lambda: run.save(f"a\0b{form}"), "cannot be written")
+    assert os.listdir(tmp_path) == [f"folder{form}"]
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0o500)
+    if not os.access(closed, os.W_OK):
+        refused(lambda: run.save(closed / f"run{form}"), "cannot be written", "permission denied")
+
+
+def test_only_files_of_runs_are_written_and_opened(tmp_path: Path) -> None:
+    for name in ("run.toml", "run", "run.npz.bak"):
+        refused(lambda name=name: some_run().save(tmp_path / name), name, ".npz or .nc")
+        refused(lambda name=name: lw.open_run(tmp_path / name), name, ".npz or .nc")
+    path: Any = 3
+    refused(lambda: some_run().save(path), "a text or a pathlib.Path; got 3")
+    refused(lambda: lw.open_run(path), "a text or a pathlib.Path; got 3")
+    refused(lambda: lw.open_run(tmp_path / "run.npz"), "there is no such file")
+    assert not os.listdir(tmp_path)
+
+
+def test_what_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = some_run()
+    run.save(tmp_path / "there.nc")
+    for package in ("h5py", "h5netcdf", "xarray"):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, package, None)
+            refused(lambda: run.save(tmp_path / "run.nc"), "not installed", "pip install 'linkwork[data]'")
+            if package == "h5py":
+                refused(lambda: lw.open_run(tmp_path / "there.nc"), "not installed", "pip install 'linkwork[data]'")
+            if package == "xarray":
+                refused(run.to_xarray, "not installed", "pip install 'linkwork[data]'")
+    assert os.listdir(tmp_path) == ["there.nc"]
+
+
+# --- opening ---
+
+
+def is_refused(path: Path) -> bool:
+    try:
+        lw.open_run(path)
+    except lw.LinkworkError as error:
+        return path.name in str(error)
+    return False
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_truncated_files_are_refused(tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"run{form}"
+    some_run().save(path)
+    data = path.read_bytes()
+    for part in (0.0, 0.01, 0.3, 0.7, 0.99):
+        path.write_bytes(data[: int(part * len(data))])
+        refused(lambda: lw.open_run(path), path.name, "cannot be read as a run")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_flipped_bytes_are_noticed(tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"run{form}"
+    some_run().save(path)
+    data = path.read_bytes()
+    for place in np.random.default_rng(0).integers(0, len(data), 40).tolist():
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
+        if is_refused(path):
+            continue
+        found, expected = lw.open_run(path), some_run()  # what was changed was of no matter
+        assert all(found[name].tobytes() == values.tobytes() for name, values in expected.recorded.items())
+        assert found.settings == expected.settings
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "data", [b"", b"hello", b"PK\x05\x06" + bytes(18), b"\x89HDF\r\n\x1a\n" + bytes(100), bytes(5000)]
+)
+def test_other_files_are_refused(tmp_path: Path, form: str, data: bytes) -> None:
+    path = tmp_path / f"other{form}"
+    path.write_bytes(data)
+    refused(lambda: lw.open_run(path), "other", "cannot be read as a run")
+
+
+class Trap:
+    """Pickled, it runs a command where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (os.environ["TRAP"],)
+
+
+def test_pickles_are_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRAP", str(tmp_path / "sprung"))
+    path = tmp_path / "run.npz"
+    path.write_bytes(pickle.dumps(Trap()))
+    refused(lambda: lw.open_run(path), "cannot be read as a run")
+    rewritten(path, lambda arrays, about: arrays.update(q=np.array([Trap()], dtype=object)))
+    refused(lambda: lw.open_run(path), "cannot be read as a run")
+    assert not (tmp_path / "sprung").exists()
+
+
+def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
+    """The file with its arrays and its JSON text changed."""
+    some_run().save(path)
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+    about = json.loads(str(arrays["about"]))
+    change(arrays, about)
+    if isinstance(about, dict):
+        arrays["about"] = np.array(json.dumps(about))
+    np.savez(path, **arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda arrays, about: about.update({"linkwork run": 2}), "newer linkwork (0."),
+        (lambda arrays, about: about.pop("linkwork run"), "no run of linkwork"),
+        (lambda arrays, about: about.pop("settings"), "'settings' is missing"),
+        (lambda arrays, about: about["settings"].update(dt=-1.0), "-1.0 where a positive number belongs"),
+        (lambda arrays, about: about["settings"].update(colour="red"), "colour"),
+        (lambda arrays, about: about["settings"].update(method=None), "no method"),
+        (lambda arrays, about: about["series"].append("tau"), "'tau' is missing"),
+        (lambda arrays, about: arrays.pop("final_q"), "'final_q' is missing"),
+        (lambda arrays, about: arrays.update(q=arrays["q"][:-1]), "'q' has shape"),
+        (lambda arrays, about: arrays.update(v=arrays["v"].astype("f4")), "'v' holds float32"),
+        (lambda arrays, about: arrays.update(final_v=np.zeros(7)), "'final_v' has shape (7,)"),
+        (lambda arrays, about: arrays.update(outcome=np.array("lost")), "ended as 'lost'"),
+        (lambda arrays, about: arrays.update(mechanism=np.array("hello = [")), "mechanism cannot be read"),
+        (lambda arrays, about: arrays.pop("mechanism"), "not written by linkwork"),
+    ],
+)  # fmt: skip
+def test_files_whose_parts_do_not_fit_are_refused(tmp_path: Path, change: Any, says: str) -> None:
+    path = tmp_path / "run.npz"
+    rewritten(path, change)
+    refused(lambda: lw.open_run(path), "run.npz", says)
+
+
+def test_other_archives_and_data_sets_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", q=np.zeros(3))
+    refused(lambda: lw.open_run(tmp_path / "other.npz"), "not written by linkwork")
+    with zipfile.ZipFile(tmp_path / "zip.npz", "w") as archive:
+        archive.writestr("about.npy", "hello")
+    refused(lambda: lw.open_run(tmp_path / "zip.npz"), "zip.npz")
+    xarray = pytest.importorskip("xarray")
+    xarray.Dataset({"q": ("time", np.zeros(3))}).to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
+    refused(lambda: lw.open_run(tmp_path / "other.nc"), "not written by linkwork")
