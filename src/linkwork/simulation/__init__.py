@@ -1,8 +1,7 @@
 """What happens next: whole runs in machine code, what they leave, and how far they can be trusted."""
 
 from linkwork.simulation.controllers import host, sampled
-from linkwork.simulation.recording import Run
-from linkwork.simulation.run_files import open_run
+from linkwork.simulation.recording import Run, open_run
 from linkwork.simulation.simulate import simulate
 from linkwork.simulation.stepping import Simulator
 

@@ -19,6 +19,7 @@ from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.figure import Figure
 
 ENERGIES: tuple[str, ...] = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
 FROM_STATE = (*ENERGIES, "momentum", "center_of_mass", "passive")  # what follows from q and v
@@ -191,6 +192,16 @@ class Run:
 
         return to_xarray(self, series)
 
+    def plot(self, *series: str, path: str | os.PathLike[str] | None = None) -> Figure:
+        """A matplotlib Figure of the named series, by default positions, velocities, joint forces and energies.
+
+        `path` saves it as .png, .svg or .pdf. Of a batch it shows medians, bands with nine tenths of the members, and
+        a few members. A figure belongs to nobody else: no state of pyplot is touched.
+        """
+        from linkwork.simulation.figures import plot_run
+
+        return plot_run(self, series, path)
+
     # --- how it shows itself ---
 
     def __repr__(self) -> str:
@@ -212,3 +223,10 @@ class Run:
         if bad:
             raise LinkworkError(f"{len(bad)} of {self.outcomes.size} members did not finish; the first: {bad[0]}")
         return self
+
+
+def open_run(path: str | os.PathLike[str]) -> Run:
+    """The run that `run.save(path)` wrote: its series, what follows from them, and the state to continue from."""
+    from linkwork.simulation.run_files import read_run  # importing linkwork is quicker without it
+
+    return read_run(path)

@@ -50,7 +50,7 @@ class Contents(NamedTuple):
 
 
 def save_run(run: Run, path: str | os.PathLike[str]) -> None:
-    """Write a run to `path`, which ends in .npz or .nc, so that `open_run` gives it back to the bit.
+    """Write a run to `path`, which ends in .npz or .nc, so that `read_run` gives it back to the bit.
 
     An older file is replaced in one step once the new one is complete.
     """
@@ -64,8 +64,8 @@ def save_run(run: Run, path: str | os.PathLike[str]) -> None:
         raise LinkworkError(f"{path}: it cannot be written: {reason_of(error)}") from None
 
 
-def open_run(path: str | os.PathLike[str]) -> Run:
-    """The run that `run.save(path)` wrote: its series, what follows from them, and the state to continue from."""
+def read_run(path: str | os.PathLike[str]) -> Run:
+    """The run that `save_run` wrote; a LinkworkError if the file is damaged, foreign or newer."""
     path = _path(path)
     _, read = _form(path)
     if not path.is_file():
