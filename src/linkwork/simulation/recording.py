@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
+
+    from linkwork.simulation.trust import Report
 
 ENERGIES: tuple[str, ...] = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
 FROM_STATE = (*ENERGIES, "momentum", "center_of_mass", "passive")  # what follows from q and v
@@ -39,6 +41,7 @@ class Settings:
     atol: float | None = None
     stops: float | None = None  # time constant of the joints' stops [s]
     pushed: bool = False  # whether wrenches acted
+    controlled: bool = False  # whether a controller did
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,7 @@ class Run:
     outcomes: Array
     events: tuple[Event, ...]
     wall: float
+    again: Callable[[], Run] | None = None  # the same run, finer; None of runs from files
 
     # --- what was recorded ---
 
@@ -148,7 +152,7 @@ class Run:
 
     def _computed(self, name: str) -> Array:
         d, q, v = self.dynamics, self.q, self.v
-        given = self._along_time()
+        given = self.along_time()
         if name in ENERGIES:
             return self._energies(given)[name]
         if name == "reactions":
@@ -173,7 +177,7 @@ class Run:
         """Joint forces of controllers, of the joints' springs, dampers and friction, and of their stops."""
         return self["passive"] + self.recorded.get("tau", 0.0) + self.recorded.get("stops", 0.0)
 
-    def _along_time(self) -> dict[str, Array]:
+    def along_time(self) -> dict[str, Array]:
         """Parameters (..., 1, shape): the same at all times."""
         core = self.mechanism.parameters
         return {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
@@ -201,6 +205,19 @@ class Run:
         from linkwork.simulation.figures import plot_run
 
         return plot_run(self, series, path)
+
+    def report(self, compare: bool = False) -> Report:
+        """How far the run can be trusted: `print` it, or see `.passed`.
+
+        With `compare` it is run again with half the step, or tighter tolerances, and the error of its states estimated.
+        """
+        from linkwork.simulation.trust import report
+
+        return report(self, compare)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies in other processes: without what can be had anew, and without users' functions."""
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"again": None}
 
     # --- how it shows itself ---
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.automatic import ADAPTIVE, chosen
 from linkwork.simulation.carry import GOING, STOPPED
+from linkwork.simulation.companion import companion
 from linkwork.simulation.evidence import outcomes
 from linkwork.simulation.field import Field
 from linkwork.simulation.integrators import METHODS
@@ -105,8 +108,15 @@ def simulate(
             *tolerances,
             limits,
             asked.wrenches is not None,
+            asked.control is not None or asked.sampler is not None,
         )
-        return _marched(asked, march, settings, progress)
+        same = partial(
+            simulate, mechanism, v0=v0, method=choice.method, wrenches=wrenches, record=("q", "v"), progress=False,
+            parameters=parameters, gains=gains, memory=memory, stop_when=stop_when, stops=stops, threads=threads,
+            target=target,
+        )  # fmt: skip
+        again = partial(companion, same, q0, controller, asked.sampling, settings)
+        return replace(_marched(asked, march, settings, progress), again=again)
     except NotTraceable as failure:
         failure.add_note("lw.host(f, rate=...) calls a controller in Python instead of compiling it")
         raise
