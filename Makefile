@@ -1,5 +1,5 @@
 # Everything a fresh clone needs: Python >= 3.11, git and make.
-#   make demo   the main job on a built-in example
+#   make demo   a free-flying robot reaches; leaves a run file and a figure in out/
 #   make test   lint, types and tests
 #   make test-all   the same with the slow sweeps
 #   make fuzz   a hundred thousand mutated model files
@@ -42,7 +42,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	@touch $@
 
 # Peers are second opinions: where one has no wheel, its tests are skipped and say so.

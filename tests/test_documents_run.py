@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,16 @@ def test_its_links_lead_somewhere(path: Path) -> None:
         assert (path.parent / link).exists(), link
 
 
-def test_the_demo_runs_and_shows_agreement() -> None:
-    run = subprocess.run([sys.executable, "-m", "linkwork.app.demo"], capture_output=True, text=True, check=True)
-    for word in ("free_flyer", "left upper joint", "kinetic energy", "newton-euler", "spacedyn", "worst:"):
+def test_the_demo_runs_and_shows_agreement(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "linkwork.app.demo"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    for word in ("free_flyer", "left upper joint", "turned by", "newton-euler", "spacedyn", "worst:", "trusted"):
         assert word in run.stdout
+    kept = re.search(r"angular momentum within\s+(\S+)", run.stdout)
+    assert kept
+    assert float(kept.group(1)) < 1e-10
+    assert (tmp_path / "out" / "free_flyer.npz").is_file()
+    assert (tmp_path / "out" / "free_flyer.png").is_file() == (find_spec("matplotlib") is not None)
     worst = re.search(r"worst: (\S+)", run.stdout)
     assert worst
     assert float(worst.group(1)) < 1e-10

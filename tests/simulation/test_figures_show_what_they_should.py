@@ -58,7 +58,7 @@ def test_many_lines_keep_a_short_legend(flying: lw.Run) -> None:
     axes = panels(flying.plot("v"))["velocities [rad/s]"]
     texts = legend(axes)
     assert len(texts) == 9
-    assert texts[-1] == "7 more that move less"
+    assert texts[-1] == "7 more, smaller"
     assert len([line for line in axes.get_lines() if len(line.get_xdata())]) == 15
 
 

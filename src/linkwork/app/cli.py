@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 from rich.table import Table
 
@@ -45,7 +45,65 @@ def check_file(
         Folders in which package:// is sought.
 
     """
-    return check(Console(width=None if sys.stdout.isatty() else WIDTH), file, floating, mimic, packages)
+    return check(_console(), file, floating, mimic, packages)
+
+
+@app.command(name="run")
+def run_one(
+    what: str,
+    *,
+    duration: float = 10.0,
+    dt: float | None = None,
+    method: str = "auto",
+    out: Path = Path("out"),
+    seed: int = 0,
+    plot: bool | None = None,
+    report: bool = True,
+    compare: bool = False,
+) -> int:
+    """Run an example or a model file, tell how far to trust it, and write a run file and a figure.
+
+    It starts from the model's first keyframe, or from its neutral position with small random velocities. The exit code
+    is 0 if the run can be trusted, 1 if its report is red, 2 if there are errors.
+
+    Parameters
+    ----------
+    what
+        The name of an example (see `linkwork examples`), or a model: URDF, MJCF, xacro or linkwork's own TOML.
+    duration
+        How long it moves [s].
+    dt
+        The step [s]; chosen if not given.
+    method
+        semi-implicit, rk4, midpoint, dop853, radau, lsoda, or auto.
+    out
+        The folder in which files are written; it is made if it is not there.
+    seed
+        Of the random velocities.
+    plot
+        Draw a figure; by default where matplotlib is installed.
+    report
+        Show the trust report.
+    compare
+        Run it again with half the step, and estimate the error.
+
+    """
+    from linkwork.app.running import run_machine
+
+    how = {"duration": duration, "dt": dt, "method": method}
+    return run_machine(_console(), what, out, seed, plot, report, compare, **how)
+
+
+@app.command
+def bench(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> int:
+    """Measure how fast linkwork is on this machine.
+
+    Where the repository's benchmarks are at hand (from its folder, `python -m linkwork.app.cli bench`), they run beside
+    linkwork's peers, with these arguments; elsewhere it is a short measurement of the examples.
+    """
+    from linkwork.app.quick_bench import bench as measure
+
+    return measure(_console(), arguments)
 
 
 @app.command
@@ -57,14 +115,24 @@ def examples() -> None:
     Console().print(table)
 
 
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else WIDTH)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; errors are told in one line, unless --debug is given."""
+    """Run the command; errors are told in one line, unless --debug is given, and end it with code 2."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     try:
-        app([word for word in words if word != "--debug"])
+        app([word for word in words if word != "--debug"], exit_on_error=False)
+    except CycloptsError:  # told by then
+        sys.exit(BROKEN)
     except lw.LinkworkError as error:
         if debug:
             raise
         Console(stderr=True).print(refusal(error), soft_wrap=True)
         sys.exit(BROKEN)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,73 +1,90 @@
-"""The main job on a built-in example, in a few seconds: `python -m linkwork.app.demo`, or `make demo`."""
+"""A free-flying robot reaches with both arms while its base reacts: `python -m linkwork.app.demo`, or `make demo`."""
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 from timeit import repeat
+from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 import linkwork as lw
+from linkwork.app.check import BROKEN, refusal
+from linkwork.app.running import drawing, finish, ready_folder
 from linkwork.spatial.scalar import Array
 
+OUT = Path("out")
+DURATION, RAMP = 10.0, 6.0  # of the run, and of the way to the target pose [s]
+TARGET = np.radians([60.0, -40.0, 70.0, 30.0, 50.0, 0.0, -20.0, 30.0, -60.0, 0.0, -45.0, 20.0])  # left arm, right arm
+STIFFNESS = np.tile([80.0, 80.0, 40.0, 2.0, 2.0, 1.0], 2)  # [N m/rad]
+DAMPING = np.tile([60.0, 60.0, 30.0, 0.5, 0.5, 0.2], 2)  # [N m s/rad]
 
-def main() -> None:
-    """Build a free-flying two-arm robot, describe it, solve its dynamics both ways and cross-check them."""
-    console, start = Console(), time.perf_counter()
-    m = lw.example("free_flyer")
-    d = lw.compile(m)
-    rng = np.random.default_rng(1)
-    q, v = m.random(rng), rng.normal(size=m.nv) * 0.3
-    tau = np.concatenate([np.zeros(6), rng.normal(size=m.nv - 6) * 5.0])
 
-    console.print(Panel(Text(str(m)), title="A free-flying two-arm robot", expand=False))
-    console.print(_whole(m, d, q, v))
+def reach(t: Any, q: Array, v: Array) -> Array:
+    """Joint forces (18,) [N m]: arms follow a smooth way to the target pose, nothing acts on the base."""
+    done = np.minimum(t / RAMP, 1.0)
+    way = done * done * (3.0 - 2.0 * done)
+    return np.concatenate([np.zeros(6), STIFFNESS * (way * TARGET - q[7:]) - DAMPING * v[6:]])
 
-    a = d.forward_dynamics(q, v, tau)
-    back = d.inverse_dynamics(q, v, a)
-    console.print(_joints(m, tau, a, back))
-    rate = np.abs(d.momentum_rate(q, v, a)).max()
-    console.print(
-        f"forward, then inverse dynamics gives the joint torques back to {np.abs(back - tau).max():.1e} N m; "
-        f"arm torques change the momentum by {rate:.1e} N, N m\n"
-    )
-    console.print(_speed(m, d) + "\n")
-    check = lw.cross_check(m, samples=20)
-    console.print(Panel(Text(str(check)), title="Five formulations, one answer", expand=False))
+
+def main() -> int:
+    """Show the robot, run it, tell what happened and how far to trust it, and leave a run file and a figure in out/."""
+    console, start = Console(width=None if sys.stdout.isatty() else 160), time.perf_counter()
+    try:
+        ready_folder(OUT)
+        m = lw.example("free_flyer")
+        console.print(Panel(Text(str(m)), title="A free-flying two-arm robot", expand=False))
+        run = lw.simulate(m, duration=DURATION, controller=reach)
+        console.print(_arms(run), _reaction(run), Text(_speed(m)), sep="\n")
+        check = lw.cross_check(m, samples=5)
+        console.print(Panel(Text(str(check)), title="Five formulations, one answer", expand=False))
+        code = finish(console, run, OUT, drawing(None))
+    except lw.LinkworkError as error:
+        Console(stderr=True).print(refusal(error), soft_wrap=True)
+        return BROKEN
     console.print(f"done in {time.perf_counter() - start:.1f} s")
+    return code
 
 
-def _whole(m: lw.Mechanism, d: lw.Dynamics, q: Array, v: Array) -> Table:
-    """Mass, inertia and energies of the mechanism at one state."""
-    kinetic, potential = d.energy(q, v)
-    base = m.bodies[1]
-    table = Table("quantity", "value", "unit", title="The whole, at a random state", title_justify="left")
-    table.add_row("mass", f"{m.mass:.4g}", "kg")
-    table.add_row(f"inertia of {base.name!r}", _rows(base.inertia.rotational), "kg m^2")
-    table.add_row("centre of mass", _numbers(d.center_of_mass(q)), "m")
-    table.add_row("momentum", _numbers(d.momentum(q, v)[:3]), "kg m/s")
-    table.add_row("angular momentum (about it)", _numbers(d.momentum(q, v)[3:]), "kg m^2/s")
-    table.add_row("kinetic energy", f"{kinetic:.4g}", "J")
-    table.add_row("potential energy", f"{potential + 0.0:.4g}", "J")
+def _arms(run: lw.Run) -> Table:
+    """Where the joints were to go, and where they came."""
+    title = Text(f"The arms reach for {RAMP:g} s and hold [degrees, N m]")
+    table = Table("joint", "start", "target", "end", "largest torque", box=SIMPLE, title=title, title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for joint, target in zip(run.mechanism.joints[1:], np.degrees(TARGET), strict=True):
+        first, last = np.degrees(run.q[[0, -1], joint.q.start]).round(1) + 0.0  # no -0.0
+        most = np.abs(run.tau[:, joint.v.start]).max()
+        table.add_row(joint.name, f"{first:.1f}", f"{target:.1f}", f"{last:.1f}", f"{most:.2f}")
     return table
 
 
-def _joints(m: lw.Mechanism, tau: Array, a: Array, back: Array) -> Table:
-    """Joint forces, the accelerations they cause, and the forces that inverse dynamics finds again."""
-    columns = ("joint", "torque in", "acceleration", "torque back")
-    table = Table(*columns, title="Forward and inverse dynamics [N m, N; rad/s^2, m/s^2]", title_justify="left")
-    for joint in m.joints:
-        table.add_row(joint.name, *(_column(values[joint.v]) for values in (tau, a, back)))
+def _reaction(run: lw.Run) -> Table:
+    """What became of the base, of the tool and of the momentum of the whole."""
+    base, tool = run["pose.base"][[0, -1]], run["pose.left tool"][[0, -1]]
+    turned = np.degrees(np.linalg.norm(run.mechanism.difference(run.q[0], run.q[-1])[3:6]))
+    drift = np.abs(run.momentum - run.momentum[0]).max(axis=0)
+    centre = np.abs(run["center_of_mass"] - run["center_of_mass"][0]).max()
+    table = Table("what", "value", box=SIMPLE, title="The base reacts, the whole does not", title_justify="left")
+    table.add_row("the left tool moved", f"{np.linalg.norm(np.diff(tool[:, :3, 3], axis=0)):.3f} m")
+    table.add_row("the base was pushed away by", f"{np.linalg.norm(np.diff(base[:, :3, 3], axis=0)):.3f} m")
+    table.add_row("and turned by", f"{turned:.2f} degrees")
+    table.add_row("the centre of mass stayed within", f"{centre:.1e} m")
+    table.add_row("momentum stayed zero within", f"{drift[:3].max():.1e} kg m/s")
+    table.add_row("angular momentum within", f"{drift[3:].max():.1e} kg m^2/s")
     return table
 
 
-def _speed(m: lw.Mechanism, d: lw.Dynamics) -> str:
+def _speed(m: lw.Mechanism) -> str:
     """How long forward dynamics takes on this machine, for one state and for many; medians."""
-    rng = np.random.default_rng(2)
+    d, rng = lw.compile(m), np.random.default_rng(2)
     q, v, tau = np.array([m.random(rng) for _ in range(2000)]), np.ones(m.nv), np.zeros(m.nv)
     once = np.median(repeat(lambda: d.forward_dynamics(q[0], v, tau), number=500, repeat=7)) / 500
     many = np.median(repeat(lambda: d.forward_dynamics(q, v, tau), number=1, repeat=7)) / len(q)
@@ -77,17 +94,5 @@ def _speed(m: lw.Mechanism, d: lw.Dynamics) -> str:
     )
 
 
-def _numbers(values: Array) -> str:
-    return "  ".join(f"{x + 0.0:8.3f}" for x in np.where(np.abs(values) < 5e-13, 0.0, values))
-
-
-def _rows(matrix: Array) -> str:
-    return "\n".join(_numbers(row) for row in matrix)
-
-
-def _column(values: Array) -> str:
-    return _rows(values[:, None])
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

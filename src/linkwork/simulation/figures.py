@@ -139,7 +139,7 @@ def _draw(axes: Axes, run: Run, panel: Panel) -> None:
     for number, k in enumerate(coloured):
         _line(axes, t, lines[k], panel.names[k], f"C{number}", bool(run.batch))
     if rest:
-        axes.plot([], [], color=GREY, label=f"{len(rest)} more that move less")
+        axes.plot([], [], color=GREY, label=f"{len(rest)} more, smaller")
     _frame(axes, lines)
     _mark_end(axes, run)
     if len(panel.names) > 1 or panel.names[0]:

@@ -1,0 +1,114 @@
+"""What `linkwork run` does: a machine from its name or file, a run of it, its report, and what is left in a folder."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+import linkwork as lw
+from linkwork.errors import unknown_name
+from linkwork.model.mechanism import Joint
+from linkwork.model.whole_files import reason_of
+from linkwork.spatial.scalar import Array
+
+TRUSTED, DOUBTED = 0, 1  # exit codes; errors are 2
+SPEED = 0.5  # of random velocities [rad/s, m/s]
+MODEL_FILES = (".toml", ".urdf", ".xml", ".xacro")
+
+
+class Start(NamedTuple):
+    """Where a run starts: coordinates q (nq,), velocities v (nv,), and how they came about."""
+
+    q: Array
+    v: Array
+    about: str
+
+
+def run_machine(
+    console: Console, what: str, out: Path, seed: int, plot: bool | None, report: bool, compare: bool, **how: Any
+) -> int:
+    """Run an example or a model file as `how` tells `simulate`; TRUSTED, or DOUBTED if the report says so."""
+    drawn = drawing(plot)
+    m = found(console, what)
+    ready_folder(out)
+    start = start_of(m, seed)
+    console.print(Text(f"{m.name}: {m.nv} degrees of freedom, {m.mass:.6g} kg; {start.about}"), soft_wrap=True)
+    run = lw.simulate(m, start.q, start.v, **how)
+    return finish(console, run, out, drawn, report, compare)
+
+
+def finish(console: Console, run: lw.Run, out: Path, drawn: bool, told: bool = True, compare: bool = False) -> int:
+    """Keep a run and its figure in a folder, tell its report, and say how it can be trusted."""
+    name = re.sub(r"[^\w.-]+", "_", run.mechanism.name).strip(".") or "run"
+    files = [out / f"{name}.npz"]
+    run.save(files[0])
+    if drawn:
+        files.append(out / f"{name}.png")
+        run.plot(path=files[-1])
+    report = run.report(compare)
+    if told:
+        console.print(report)
+    elif not report.passed:
+        console.print(Text(f"NOT trusted: {', '.join(report.failures)}", "bold red"))
+    console.print(Text(f"written: {', '.join(map(str, files))}"), soft_wrap=True)
+    return TRUSTED if report.passed else DOUBTED
+
+
+def found(console: Console, what: str) -> lw.Mechanism:
+    """The example of that name, or the mechanism of that file; warnings of files are told."""
+    names = [example.name for example in lw.examples()]
+    if what in names:
+        return lw.example(what)
+    if not (Path(what).exists() or what.lower().endswith(MODEL_FILES)):
+        raise unknown_name("example", what, names, " There is no such file either.")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        m = lw.load(what)
+    for warning in caught:
+        console.print(Text.assemble(("warning: ", "yellow"), str(warning.message)), soft_wrap=True)
+    return m
+
+
+def start_of(m: lw.Mechanism, seed: int) -> Start:
+    """The first keyframe, or the neutral position within limits; velocities by chance where there are none."""
+    if m.keyframes:
+        first = m.keyframes[0]
+        q, v, about = first.q, first.v, f"from keyframe {first.name!r}"
+    else:
+        q, v, about = m.by_joint(_neutral_within_limits), np.zeros(m.nv), "from its neutral position"
+    if np.any(v):
+        return Start(q, v, about)
+    v = np.random.default_rng(seed).normal(size=m.nv) * SPEED
+    return Start(q, v, f"{about}, with random velocities of about {SPEED:g} rad/s and m/s (seed {seed})")
+
+
+def _neutral_within_limits(joint: Joint) -> Array:
+    q = joint.kind.neutral()
+    limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
+    return np.clip(q, joint.lower, joint.upper) if limited and joint.kind.nq == joint.kind.nv else q
+
+
+def ready_folder(folder: Path) -> None:
+    """Make a folder if it is not there; a LinkworkError unless files can be written in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (OSError, ValueError) as error:
+        raise lw.LinkworkError(f"nothing can be written in the folder {str(folder)!r}: {reason_of(error)}") from None
+
+
+def drawing(wanted: bool | None) -> bool:
+    """Whether figures are drawn: if they are wanted, or by themselves where matplotlib is installed."""
+    there = find_spec("matplotlib") is not None
+    if wanted and not there:
+        raise lw.LinkworkError("figures need matplotlib, which is not installed: pip install 'linkwork[plot]'")
+    return there if wanted is None else wanted
