@@ -163,6 +163,18 @@ against = ["ground", "step"]
 [contacts.heel]
 body = "b"
 stiffness = 1e3
+[springs.coil]
+a = "b"
+b = "c"
+at = [0, 0.5, 0]
+to = [0, 0, -1]
+stiffness = 100
+damping = 2
+length = 0.25
+[springs.damper]
+a = "world"
+b = "a"
+damping = 1
 [keyframes.home]
 positions = { a = 0.5, c = [0, 1, 0, 0] }
 velocities.c = [1, 2, 3]
@@ -181,6 +193,7 @@ WORDS = [
     *(b"[1,2,3,4,5,6,7] '' \"\" 'a' 'world' 'ball' 'weld' 'free' \"j3\" 'box' '\"' \"\"\" kind mass".split()),
     *(b"[ ] { } [[ ]] = . , # \\ ' \" \r \x00 \xff [bodies.x] [[joints]] [joints.j1] linkwork".split(b" ")),
     *(b"to against ratios engaged false [loops.pin] [[drives]] [surfaces.ground] 'ground' 'plane'".split()),
+    *(b"[springs.coil] [[springs]] length stiffness".split()),
     b"9" * 5000,
     b"[" * 3000,
     b"a." * 3000,

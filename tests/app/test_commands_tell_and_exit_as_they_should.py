@@ -59,6 +59,7 @@ def test_what_a_document_has_besides_its_tree_is_listed(tmp_path: Path, capsys: 
         + '[loops.pin]\nkind = "ball"\na = "arm"\nb = "leg"\n[drives.motor]\nratios.arm = 7\n'
         + '[clutches.shaft]\na = "arm"\nb = "leg"\n[brakes.hold]\njoint = "leg"\nengaged = true\ncapacity = 9\n'
         + '[surfaces.ground]\nshape = "plane"\n[contacts.toe]\nbody = "leg"\nstiffness = 500\n'
+        + '[springs.coil]\na = "arm"\nb = "leg"\nstiffness = 50\nlength = 0.1\n'
     )
     code, told = run(capsys, "check", str(path))
     assert code == 0
@@ -70,6 +71,7 @@ def test_what_a_document_has_besides_its_tree_is_listed(tmp_path: Path, capsys: 
         "brake hold engaged, up to 9 N m or N leg",
         "surface ground Plane world",
         "contact toe 500 N/m, friction 0, 0 leg against ground",
+        "spring coil 50 N/m, 0 N s/m, rests at 0.1 m arm, leg",
     ):
         assert line in lines
 

@@ -11,6 +11,7 @@ import pytest
 import linkwork as lw
 
 NAN, INF = np.nan, np.inf
+SPRING = ("stiffness", "damping", "length")
 Z = (0, 0, 1)
 UNEQUAL = [[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]
 Act = Callable[[], object]
@@ -96,7 +97,25 @@ def contact(*says: str, **arguments: Any) -> Case:
     return more("touch", *says, **{"body": "link", "stiffness": 1.0} | arguments)
 
 
+def spring(*says: str, **arguments: Any) -> Case:
+    return more("spring", *says, **{"a": "link", "b": "wheel"} | arguments)
+
+
 MORE: dict[str, Case] = {
+    "spring of an unknown body": spring("body a: there is no body 'lnk'", "Did you mean 'link'?", a="lnk"),
+    "spring to an unknown body": spring("body b: there is no body 'x'", b="x"),
+    "spring of a body with itself": spring("needs two bodies", "'link'", b="link"),
+    "spring of a body with its part": spring("'link' and 'jaw' are one body", b="jaw"),
+    "spring at two numbers": spring("at must be 3 numbers", at=(1, 2)),
+    "spring to nan": spring("to must be finite", to=(0, NAN, 0)),
+    **{f"spring {key} negative": spring(f"{key} must be >= 0", "-1", **{key: -1.0}) for key in SPRING},
+    **{f"spring {key} infinite": spring(f"{key} must be finite", **{key: INF}) for key in SPRING},
+    **{f"spring {key} in words": spring(f"{key} must be numbers", **{key: "much"}) for key in SPRING},
+    "spring called as a joint": (
+        lambda: two().spring("glue", "link", "wheel").build(),
+        "spring 'glue'",
+        ("its name is that of a joint", "'glue.stiffness'"),
+    ),
     "loop by a free joint": loop("kind Free closes nothing", kind=lw.Free()),
     "loop by a text": loop("kind must be a joint kind", "'ball'", kind="ball"),
     "loop of an unknown body": loop("body a: there is no body 'lnk'", "Did you mean 'link'?", a="lnk"),
@@ -266,6 +285,7 @@ NAMES: dict[str, Case] = {
             ("brake", "brake", {"joint": "hinge"}),
             ("surface", "surface", {"shape": lw.Plane()}),
             ("touch", "contact", {"body": "link", "stiffness": 1.0}),
+            ("spring", "spring", {"a": "link", "b": "wheel"}),
         )
     },
     "two bodies": taken("body 'link'", lambda: started().body("link")),

@@ -50,6 +50,7 @@ def more(section: str, *lines: str) -> str:
 
 
 LOOP = ('kind = "ball"', 'a = "a"', 'b = "world"')
+SPRING = ('a = "a"', 'b = "world"')
 CONTACT = ('body = "a"', "stiffness = 1")
 
 # name: the file, the line or None, the key or None, and what the message must contain
@@ -321,6 +322,20 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
         31,
         "contacts.it.against",
         ("the body that it is on",),
+    ),
+    # --- springs ---
+    "spring of one body": (more("springs", 'a = "a"'), 28, "springs.it", ("b is missing", "a name")),
+    "spring of a body with itself": (more("springs", 'a = "a"', 'b = "a"'), 29, "springs.it.a", ("needs two bodies",)),
+    "spring of an unknown body": (more("springs", *SPRING[:1], 'b = "wrld"'), 30, "springs.it.b", ("mean 'world'?",)),
+    "spring at two numbers": (more("springs", *SPRING, "at = [0, 1]"), 31, "springs.it.at", ("3 numbers [m]",)),
+    "spring turned": (more("springs", *SPRING, "rpy = [0, 0, 1]"), 31, "springs.it.rpy", ("no key 'rpy'",)),
+    "spring that pushes": (more("springs", *SPRING, "stiffness = -1"), 31, "springs.it.stiffness", (">= 0",)),
+    "spring of no length": (more("springs", *SPRING, "length = nan"), 31, "springs.it.length", ("finite",)),
+    "spring called as a joint": (
+        more("springs", *SPRING).replace("s.it", "s.b"),
+        28,
+        "springs.b",
+        ("that of a joint",),
     ),
     "keyframe as it was": (more("keyframes", "a = 1"), 29, "keyframes.it.a", ("no key 'a'", "positions, velocities")),
     "keyframe of a text": (

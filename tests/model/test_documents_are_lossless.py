@@ -194,6 +194,8 @@ def all_there_is() -> lw.Builder:
     b.clutch("usual", "s", "first")
     b.clutch("a.b c", "first", "s", -1e-300, 1 / 3, True)
     b.brake("usual", "s").brake("=", "first", 5e-324, True)
+    b.spring("usual", "#", "world").spring("stiffness", "=", "world", (0, -0.0, 1 / 3), stiffness=1e-300)
+    b.spring("a.b c", "wheel", "[x]", to=(1e-17, 0, 1), stiffness=1 / 3, damping=0.1, length=5e-324)
     for k, shape in enumerate(shapes):
         b.surface(f"surface {k}", shape, ("world", "=")[k % 2], (0, 0, 1e-17), (0, 0, 0.3 * k))
     b.touch("usual", "#", stiffness=1e-300)
@@ -228,6 +230,11 @@ def test_all_that_a_builder_can_be_told(tmp_path: Path) -> None:
 def test_changed_parameters(tmp_path: Path) -> None:
     m = lw.example("free_flyer")
     changed = m.with_parameters({"base.mass": 301.5, "left fore joint.at": (0.1, 0.2, 0.3), "gravity": (0, 0, -1.62)})
+    assert_same(changed, again(changed, tmp_path / "changed.toml"))
+
+
+def test_changed_springs(tmp_path: Path) -> None:
+    changed = all_there_is().build(strict=False).with_parameters({"usual.stiffness": 1 / 3, "a.b c.length": 2.0})
     assert_same(changed, again(changed, tmp_path / "changed.toml"))
 
 

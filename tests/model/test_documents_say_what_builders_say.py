@@ -107,6 +107,20 @@ kind = "revolute"
 parent = "upper"
 child = "wheel"
 
+[springs.belt]
+a = "slider"
+b = "world"
+at = [0, 0, 1]
+to = [1, 0, 0]
+stiffness = 200
+damping = 3
+length = 0.5
+
+[springs.damper]
+a = "world"
+b = "upper"
+damping = 1
+
 [surfaces.ground]
 shape = "plane"
 at = [0, 0, -1]
@@ -187,6 +201,8 @@ def tell_more(b: lw.Builder) -> None:
     limits = {"control_limits": (-1, np.inf), "force_limits": (-5, 6)}
     b.drive("motor", {"shoulder": 50, "rail": (0, 2)}, gain=3, bias=(1, 0, -0.1), **limits)
     b.clutch("shaft", "shoulder", "wheel", -2, 10, engaged=True).brake("hold", "shoulder")
+    b.spring("belt", "slider", "world", (0, 0, 1), (1, 0, 0), stiffness=200, damping=3, length=0.5)
+    b.spring("damper", "world", "upper", damping=1)
     b.surface("ground", lw.Plane(), at=(0, 0, -1)).surface("step", lw.Box((1, 1, 0.1)), rpy=(0, 0, np.pi / 4))
     b.touch("tip", "slider", stiffness=1e4, against=("ground", "step"))
     along = {"tangential_stiffness": 1e3, "tangential_damping": 5.0, "rest_speed": 0.01}
@@ -310,6 +326,7 @@ def test_what_does_not_conform_is_known_to_the_schema() -> None:
         ('"ball"', '"free"'),
         ("engaged = true", "engaged = 1"),
         ("ratios = {", "ratio = {"),
+        ("stiffness = 200", "stifness = 200"),
         ("stiffness = 1e4\ndamping", "damping"),
     ):
         assert old in ARM

@@ -10,6 +10,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.errors import NameNotFound
+from linkwork.model.mechanism import SPRING_PARAMETERS
 from linkwork.spatial.scalar import Array
 from opaque import hide, lift, reveal
 from zoo import relative
@@ -37,6 +38,7 @@ DEFAULTS: dict[str, Any] = {
     **{f"shoulder.{key}": (0.1, 0.2, 0.3) for key in OWN},
     **{f"elbow.{key}": (0.4,) for key in OWN},
     **{f"rail.{key}": (0.0, 0.0, 0.5) for key in OWN},
+    **{f"belt.{key}": value for key, value in (("stiffness", 9.0), ("damping", 0.5), ("length", 0.2))},
 }
 
 
@@ -54,6 +56,7 @@ def robot(values: Mapping[str, Any]) -> lw.Mechanism:
     b.joint("glue", lw.Weld(), "upper", "cuff", at=(0.2, 0.1, 0.0), rpy=(0.1, 0.2, 0.3))
     b.joint("elbow", lw.Revolute(Z), "cuff", "fore", rpy=(0.3, 0.0, 0.1), **numbers("elbow"))
     b.joint("rail", lw.Planar(), "world", "cart", **numbers("rail"))
+    b.spring("belt", "fore", "cart", (0, 0, 0.1), **{key: given[f"belt.{key}"] for key in SPRING_PARAMETERS})
     return b.build()
 
 
@@ -64,6 +67,8 @@ def numbers(m: lw.Mechanism) -> Array:
         parts += [body.inertia.mass, body.inertia.moment, body.inertia.rotational]
     for joint in m.joints:
         parts += [joint.place.matrix, joint.armature, joint.damping, joint.stiffness, joint.friction]
+    for spring in m.springs:
+        parts += [spring.stiffness, spring.damping, spring.length]
     return np.concatenate([np.ravel(part) for part in [*parts, m.armature]])
 
 
@@ -81,6 +86,9 @@ CHANGES: dict[str, Any] = {
     "elbow.damping": (0.8,),
     "elbow.friction": (0.9,),
     "rail.stiffness": (1.0, 2.0, 3.0),
+    "belt.stiffness": 3.0,
+    "belt.damping": 0.0,
+    "belt.length": 0.7,
 }
 
 
@@ -168,6 +176,9 @@ UNPHYSICAL: dict[str, dict[str, Any]] = {
     "armature negative": {"elbow.armature": (-1.0,)},
     "damping negative": {"elbow.damping": (-1.0,)},
     "stiffness nan": {"elbow.stiffness": (np.nan,)},
+    "spring stiffness negative": {"belt.stiffness": -1.0},
+    "spring length negative": {"belt.length": -1.0},
+    "spring damping inf": {"belt.damping": np.inf},
     "gravity inf": {"gravity": (0.0, 0.0, np.inf)},
     "nothing to move": WEIGHTLESS | {"elbow.armature": (0.0,)},
 }

@@ -73,6 +73,9 @@ def _besides(m: Mechanism) -> Iterator[RenderableType]:
         static, dynamic = contact.friction
         what = f"{contact.stiffness:g} N/m, friction {static:g}, {dynamic:g}"
         table.add_row("contact", contact.name, what, f"{contact.body} against {listed(contact.against)}")
+    for spring in m.springs:
+        what = f"{spring.stiffness:g} N/m, {spring.damping:g} N s/m, rests at {spring.length:g} m"
+        table.add_row("spring", spring.name, what, f"{spring.a}, {spring.b}")
     if table.row_count:
         yield table
 

@@ -46,6 +46,9 @@ def mechanism_digest(mechanism: Mechanism) -> str:
         parts += [joint.armature.tobytes(), joint.damping.tobytes(), joint.stiffness.tobytes(), joint.rest.tobytes()]
         parts += [joint.friction.tobytes()]
     parts += [repr(mimic) for mimic in mechanism.mimics]
+    for spring in mechanism.springs:
+        parts += [spring.name, repr([float(x) for x in (spring.stiffness, spring.damping, spring.length)])]
+        parts += [f"{spring.at.body} {spring.to.body}", spring.at.pose.p.tobytes(), spring.to.pose.p.tobytes()]
     for frame in mechanism.frames:
         parts += [frame.name, str(frame.body), frame.pose.R.tobytes(), frame.pose.p.tobytes()]
     return store.digest(*parts)

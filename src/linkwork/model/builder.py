@@ -48,6 +48,7 @@ from linkwork.model.requests import (
     unknown_faults,
 )
 from linkwork.model.soundness import mass_faults, massless_faults, part_faults, tolerant_faults
+from linkwork.model.springs import Spring, refuse_one_end
 from linkwork.model.surfaces import REST_SPEED, Contact, Surface
 from linkwork.spatial import Transform
 
@@ -77,6 +78,7 @@ class Builder:
         self._brakes: dict[str, Brake] = {}
         self._surfaces: dict[str, Surface] = {}
         self._contacts: dict[str, Contact] = {}
+        self._springs: dict[str, Spring] = {}
 
     def body(self, name: str, mass: float = 0.0, com: Any = ZERO, inertia: Any = ZERO) -> Self:
         """Add a rigid body.
@@ -318,6 +320,31 @@ class Builder:
         )
         return self
 
+    def spring(
+        self,
+        name: str,
+        a: str,
+        b: str,
+        at: Any = ZERO,
+        to: Any = ZERO,
+        *,
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        length: float = 0.0,
+    ) -> Self:
+        """Stretch a spring and a damper from the point `at` (3,) [m] of `a` to the point `to` (3,) [m] of `b`.
+
+        Either may be "world". At a distance L the points are pulled together by the force
+        stiffness (L - length) + damping dL/dt, with `stiffness` [N/m], `damping` [N s/m] and `length` [m].
+        """
+        element = _new(self._springs, "spring", name)
+        refuse_one_end(a, b, element)
+        here, there = placement(at, ZERO, None, element), placement(to, ZERO, None, element, "to")
+        given = {"stiffness": stiffness, "damping": damping, "length": length}
+        numbers = [at_least_zero(value, key, element) for key, value in given.items()]
+        self._springs[name] = Spring(name, str(a), str(b), Place.stated(here), Place.stated(there), *numbers)
+        return self
+
     @property
     def mimics(self) -> dict[str, Mimic]:
         """Every joint that mimics another, chains of them followed to the joint that moves on its own."""
@@ -378,6 +405,8 @@ class Builder:
             yield from unknown_faults(f"surface {surface.name!r}", "body", {"its body": surface.body}, bodies)
         for contact in self._contacts.values():
             yield from contact.reference_faults(bodies, self._surfaces)
+        for spring in self._springs.values():
+            yield from spring.reference_faults(bodies, kinds)
 
     def _children(self) -> dict[str, list[JointRequest]]:
         """The joints on each body, in the order they were added."""
@@ -424,6 +453,7 @@ class Builder:
         leaders = [joint for joint in own if joint.name not in mimics]
         bodies = [Body(name, k, tuple(p)) for k, (name, p) in enumerate(zip(names, parts, strict=True))]
         surfaces = Named("surface", [surface.placed(home) for surface in self._surfaces.values()])
+        states = [Keyframe.of(k.name, k.positions, k.velocities, leaders) for k in self._keyframes.values()]
         return Mechanism(
             self.name,
             self.gravity,
@@ -431,13 +461,14 @@ class Builder:
             own,
             Named("frame", frames),
             mimics,
-            Named("keyframe", [_keyframe(given, leaders) for given in self._keyframes.values()]),
+            Named("keyframe", states),
             Named("loop", [loop.placed(home) for loop in self._loops.values()]),
             Named("drive", [drive.numbered(own, mimics) for drive in self._drives.values()]),
             Named("clutch", list(self._clutches.values())),
             Named("brake", list(self._brakes.values())),
             surfaces,
             Named("contact", [contact.placed(home, surfaces) for contact in self._contacts.values()]),
+            Named("spring", [spring.placed(home) for spring in self._springs.values()]),
         )
 
 
@@ -450,18 +481,10 @@ def _new(there: Mapping[str, object], what: str, name: str) -> str:
 
 
 def _faults_of_places(mechanism: Mechanism) -> Iterator[Fault]:
-    """What shows once parts are welded: loops and contacts of a body with itself."""
+    """What shows once parts are welded: loops, contacts and springs of a body with itself."""
     for loop in mechanism.loops:
         yield from loop.faults()
     for contact in mechanism.contacts:
         yield from contact.faults(mechanism.surfaces)
-
-
-def _keyframe(given: KeyframeRequest, joints: list[Joint]) -> Keyframe:
-    """The state of the joints that have one of their own, neutral and at rest where none is given."""
-    q = [given.positions.get(joint.name, joint.kind.neutral()) for joint in joints]
-    v = [given.velocities.get(joint.name, np.zeros(joint.kind.nv)) for joint in joints]
-    state = [np.concatenate([np.zeros(0), *parts]) for parts in (q, v)]
-    for array in state:
-        array.flags.writeable = False  # a mechanism never changes
-    return Keyframe(given.name, *state)
+    for spring in mechanism.springs:
+        yield from spring.faults()

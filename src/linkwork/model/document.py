@@ -317,6 +317,7 @@ READERS: dict[str, TableReader] = {
     "brakes": _plain("brakes", Builder.brake),
     "surfaces": _DocumentReader.surface,
     "contacts": _plain("contacts", Builder.touch),
+    "springs": _plain("springs", Builder.spring),
 }
 
 

@@ -134,6 +134,15 @@ CONTACT: Keys = {
     "friction": _of(float | _INTERVAL, "a number, or [static, dynamic]", "coefficients of friction"),
     "rest_speed": _number(" [m/s]", "below which a sliding contact sticks"),
 }
+SPRING: Keys = {
+    "a": NEEDED,
+    "b": NEEDED,
+    "at": _numbers(3, " [m]", "the point of a"),
+    "to": _numbers(3, " [m]", "the point of b"),
+    "stiffness": _number(" [N/m]"),
+    "damping": _number(" [N s/m]"),
+    "length": _number(" [m]", "between the points, at which the spring rests"),
+}
 PLAIN: dict[str, tuple[str, Keys]] = {  # tables whose keys are all there is to them, with what messages call one
     "frames": ("frame", FRAME),
     "keyframes": ("keyframe", KEYFRAME),
@@ -141,6 +150,7 @@ PLAIN: dict[str, tuple[str, Keys]] = {  # tables whose keys are all there is to 
     "clutches": ("clutch", CLUTCH),
     "brakes": ("brake", BRAKE),
     "contacts": ("contact", CONTACT),
+    "springs": ("spring", SPRING),
 }
 TOP: Keys = {"name": _of(TEXT, "a text that is not empty", min_length=1), "gravity": _numbers(3, " [m/s^2]")}
 # What the annotations of kinds' and shapes' fields mean in a document; a field of another is not written

@@ -20,6 +20,7 @@ from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
 from linkwork.model.soundness import massless_faults, part_faults
+from linkwork.model.springs import Spring
 from linkwork.model.surfaces import Contact, Surface
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial import Transform
@@ -89,18 +90,30 @@ class Keyframe:
     q: Array
     v: Array
 
+    @staticmethod
+    def of(name: str, positions: Mapping[str, Array], velocities: Mapping[str, Array], joints: list[Joint]) -> Keyframe:
+        """The state of joints, by their names, that is neutral and at rest where none is given."""
+        q = [positions.get(joint.name, joint.kind.neutral()) for joint in joints]
+        v = [velocities.get(joint.name, np.zeros(joint.kind.nv)) for joint in joints]
+        state = [np.concatenate([np.zeros(0), *parts]) for parts in (q, v)]
+        for array in state:
+            array.flags.writeable = False  # a mechanism never changes
+        return Keyframe(name, *state)
+
 
 BODY_PARAMETERS = ("mass", "com", "inertia")
 JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness", "friction")
+SPRING_PARAMETERS = ("stiffness", "damping", "length")
 NO_MIMICS: Named[Mimic] = Named("mimic", [])
 NO_KEYFRAMES: Named[Keyframe] = Named("keyframe", [])
-NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness", ".friction")
+NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness", ".friction", ".length")
 NO_LOOPS: Named[Loop] = Named("loop", [])
 NO_DRIVES: Named[Drive] = Named("drive", [])
 NO_CLUTCHES: Named[Clutch] = Named("clutch", [])
 NO_BRAKES: Named[Brake] = Named("brake", [])
 NO_SURFACES: Named[Surface] = Named("surface", [])
 NO_CONTACTS: Named[Contact] = Named("contact", [])
+NO_SPRINGS: Named[Spring] = Named("spring", [])
 
 
 def check_parameter(name: str, values: Array) -> None:
@@ -127,9 +140,9 @@ class Mechanism:
     """A tree of bodies and joints that never changes. Made by a Builder.
 
     `bodies`, `joints`, `frames`, `keyframes` (named states), `loops` (joints that close them), `drives`, `clutches`,
-    `brakes`, `surfaces` and `contacts` iterate in order and are indexed by number or name; body 0 is the world, and
-    joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in `mimics` has no coordinates of
-    its own: its slices are those of the joint that it follows.
+    `brakes`, `surfaces`, `contacts` and `springs` iterate in order and are indexed by number or name; body 0 is the
+    world, and joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in `mimics` has no
+    coordinates of its own: its slices are those of the joint that it follows.
     """
 
     name: str
@@ -145,6 +158,7 @@ class Mechanism:
     brakes: Named[Brake] = NO_BRAKES
     surfaces: Named[Surface] = NO_SURFACES
     contacts: Named[Contact] = NO_CONTACTS
+    springs: Named[Spring] = NO_SPRINGS
 
     # --- sizes ---
 
@@ -271,6 +285,8 @@ class Mechanism:
         for joint in self.joints:
             values = (joint.offset.p, joint.armature, joint.damping, joint.stiffness, joint.friction)
             found |= {f"{joint.name}.{key}": value for key, value in zip(JOINT_PARAMETERS, values, strict=True)}
+        for spring in self.springs:
+            found |= {f"{spring.name}.{key}": np.asarray(getattr(spring, key)) for key in SPRING_PARAMETERS}
         return found
 
     def with_parameters(self, values: Mapping[str, Any]) -> Mechanism:
@@ -310,6 +326,7 @@ class Mechanism:
             gravity=new.get("gravity", self.gravity),
             bodies=self.bodies.replaced([self.bodies[WORLD], *(changed(body) for body in self.bodies[1:])]),
             joints=self.joints.replaced([moved(joint) for joint in self.joints]),
+            springs=self.springs.replaced([replace(s, **picked(s.name, SPRING_PARAMETERS)) for s in self.springs]),
         )
         if not hidden:
             raise_first(massless_faults(mechanism))

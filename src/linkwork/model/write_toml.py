@@ -18,7 +18,8 @@ from linkwork.model.faults import raise_first
 from linkwork.model.geometry import Geometry
 from linkwork.model.joints import Weld
 from linkwork.model.kinematic_loops import Loop
-from linkwork.model.mechanism import WORLD, Joint, Keyframe, Mechanism
+from linkwork.model.mechanism import SPRING_PARAMETERS, WORLD, Joint, Keyframe, Mechanism
+from linkwork.model.springs import Spring
 from linkwork.model.surfaces import REST_SPEED, Contact, Surface
 from linkwork.model.toml_text import table_text
 from linkwork.model.whole_files import reason_of, write_whole
@@ -102,6 +103,7 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
         yield from (Table((section, item.name), _own_numbers(item, "name")) for item in items)
     yield from map(_surface, mechanism.surfaces)
     yield from (Table(("contacts", contact.name), _contact(contact)) for contact in mechanism.contacts)
+    yield from (Table(("springs", spring.name), _spring(spring)) for spring in mechanism.springs)
 
 
 def _keyframe(mechanism: Mechanism, keyframe: Keyframe) -> dict[str, Any]:
@@ -202,6 +204,12 @@ def _contact(contact: Contact) -> dict[str, Any]:
     }
     against = {"body": contact.body} | _place(contact.at.offset) | {"against": list(contact.against)}
     return against | _unusual(keys, usual)
+
+
+def _spring(spring: Spring) -> dict[str, Any]:
+    ends = {"a": spring.a, "b": spring.b} | _place(spring.at.offset) | _place(spring.to.offset, "to")
+    keys = {key: float(getattr(spring, key)) for key in SPRING_PARAMETERS}
+    return ends | _unusual(keys, dict.fromkeys(keys, 0.0))
 
 
 def _unusual(keys: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
