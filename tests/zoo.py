@@ -10,9 +10,12 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.model import JointKind
+from linkwork.model.bodies import Place
 from linkwork.model.mechanism import numbered
 from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
+from linkwork.model.springs import Spring
+from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
 MOVING_KINDS = ("revolute", "prismatic", "screw", "cylindrical", "universal", "ball", "planar", "free")
@@ -107,6 +110,23 @@ def coupled_tree(seed: int) -> lw.Mechanism:
     pairs = [Mimic(name, str(rng.choice(leaders)), *two) for name, two in zip(followers, numbers, strict=True)]
     mimics = Named("mimic", sorted(pairs, key=lambda mimic: m.joints.index_of(mimic.joint)))
     return replace(m, joints=numbered(m.joints, mimics), mimics=mimics)
+
+
+@cache
+def sprung_tree(seed: int, mimics: bool = False) -> lw.Mechanism:
+    """A tree, with mimics or without, and three springs and dampers between its bodies, one of them to the world."""
+    m, rng = coupled_tree(seed) if mimics else tree(seed), np.random.default_rng([seed, 8])
+    springs = []
+    for k in range(3):
+        a, b = rng.choice(np.arange(k > 0, len(m.bodies)), 2, replace=False) if k and m.nbodies > 1 else (0, m.nbodies)
+        places = [Place.stated(Transform.identity()).on(int(body), _point(rng)) for body in (a, b)]
+        numbers = rng.uniform((5.0, 0.1, 0.1), (50.0, 2.0, 1.0)).tolist()
+        springs.append(Spring(f"spring {k}", m.bodies[a].name, m.bodies[b].name, *places, *numbers))
+    return replace(m, springs=Named("spring", springs))
+
+
+def _point(rng: np.random.Generator) -> Transform:
+    return Transform(np.eye(3), rng.normal(size=3) * 0.5)
 
 
 def state(m: lw.Mechanism, seed: int, near: str = "anywhere") -> State:

@@ -1,4 +1,4 @@
-"""Forces that joints make by themselves: springs, dampers, dry friction, and stops at their limits.
+"""Forces that a mechanism makes by itself: springs, dampers, dry friction, and stops at joints' limits.
 
 All are (nv,) [N m or N], one number per velocity. Dry friction is a regular law, f v / sqrt(v^2 + SLOW^2): it opposes
 motion with its full force at speed and fades to nothing at rest, so that equations of motion stay smooth.
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.frame_springs import frame_spring_energy, frame_spring_forces
 from linkwork.algorithms.sweeps import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, maximum
@@ -20,8 +21,12 @@ NOTHING = np.zeros(0)
 
 
 def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Forces (nv,) of the joints' springs, dampers and dry friction: -stiffness (q - rest) - resistance v."""
-    return springs(mechanism, q) - resistance(mechanism, v) * v
+    """Forces (nv,) of the joints' springs, dampers and dry friction: -stiffness (q - rest) - resistance v.
+
+    Those of springs and dampers between points of bodies are added, if there are any.
+    """
+    own = springs(mechanism, q) - resistance(mechanism, v) * v
+    return own + frame_spring_forces(mechanism, q, v) if mechanism.springs else own
 
 
 def springs(mechanism: Mechanism, q: Array) -> Array:
@@ -30,8 +35,9 @@ def springs(mechanism: Mechanism, q: Array) -> Array:
 
 
 def spring_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Energy [J] stored in the joints' springs: the sum of stiffness (q - rest)^2 / 2."""
-    return sum((j.kind.spring(j.stiffness, j.rest, q[j.q])[1] for j in outward(mechanism)), 0.0)
+    """Energy [J] stored in the joints' springs, stiffness (q - rest)^2 / 2, and in those between points of bodies."""
+    own = sum((j.kind.spring(j.stiffness, j.rest, q[j.q])[1] for j in outward(mechanism)), 0.0)
+    return own + frame_spring_energy(mechanism, q) if mechanism.springs else own
 
 
 def resistance(mechanism: Mechanism, v: Array) -> Array:

@@ -25,3 +25,12 @@ def to_root(mechanism: Mechanism, body: int) -> Iterator[Joint]:
         joint = mechanism.joints[body - 1]
         yield joint
         body = joint.i
+
+
+def to_meeting(mechanism: Mechanism, a: int, b: int) -> tuple[list[Joint], list[Joint]]:
+    """The joints between each of two bodies and the outermost body that both hang on, outermost first."""
+    first, second = list(to_root(mechanism, a)), list(to_root(mechanism, b))
+    while first and second and first[-1] is second[-1]:
+        first.pop()
+        second.pop()
+    return first, second

@@ -188,7 +188,10 @@ class Dynamics:
         return self._evaluate("gravity", inverse.gravity, self._state(q), (self.mechanism.nv,), parameters, out)
 
     def passive(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
-        """Forces (..., nv) [N m, N] of the joints' springs, dampers and friction, which dynamics do not contain."""
+        """Forces (..., nv) [N m, N] of springs, dampers and friction, which dynamics do not contain.
+
+        They are those of the joints, and those of springs between bodies.
+        """
         return self._evaluate("passive", passive, self._state(q, v), (self.mechanism.nv,), parameters, out)
 
     def mass_matrix(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
@@ -261,7 +264,7 @@ class Dynamics:
         return both[..., 0], both[..., 1]
 
     def spring_energy(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
-        """Energy (...) [J] stored in the joints' springs, which `energy` does not contain."""
+        """Energy (...) [J] stored in springs, of joints and between bodies, which `energy` does not contain."""
         return self._evaluate("spring_energy", spring_energy, self._state(q), (), parameters, out)
 
     # --- how a call runs ---

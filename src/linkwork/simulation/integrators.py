@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.coordinates import integrate, tangent_rate
-from linkwork.algorithms.coupled import coupled, to_tree
-from linkwork.algorithms.mass import factor, mass_matrix
+from linkwork.algorithms.coupled import to_tree
 from linkwork.algorithms.passive import resistance
-from linkwork.simulation.system import System, with_armature
+from linkwork.simulation.system import System, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
-from linkwork.spatial.scalar import Array, Number, ldlt, maximum, where
+from linkwork.spatial.scalar import Array, Number, maximum, where
 
 ROUNDS = 60  # of the midpoint's iteration, at most
 SOLVED = 1e-14  # change of a velocity, relative to the largest, at which it has ended
+ROUNDED = 1e-10  # so with springs between bodies, whose lengths are rounded, if changes do not become less
 
 
 class Moving(NamedTuple):
@@ -66,24 +66,31 @@ def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> 
     """The equations of motion hold at the middle of the step: for stiff springs and dampers. Order 2, reversible.
 
     Velocities at the end of the step are found by Newton's method with the matrix M + h/2 D + h^2/4 K of the step's
-    start, D and K those of the joints' dampers and springs; what it leaves out only costs rounds.
+    start, D and K those of the dampers and springs of joints and between bodies, along their lines; what it leaves out
+    only costs rounds.
     """
     m = system.mechanism
     stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
     (speed,) = to_tree(m, ("v",), (now.v,))
-    solve = _solver(system, now.q, resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h))
+    extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
+    weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.springs]
+    solve = stiffened_solver(m, now.q, extra, weights)
 
     def middle(v: Array) -> tuple[Array, Array]:
         mean = (now.v + v) * 0.5
         return integrate(m, now.q, mean * (0.5 * h)), mean
 
-    def improve(v: Array) -> tuple[tuple[Array], Any]:
+    def improve(v: Array, *before: Number) -> tuple[tuple[Any, ...], Any]:
         q, mean = middle(v)
         loads = system.loads(t + 0.5 * h, q, mean, held)
         change = solve(system.imbalance(q, mean, (v - now.v) / h, loads) * h)
-        return (v - change,), largest(change) <= SOLVED * (largest(v) + 1.0)
+        better, size, scale = v - change, largest(change), largest(v) + 1.0
+        if not before:
+            return (better,), size <= SOLVED * scale
+        return (better, size), (size <= SOLVED * scale) | (size <= ROUNDED * scale) & (size >= before[0])
 
-    (v,), _, solved = iterate(ROUNDS, improve, now.v + h * _zeros_like(now.v))
+    started = () if not m.springs else (largest(now.v) + 1.0,)
+    (v, *_), _, solved = iterate(ROUNDS, improve, now.v + h * _zeros_like(now.v), *started)
     q, mean = middle(v)
     power = system.power(q, mean, system.loads(t + 0.5 * h, q, mean, held))
     return Moving(integrate(m, now.q, mean * h), v, now.work + h * power), solved
@@ -91,13 +98,6 @@ def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> 
 
 def _zeros_like(v: Array) -> Array:
     return np.zeros(np.shape(v))
-
-
-def _solver(system: System, q: Array, extra: Array) -> Callable[[Array], Array]:
-    """Solves with the mass matrix at q, to whose joints `extra` (tree.nv,) is added as armature."""
-    m = with_armature(system.mechanism, extra)
-    M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
-    return (ldlt(M) if m.mimics else factor(m, M)).solve
 
 
 def largest(values: Array) -> Number:

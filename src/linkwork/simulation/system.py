@@ -10,11 +10,13 @@ import numpy as np
 
 from linkwork.algorithms.coupled import coupled, to_tree
 from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.frame_springs import frame_damper_power, frame_spring_matrix
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.kinematics import external_forces, kinematics
+from linkwork.algorithms.mass import factor, mass_matrix
 from linkwork.algorithms.passive import Stops, passive, resistance, stop_forces
 from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Number, ldlt
 
 Law = Callable[[Number, Array, Array], Array]  # of time [s], q (nq,) and v (nv,)
 FORCES = "passive"  # forces of the tree's joints reduce as those do
@@ -56,28 +58,42 @@ class System:
         if isinstance(implicit, float) and implicit == 0.0:
             stiffer = m
         else:
-            stiffer = with_armature(m, resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit)
+            extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
+            if any(_is_there(spring.damping) for spring in m.springs):  # which no armature is like
+                solve = stiffened_solver(m, q, extra, [spring.damping * implicit for spring in m.springs])
+                return solve(tau - self._needed(q, v, np.zeros(m.nv), loads))
+            stiffer = with_armature(m, extra)
         names = ("q", "v", "tau", "wrenches")[: 3 if loads.wrenches is None else 4]
         return coupled("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.wrenches))
 
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Joint forces (nv,) [N m or N] that lack for the acceleration a: zero if the equations of motion hold."""
+        given = loads.control + loads.stops + coupled(FORCES, passive, ("q", "v"))(self.mechanism, q, v)
+        return self._needed(q, v, a, loads) - given
+
+    def _needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
+        """Joint forces (nv,) [N m or N] that give the acceleration a under the loads' wrenches."""
         names = ("q", "v", "a", "wrenches")[: 3 if loads.wrenches is None else 4]
         needed = coupled("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
-        m = self.mechanism
-        given = loads.control + loads.stops + coupled(FORCES, passive, ("q", "v"))(m, q, v)
-        return needed(m, q, v, a, *_given(loads.wrenches)) - given
+        return needed(self.mechanism, q, v, a, *_given(loads.wrenches))
 
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
         """Power [W] of all forces that no energy belongs to: controllers, wrenches, stops, dampers and friction."""
         m = self.mechanism
         position, speed = to_tree(m, ("q", "v"), (q, v))
         total = (loads.control + loads.stops) @ v - (resistance(m.tree, speed) * speed) @ speed
+        if m.springs:
+            total = total - frame_damper_power(m.tree, position, speed)
         if loads.wrenches is not None:
             twists = kinematics(m.tree, position, speed).twist
             for V, F in zip(twists, external_forces(m, loads.wrenches), strict=True):
                 total = total + V.pair(F)
         return total
+
+
+def _is_there(number: Number) -> bool:
+    """Whether a number may be other than zero: one that hides its value may."""
+    return np.asarray(number).dtype == object or bool(number)
 
 
 def _given(wrenches: Array | None) -> tuple[Array, ...]:
@@ -90,3 +106,12 @@ def with_armature(mechanism: Mechanism, extra: Array) -> Mechanism:
     return replace(
         mechanism, joints=mechanism.joints.replaced([replace(j, armature=j.armature + extra[k.v]) for j, k in pairs])
     )
+
+
+def stiffened_solver(mechanism: Mechanism, q: Array, extra: Array, weights: list[Number]) -> Callable[[Array], Array]:
+    """Solves with the mass matrix at q, `extra` (tree.nv,) added as armature, and weight row row^T of every spring."""
+    m = with_armature(mechanism, extra)
+    M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
+    if m.springs:
+        M = M + coupled("mass_matrix", lambda m, q: frame_spring_matrix(m, q, weights), ("q",))(m, q)
+    return (ldlt(M) if m.mimics or m.springs else factor(m, M)).solve
