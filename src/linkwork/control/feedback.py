@@ -15,15 +15,25 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms.actuation import drive_forces
 from linkwork.control import plant as plants
 from linkwork.control.linear import lqr
-from linkwork.control.plant import Controller, Plant, controller, frame_motion, gains, limiter
-from linkwork.control.target import frame_target, joint_target, pose_error
+from linkwork.control.plant import Controller, Plant, controller, frame_motion, gains, limiter, refuse_no_mechanism
+from linkwork.control.target import drive_command, frame_target, joint_target, pose_error
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, ldlt, where
 
-__all__ = ["computed_torque", "gravity_compensation", "lqr", "operational_space", "pd", "pid", "resolved_rate"]
+__all__ = [
+    "computed_torque",
+    "drives",
+    "gravity_compensation",
+    "lqr",
+    "operational_space",
+    "pd",
+    "pid",
+    "resolved_rate",
+]
 
 Joints = Iterable[str] | None
 
@@ -32,6 +42,18 @@ def gravity_compensation(m: Mechanism, actuated: Joints = None) -> Controller:
     """Joint forces that hold the mechanism still against gravity: tau = gravity(q)."""
     plant = Plant(m, actuated)
     return controller(lambda t, q, v: plant.spread(plants.gravity(m, q)[plant.driven]))
+
+
+def drives(m: Mechanism, command: Any) -> Controller:
+    """Commands sent through the mechanism's own drives, whose gains, biases and limits make the joint forces.
+
+    `command` is the controls u (ndrives,) in the order of `m.drives`, a `Reference` of them, or a function of t,
+    q (nq,) and v (nv,) that returns them.
+    """
+    refuse_no_mechanism(m)
+    asked = drive_command(m, command)
+    forces = controller(lambda t, q, v, u: drive_forces(m, q, v, u))
+    return lambda t, q, v: forces(t, q, v, asked(t, q, v))
 
 
 def pd(m: Mechanism, target: Any, kp: Any, kd: Any, limit: Any = None, actuated: Joints = None) -> Controller:

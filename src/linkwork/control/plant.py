@@ -40,8 +40,7 @@ class Plant:
     """
 
     def __init__(self, mechanism: Mechanism, actuated: Iterable[str] | None = None):
-        if not isinstance(mechanism, Mechanism):
-            raise ModelError(f"a controller is made for a Mechanism; got {mechanism!r:.80}")
+        refuse_no_mechanism(mechanism)
         self.mechanism = mechanism
         names = [j.name for j in mechanism.leaders]
         chosen = {j.name for j in mechanism.leaders if not isinstance(j.kind, Free)}
@@ -131,6 +130,12 @@ def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, carryi
 
 
 # --- arguments ---
+
+
+def refuse_no_mechanism(given: Any) -> None:
+    """Raise a ModelError unless this is what controllers are made for."""
+    if not isinstance(given, Mechanism):
+        raise ModelError(f"a controller is made for a Mechanism; got {given!r:.80}")
 
 
 def gains(name: str, given: Any, size: int) -> Array:

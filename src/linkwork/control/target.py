@@ -1,4 +1,4 @@
-"""Where a controller wants something to be: fixed, along a Reference, or as a function of time says."""
+"""Where a controller wants something to be, or what it tells drives: fixed, along a Reference, or by a function."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from linkwork.control.plant import Plant
 from linkwork.control.reference import Reference
-from linkwork.errors import LinkworkError, ShapeError
+from linkwork.errors import LinkworkError, ShapeError, listed
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.rotation import log_matrix
 from linkwork.spatial.scalar import Array
 from linkwork.spatial.transform import Transform
@@ -74,6 +75,34 @@ def frame_target(given: Any) -> tuple[Target, int]:
             f"target is no pose: its upper left 3x3 block must be a rotation matrix; got {place!r:.200}"
         )
     return target, 6 if place.shape == POSE else 3
+
+
+def drive_command(m: Mechanism, given: Any) -> Callable[[Any, Any, Any], Array]:
+    """Controls (ndrives,) as a function of t, q (nq,) and v (nv,): fixed, a Reference, or as a function says."""
+    if not m.drives:
+        raise LinkworkError(f"{m.name} has no drives: give it some by Builder.drive(name, ratios)")
+    wanted = (len(m.drives),)
+
+    def refuse(what: str, shape: tuple[int, ...]) -> None:
+        if shape != wanted:
+            each = f"one control for each of its drives: {listed(m.drives.names)}"
+            raise ShapeError(f"{what} has shape {shape}, expected {wanted}, {each}")
+
+    if isinstance(given, Reference):
+        refuse("the Reference of the command", given.shape)
+        return lambda t, q, v: given(t)
+    if callable(given):
+
+        def told(t: Any, q: Any, v: Any) -> Array:
+            u = as_numbers("command", given(t, q, v))
+            refuse("what the command returns", u.shape)
+            return u
+
+        return told
+    fixed = as_numbers("command", given).copy()
+    refuse_non_finite("command", fixed)
+    refuse("command", fixed.shape)
+    return lambda t, q, v: fixed
 
 
 def _is_pose(place: Array) -> bool:
