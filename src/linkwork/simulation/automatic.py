@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, floor, log10
 from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.simulation.carry import Carry
 from linkwork.simulation.field import Field
 from linkwork.simulation.preparation import Request
 
@@ -27,14 +29,29 @@ class Choice(NamedTuple):
     why: str
 
 
-def chosen(asked: Request, field: Field, method: str, dt: float | None, duration: float) -> Choice:
+Trial = Callable[[Choice], list[Carry]]  # states along a run of the first member by a choice
+
+
+def chosen(asked: Request, field: Field, method: str, dt: float | None, duration: float, trial: Trial) -> Choice:
     """The method and step that were asked for, or good ones."""
     if method in ADAPTIVE:
         return Choice(method, dt or duration / ROWS, "as asked; its steps follow the tolerance")
     if method != "auto" and dt is not None:
         return Choice(method, dt, "as asked")
-    rate = fastest_rate(asked, field)
-    why = f"the motion changes at {rate:.3g} 1/s at most at the start"
+    if asked.mechanism.nv == 0 or 0 in asked.batch:
+        return Choice("rk4" if method == "auto" else method, dt or LONGEST["rk4"], "nothing moves")
+    rate = fastest_rate(asked, field, asked.member(asked.first)[0])
+    first = _judged(asked, method, dt, duration, rate, "at the start")
+    if dt is not None:
+        return first
+    # Motion may become faster on the way: a trial run shows how fast
+    rates = [fastest_rate(asked, field, state) for state in trial(first)]
+    return _judged(asked, method, dt, duration, max(rate, *rates), "in a trial run") if rates else first
+
+
+def _judged(asked: Request, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
+    """A choice for motion that changes at that rate [1/s]."""
+    why = f"the motion changes at {rate:.3g} 1/s at most {when}"
     if method == "auto":
         stiff = rate > STIFF if dt is None else rate * dt > STABLE
         method = "midpoint" if stiff else "rk4"
@@ -54,13 +71,10 @@ def _fitting(reach: float, asked: Request, duration: float) -> float:
     return span / ceil(span / min(nice, span) - 1e-9)
 
 
-def fastest_rate(asked: Request, field: Field) -> float:
-    """The largest eigenvalue [1/s] of the equations of motion at the first member's start, or its fastest turn."""
+def fastest_rate(asked: Request, field: Field, now: Carry) -> float:
+    """The largest eigenvalue [1/s] of the first member's equations of motion in a state, or its fastest turn."""
     m = asked.mechanism
-    n = m.nv
-    if n == 0 or 0 in asked.batch:
-        return 0.0
-    now, values = asked.member(asked.first)
+    n, (_, values) = m.nv, asked.member(asked.first)
 
     def acceleration(x: np.ndarray) -> np.ndarray:
         state = np.concatenate([m.integrate(now.q, x[:n]), now.v + x[n:], [0.0]])

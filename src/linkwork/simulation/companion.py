@@ -21,9 +21,6 @@ def companion(again: Callable[..., Run], q0: Any, controller: Any, sampling: Sam
     finer: dict[str, Any] = {"dt": 0.5 * made.dt, "every": 2 * made.every}
     if made.rtol is not None and made.atol is not None:  # its steps are never longer than from row to row
         finer |= {"every": made.every, "rtol": TIGHTER * made.rtol, "atol": TIGHTER * made.atol}
-    if isinstance(q0, Run):  # it counted in whole steps
-        start = q0.final._replace(step=2.0 * q0.final.step)
-        q0 = replace(q0, settings=replace(q0.settings, dt=finer["dt"]), final=start)
     if sampling is not None and sampling.rate is None:  # still once a step of the other run
         controller = replace(sampling, rate=1.0 / made.dt)
     whole = max(1, round(made.duration / made.dt)) * made.dt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,13 @@ class Request:
             return sampler.forces_and_memory(values, shape, t, now.q, now.v, now.memory)
         return sampler.forces(values, shape, t, now.q, now.v), now.memory
 
+    def alone(self) -> Request:
+        """The same for the first member alone."""
+        start, values = self.member(self.first)
+        parameters = {name: np.asarray(values[name]) for name in self.parameters}
+        gains = {name: np.asarray(values[name]) for name in self.gains}
+        return replace(self, batch=(), start=start, parameters=parameters, gains=gains)
+
     def member(self, index: tuple[int, ...]) -> tuple[Carry, dict[str, Array]]:
         """The start and the values of one member."""
         values = {}
@@ -111,6 +118,7 @@ def request(
     gains: Mapping[str, Any] | None,
     memory: Any,
     stops: float | None,
+    dt: float | None = None,
 ) -> Request:
     """What was asked for, or an error that names what is wrong with it."""
     m = mechanism
@@ -119,7 +127,7 @@ def request(
     continued = q0 if isinstance(q0, Run) else None
     if continued is not None and (v0 is not None or memory is not None or continued.mechanism.nq != m.nq):
         raise LinkworkError("a run is continued from its own end: give no v0 or memory, and the same mechanism")
-    given = dict(parameters or {})
+    given = dict(continued.parameters if parameters is None and continued is not None else parameters or {})
     for name in given:
         if name not in m.parameters:
             raise unknown_name("parameter", name, m.parameters)
@@ -150,7 +158,9 @@ def request(
         "stop": None if stop_when is None else Law("condition stop_when", stop_when, list(named)),
     }
     _refuse_unnamed(named, [control, sampler, *laws.values()])
-    begin = _start(m, found["q0"], found["v0"], found["memory"], batch) if continued is None else _resumed(continued)
+    begin = (
+        _start(m, found["q0"], found["v0"], found["memory"], batch) if continued is None else _resumed(continued, dt)
+    )
     varied = {name: found[name] for name in given}
     forces = (control, sampler, sampling, laws["wrenches"], laws["stop"])
     return Request(m, *forces, varied, named, batch, begin, _stops(m, stops))
@@ -223,9 +233,15 @@ def _refuse_unnamed(gains: Mapping[str, Any], laws: list[Law | None]) -> None:
             )
 
 
-def _resumed(run: Run) -> Carry:
-    """A run's end as a start: those whom the user stopped go on."""
-    return run.final._replace(code=np.where(run.final.code == STOPPED, GOING, run.final.code))
+def _resumed(run: Run, dt: float | None) -> Carry:
+    """A run's end as a start: those whom the user stopped go on. Steps are counted anew if they are of another size."""
+    code = np.where(run.final.code == STOPPED, GOING, run.final.code)
+    step, before = run.final.step, run.settings.dt
+    if dt is not None and dt != before:
+        step = np.round(step * before / dt)
+        if np.abs(step * dt - run.final.step * before).max(initial=0.0) > 1e-9 * dt:
+            raise LinkworkError(f"a run is continued after a whole number of steps; its end is none of dt={dt:g}")
+    return run.final._replace(code=code, step=step)
 
 
 def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Carry:

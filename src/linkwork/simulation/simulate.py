@@ -13,8 +13,8 @@ import numpy as np
 from linkwork.errors import LinkworkError, NotTraceable, unknown_name
 from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.automatic import ADAPTIVE, chosen
-from linkwork.simulation.carry import GOING, STOPPED
+from linkwork.simulation.automatic import ADAPTIVE, Choice, chosen
+from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.companion import companion
 from linkwork.simulation.evidence import outcomes
 from linkwork.simulation.field import Field
@@ -27,6 +27,7 @@ from linkwork.simulation.storage import Storage
 
 NAMES = ("auto", *METHODS, *ADAPTIVE)
 TARGETS = ("cpu", "numpy")
+TRIALS = 20  # states of a trial run that are looked at
 
 
 def simulate(
@@ -83,13 +84,13 @@ def simulate(
     duration, dt = positive("duration", duration), None if dt is None else positive("dt", dt)
     tolerances = positive("rtol", rtol), positive("atol", atol)
     refuse_unhonoured("motion", mechanism)
-    asked = request(mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops)
+    asked = request(mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt)
     if isinstance(q0, Run):
         method, dt = (q0.method if method == "auto" else method), q0.settings.dt if dt is None else dt
     try_once(asked)
     field = Field(asked, target)
     try:
-        choice = chosen(asked, field, method, dt, duration)
+        choice = chosen(asked, field, method, dt, duration, partial(_trial, asked, duration, target))
         storage = Storage(asked, choice, record, every, duration)
         if choice.method in ADAPTIVE:
             from linkwork.simulation.adaptive import Adaptive
@@ -120,6 +121,18 @@ def simulate(
     except NotTraceable as failure:
         failure.add_note("lw.host(f, rate=...) calls a controller in Python instead of compiling it")
         raise
+
+
+def _trial(asked: Request, duration: float, target: str, choice: Choice) -> list[Carry]:
+    """Some states along a run of the first member; none if its controller is in Python, which would see it twice."""
+    if asked.sampling is not None and asked.sampling.in_python:
+        return []
+    alone = asked.alone()
+    every = max(1, round(duration / choice.dt) // TRIALS)
+    storage = Storage(alone, choice, ("q", "v"), every, duration)
+    FixedSteps(alone, choice, storage, target, threads=1).go(lambda fraction: None)
+    states = zip(storage.arrays["q"][: storage.rows], storage.arrays["v"][: storage.rows], strict=True)
+    return [alone.start._replace(q=q, v=v) for q, v in states]
 
 
 def _marched(asked: Request, march: Any, settings: Settings, progress: bool | Watch | None) -> Run:
