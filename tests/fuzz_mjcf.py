@@ -55,7 +55,8 @@ CORPUS = [
 <weld name="e3" body1="b" body2="d" anchor="1 0 0" relpose="0 1 0 2 0 0 0" torquescale="2"/>
 <weld name="e4" site1="s" site2="w" active="false"/>
 </equality>
-<tendon><fixed name="r"><joint joint="h" coef="2"/><joint joint="t" coef="-1"/></fixed></tendon>
+<tendon><fixed name="r"><joint joint="h" coef="2"/><joint joint="t" coef="-1"/></fixed>
+<spatial name="l" stiffness="9" damping="1"><site site="s"/><site site="w"/></spatial></tendon>
 <actuator>
 <position name="u1" joint="h" kp="3" kv="1" ctrlrange="-1 1" forcerange="-2 2"/>
 <velocity name="u2" tendon="r" kv="2" gear="3"/>

@@ -331,6 +331,7 @@ def test_an_old_mujoco_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 ARM = f'<body name="b"><joint name="a"/><joint name="c" axis="1 0 0"/>{BALL}<site name="s"/></body>'
 TENDON = '<tendon><fixed name="t"{}><joint joint="a" coef="1"/><joint joint="c" coef="2"/></fixed></tendon>'
 CABLE = '<tendon><spatial name="t"><site site="s"/><site site="w"/></spatial></tendon>'
+SLACK = CABLE.replace('"t"', '"t" stiffness="1" {}')
 
 
 def on_joint(attributes: str) -> str:
@@ -356,6 +357,15 @@ REFUSED = {  # name: what is in the model, and what is said
         ('<fixed name="t">', "stiffness, damping or armature of a tendon"),
     ),
     "tendon damper": (TENDON.format(' damping="1"'), ("stiffness, damping or armature of a tendon",)),
+    "slack spring": (SLACK.format('springlength="0.1 0.2"'), ('<spatial name="t">', "of a tendon")),
+    "limited spring": (SLACK.format('range="0 1"'), ('<spatial name="t">', "of a tendon")),
+    "rubbing spring": (SLACK.format('frictionloss="1"'), ('<spatial name="t">', "of a tendon")),
+    "heavy spring": (SLACK.format('armature="1"'), ('<spatial name="t">', "of a tendon")),
+    "curved tendon": (SLACK.replace('"1"', '"1 2"').format(""), ('<spatial name="t">', "of a tendon")),
+    "bent spring": (
+        SLACK.replace('<site site="w"/>', '<site site="w"/><site site="s"/>').format(""),
+        ('<spatial name="t">', "of a tendon"),
+    ),
     "muscle": (
         '<actuator><muscle name="m" joint="a" lengthrange="0 1"/></actuator>',
         ('<muscle name="m">', "muscles pull"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,7 @@ PLACES = {
 PAIRS = {"parent and child": "s1 s2", "apart in a chain": "s0 s2", "two branches": "s2 s3", "the world": "s4 s1"}
 
 
-def told(pairs: list[str]) -> tuple[lw.Mechanism, MujocoSide]:
+def told(pairs: list[str]) -> tuple[lw.Mechanism, str]:
     """The tree with a spring for each pair of sites, told to a Builder and written as MJCF."""
     b, tendons = lw.Builder("tree"), []
     inertia = np.full(3, 0.4 * 0.1**2)
@@ -49,7 +51,7 @@ def told(pairs: list[str]) -> tuple[lw.Mechanism, MujocoSide]:
         numbers = f'stiffness="{stiffness}" damping="{damping}" springlength="{length}"'
         tendons.append(f'<spatial name="t{k}" {numbers}>{sites}</spatial>')
     text = f"<mujoco><worldbody>{TREE}</worldbody><tendon>{''.join(tendons)}</tendon></mujoco>"
-    return b.build(), MujocoSide(text)
+    return b.build(), text
 
 
 def _xyz_turned(degrees: tuple[float, ...]) -> np.ndarray:
@@ -60,9 +62,17 @@ def _xyz_turned(degrees: tuple[float, ...]) -> np.ndarray:
     return R
 
 
-@pytest.mark.parametrize("pairs", [[pair] for pair in PAIRS.values()] + [list(PAIRS.values())], ids=[*PAIRS, "all"])
+CASES = [[pair] for pair in PAIRS.values()] + [list(PAIRS.values())]
+
+
+@pytest.mark.parametrize("pairs", CASES, ids=[*PAIRS, "all"])
 def test_accelerations_are_mujocos(pairs: list[str]) -> None:
-    m, mujoco_side = told(pairs)
+    m, text = told(pairs)
+    assert_moves_as(m, MujocoSide(text))
+
+
+def assert_moves_as(m: lw.Mechanism, mujoco_side: MujocoSide) -> None:
+    """Accelerations, passive forces and springs' energy in random states."""
     d, rng = lw.compile(m, target="numpy"), np.random.default_rng(0)
     for _ in range(10):
         q, v = m.random(rng), rng.normal(size=m.nv)
@@ -78,3 +88,36 @@ def test_accelerations_are_mujocos(pairs: list[str]) -> None:
         )
         energy += 0.5 * 2.0 * q[m.joints["a"].q][0] ** 2
         assert abs(d.spring_energy(q) - energy) < AGREE * energy
+
+
+@pytest.mark.parametrize("pairs", CASES, ids=[*PAIRS, "all"])
+def test_straight_tendons_are_loaded_as_springs(pairs: list[str], tmp_path: Path) -> None:
+    m, text = told(pairs)
+    (tmp_path / "tree.xml").write_text(text)
+    found = lw.load(tmp_path / "tree.xml")
+    assert found.springs.names == m.springs.names
+    for here, there in zip(m.springs, found.springs, strict=True):
+        assert (here.a, here.b) == (there.a, there.b)
+        assert (here.stiffness, here.damping, here.length) == (there.stiffness, there.damping, there.length)
+        assert np.allclose(here.at.pose.p, there.at.pose.p, atol=1e-15)
+    assert_moves_as(found, MujocoSide(text))
+
+
+def test_springs_without_a_length_rest_where_the_model_is_written(tmp_path: Path) -> None:
+    text = told(["s2 s3"])[1].replace('springlength="0.3"', "").replace('name="t0"', 'name="d"')
+    (tmp_path / "tree.xml").write_text(text)
+    m = lw.load(tmp_path / "tree.xml")
+    assert m.springs.names == ("d_",)  # there is a joint called d
+    assert abs(lw.compile(m, target="numpy").spring_energy(m.keyframes["qpos0"].q)) < 1e-20
+    assert_moves_as(m, MujocoSide(text))
+
+
+def test_springs_and_dampers_that_are_off_are_none(tmp_path: Path) -> None:
+    path, text = tmp_path / "tree.xml", told(["s2 s3"])[1]
+    path.write_text(text.replace("<worldbody>", '<option><flag spring="disable"/></option><worldbody>'))
+    found = lw.load(path).springs["t0"]
+    assert (found.stiffness, found.damping) == (0.0, 4.0)
+    flags = '<option><flag spring="disable" damper="disable"/></option><worldbody>'
+    path.write_text(text.replace("<worldbody>", flags))
+    with pytest.warns(lw.ModelWarning, match="tendons t0"):
+        assert not lw.load(path).springs

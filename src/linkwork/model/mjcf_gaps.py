@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwork.errors import listed
 from linkwork.model.faults import Fault
+from linkwork.model.mjcf_springs import springs_of
 from linkwork.model.mjcf_text import MjcfText
 from linkwork.model.mujoco_compiler import Compiled
 from linkwork.spatial.scalar import Array
@@ -59,6 +60,7 @@ def _forces(c: Compiled) -> Iterator[Gap]:
         | springs & ((c.tendon_stiffness != 0.0) | c.tendon_stiffnesspoly.any(axis=1))
         | dampers & ((c.tendon_damping != 0.0) | c.tendon_dampingpoly.any(axis=1))
     )
+    tendons &= ~np.isin(c.names("tendon"), list(dict(springs_of(c))))
     muscles = c.is_a(c.actuator_gaintype, "mjGAIN_MUSCLE") | c.is_a(c.actuator_biastype, "mjBIAS_MUSCLE")
     direct = np.any([c.drives(j) for j in range(c.njnt)], axis=0)
     loads = ~direct & ((c.actuator_armature != 0.0) | dampers & (c.actuator_damping != 0.0))
@@ -119,8 +121,9 @@ def _couples_joints(c: Compiled, k: int) -> bool:
 
 def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
     """What does not change how the mechanism moves on its own, each kind with some names."""
+    placed = {"tendon": dict(springs_of(c))}
     for kind, words in LISTED.items():
-        if names := c.names(kind):
+        if names := [name for name in c.names(kind) if name not in placed.get(kind, {})]:
             yield f"{words} {listed(names, FEW)}"
     bodies, joints, equalities = c.names("body"), c.names("joint"), c.names("equality")
     coupled = c.is_a(c.eq_type, "mjEQ_JOINT") | c.is_a(c.eq_type, "mjEQ_TENDON")

@@ -24,6 +24,7 @@ from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Plane, 
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
 from linkwork.model.mjcf_actuators import drives_of
 from linkwork.model.mjcf_gaps import ACTUATORS, FEW, closes_loop, gap_faults
+from linkwork.model.mjcf_springs import springs_of
 from linkwork.model.mjcf_text import MjcfText
 from linkwork.model.mujoco_compiler import MOST_SAID, Compiled, compile_mjcf, unused
 from linkwork.model.reading import LARGEST, Options, Reading
@@ -53,6 +54,7 @@ NUMBERS = {  # of what is numbered, those that others are computed from
     "site": ("site_pos", "site_quat"),
     "actuator": ("gear", "actuator_armature", "actuator_damping", "actuator_gainprm", "actuator_biasprm"),
     "equality": ("eq_data",),
+    "tendon": ("tendon_stiffness", "tendon_damping", "tendon_lengthspring"),
 }
 TAGS = {  # of the elements that our things are written as
     "body": ("body",),
@@ -60,6 +62,8 @@ TAGS = {  # of the elements that our things are written as
     "keyframe": ("key",),
     "loop": ("connect", "weld"),
     "equality": ("connect", "weld", "joint", "tendon"),
+    "spring": ("spatial",),
+    "tendon": ("spatial", "fixed"),
     "drive": ACTUATORS,
     "actuator": ACTUATORS,
 }
@@ -111,6 +115,7 @@ class _MjcfReader:
         self.sites()
         self.couplings()
         self.loops()
+        self.springs()
         self.actuators()
         self.keyframes()
 
@@ -264,6 +269,11 @@ class _MjcfReader:
         if c.is_a(c.eq_type[k], "mjEQ_WELD"):  # it has the second body's point first, and how that is turned
             first, second = _pose(data[3:6], data[6:10]), first
         return [(int(ends[0]), first), (int(ends[1]), second)]
+
+    def springs(self) -> None:
+        """Tendons that are springs; where a joint has the name of one, it has underscores behind it."""
+        for name, given in springs_of(self.compiled):
+            self.builder.spring(unused(name, self.welds), **given)
 
     def actuators(self) -> None:
         """Actuators that are drives; others have no place here."""
