@@ -1,10 +1,12 @@
 """linkwork: multibody dynamics for robots, spacecraft and mechanisms.
 
 Build a mechanism with `Builder` or take one from `examples()`; `compile` it and call its dynamics on any batch of
-states; `cross_check` it by independent formulations.
+states; `cross_check` it by independent formulations; `simulate` it.
 """
 
-from linkwork.control import Reference, feedback
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from linkwork.errors import (
     LinkworkError,
     ModelError,
@@ -35,13 +37,25 @@ from linkwork.model import (
     Sphere,
     Universal,
     Weld,
-    convert,
-    load,
-    save,
 )
-from linkwork.simulation import Run, Simulator, host, open_run, sampled, simulate
 from linkwork.spatial.noise import normal, white_noise
 from linkwork.spatial.scalar import where
+
+if TYPE_CHECKING:
+    from linkwork.control import Reference, feedback
+    from linkwork.model.conversion import convert
+    from linkwork.model.loading import load
+    from linkwork.model.write_toml import save
+    from linkwork.simulation import Run, Simulator, host, open_run, sampled, simulate
+
+# What is imported when it is first asked for, so that importing linkwork stays quick
+ON_DEMAND = {
+    "convert": "linkwork.model.conversion",
+    "load": "linkwork.model.loading",
+    "save": "linkwork.model.write_toml",
+    **dict.fromkeys(("Reference", "feedback"), "linkwork.control"),
+    **dict.fromkeys(("Run", "Simulator", "host", "open_run", "sampled", "simulate"), "linkwork.simulation"),
+}
 
 __version__ = "0.1.0"
 
@@ -93,3 +107,14 @@ __all__ = [
     "where",
     "white_noise",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ON_DEMAND:
+        raise AttributeError(f"module 'linkwork' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(ON_DEMAND[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from linkwork.model import find_faults
+from linkwork.model.loading import find_faults
 
 TOP = 'linkwork = 1\nname = "r"\n'  # lines 1 and 2
 BODY = "[bodies.arm]\nmass = 1.0\ninertia = [1.0, 1.0, 1.0]\n"  # 3 to 5

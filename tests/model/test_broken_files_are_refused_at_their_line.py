@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from linkwork.model import find_faults
+from linkwork.model.loading import find_faults
 
 INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
 INERTIAL = f'<inertial><mass value="1"/>{INERTIA}</inertial>'

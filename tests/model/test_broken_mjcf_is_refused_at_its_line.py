@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from linkwork.model import find_faults
+from linkwork.model.loading import find_faults
 
 pytest.importorskip("mujoco", reason="MuJoCo is not installed (the extra 'mjcf')")
 

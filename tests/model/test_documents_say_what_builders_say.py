@@ -12,7 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.evaluation.compiled import mechanism_digest
-from linkwork.model import document_schema, find_faults
+from linkwork.model.loading import document_schema, find_faults
 from linkwork.model.write_toml import document_text
 
 ARM = """

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model import Geometry, find_faults
+from linkwork.model import Geometry
+from linkwork.model.loading import find_faults
 from linkwork.model.mimic import Mimic
 
 INERTIAL = (

@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from linkwork.errors import LinkworkError, ModelWarning, listed
-from linkwork.model import Mechanism, find_faults, load
+from linkwork.model import Mechanism
 from linkwork.model.clutches import Brake, Clutch
 from linkwork.model.faults import Fault
+from linkwork.model.loading import find_faults, load
 
 CLEAN, DOUBTFUL, BROKEN = 0, 1, 2  # exit codes
 COLORS = {"error": "bold red", "warning": "yellow"}

@@ -1,7 +1,6 @@
 """What the machine is: joint kinds, bodies, the frozen mechanism, and the builder that makes one."""
 
 from linkwork.model.builder import Builder
-from linkwork.model.conversion import convert
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Plane, Sphere
 from linkwork.model.joints import (
     Ball,
@@ -15,9 +14,7 @@ from linkwork.model.joints import (
     Universal,
     Weld,
 )
-from linkwork.model.loading import document_schema, find_faults, load
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.write_toml import save
 
 __all__ = [
     "Ball",
@@ -39,9 +36,4 @@ __all__ = [
     "Sphere",
     "Universal",
     "Weld",
-    "convert",
-    "document_schema",
-    "find_faults",
-    "load",
-    "save",
 ]
