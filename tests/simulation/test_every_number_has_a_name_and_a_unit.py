@@ -33,7 +33,7 @@ def test_names_are_those_of_joints() -> None:
     assert label_of(m, "tau").units[:7] == ("N",) * 3 + ("N m",) * 4
 
 
-@pytest.mark.parametrize("seed", [3, 8, 23, 29])
+@pytest.mark.parametrize("seed", [3, 5, 8])
 def test_labels_fit_all_series(seed: int) -> None:
     for m in (tree(seed), coupled_tree(seed)):
         run = lw.simulate(m, duration=0.02, dt=0.01, method="semi-implicit", target="numpy")
