@@ -91,6 +91,9 @@ class Opaque:
     def maximum(self, other: Any) -> Opaque:
         return Opaque(np.maximum(self.hidden, lift(other).hidden))
 
+    def __floor__(self) -> Opaque:
+        return Opaque(np.floor(self.hidden))
+
     def lookup(self, table: Any) -> Array:
         return hide(lookup(table, self.hidden))
 

@@ -100,12 +100,15 @@ UNIT = re.compile(r"\[[^\]]*\b(m|kg|rad|N|J|s)\b[^\]]*\]")
 
 def test_public_functions_say_what_they_are() -> None:
     """Every public function has a docstring; those of `Dynamics` and the algorithms give shapes."""
-    joint_answers = {
-        name for name, _ in public_functions(PACKAGE / "model" / "joints.py") if name.startswith("JointKind.")
+    questions = {
+        name.split(".")[-1]
+        for file in ("joints.py", "closing.py")
+        for name, _ in public_functions(PACKAGE / "model" / file)
+        if name.startswith(("JointKind.", "ClosingKind.", "Row."))
     }
     for path in SOURCES:
         for name, function in public_functions(path):
-            answers_documented_question = f"JointKind.{name.split('.')[-1]}" in joint_answers
+            answers_documented_question = name.split(".")[-1] in questions
             if not answers_documented_question and not any(
                 "overload" in ast.unparse(d) for d in function.decorator_list
             ):

@@ -64,6 +64,24 @@ def test_a_run_that_cannot_be_trusted_ends_with_one(tmp_path: Path, capsys: pyte
     assert "NOT trusted" in told
 
 
+def test_closed_linkages_start_closed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = called(capsys, "run", "five_bar", "--duration", 0.1, "--out", tmp_path, "--no-plot")
+    assert code == 0, told
+    assert "from keyframe 'start', with random velocities" in told
+    b = lw.Builder("rhombus")
+    for name, parent in (("a", "world"), ("b", "a")):
+        b.body(name, 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
+        b.joint(f"to {name}", lw.Revolute((0, 1, 0)), parent, name, at=(1, 0, 0))
+    b.close("stay", lw.Rod(1.5), "world", "b", at=(1, 0, 0), to=(1, 0, 0))
+    lw.save(b.build(), tmp_path / "rhombus.toml")
+    code, told = called(capsys, "run", tmp_path / "rhombus.toml", "--duration", 0.1, "--out", tmp_path, "--no-plot")
+    assert code == 0, told
+    assert "from its neutral position, where its loops were closed, with random velocities" in told
+    run = lw.open_run(tmp_path / "rhombus.npz")
+    assert np.abs(run.dynamics.constraint(run.q)).max() < 1e-12
+    assert np.ptp(run.q) > 0.0
+
+
 def test_a_model_file_starts_from_its_keyframe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     b = lw.Builder("my/arm").body("link", 1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1))
     b.joint("pin", lw.Revolute((0, 1, 0)), "world", "link", limits=(0.5, 1.5))

@@ -313,7 +313,7 @@ WHOLES: dict[str, Case] = {
         ("'lnk'", "Did you mean 'link'?", "Valid: world, link"),
     ),
     "world as a child": tree(
-        "joint 'second'", "world cannot be a child", joints=[("world", "upper"), ("upper", "world")]
+        "joint 'second'", "world cannot be a child", joints=[("world", "upper"), ("lower", "world")]
     ),
     "two joints on one body": tree(
         "joint 'second'", "'upper' is already carried by joint 'first'", joints=[("world", "upper"), ("lower", "upper")]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms import closure
 from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.mass import mass_matrix
@@ -19,6 +20,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import LDLT, Array, ldlt
 
 Algorithm = Callable[..., Array]
+CLOSED_DERIVATIVES = "closed_forward_dynamics_derivatives"  # whose algorithm knows mimics itself
 
 
 def to_tree(mechanism: Mechanism, names: Sequence[str], state: Sequence[Array]) -> list[Array]:
@@ -35,6 +37,11 @@ def _reduced_columns(G: Array, J: Array) -> Array:
     return J @ G
 
 
+def _reduced_rows(G: Array, J: Array) -> Array:
+    """J G (nc, nv) of the rows of loops, zero where couplings leave but round-off of them."""
+    return closure.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
+
+
 def _reduced_both(G: Array, M: Array) -> Array:
     return G.T @ M @ G
 
@@ -43,6 +50,7 @@ def _reduced_both(G: Array, M: Array) -> Array:
 REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
     **dict.fromkeys(("inverse_dynamics", "bias", "gravity", "passive"), _reduced_forces),
     **dict.fromkeys(("jacobian", "jacobian_rate", "momentum_matrix"), _reduced_columns),
+    "constraint_jacobian": _reduced_rows,
     **dict.fromkeys(("mass_matrix", "inverse_dynamics_derivatives"), _reduced_both),
 }
 
@@ -51,7 +59,9 @@ def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algori
     """The algorithm of a quantity, which takes the named arrays of a state, for mechanisms with and without mimics."""
 
     def run(mechanism: Mechanism, *state: Array) -> Array:
-        if not mechanism.mimics:
+        if mechanism.loops and quantity in CLOSED:
+            return CLOSED[quantity](mechanism, *state)
+        if not mechanism.mimics or quantity == CLOSED_DERIVATIVES:
             return algorithm(mechanism, *state)
         if quantity in SOLVED:
             return SOLVED[quantity](mechanism, *state)
@@ -97,4 +107,59 @@ SOLVED: dict[str, Callable[..., Any]] = {
     "forward_dynamics": forward_dynamics,
     "forward_dynamics_derivatives": forward_dynamics_derivatives,
     "reactions": reactions,
+    "consistent": lambda mechanism, q, v: v,
+}
+
+
+# --- where loops are closed too ---
+
+
+def closed_forward_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
+) -> closure.Constrained:
+    """Accelerations (nv,) and the loops' multipliers (nc,), of mechanisms with and without mimics."""
+    if not mechanism.mimics:
+        return closure.forward_dynamics(mechanism, q, v, tau, wrenches)
+    free = forward_dynamics(mechanism, q, v, tau, wrenches)
+    positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
+    J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
+    J = _reduced_rows(mechanism.spread, J)
+    response = _factored(mechanism, q).solve(J.T)
+    multipliers = closure.smallest(J @ response, -(J @ free + gamma))
+    return closure.Constrained(free + response @ multipliers, multipliers)
+
+
+def closed_again(mechanism: Mechanism, q: Array, v: Array) -> closure.Closing:
+    """The nearest coordinates (nq,) and velocities (nv,) that loops allow; see `closure.closed_again`."""
+    return closure.closed_again(mechanism, q, v, responses)
+
+
+def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """The velocities (nv,) nearest to v that keep loops closed at q."""
+    return closure.consistent_velocity(responses(mechanism, q), v) if mechanism.loops else v
+
+
+def responses(mechanism: Mechanism, q: Array) -> closure.Responses:
+    """What impulses along the rows of loops do, of mechanisms with and without mimics."""
+    if not mechanism.mimics:
+        return closure.responses(mechanism, q)
+    (position,) = to_tree(mechanism, ("q",), (q,))
+    J = _reduced_rows(mechanism.spread, closure.constraint_jacobian(mechanism.tree, position))
+    return closure.Responses(closure.constraint(mechanism.tree, position), J, _factored(mechanism, q).solve(J.T))
+
+
+def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Wrenches (njoints + nloops, 6) [N, N m] of parents on children, in the children's frames; loops: of a on b."""
+    found = closed_forward_dynamics(mechanism, q, v, tau, wrenches)
+    positions, velocities, a = to_tree(mechanism, ("q", "v", "a"), (q, v, found.a))
+    held = closure.reaction_wrenches(mechanism.tree, positions, found.multipliers)
+    outside = held.on_bodies if wrenches is None else wrenches + held.on_bodies
+    force = inverse_dynamics(mechanism.tree, positions, velocities, a, outside).force
+    return np.concatenate([np.array([F.array for F in force[1:]]).reshape(-1, 6), held.through_loops])
+
+
+CLOSED: dict[str, Callable[..., Any]] = {
+    "forward_dynamics": lambda *state: closed_forward_dynamics(*state).a,
+    "reactions": closed_reactions,
+    "consistent": consistent_velocity,
 }

@@ -63,8 +63,9 @@ def run_one(
 ) -> int:
     """Run an example or a model file, tell how far to trust it, and write a run file and a figure.
 
-    It starts from the model's first keyframe, or from its neutral position with small random velocities. The exit code
-    is 0 if the run can be trusted, 1 if its report is red, 2 if there are errors.
+    It starts from the keyframe "start" or the model's first, or from its neutral position with small random velocities;
+    loops that are open there are closed. The exit code is 0 if the run can be trusted, 1 if its report is red, 2 if
+    there are errors.
 
     Parameters
     ----------

@@ -21,6 +21,7 @@ from linkwork.spatial.scalar import Array
 
 TRUSTED, DOUBTED = 0, 1  # exit codes; errors are 2
 SPEED = 0.5  # of random velocities [rad/s, m/s]
+OPEN = 1e-9  # errors of closure [m or rad] of a start that is closed as it is
 MODEL_FILES = (".toml", ".urdf", ".xml", ".xacro")
 
 
@@ -78,15 +79,21 @@ def found(console: Console, what: str) -> lw.Mechanism:
 
 
 def start_of(m: lw.Mechanism, seed: int) -> Start:
-    """The first keyframe, or the neutral position within limits; velocities by chance where there are none."""
+    """The keyframe "start" or the first, or the neutral position within limits; random velocities where there are none.
+
+    Loops that are open there are closed, and velocities keep them so.
+    """
+    d = lw.compile(m, target="numpy")
     if m.keyframes:
-        first = m.keyframes[0]
+        first = m.keyframes["start" if "start" in m.keyframes else 0]
         q, v, about = first.q, first.v, f"from keyframe {first.name!r}"
     else:
         q, v, about = m.by_joint(_neutral_within_limits), np.zeros(m.nv), "from its neutral position"
+    if m.loops and np.abs(d.constraint(q)).max() > OPEN:
+        q, about = d.assemble(q), f"{about}, where its loops were closed"
     if np.any(v):
-        return Start(q, v, about)
-    v = np.random.default_rng(seed).normal(size=m.nv) * SPEED
+        return Start(q, d.consistent(q, v), about)
+    v = d.consistent(q, np.random.default_rng(seed).normal(size=m.nv) * SPEED)
     return Start(q, v, f"{about}, with random velocities of about {SPEED:g} rad/s and m/s (seed {seed})")
 
 

@@ -49,6 +49,10 @@ def mechanism_digest(mechanism: Mechanism) -> str:
     for spring in mechanism.springs:
         parts += [spring.name, repr([float(x) for x in (spring.stiffness, spring.damping, spring.length)])]
         parts += [f"{spring.at.body} {spring.to.body}", spring.at.pose.p.tobytes(), spring.to.pose.p.tobytes()]
+    for loop in mechanism.loops:
+        parts += [loop.name, repr(loop.kind)]
+        for place in (loop.at, loop.to):
+            parts += [str(place.body), *(x.tobytes() for X in (place.pose, place.offset) for x in (X.R, X.p))]
     for frame in mechanism.frames:
         parts += [frame.name, str(frame.body), frame.pose.R.tobytes(), frame.pose.p.tobytes()]
     return store.digest(*parts)

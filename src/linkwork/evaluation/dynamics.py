@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.algorithms import inverse, jacobians, kinematics, momentum
-from linkwork.algorithms.coupled import coupled
+from linkwork.algorithms import closure, inverse, jacobians, kinematics, momentum
+from linkwork.algorithms.coupled import CLOSED_DERIVATIVES, consistent_velocity, coupled
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.passive import passive, spring_energy
 from linkwork.algorithms.reactions import reactions
-from linkwork.errors import LinkworkError, ModelError, unknown_name
+from linkwork.errors import LinkworkError, ModelError, ShapeError, unknown_name
+from linkwork.evaluation import assembly, closed_chains
+from linkwork.evaluation.closed_derivatives import closed_forward_derivatives
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
 from linkwork.model.honoured import refuse_unhonoured
@@ -29,6 +31,7 @@ Parameters = Mapping[str, Any] | None
 Out = Array | None
 PLAIN = {"q", "v", "a", "tau"}  # inputs that a quick call takes
 SEVERAL = {
+    CLOSED_DERIVATIVES,
     "energy",
     "forward_dynamics_derivatives",
     "inverse_dynamics_derivatives",
@@ -209,9 +212,87 @@ class Dynamics:
     def reactions(
         self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
     ) -> Array:
-        """Wrench (..., njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame."""
+        """Wrench (..., njoints + nloops, 6) [N, N m] of the parent on the child through joints, in the child's frame.
+
+        Loops come after the joints of the tree: of their body a on b, in the frame of b.
+        """
         inputs = self._state(q, v, wrenches, tau=tau)
-        return self._evaluate("reactions", reactions, inputs, (len(self.mechanism.joints), 6), parameters, out)
+        count = len(self.mechanism.joints) + len(self.mechanism.loops)
+        return self._evaluate("reactions", reactions, inputs, (count, 6), parameters, out)
+
+    # --- loops ---
+
+    def constraint(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
+        """Errors of closure (..., nc) [m or rad], the rows of all loops one after the other: zero where they close."""
+        return self._evaluate("constraint", closure.constraint, self._state(q), (self.mechanism.nc,), parameters, out)
+
+    def constraint_jacobian(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
+        """J (..., nc, nv): J v is the rate of `constraint` [m/s or rad/s]."""
+        shape = (self.mechanism.nc, self.mechanism.nv)
+        return self._evaluate(
+            "constraint_jacobian", closure.constraint_jacobian, self._state(q), shape, parameters, out
+        )
+
+    def assemble(self, q: Any, fixed: Iterable[str] = ()) -> Array:
+        """Coordinates (..., nq) [rad, m] near q that close all loops, found from there; joints named `fixed` stay.
+
+        Raises NotConverged with the loop that stays open, if they cannot be closed from there.
+        """
+        names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+        for name in names:
+            self.mechanism.joints.index_of(name)
+        m = self.mechanism
+        return over_batch(lambda q: assembly.assembled(self, q, names), {"q": Input(q, (m.nq,))}, (m.nq,))
+
+    def check_loops(self, q: Any) -> assembly.LoopCheck:
+        """Mobility, and which loops repeat others, in one position (nq,) [rad, m] that closes them."""
+        (q,) = self._one_state(q=(q, self.mechanism.nq))
+        return assembly.checked_loops(self, q)
+
+    def actuation(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        actuated: Iterable[str],
+        weights: Mapping[str, float] | None = None,
+        wrenches: Any = None,
+    ) -> closed_chains.Actuation:
+        """Forces (nv,) [N m, N] of the actuated joints alone that make a motion, and the loops' multipliers (nc,).
+
+        Where more joints are driven than needed, the sum of weight force^2 is least. One state.
+        """
+        q, v, a = self._one_state(q=(q, self.mechanism.nq), v=(v, self.mechanism.nv), a=(a, self.mechanism.nv))
+        return closed_chains.actuation(self, q, v, a, list(actuated), dict(weights or {}), wrenches)
+
+    def independent(self, q: Any, v: Any = None, choose: Iterable[str] | None = None) -> closed_chains.Independent:
+        """Independent coordinates at q (nq,) [rad, m], chosen or well-conditioned, and the map to all others."""
+        v = np.zeros(self.mechanism.nv) if v is None else v
+        q, v = self._one_state(q=(q, self.mechanism.nq), v=(v, self.mechanism.nv))
+        return closed_chains.independent(self, q, v, choose)
+
+    def observed(self, q: Any, v: Any, a: Any, sensed: Iterable[str]) -> closed_chains.Observed:
+        """The whole motion q (nq,), v (nv,), a (nv,) [rad, m, s] from that of the sensed joints, which is in q, v, a.
+
+        Raises a LinkworkError that names the joints which can still move, if these sensors do not suffice.
+        """
+        q, v, a = self._one_state(q=(q, self.mechanism.nq), v=(v, self.mechanism.nv), a=(a, self.mechanism.nv))
+        return closed_chains.observed(self, q, v, a, sensed)
+
+    def _one_state(self, **inputs: tuple[Any, int]) -> list[Array]:
+        arrays, batch = checked({name: Input(value, (size,)) for name, (value, size) in inputs.items()})
+        if batch:
+            raise ShapeError(f"this is asked of one state; got a batch {batch}")
+        return arrays
+
+    def consistent(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
+        """The velocities (..., nv) [rad/s, m/s] nearest to v that keep all loops closed: by impulses along their rows.
+
+        Nearest is meant in the metric of kinetic energy; q must close the loops.
+        """
+        return self._evaluate(
+            "consistent", consistent_velocity, self._state(q, v), (self.mechanism.nv,), parameters, out
+        )
 
     # --- derivatives ---
 
@@ -222,6 +303,8 @@ class Dynamics:
 
         dq is in the tangent space: the change of coordinates is `mechanism.integrate(q, dq)` with dq (nv,).
         """
+        if self.mechanism.loops:
+            return self._derivatives(CLOSED_DERIVATIVES, closed_forward_derivatives, q, v, parameters, tau=tau)
         return self._derivatives(
             "forward_dynamics_derivatives", forward_dynamics_derivatives, q, v, parameters, tau=tau
         )

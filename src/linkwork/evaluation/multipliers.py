@@ -1,6 +1,7 @@
-"""Any formulation of trees for mechanisms with mimics, by multipliers: a second opinion to solving for fewer joints.
+"""Any formulation of trees for mechanisms with mimics and loops, by multipliers: a second opinion.
 
-The joints stay independent; each mimic is a row c of constraints, c a = 0, whose force is c^T times a multiplier.
+The joints stay independent; each mimic, and each row of a loop, is a row c of constraints, c a + bias = 0, whose force
+is c^T times a multiplier. Rows of loops are those of `algorithms.closure`; how they are solved for is not.
 """
 
 from __future__ import annotations
@@ -10,19 +11,24 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms.closure import reaction_wrenches, rows_and_bias
 from linkwork.algorithms.coupled import to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 
-def rows(mechanism: Mechanism) -> Array:
-    """The constraints C (mimics, tree.nv): C v_tree = 0 says that every follower moves as it should."""
+def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
+    """Constraints C (nc, tree.nv) and their bias (nc,) in a state of the tree: C a + bias = 0.
+
+    They say that every follower moves as it should, and that loops stay closed.
+    """
     tree = mechanism.tree
     C = np.zeros((len(mechanism.mimics), tree.nv))
     for row, mimic in zip(C, mechanism.mimics, strict=True):
         row[tree.joints[mimic.joint].v] = 1.0
         row[tree.joints[mimic.of].v] -= mimic.multiplier
-    return C
+    J, gamma = rows_and_bias(tree, q, v)
+    return np.vstack([C, J]), np.concatenate([np.zeros(len(C)), gamma])
 
 
 def leading(mechanism: Mechanism) -> Array:
@@ -35,17 +41,26 @@ def forward(function: Callable[..., Array]) -> Callable[..., Array]:
     """Forward dynamics of a formulation, whose accelerations are affine in the joint forces."""
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-        if not m.mimics:
+        if not (m.mimics or m.loops):
             return function(m, q, v, tau, wrenches)
-        state, C = to_tree(m, ("q", "v"), (q, v)), rows(m)
-        on_tree = np.zeros(m.tree.nv)
-        on_tree[leading(m)] = tau
-        free = function(m.tree, *state, on_tree, wrenches)
-        response = np.array([function(m.tree, *state, on_tree + row, wrenches) - free for row in C]).T
-        multipliers = -np.linalg.solve(C @ response, C @ free)
-        return (free + response @ multipliers)[leading(m)]
+        return _constrained(function, m, q, v, tau, wrenches)[0][leading(m)]
 
     return run
+
+
+def _constrained(
+    function: Callable[..., Array], m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
+) -> tuple[Array, Array]:
+    """Accelerations (tree.nv,) of all joints, and the multipliers (nc,) of couplings and loops."""
+    state = to_tree(m, ("q", "v"), (q, v))
+    C, bias = rows(m, *state)
+    on_tree = np.zeros(m.tree.nv)
+    on_tree[leading(m)] = tau
+    free = function(m.tree, *state, on_tree, wrenches)
+    response = np.array([function(m.tree, *state, on_tree + row, wrenches) - free for row in C]).T
+    # Loops may repeat each other: the smallest multipliers among those that hold them
+    multipliers = -np.linalg.lstsq(C @ response, C @ free + bias, rcond=1e-10)[0]
+    return free + response @ multipliers, multipliers
 
 
 def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -74,10 +89,13 @@ def reactions(
         return None
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-        if not m.mimics:
+        if not (m.mimics or m.loops):
             return function(m, q, v, tau, wrenches)
-        a = forward(solve)(m, q, v, tau, wrenches)
-        state = to_tree(m, ("q", "v", "a"), (q, v, a))
-        return function(m.tree, *state[:2], forces(m.tree, *state, wrenches), wrenches)
+        a, multipliers = _constrained(solve, m, q, v, tau, wrenches)
+        state = to_tree(m, ("q", "v"), (q, v))
+        held = reaction_wrenches(m.tree, state[0], multipliers[len(m.mimics) :])
+        outside = wrenches + held.on_bodies
+        through = function(m.tree, *state, forces(m.tree, *state, a, outside), outside)
+        return np.concatenate([through, held.through_loops])
 
     return run

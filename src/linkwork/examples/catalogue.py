@@ -12,6 +12,7 @@ from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Mechanism
 
 PACKAGE = "linkwork.examples"
+NO_MACHINES = ("catalogue", "planar_links")
 
 
 class Claim(NamedTuple):
@@ -47,7 +48,7 @@ class Example:
 def examples() -> list[Example]:
     """All built-in machines, with `.name` and `.about`."""
     package = importlib.import_module(PACKAGE)
-    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.name != "catalogue")
+    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.name not in NO_MACHINES)
     return [_load(name) for name in names]
 
 

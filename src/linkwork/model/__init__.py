@@ -14,6 +14,7 @@ from linkwork.model.joints import (
     Universal,
     Weld,
 )
+from linkwork.model.loop_kinds import PointOnLine, Rod
 from linkwork.model.mechanism import Mechanism
 
 __all__ = [
@@ -30,8 +31,10 @@ __all__ = [
     "Mesh",
     "Planar",
     "Plane",
+    "PointOnLine",
     "Prismatic",
     "Revolute",
+    "Rod",
     "Screw",
     "Sphere",
     "Universal",

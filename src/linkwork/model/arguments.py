@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.joints import JointKind
+from linkwork.model.joints import ClosingKind, JointKind
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
@@ -37,6 +37,13 @@ def joint_kind(kind: object, element: str) -> JointKind:
     """`kind`, if it is one of joints."""
     if not isinstance(kind, JointKind):
         raise ModelError(f"kind must be a joint kind such as lw.Revolute(axis=(0, 0, 1)); got {kind!r}", element)
+    return kind
+
+
+def closing_kind(kind: object, element: str) -> ClosingKind:
+    """`kind`, if it can hold two bodies together."""
+    if not isinstance(kind, ClosingKind):
+        raise ModelError(f"kind must be a joint kind, lw.Rod or lw.PointOnLine; got {kind!r}", element)
     return kind
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Self
@@ -15,6 +16,7 @@ from linkwork.model.arguments import (
     anything,
     at_least_zero,
     checked_name,
+    closing_kind,
     friction_pair,
     interval,
     joint_kind,
@@ -34,7 +36,7 @@ from linkwork.model.clutches import Brake, Clutch
 from linkwork.model.drives import Drive, refuse_zero_ratios
 from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
-from linkwork.model.joints import JointKind, Weld
+from linkwork.model.joints import ClosingKind, JointKind, Weld
 from linkwork.model.kinematic_loops import Loop, refuse_closing_nothing
 from linkwork.model.mechanism import WORLD, Joint, Keyframe, Mechanism, numbered
 from linkwork.model.mimic import Mimic, followed, mimic_faults
@@ -48,6 +50,7 @@ from linkwork.model.requests import (
     unknown_faults,
 )
 from linkwork.model.soundness import mass_faults, massless_faults, part_faults, tolerant_faults
+from linkwork.model.spanning import spanned
 from linkwork.model.springs import Spring, refuse_one_end
 from linkwork.model.surfaces import REST_SPEED, Contact, Surface
 from linkwork.spatial import Transform
@@ -202,7 +205,7 @@ class Builder:
     def close(
         self,
         name: str,
-        kind: JointKind,
+        kind: ClosingKind,
         a: str,
         b: str,
         at: Any = ZERO,
@@ -216,10 +219,11 @@ class Builder:
         """Close a loop: join the bodies `a` and `b` (or "world"), which hang on joints already, by one more.
 
         `at` (3,) [m], with `rpy` (3,) [rad] or `rotation` (3, 3), is its place in the frame of a. `to`, with `to_rpy`
-        or `to_rotation`, is that in the frame of b, which moves against the first as `kind` allows: any but Free.
+        or `to_rotation`, is that in the frame of b, which moves against the first as `kind` allows: any joint kind but
+        Free, lw.Rod(length) or lw.PointOnLine(axis).
         """
         element = _new(self._loops, "loop", name)
-        refuse_closing_nothing(joint_kind(kind, element), a, b, element)
+        refuse_closing_nothing(closing_kind(kind, element), a, b, element)
         here, there = placement(at, rpy, rotation, element), placement(to, to_rpy, to_rotation, element, "to", "to_")
         self._loops[name] = Loop(name, kind, str(a), str(b), Place.stated(here), Place.stated(there))
         return self
@@ -354,24 +358,29 @@ class Builder:
         """The finished mechanism, or a ModelError that names what is wrong: masses and inertias, or the whole.
 
         With `strict=False` a part whose inertia no mass distribution has is warned about, not refused, where the body
-        that it is welded into can be computed with.
+        that it is welded into can be computed with. Where joints make cycles, a shallow tree of them is kept and the
+        others close loops; a warning says which.
         """
         mechanism, faults = self.examine(strict)
         settle(faults)
         assert mechanism
         return mechanism
 
-    def examine(self, strict: bool = True) -> tuple[Mechanism | None, list[Fault]]:
-        """The mechanism, unless its joints make no tree, and all that is wrong with it; see `build`."""
+    def examine(self, strict: bool = True, cycles: bool = True) -> tuple[Mechanism | None, list[Fault]]:
+        """The mechanism, unless its joints make no tree (or `cycles`, where not allowed), and all that is wrong."""
         judge = part_faults if strict else mass_faults
         faults = [fault for part in self._parts.values() for fault in judge(part)]
-        broken = list(islice(self._faults(), MANY))
+        whole = copy(self)
+        if cycles:
+            whole._joints, whole._loops, told = spanned(self._joints, self._loops)
+            faults += told
+        broken = list(islice(whole._faults(), MANY))
         faults += broken
         if broken:
             return None, faults
-        mechanism = self._numbered()
+        mechanism = whole._numbered()
         faults += _faults_of_places(mechanism)
-        if not faults:
+        if not errors_in(faults):
             faults += [] if strict else [fault for body in mechanism.bodies for fault in tolerant_faults(body)]
             faults += [] if errors_in(faults) else massless_faults(mechanism)
         return mechanism, faults

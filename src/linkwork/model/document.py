@@ -262,7 +262,7 @@ class _DocumentReader(Reader):
     def loop(self, name: str, at: Key, table: dict[str, Any]) -> None:
         self.places[f"loop {name!r}"] = at, table
         before = self.errors
-        kind, options = self.of_a_class(at, table, "kind", tables.KINDS, tables.LOOP)
+        kind, options = self.of_a_class(at, table, "kind", tables.CLOSING_KINDS, tables.LOOP)
         if self.errors == before:
             self.told_by(at, table, lambda: self.builder.close(name, kind, **options))
 

@@ -17,7 +17,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from linkwork.model.geometry import ROLES, Shape
-from linkwork.model.joints import Free, JointKind
+from linkwork.model.joints import ClosingKind, Free, JointKind
+from linkwork.model.loop_kinds import PointOnLine, Rod  # noqa: F401  they are kinds too
 from linkwork.model.reading import LONGEST_NAME
 from linkwork.model.write_toml import DEGREES, VERSION, written_name
 
@@ -165,7 +166,7 @@ def _kinds(base: type = JointKind) -> Iterator[type]:
 
 
 KINDS: dict[str, type] = {written_name(class_): class_ for class_ in _kinds()}
-CLOSING_KINDS = {name: class_ for name, class_ in KINDS.items() if class_ is not Free}
+CLOSING_KINDS = {written_name(class_): class_ for class_ in _kinds(ClosingKind) if class_ is not Free}
 SHAPES: dict[str, type] = {written_name(class_): class_ for class_ in get_args(Shape)}
 
 

@@ -11,14 +11,13 @@ DEPENDENT = {"forward_dynamics", "forward_dynamics_derivatives", "reactions", "m
 
 
 def refuse_unhonoured(quantity: str, mechanism: Mechanism) -> None:
-    """Raise a LinkworkError if a quantity would be another with the mechanism's loops, engaged clutches or brakes.
+    """Raise a LinkworkError if a quantity would be another with the mechanism's engaged clutches or brakes.
 
     The quantity "motion" is a simulation, which contacts change too.
     """
     if quantity not in DEPENDENT:
         return
     for what, names in (
-        ("loops", mechanism.loops.names),
         ("engaged clutches", engaged_names(mechanism.clutches)),
         ("engaged brakes", engaged_names(mechanism.brakes)),
         ("contacts", mechanism.contacts.names if quantity == "motion" else ()),

@@ -16,6 +16,17 @@ from typing import ClassVar
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.closing import (
+    Advance,
+    Alignment,
+    Offset,
+    Row,
+    at_point,
+    axes_along,
+    on_axis,
+    perpendicular,
+    unturned,
+)
 from linkwork.spatial.rotation import (
     IDENTITY,
     B_b,
@@ -52,7 +63,16 @@ def unit_axis(axis: object, what: str = "axis") -> tuple[float, float, float]:
     return x, y, z
 
 
-class JointKind(ABC):
+class ClosingKind(ABC):
+    """What holds two frames together where a loop is closed."""
+
+    @cached_property
+    @abstractmethod
+    def closing(self) -> tuple[Row, ...]:
+        """The rows that must vanish, as many as it takes freedoms away."""
+
+
+class JointKind(ClosingKind):
     """What a joint allows. `nq` coordinates, `nv` velocities; where nq = nv and q is plain numbers, qdot = v."""
 
     nq: ClassVar[int]
@@ -142,6 +162,10 @@ class Revolute(AxisKind):
     nq, nv, turns = 1, 1, (True,)
     coordinates, velocities = (("", "rad"),), ("",)
 
+    @cached_property
+    def closing(self) -> tuple[Row, ...]:
+        return (*at_point(), *axes_along(self.n))
+
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[0]), HERE)
 
@@ -155,6 +179,10 @@ class Prismatic(AxisKind):
 
     nq, nv, turns = 1, 1, (False,)
     coordinates, velocities = (("", "m"),), ("",)
+
+    @cached_property
+    def closing(self) -> tuple[Row, ...]:
+        return (*on_axis(self.n), *unturned())
 
     def transform(self, q: Array) -> Transform:
         return Transform(np.eye(3), self.n * q[0])
@@ -177,6 +205,10 @@ class Screw(AxisKind):
             raise ModelError(f"pitch must be a finite number of metres per radian; got {self.pitch!r}")
         object.__setattr__(self, "pitch", float(self.pitch))
 
+    @cached_property
+    def closing(self) -> tuple[Row, ...]:
+        return (*on_axis(self.n), *axes_along(self.n), Advance(self.n, self.pitch, perpendicular(self.n)[0]))
+
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[0]), self.n * (q[0] * self.pitch))
 
@@ -190,6 +222,10 @@ class Cylindrical(AxisKind):
 
     nq, nv, turns = 2, 2, (False, True)
     coordinates, velocities = (("slide", "m"), ("turn", "rad")), ("slide", "turn")
+
+    @cached_property
+    def closing(self) -> tuple[Row, ...]:
+        return (*on_axis(self.n), *axes_along(self.n))
 
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[1]), self.n * q[0])
@@ -219,6 +255,10 @@ class Universal(AxisKind):
         """The second unit axis (3,) as an array."""
         return np.array(self.second)
 
+    @cached_property
+    def closing(self) -> tuple[Row, ...]:
+        return (*at_point(), Alignment(self.n, self.n2, float(self.n @ self.n2)))
+
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[0]) @ matrix_about_axis(self.n2, q[1]), HERE)
 
@@ -244,6 +284,10 @@ class Ball(JointKind):
     nq, nv, turns = 4, 3, (True, True, True)
     coordinates = (("qw", "1"), ("qx", "1"), ("qy", "1"), ("qz", "1"))
     velocities = ("wx", "wy", "wz")
+
+    @cached_property
+    def closing(self) -> tuple[Row, ...]:
+        return at_point()
 
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_from_quaternion(q), HERE)
@@ -298,6 +342,10 @@ class Planar(AxisKind):
         ex = np.array(unit_axis(after - self.n * (self.n @ after)))
         return np.column_stack([ex, snap(np.cross(self.n, ex))])
 
+    @cached_property
+    def closing(self) -> tuple[Row, ...]:
+        return (Offset(self.n), *axes_along(self.n))
+
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[2]), self.plane @ q[:2])
 
@@ -325,6 +373,10 @@ class Free(JointKind):
     nq, nv, turns = 7, 6, (False, False, False, True, True, True)
     coordinates = (("x", "m"), ("y", "m"), ("z", "m"), *Ball.coordinates)
     velocities = ("vx", "vy", "vz", *Ball.velocities)
+
+    @cached_property
+    def closing(self) -> tuple[Row, ...]:
+        return ()
 
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_from_quaternion(q[3:]), q[:3])
@@ -370,6 +422,10 @@ class Weld(JointKind):
 
     nq, nv, turns = 0, 0, ()
     coordinates, velocities = (), ()
+
+    @cached_property
+    def closing(self) -> tuple[Row, ...]:
+        return (*at_point(), *unturned())
 
     def transform(self, q: Array) -> Transform:
         return Transform.identity()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from linkwork.errors import ModelError
 from linkwork.model.bodies import Place
 from linkwork.model.faults import Fault
-from linkwork.model.joints import Free, JointKind
+from linkwork.model.joints import ClosingKind
 from linkwork.spatial import Transform
 
 
@@ -21,7 +21,7 @@ class Loop:
     """
 
     name: str
-    kind: JointKind
+    kind: ClosingKind
     a: str
     b: str
     at: Place
@@ -38,9 +38,9 @@ class Loop:
             yield Fault(reason, f"loop {self.name!r}", "name bodies that move against each other")
 
 
-def refuse_closing_nothing(kind: JointKind, a: str, b: str, element: str) -> None:
+def refuse_closing_nothing(kind: ClosingKind, a: str, b: str, element: str) -> None:
     """Raise a ModelError if a loop holds nothing together."""
-    if isinstance(kind, Free):
-        raise ModelError("kind Free closes nothing; any other kind of joint does", element)
+    if not kind.closing:
+        raise ModelError(f"kind {type(kind).__name__} closes nothing; any other kind of joint does", element)
     if a == b:
         raise ModelError(f"a loop needs two bodies; both are {a!r}", element)

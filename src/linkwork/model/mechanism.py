@@ -183,6 +183,16 @@ class Mechanism:
         return len(self.bodies) - 1
 
     @cached_property
+    def nc(self) -> int:
+        """Number of closure rows of all loops."""
+        return sum(len(loop.kind.closing) for loop in self.loops)
+
+    def loop_of_row(self, row: int) -> Loop:
+        """The loop to which one of the `nc` closure rows belongs."""
+        owners = [loop for loop in self.loops for _ in loop.kind.closing]
+        return owners[row]
+
+    @cached_property
     def mass(self) -> Number:
         """Mass of all bodies without the world [kg]."""
         return sum(body.mass for body in self.bodies[1:])

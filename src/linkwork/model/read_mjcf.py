@@ -102,7 +102,7 @@ class _MjcfReader:
             return Reading(None, [self.placed(Fault.of(error))])
         unseen = (f"{kind} {listed(names, FEW)}" for kind, names in self.unseen.items() if names)
         faults += gap_faults(c, self.text, self.options.mimic, unseen)
-        mechanism, found = self.builder.examine(strict=False)
+        mechanism, found = self.builder.examine(strict=False, cycles=False)
         faults += map(self.placed, found)
         return Reading(mechanism, faults)
 

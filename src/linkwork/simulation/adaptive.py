@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms.coupled import closed_again
 from linkwork.errors import LinkworkError
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, STOPPED, Carry
@@ -27,6 +28,8 @@ class Adaptive:
     """A run by one of SciPy's methods: every member alone, from sample to sample of its controller."""
 
     def __init__(self, asked: Request, choice: Choice, storage: Storage, field: Field, rtol: float, atol: float):
+        if asked.mechanism.loops and asked.sampling is not None:
+            raise LinkworkError(f"{choice.method!r} takes no sampled controllers where loops are closed; 'rk4' does")
         try:
             from scipy import integrate
         except ImportError:
@@ -86,6 +89,10 @@ class Member:
         self.keep(0, self.now)
         for begin, end in self._spans(times[-1]):
             self._span(begin, end, times, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
+            if self.now.code == GOING and self.asked.mechanism.loops:
+                q, v, _ = closed_again(self.asked.system(self.values).mechanism, self.now.q, self.now.v)
+                self.now = self.now._replace(q=q, v=v)
+                self.keep(int(np.flatnonzero(times == end)[0]), self.now)
             if self.now.code == GOING and self.asked.sampler is not None:
                 self._sample(end)
                 for row in np.flatnonzero(times == end):  # the last row is that of the new forces
@@ -98,6 +105,8 @@ class Member:
     def _spans(self, end: float) -> list[tuple[float, float]]:
         """The times [s] between which the joint forces of a sampled controller are held."""
         sampling = self.asked.sampling
+        if self.asked.mechanism.loops:  # which are closed anew from row to row
+            return list(pairwise((self.march.storage.steps * self.march.dt).tolist()))
         if sampling is None:
             return [(self.first, end)]
         period = self.march.dt if sampling.rate is None else 1.0 / sampling.rate

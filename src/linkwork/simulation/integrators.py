@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.closure import constraint_jacobian, smallest
 from linkwork.algorithms.coordinates import integrate, tangent_rate
-from linkwork.algorithms.coupled import to_tree
+from linkwork.algorithms.coupled import closed_again, coupled, to_tree
 from linkwork.algorithms.passive import resistance
 from linkwork.simulation.system import System, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
@@ -21,7 +22,8 @@ from linkwork.spatial.scalar import Array, Number, maximum, where
 
 ROUNDS = 60  # of the midpoint's iteration, at most
 SOLVED = 1e-14  # change of a velocity, relative to the largest, at which it has ended
-ROUNDED = 1e-10  # so with springs between bodies, whose lengths are rounded, if changes do not become less
+ROUNDED = 1e-10  # so with springs between bodies and loops, which are rounded, if changes do not become less
+OPENED = 1e-6  # error of closure [m or rad] after a step that was too large to close loops again
 
 
 class Moving(NamedTuple):
@@ -84,20 +86,20 @@ def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> 
         q, mean = middle(v)
         loads = system.loads(t + 0.5 * h, q, mean, held)
         change = solve(system.imbalance(q, mean, (v - now.v) / h, loads) * h)
+        if m.loops:  # impulses along their rows leave no mean velocity that would open them
+            J = coupled("constraint_jacobian", constraint_jacobian, ("q",))(m, q)
+            response = solve(J.T)
+            change = change + response @ smallest(J @ response, J @ (mean * 2.0 - change))
         better, size, scale = v - change, largest(change), largest(v) + 1.0
         if not before:
             return (better,), size <= SOLVED * scale
         return (better, size), (size <= SOLVED * scale) | (size <= ROUNDED * scale) & (size >= before[0])
 
-    started = () if not m.springs else (largest(now.v) + 1.0,)
-    (v, *_), _, solved = iterate(ROUNDS, improve, now.v + h * _zeros_like(now.v), *started)
+    started = () if not (m.springs or m.loops) else (largest(now.v) + 1.0,)
+    (v, *_), _, solved = iterate(ROUNDS, improve, now.v, *started)
     q, mean = middle(v)
     power = system.power(q, mean, system.loads(t + 0.5 * h, q, mean, held))
     return Moving(integrate(m, now.q, mean * h), v, now.work + h * power), solved
-
-
-def _zeros_like(v: Array) -> Array:
-    return np.zeros(np.shape(v))
 
 
 def largest(values: Array) -> Number:
@@ -106,6 +108,20 @@ def largest(values: Array) -> Number:
     for x in values:
         found = maximum(found, abs(x))
     return found
+
+
+def closing(step: Step) -> Step:
+    """The step, after which loops are closed to the last bits: in the metric of kinetic energy, where they are open."""
+
+    def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+        moved, solved = step(system, t, now, h, held)
+        if not system.mechanism.loops:
+            return moved, solved
+        q, v, error = closed_again(system.mechanism, moved.q, moved.v)
+        closed = (error <= OPENED) | (error != error)  # what is not a number is another matter
+        return Moving(q, v, moved.work), closed if solved is True else closed & solved
+
+    return run
 
 
 @dataclass(frozen=True)
@@ -121,8 +137,8 @@ class Method:
 METHODS = {
     method.name: method
     for method in (
-        Method("semi-implicit", semi_implicit, 1, "quick, stable with dampers; rough"),
-        Method("rk4", rk4, 4, "accurate for smooth motion"),
-        Method("midpoint", midpoint, 2, "for stiff springs and dampers; reversible"),
+        Method("semi-implicit", closing(semi_implicit), 1, "quick, stable with dampers; rough"),
+        Method("rk4", closing(rk4), 4, "accurate for smooth motion"),
+        Method("midpoint", closing(midpoint), 2, "for stiff springs and dampers; reversible"),
     )
 }

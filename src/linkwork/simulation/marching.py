@@ -127,7 +127,9 @@ class FixedSteps:
 
     def not_converged(self, now: Carry) -> str:
         """What can be said of a step whose equations were not solved."""
-        return f"its equations were not solved in {ROUNDS} rounds at a step of {self.dt:g} s: try dt={self.dt / 4:g}"
+        rounds = f"its equations were not solved in {ROUNDS} rounds"
+        failed = rounds if self.task.method.name == "midpoint" else "its loops were not closed again"
+        return f"{failed} at a step of {self.dt:g} s: try dt={self.dt / 4:g}"
 
     def _end_row(self) -> None:
         """Where a single run ended between rows, its last state is one more."""

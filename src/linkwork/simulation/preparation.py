@@ -11,8 +11,9 @@ import numpy as np
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.passive import Stops
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
+from linkwork.evaluation import compile
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
-from linkwork.model.mechanism import Mechanism, check_parameter
+from linkwork.model.mechanism import Keyframe, Mechanism, check_parameter
 from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.controllers import Law, Sampled
 from linkwork.simulation.recording import Run
@@ -143,7 +144,7 @@ def request(
     start = continued.final.q if continued is not None else _positions(m, q0)
     inputs = {
         "q0": Input(start, (m.nq,)),
-        "v0": Input(_velocities(m, continued, v0), (m.nv,)),
+        "v0": Input(_velocities(m, continued, q0, v0), (m.nv,)),
         "memory": Input(first, first.shape[-1:]),
         **({CONSTANT: Input(named[CONSTANT], (m.nbodies, 6))} if CONSTANT in named else {}),
         **{name: Input(value, m.parameters[name].shape) for name, value in given.items()},
@@ -199,7 +200,7 @@ def _first_memory(sampler: Law | None, controller: Any, memory: Any) -> Array:
 
 def _positions(m: Mechanism, q0: Any) -> Array:
     """Coordinates with unit quaternions."""
-    q = as_numbers("q0", m.neutral() if q0 is None else q0)
+    q = as_numbers("q0", start_of(m).q if q0 is None else q0)
     if q.ndim == 0 or q.shape[-1] != m.nq:
         raise ShapeError(f"q0 has shape {q.shape}, expected (..., {m.nq})")
     refuse_non_finite("q0", q)
@@ -213,10 +214,17 @@ def _positions(m: Mechanism, q0: Any) -> Array:
     return np.concatenate([q[..., :0], *found], axis=-1)
 
 
-def _velocities(m: Mechanism, continued: Run | None, v0: Any) -> Any:
+def start_of(m: Mechanism) -> Keyframe:
+    """The keyframe "start", or the neutral position at rest where there is none."""
+    return m.keyframes["start"] if "start" in m.keyframes else Keyframe("start", m.neutral(), np.zeros(m.nv))
+
+
+def _velocities(m: Mechanism, continued: Run | None, q0: Any, v0: Any) -> Any:
     if continued is not None:
         return continued.final.v
-    return np.zeros(m.nv) if v0 is None else v0
+    if v0 is None:
+        return start_of(m).v if q0 is None else np.zeros(m.nv)
+    return v0
 
 
 def _gain(name: str, value: Any) -> Array:
@@ -260,6 +268,26 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
     time_constant = positive("stops, the time constant [s] of joint limits, or None,", time_constant)
     inertia = 1.0 / np.diag(np.linalg.inv(mass_matrix(tree, tree.neutral())))
     return Stops(inertia / time_constant**2, 2.0 * inertia / time_constant)
+
+
+OPEN = 1e-6  # errors of closure [m or rad] at the start beyond which someone must decide how to close it
+
+
+def refuse_open(asked: Request) -> None:
+    """Raise a LinkworkError if loops are open at the start, or opening."""
+    m = asked.mechanism
+    if not m.loops or asked.parameters:
+        return
+    d = compile(m)
+    errors = np.abs(d.constraint(asked.start.q))
+    speeds = np.abs((d.constraint_jacobian(asked.start.q) @ asked.start.v[..., None])[..., 0])
+    for what, found, remedy in (
+        ("is open by", errors, "q0 = d.assemble(q0), with d = lw.compile(m), closes it"),
+        ("opens at", speeds, "v0 = d.consistent(q0, v0), with d = lw.compile(m), does not"),
+    ):
+        if found.max(initial=0.0) > OPEN:
+            worst = int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))
+            raise LinkworkError(f"loop {m.loop_of_row(worst).name!r} {what} {found.max():.3g} at the start; {remedy}")
 
 
 def try_once(asked: Request) -> None:

@@ -20,7 +20,7 @@ from linkwork.simulation.evidence import outcomes
 from linkwork.simulation.field import Field
 from linkwork.simulation.integrators import METHODS
 from linkwork.simulation.marching import FixedSteps, ended
-from linkwork.simulation.preparation import Request, positive, request, try_once
+from linkwork.simulation.preparation import Request, positive, refuse_open, request, try_once
 from linkwork.simulation.progress import Watch, watching
 from linkwork.simulation.recording import Run, Settings
 from linkwork.simulation.storage import Storage
@@ -56,6 +56,9 @@ def simulate(
 ) -> Run:
     """Move a mechanism from q0 (..., nq) and v0 (..., nv) for `duration` [s]; all members of a batch run together.
 
+    Without q0 it starts in the state of its keyframe "start", or neutral where it has none; without v0, at rest. Loops
+    must be closed in q0, and v0 must keep them so (`d.assemble`, `d.consistent`); every step closes them again.
+
     `method` is "semi-implicit", "rk4" or "midpoint" (for stiff springs and dampers) with the step `dt` [s], one of
     SciPy's "dop853", "radau", "lsoda" with the tolerances `rtol` and `atol`, or "auto", which picks one, and a step if
     none is given; `run.settings.why` says why. Joint springs, dampers and friction act, and joints are stopped at their
@@ -87,6 +90,7 @@ def simulate(
     asked = request(mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt)
     if isinstance(q0, Run):
         method, dt = (q0.method if method == "auto" else method), q0.settings.dt if dt is None else dt
+    refuse_open(asked)
     try_once(asked)
     field = Field(asked, target)
     try:

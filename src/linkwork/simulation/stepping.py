@@ -13,7 +13,7 @@ from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.integrators import METHODS, Moving
-from linkwork.simulation.preparation import positive, request
+from linkwork.simulation.preparation import positive, refuse_open, request
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, where
 
@@ -47,6 +47,7 @@ class Simulator:
         self.mechanism, self.dt, self.method = mechanism, positive("dt", dt), method
         refuse_unhonoured("motion", mechanism)
         self._asked = request(mechanism, q0, v0, None, None, None, None, None, None, stops)
+        refuse_open(self._asked)
         if self._asked.batch:
             raise ShapeError(f"a Simulator holds one state; q0 and v0 have the batch {self._asked.batch}")
         self._nq, self._steps = mechanism.nq, 0

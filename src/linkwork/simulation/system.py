@@ -59,7 +59,7 @@ class System:
             stiffer = m
         else:
             extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
-            if any(_is_there(spring.damping) for spring in m.springs):  # which no armature is like
+            if any(_is_there(spring.damping) for spring in m.springs) and not m.loops:  # which no armature is like
                 solve = stiffened_solver(m, q, extra, [spring.damping * implicit for spring in m.springs])
                 return solve(tau - self._needed(q, v, np.zeros(m.nv), loads))
             stiffer = with_armature(m, extra)

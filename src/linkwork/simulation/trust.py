@@ -29,6 +29,7 @@ ALLOWED = 1e-4
 ALLOWED_ROUGH = 1e-2  # for methods of first order, whose balance is off by about the step times the motion's rate
 GLOBAL = 1e-3  # estimated error of the state, relative to how far it moves
 UNIT_LENGTH = 1e-12  # of quaternions, off by
+CLOSED = 1e-8  # loops may be open by [m or rad], and opening at [m/s or rad/s]
 BEYOND = 0.05  # of a joint's range, beyond its limits
 STILL = 1e-6  # of the energy that is there: what counts as exchanged at least
 SAMPLED = 20_000  # states in which the scale of momentum is looked for, at most
@@ -98,7 +99,15 @@ class Report:
 def report(run: Run, compare: bool = False) -> Report:
     """What can be said of a run; with `compare` it is run again, finer, and the error of its states estimated."""
     with np.errstate(all="ignore"):  # numbers of lost members overflow
-        rows = [*_making(run), _endings(run), _energy(run), *_momentum(run), _quaternions(run), _limits(run)]
+        rows = [
+            *_making(run),
+            _endings(run),
+            _energy(run),
+            *_momentum(run),
+            _quaternions(run),
+            *_loops(run),
+            _limits(run),
+        ]
     if compare:
         rows.append(_global_error(run))
     return Report(f"{run.mechanism.name}: can this run be trusted?", (*rows, _speed(run)))
@@ -165,6 +174,24 @@ def _quaternions(run: Run) -> Row:
     return _worst(run, name, _most(np.max(off, axis=0)), "off one", UNIT_LENGTH)
 
 
+def _loops(run: Run) -> Iterator[Row]:
+    """How far loops were open, and opening."""
+    if not run.mechanism.loops:
+        return
+    if not {"q", "v"} <= run.recorded.keys():
+        yield Row("loops", "unknown", note="q and v were not both recorded")
+        return
+    d, q, v = run.dynamics, run["q"], run["v"]
+    given = run.along_time()
+    J = d.constraint_jacobian(q, parameters=given)
+    for name, errors, unit in (
+        ("loops open by", d.constraint(q, parameters=given), "m or rad"),
+        ("loops open at", (J @ v[..., None])[..., 0], "m/s or rad/s"),
+    ):
+        most = float(np.nanmax(np.abs(errors), initial=0.0))
+        yield Row(name, most, CLOSED, _verdict(most <= CLOSED), unit)
+
+
 def _limits(run: Run) -> Row:
     """How far beyond its limits a joint went, of its range; stops give way, but not so much."""
     name, tree = "joint limits", run.mechanism.tree
@@ -228,6 +255,10 @@ def _what_changes_momentum(run: Run) -> str:
             return f"joint {joint.name!r} holds it to the world"
         if joint.i == WORLD and _has_forces(run, joint):
             return f"joint {joint.name!r} to the world has forces of its own"
+    for what, things in (("loop", run.mechanism.loops), ("spring", run.mechanism.springs)):
+        for one in things:
+            if WORLD in (one.at.body, one.to.body):
+                return f"{what} {one.name!r} holds it to the world"
     if run.settings.controlled and "tau" not in run.recorded:
         return "a controller acts, and tau was not recorded"
     if "tau" in run.recorded:

@@ -1,0 +1,264 @@
+"""Closed loops on top of the open chain (S2, equations 17 to 20): closure, its rates, and the reactions that hold it.
+
+A loop joins a frame A on one body with a frame B on another. Its rows C are wrenches on B; in the tree's coordinates
+their rate is J v, with J^T the joint forces of those wrenches and of their opposites on A. The motion obeys
+
+    M a + bias = tau + J^T lambda        J a + gamma = 0
+
+so that N lambda = -(J a_free + gamma) with N = J M^-1 J^T and a_free the acceleration without reactions (S2, 19).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.coordinates import integrate
+from linkwork.algorithms.forward import recursion, velocity_forces
+from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics, world_poses
+from linkwork.algorithms.sweeps import to_meeting
+from linkwork.model.kinematic_loops import Loop
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import Force, Motion, Transform
+from linkwork.spatial.scalar import Array, Number, ldlt, maximum, where
+
+# N may be singular: loops repeat each other, or a position is singular. It is solved with a part of its mean diagonal
+# added, and corrected in rounds, which leaves the smallest reactions among those that hold the loops.
+DAMPING, ROUNDS = 1e-7, 3
+CLOSINGS = 2  # rounds of Newton's method after a step, whose errors are small
+TINY = 1e-200  # where loops hold what cannot move anyway
+ROUNDED = 1e-24  # square of a row's size, over that of what it is summed from, below which it is round-off
+
+
+class Closed(NamedTuple):
+    """A loop in one position: pose X of its frame B in its frame A, errors (k,), and the wrenches of its rows in B."""
+
+    loop: Loop
+    X: Transform
+    errors: list[Number]
+    wrenches: Force
+
+
+def closed(mechanism: Mechanism, X_0: list[Transform]) -> list[Closed]:
+    """All loops, given the poses of all bodies in the world."""
+    found = []
+    for loop in mechanism.loops:
+        A, B = X_0[loop.at.body] @ loop.at.pose, X_0[loop.to.body] @ loop.to.pose
+        X = A.inverse() @ B
+        rows = loop.kind.closing
+        columns = [row.wrench(X) for row in rows]
+        wrenches = Force(np.column_stack([F.linear for F in columns]), np.column_stack([F.angular for F in columns]))
+        found.append(Closed(loop, X, [row.error(X) for row in rows], wrenches))
+    return found
+
+
+def constraint(mechanism: Mechanism, q: Array) -> Array:
+    """Errors of closure (nc,) [m or rad]: the rows of all loops, one after the other."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    return np.array([e for one in closed(mechanism, world_poses(mechanism, motion.X)) for e in one.errors])
+
+
+def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
+    """J (nc, nv): J v is the rate of `constraint`."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    return rows(mechanism, motion, closed(mechanism, world_poses(mechanism, motion.X)))
+
+
+def rows(mechanism: Mechanism, motion: Kinematics, loops: list[Closed]) -> Array:
+    """J (nc, nv): its columns are the power of the rows' wrenches on unit joint velocities.
+
+    Rows that nothing moves, as those of a loop that repeats a joint of the tree, are zero to the bit.
+    """
+    J: list[list[Number]] = []
+    sizes: list[Number] = []
+    for one in loops:
+        block: list[list[Number]] = [[0.0] * mechanism.nv for _ in one.errors]
+        size = np.zeros(len(one.errors))
+        paths = to_meeting(mechanism, one.loop.to.body, one.loop.at.body)
+        for joints, (_, wrenches) in zip(paths, on_bodies(one), strict=True):
+            for j in joints:
+                power = motion.S[j.o].pair(wrenches)  # (dofs of j, rows)
+                size = size + _reach(motion.S[j.o], wrenches)
+                for d, column in zip(range(j.v.start, j.v.stop), power, strict=True):
+                    for k, value in enumerate(column):
+                        block[k][d] = value
+                wrenches = motion.X[j.o].up(wrenches)
+        J += block
+        sizes += list(size)
+    return without_noise(np.array(J).reshape(-1, mechanism.nv), sizes)
+
+
+def _reach(S: Motion, wrenches: Force) -> Array:
+    """Squares (k,) of what the power of wrenches on the freedoms S could be at most."""
+    pairs = ((S.linear, wrenches.linear), (S.angular, wrenches.angular))
+    return sum(((part * part).sum() * (F * F).sum(axis=0) for part, F in pairs), np.zeros(1))
+
+
+def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
+    """J (nc, nv) with zeros for rows that are but round-off of terms whose squares sum to `sizes` (nc,)."""
+    squares = [sum((x * x for x in row), 0.0) for row in J]
+    kept = [where(square > size * ROUNDED, 1.0, 0.0) for square, size in zip(squares, sizes, strict=True)]
+    return np.array([row * keep for row, keep in zip(J, kept, strict=True)]).reshape(J.shape)
+
+
+def on_bodies(one: Closed) -> tuple[tuple[int, Force], tuple[int, Force]]:
+    """The wrenches of a loop's rows on its two bodies, in their frames."""
+    at, to = one.loop.at, one.loop.to
+    return (to.body, to.pose.up(one.wrenches)), (at.body, -at.pose.up(one.X.up(one.wrenches)))
+
+
+def bias(mechanism: Mechanism, motion: Kinematics, loops: list[Closed]) -> Array:
+    """Gamma (nc,): the second rate of the errors in a motion without joint accelerations."""
+    acc = accelerations(mechanism, motion, np.zeros(mechanism.nv))
+    found: list[Number] = []
+    for one in loops:
+        at, to = one.loop.at, one.loop.to
+        V_A, V_B = at.pose.down(motion.twist[at.body]), to.pose.down(motion.twist[to.body])
+        A_A, A_B = at.pose.down(acc[at.body]), to.pose.down(acc[to.body])
+        V = V_B - one.X.down(V_A)
+        A = A_B - one.X.down(A_A) - V_B.cross(V)
+        rates = [row.wrench_rate(one.X, V) for row in one.loop.kind.closing]
+        found += [a + V.pair(F) for a, F in zip(_each(A, one.wrenches), rates, strict=True)]
+    return np.array(found)
+
+
+def _each(V: Motion, wrenches: Force) -> list[Number]:
+    """Power of every column of a bundle of wrenches."""
+    return list(V.pair(wrenches))
+
+
+def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
+    """J (nc, nv) and gamma (nc,) in one state: J a + gamma is the second rate of `constraint`."""
+    motion = kinematics(mechanism, q, v)
+    loops = closed(mechanism, world_poses(mechanism, motion.X))
+    return rows(mechanism, motion, loops), bias(mechanism, motion, loops)
+
+
+# --- motion ---
+
+
+class Constrained(NamedTuple):
+    """Accelerations a (nv,) and multipliers (nc,) [N or N m]: the wrench of loop rows C on B is C lambda."""
+
+    a: Array
+    multipliers: Array
+
+
+def forward_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
+) -> Constrained:
+    """Joint accelerations (nv,) and the loops' multipliers (nc,), under tau (nv,), gravity and wrenches (nbodies, 6).
+
+    The loads and the loops' rows go through the articulated bodies together, each as a column.
+    """
+    motion = kinematics(mechanism, q, v)
+    loops = closed(mechanism, world_poses(mechanism, motion.X))
+    J = rows(mechanism, motion, loops)
+    free, MinvJT = _columns(mechanism, motion, tau, velocity_forces(mechanism, motion, wrenches), J)
+    multipliers = smallest(J @ MinvJT, -(J @ free + bias(mechanism, motion, loops)))
+    return Constrained(free + MinvJT @ multipliers, multipliers)
+
+
+def _columns(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Force], J: Array) -> tuple[Array, Array]:
+    """The acceleration without reactions (nv,), and M^-1 J^T (nv, nc)."""
+    more = len(J)
+
+    def first(part: Array) -> Array:
+        return np.column_stack([part, np.zeros((3, more))])
+
+    columns = recursion(
+        mechanism,
+        motion,
+        np.column_stack([tau, J.T]),
+        [Force(first(F.linear), first(F.angular)) for F in z],
+        [Motion(first(V.linear), first(V.angular)) for V in motion.bias],
+        Motion(first(against_gravity(mechanism).linear), first(np.zeros(3))),
+    )
+    return columns[:, 0], columns[:, 1:]
+
+
+class Reactions(NamedTuple):
+    """Wrenches on the bodies (nbodies, 6), at their frames; and through the loops (nloops, 6), on b, in b's frame."""
+
+    on_bodies: Array
+    through_loops: Array
+
+
+def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Reactions:
+    """What loops do to bodies [N, N m], for their multipliers (nc,)."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    total = [Force.zero() for _ in mechanism.bodies]
+    through, start = [], 0
+    for one in closed(mechanism, world_poses(mechanism, motion.X)):
+        stop = start + len(one.errors)
+        for body, wrenches in on_bodies(one):
+            total[body] = total[body] + wrenches @ multipliers[start:stop]
+        through.append(one.loop.to.offset.up(one.wrenches @ multipliers[start:stop]).array)
+        start = stop
+    return Reactions(np.array([F.array for F in total[1:]]), np.array(through).reshape(-1, 6))
+
+
+class Responses(NamedTuple):
+    """In one position: errors (nc,), J (nc, nv), and M^-1 J^T (nv, nc)."""
+
+    errors: Array
+    J: Array
+    response: Array
+
+
+class Closing(NamedTuple):
+    """Coordinates q (nq,) and velocities v (nv,) that loops allow, and the largest error [m or rad] that is left."""
+
+    q: Array
+    v: Array
+    error: Number
+
+
+def closed_again(
+    mechanism: Mechanism, q: Array, v: Array, responses: Callable[[Mechanism, Array], Responses]
+) -> Closing:
+    """The nearest coordinates (nq,) and velocities (nv,) that loops allow, in the metric of kinetic energy.
+
+    Newton's method for small errors, such as a step of integration leaves: impulses along the rows move the mechanism
+    where it closes, then take away the velocities that would open it again.
+    """
+    for _ in range(CLOSINGS):
+        errors, J, response = responses(mechanism, q)
+        q = integrate(mechanism, q, -(response @ smallest(J @ response, errors)))
+    held = responses(mechanism, q)
+    error: Number = 0.0
+    for e in held.errors:
+        error = maximum(error, abs(e))
+    return Closing(q, consistent_velocity(held, v), error)
+
+
+def consistent_velocity(held: Responses, v: Array) -> Array:
+    """The nearest velocities (nv,) that keep loops closed in the position of these responses."""
+    _, J, response = held
+    return v - response @ smallest(J @ response, J @ v)
+
+
+def responses(mechanism: Mechanism, q: Array) -> Responses:
+    """What impulses along the rows of loops do, in O(n) for each row."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    loops = closed(mechanism, world_poses(mechanism, motion.X))
+    J = rows(mechanism, motion, loops)
+    none = Force(np.zeros((3, len(J))), np.zeros((3, len(J))))
+    still = Motion(none.linear, none.angular)
+    bodies = range(len(mechanism.bodies))
+    response = recursion(mechanism, motion, J.T, [none for _ in bodies], [still for _ in bodies], still)
+    return Responses(np.array([e for one in loops for e in one.errors]), J, response)
+
+
+def smallest(N: Array, r: Array) -> Array:
+    """The smallest x (nc,) with N x = r for a symmetric N (nc, nc) >= 0, of any rank, if there is one."""
+    count = len(r)
+    r = np.array([where(N[k, k] > 0.0, r[k], 0.0) for k in range(count)])  # rows that nothing moves ask for nothing
+    damping = sum((N[k, k] for k in range(count)), 0.0) * (DAMPING / count) + TINY
+    factors = ldlt(N + np.diag([damping] * count))
+    x = factors.solve(r)
+    for _ in range(ROUNDS - 1):
+        x = x + factors.solve(r - N @ x)
+    return x

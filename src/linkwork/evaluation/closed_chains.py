@@ -1,0 +1,189 @@
+"""Questions that closed chains raise: which forces make a motion, which coordinates suffice, what sensors tell.
+
+All are about one position that closes the loops. Velocities v there obey J v = 0, accelerations J a + gamma = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.closure import rows_and_bias
+from linkwork.algorithms.coupled import to_tree
+from linkwork.errors import LinkworkError, listed
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from linkwork.evaluation.dynamics import Dynamics
+
+RANK = 1e-9  # singular values below this part of the largest are taken for zero
+NEEDED = 1e-8  # part of the forces of a motion beyond which a lack of actuation is told
+
+
+def closure_rows(m: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
+    """J (nc, nv) and gamma (nc,) of a mechanism with or without mimics, in one state."""
+    J, gamma = rows_and_bias(m.tree, *to_tree(m, ("q", "v"), (q, v)))
+    return J @ m.spread, gamma
+
+
+def velocities_of(m: Mechanism, names: Iterable[str]) -> Array:
+    """The numbers (k,) of the velocities of named joints, in order."""
+    found: list[int] = []
+    for name in names:
+        joint = m.joints[name]
+        found += range(joint.v.start, joint.v.stop)
+    return np.array(sorted(set(found)), dtype=int)
+
+
+def joints_of(m: Mechanism, numbers: Iterable[int]) -> list[str]:
+    """The names of the joints to which velocities belong."""
+    wanted = set(numbers)
+    return [j.name for j in m.leaders if wanted & set(range(j.v.start, j.v.stop))]
+
+
+# --- which forces make a motion ---
+
+
+class Actuation(NamedTuple):
+    """Joint forces tau (nv,) [N m, N], zero where nothing is driven, and the loops' multipliers (nc,) [N, N m]."""
+
+    tau: Array
+    multipliers: Array
+
+
+def actuation(
+    d: Dynamics, q: Array, v: Array, a: Array, actuated: Iterable[str], weights: Mapping[str, float], wrenches: Any
+) -> Actuation:
+    """Forces of the actuated joints alone that make a motion of a closed chain (S2, 20).
+
+    The open chain needs the forces inverse_dynamics(q, v, a); loops give a part J^T lambda of them, which does no work
+    on motions that keep them closed. Where more joints are driven than the motion needs, the sum of
+    weight force^2 is least.
+    """
+    m = d.mechanism
+    needed = d.inverse_dynamics(q, v, a, wrenches)
+    J, _ = closure_rows(m, q, v)
+    free = free_motions(J)
+    driven = velocities_of(m, actuated)
+    scale = np.ones(m.nv)
+    for name, weight in weights.items():
+        if not (np.isfinite(weight) and weight > 0.0):
+            raise LinkworkError(f"the weight of joint {name!r} must be a positive number; got {weight!r}")
+        scale[m.joints[name].v] = np.sqrt(weight)
+    tau = np.zeros(m.nv)
+    tau[driven] = np.linalg.lstsq(free.T[:, driven] / scale[driven], free.T @ needed, rcond=RANK)[0] / scale[driven]
+    lack = free.T @ (needed - tau)
+    if np.abs(lack).max(initial=0.0) > NEEDED * max(1.0, float(np.abs(needed).max(initial=0.0))):
+        idle = joints_of(m, np.flatnonzero(np.abs(free @ lack) > 1e-3 * np.abs(lack).max()))
+        raise LinkworkError(
+            f"driving {listed(actuated) or 'no joint'} cannot make this motion; a force is lacking at {listed(idle)}"
+        )
+    return Actuation(tau, np.linalg.lstsq(J.T, needed - tau, rcond=RANK)[0])
+
+
+def free_motions(J: Array) -> Array:
+    """Orthonormal velocities (nv, mobility) that keep loops closed: J times them is zero."""
+    if not len(J):
+        return np.eye(J.shape[1])
+    _, sizes, directions = np.linalg.svd(J)
+    rank = int((sizes > RANK * sizes.max(initial=0.0)).sum())
+    return directions[rank:].T
+
+
+# --- which coordinates suffice ---
+
+
+@dataclass(frozen=True, eq=False)
+class Independent:
+    """Coordinates that tell how a closed chain moves, and how all others follow them near one state.
+
+    `numbers` (k,) are those of the independent velocities, `joints` the names of their joints. v = map z with map
+    (nv, k), and a = map z' + bias, with bias (nv,) that of the velocities at which this was asked.
+    """
+
+    numbers: Array
+    joints: list[str]
+    map: Array
+    bias: Array
+    condition: float
+
+
+def independent(d: Dynamics, q: Array, v: Array, choose: Iterable[str] | None) -> Independent:
+    """A well-conditioned choice of independent velocities, or the chosen one, with the map to all others."""
+    m = d.mechanism
+    J, gamma = closure_rows(m, q, v)
+    free = free_motions(J)
+    count = free.shape[1]
+    if choose is None:
+        numbers = _pivots(free)
+    else:
+        names = [choose] if isinstance(choose, str) else list(choose)
+        numbers = velocities_of(m, names)
+        if len(numbers) != count:
+            raise LinkworkError(f"{count} independent velocities are to be chosen; {listed(names)} have {len(numbers)}")
+    picked = free[numbers]
+    condition = float(np.linalg.cond(picked)) if count else 1.0
+    if not condition < 1.0 / RANK:
+        raise LinkworkError(f"the velocities of {listed(joints_of(m, numbers))} depend on each other in this position")
+    others = np.setdiff1d(np.arange(m.nv), numbers)
+    bias = np.zeros(m.nv)
+    bias[others] = -np.linalg.lstsq(J[:, others], gamma, rcond=RANK)[0] if len(J) else 0.0
+    return Independent(numbers, joints_of(m, numbers), free @ np.linalg.inv(picked), bias, condition)
+
+
+def _pivots(free: Array) -> Array:
+    """The numbers (k,) of rows of `free` (nv, k) that are farthest from depending on each other, found one by one."""
+    left, numbers = np.array(free), []
+    for _ in range(free.shape[1]):
+        best = int(np.argmax((left * left).sum(axis=1)))
+        direction = left[best] / np.linalg.norm(left[best])
+        left = left - np.outer(left @ direction, direction)
+        numbers.append(best)
+    return np.array(sorted(numbers), dtype=int)
+
+
+# --- what sensors tell ---
+
+
+class Observed(NamedTuple):
+    """Positions q (nq,), velocities v (nv,) and accelerations a (nv,) of all joints."""
+
+    q: Array
+    v: Array
+    a: Array
+
+
+def observed(d: Dynamics, q: Array, v: Array, a: Array, sensed: Iterable[str]) -> Observed:
+    """All joints' motion from that of the sensed ones, whose entries in q, v and a are taken (S1, unsensed joints).
+
+    Entries of q of other joints are where the search for a closed position starts; those of v and a are not looked at.
+    """
+    m = d.mechanism
+    names = list(sensed)
+    known = velocities_of(m, names)
+    others = np.setdiff1d(np.arange(m.nv), known)
+    q = d.assemble(q, fixed=names)
+    J, _ = closure_rows(m, q, np.zeros(m.nv))
+    _refuse_blind(m, J, others)
+    rates = np.zeros(m.nv)
+    rates[known] = v[known]
+    rates[others] = -np.linalg.lstsq(J[:, others], J[:, known] @ v[known], rcond=RANK)[0]
+    _, gamma = closure_rows(m, q, rates)
+    changes = np.zeros(m.nv)
+    changes[known] = a[known]
+    changes[others] = -np.linalg.lstsq(J[:, others], J[:, known] @ a[known] + gamma, rcond=RANK)[0]
+    return Observed(q, rates, changes)
+
+
+def _refuse_blind(m: Mechanism, J: Array, others: Array) -> None:
+    """Raise a LinkworkError if joints without sensors can move while the others stand still."""
+    unseen = free_motions(J[:, others])
+    if unseen.shape[1]:
+        moving = others[np.abs(unseen).max(axis=1) > 1e-6]
+        raise LinkworkError(
+            f"these sensors do not suffice: {listed(joints_of(m, moving))} can still move ({unseen.shape[1]} ways)"
+        )

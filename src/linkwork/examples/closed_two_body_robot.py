@@ -1,0 +1,79 @@
+"""Schiehlen's two-body robot with its loop closed: the end of body 2 stays on a line through the ground pin."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.closure import forward_dynamics
+from linkwork.examples.catalogue import Claim
+from linkwork.examples.two_body_robot import end_wrench
+from linkwork.model import Builder, Mechanism, PointOnLine, Revolute
+from linkwork.spatial.scalar import Array
+
+Numbers = tuple[float, float, float, float, float]  # I1, I2 [kg m^2], m2 [kg], R, L [m]
+NUMBERS: Numbers = (0.8, 0.3, 2.0, 0.7, 0.4)
+
+
+def build(
+    I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: float = 0.4, alpha: float = 0.3
+) -> Mechanism:
+    """The open robot's numbers; the keyframe "start" is closed at alpha [rad] < asin(L / R), and turns at 1 rad/s."""
+    b = Builder("closed_two_body_robot", gravity=(0, 0, 0))
+    b.body("body 1", mass=1.0, inertia=(I1, I1, I1))
+    b.body("body 2", mass=m2, inertia=(I2, I2, I2))
+    b.joint("ground pin", Revolute((0, 0, 1)), "world", "body 1")
+    b.joint("elbow pin", Revolute((0, 0, 1)), "body 1", "body 2", at=(R, 0, 0))
+    b.frame("end", body="body 2", at=(L, 0, 0))
+    b.close("line", PointOnLine((1, 0, 0)), "world", "body 2", to=(L, 0, 0))
+    q, v = state(R, L, alpha, 1.0)
+    b.keyframe("start", {"ground pin": q[0], "elbow pin": q[1]}, {"ground pin": v[0], "elbow pin": v[1]})
+    return b.build()
+
+
+class Loop(NamedTuple):
+    """Beta [rad] and its first and second derivatives by alpha, from L sin(beta) = R sin(alpha)."""
+
+    beta: float
+    slope: float
+    curve: float
+
+
+def loop(R: float, L: float, alpha: float) -> Loop:
+    """The loop at alpha [rad]; the paper prints R cos(alpha) for R sin(alpha)."""
+    beta = float(np.arcsin(R * np.sin(alpha) / L))
+    slope = R * np.cos(alpha) / (L * np.cos(beta))
+    return Loop(beta, slope, (L * np.sin(beta) * slope**2 - R * np.sin(alpha)) / (L * np.cos(beta)))
+
+
+def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
+    """Q (2,) [rad] and v (2,) [rad/s] of the closed robot, with delta = -alpha - beta."""
+    beta, slope, _ = loop(R, L, alpha)
+    return np.array([alpha, -alpha - beta]), np.array([rate, -rate - slope * rate])
+
+
+def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float) -> tuple[float, float]:
+    """Alpha's acceleration [rad/s^2] by (24), and the closing force F [N] along +y by (25), misprints corrected."""
+    I1, I2, m2, R, L = numbers
+    beta, _, curve = loop(R, L, alpha)
+    I = I1 + m2 * R**2
+    row = np.array([R * np.cos(alpha), -L * np.cos(beta)])  # Q_c
+    pull = -I2 * R**2 * np.sin(alpha) * np.cos(alpha) + I * L**2 * np.sin(beta) * np.cos(beta)
+    turning = -I * L * curve * np.cos(beta) * I2 * rate**2
+    F = (-I2 * row[0] * M1 + pull * F2 + turning) / (I2 * row[0] ** 2 + I * row[1] ** 2)
+    return (M1 + F2 * R * np.sin(alpha) + row[0] * F) / I, F
+
+
+def claim() -> Claim:
+    """Acceleration and closing force are those of the paper's (24) and (25)."""
+    m, rng, worst = build(*NUMBERS), np.random.default_rng(0), 0.0
+    *_, R, L = NUMBERS
+    for _ in range(20):
+        alpha, (rate, M1, F2) = rng.uniform(-0.5, 0.5), rng.normal(size=3) * 2.0
+        q, v = state(R, L, alpha, rate)
+        expected = np.array(equations(NUMBERS, alpha, rate, M1, F2))
+        found = forward_dynamics(m, q, v, np.array([M1, 0.0]), end_wrench(L, q, F2))
+        both = np.array([found.a[0], found.multipliers[0]])
+        worst = max(worst, np.abs(both - expected).max() / np.abs(expected).max())
+    return Claim("acceleration and closing force equal (24) and (25) of the paper, relative", float(worst), 1e-10)

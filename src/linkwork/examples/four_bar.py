@@ -1,0 +1,101 @@
+"""A four-bar linkage of spatial revolute joints: a crank that turns fully, a coupler and a rocker."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.closure import forward_dynamics
+from linkwork.examples.catalogue import Claim
+from linkwork.examples.planar_links import Moved, bar_inertia, input_force, meeting
+from linkwork.model import Builder, Mechanism, Revolute
+from linkwork.spatial.scalar import Array
+
+LENGTHS = (0.2, 0.5, 0.4, 0.5)  # crank, coupler, rocker, ground [m]: Grashof, since 0.2 + 0.5 < 0.4 + 0.5
+MASSES = (0.8, 2.0, 1.6)  # [kg]
+GRAVITY = 9.81
+Z = (0, 0, 1)
+
+
+def build(crank: float = 0.8, speed: float = 3.0) -> Mechanism:
+    """Bars in the plane x, y, gravity along -y; the keyframe "start" has the crank at an angle [rad] and speed [rad/s].
+
+    Three of the five rows of the closing joint repeat what the other joints hold: the linkage is planar.
+    """
+    a, b, c, d = LENGTHS
+    build = Builder("four_bar", gravity=(0, -GRAVITY, 0))
+    for name, length, mass in zip(("crank", "coupler", "rocker"), (a, b, c), MASSES, strict=True):
+        build.body(name, mass, com=(length / 2, 0, 0), inertia=bar_inertia(mass, length))
+    build.joint("crank pin", Revolute(Z), "world", "crank")
+    build.joint("coupler pin", Revolute(Z), "crank", "coupler", at=(a, 0, 0))
+    build.joint("rocker pin", Revolute(Z), "world", "rocker", at=(d, 0, 0))
+    build.close("closing pin", Revolute(Z), "coupler", "rocker", at=(b, 0, 0), to=(c, 0, 0))
+    build.frame("joint", body="coupler", at=(b, 0, 0))
+    build.drive("motor", {"crank pin": 1.0})
+    q, v = coordinates(crank), speed * slopes(crank)
+    names = ("crank pin", "coupler pin", "rocker pin")
+    return build.keyframe("start", dict(zip(names, q, strict=True)), dict(zip(names, v, strict=True))).build()
+
+
+def angles(crank: float) -> Array:
+    """Angles (3,) [rad] of crank, coupler and rocker from the x axis: the coupler's end is where two circles meet."""
+    a, b, c, d = LENGTHS
+    elbow = a * np.array([np.cos(crank), np.sin(crank)])
+    joint = meeting(elbow, np.array([d, 0.0]), b, c)
+    coupler, rocker = joint - elbow, joint - [d, 0.0]
+    return np.array([crank, np.arctan2(coupler[1], coupler[0]), np.arctan2(rocker[1], rocker[0])])
+
+
+def rates(crank: float) -> tuple[Array, Array]:
+    """First and second derivatives (3,) of these angles by the crank's.
+
+    From a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice (e.g. Norton, Design of Machinery).
+    """
+    a, b, c, _ = LENGTHS
+    A, B, C = angles(crank)
+    scale = np.sin(C - B)
+    B1, C1 = a * np.sin(A - C) / (b * scale), a * np.sin(A - B) / (c * scale)
+    known = np.array([a * np.cos(A) + b * B1**2 * np.cos(B) - c * C1**2 * np.cos(C)])
+    known = np.append(known, a * np.sin(A) + b * B1**2 * np.sin(B) - c * C1**2 * np.sin(C))
+    B2, C2 = np.linalg.solve([[-b * np.sin(B), c * np.sin(C)], [b * np.cos(B), -c * np.cos(C)]], known)
+    return np.array([1.0, B1, C1]), np.array([0.0, B2, C2])
+
+
+def coordinates(crank: float) -> Array:
+    """Q (3,) [rad] of the closed linkage: the coupler's angle is counted from the crank."""
+    A, B, C = angles(crank)
+    return np.array([A, B - A, C])
+
+
+def slopes(crank: float) -> Array:
+    """The derivative (3,) of the coordinates by the crank's angle."""
+    A1, B1, C1 = rates(crank)[0]
+    return np.array([A1, B1 - A1, C1])
+
+
+def torque(crank: float, speed: float, acceleration: float) -> float:
+    """The torque [N m] on the crank for its angle [rad], speed and acceleration."""
+    a, b, c, _ = LENGTHS
+    (A, B, C), (first, second) = angles(crank), rates(crank)
+
+    def centre(length: float, k: int, at: Array, at1: Array, at2: Array) -> Moved:
+        """A bar at the angle of number k whose near end is `at`, with derivatives."""
+        angle, turn, bend = (A, B, C)[k], first[k], second[k]
+        e, n = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
+        half = length / 2
+        x1, x2 = at1 + half * turn * n, at2 + half * (bend * n - turn**2 * e)
+        return Moved(MASSES[k], bar_inertia(MASSES[k], length)[2], np.append(x1, turn), np.append(x2, bend))
+
+    still, e, n = np.zeros(2), np.array([np.cos(A), np.sin(A)]), np.array([-np.sin(A), np.cos(A)])
+    links = [centre(a, 0, still, still, still), centre(b, 1, a * e, a * n, -a * e), centre(c, 2, still, still, still)]
+    return input_force(links, speed, acceleration, GRAVITY)
+
+
+def claim() -> Claim:
+    """Under the textbook's torque the crank has the acceleration it was computed for."""
+    m, rng, worst = build(), np.random.default_rng(0), 0.0
+    for _ in range(20):
+        crank, speed, acceleration = rng.uniform(-np.pi, np.pi), rng.normal() * 5, rng.normal() * 20
+        tau = np.array([torque(crank, speed, acceleration), 0.0, 0.0])
+        found = forward_dynamics(m, coordinates(crank), speed * slopes(crank), tau).a
+        worst = max(worst, abs(found[0] - acceleration) / max(1.0, abs(acceleration)))
+    return Claim("the crank accelerates as Eksergian's equation says, relative", float(worst), 1e-10)

@@ -1,0 +1,243 @@
+"""Linkages with loops against closed forms: positions, velocities, input torques, mobility and redundant rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import closure
+from linkwork.examples import closed_two_body_robot, five_bar, four_bar, scissor_lift, slider_crank, stewart_platform
+from linkwork.model.bodies import Place
+from linkwork.model.kinematic_loops import Loop
+from linkwork.model.naming import Named
+from linkwork.spatial import Transform
+from linkwork.spatial.rotation import matrix_from_quaternion
+from linkwork.spatial.scalar import Array
+from zoo import relative
+
+ANGLES = np.linspace(-3.0, 3.0, 13)
+
+
+def solve(m: lw.Mechanism) -> lw.Dynamics:
+    return lw.compile(m, target="numpy")
+
+
+def one_freedom(d: lw.Dynamics, q: Array) -> Array:
+    """The velocity (nv,) that loops leave, with the first joint turning at 1 rad/s."""
+    check = d.check_loops(q)
+    assert check.mobility == 1
+    return check.free[0] / check.free[0][0]
+
+
+# --- four-bar ---
+
+
+@pytest.mark.parametrize("crank", ANGLES)
+def test_a_four_bar_is_where_freudenstein_says(crank: float) -> None:
+    """K1 cos(rocker) - K2 cos(crank) + K3 = cos(crank - rocker), from any closed position nearby."""
+    m = four_bar.build(crank)
+    d, (a, b, c, ground) = solve(m), four_bar.LENGTHS
+    q = d.assemble(m.integrate(m.keyframes["start"].q, [0.0, 0.2, -0.15]), fixed="crank pin")
+    assert q[0] == m.keyframes["start"].q[0]
+    assert relative(q, four_bar.coordinates(crank)) < 1e-12
+    K3 = (a**2 - b**2 + c**2 + ground**2) / (2 * a * c)
+    assert abs(ground / a * np.cos(q[2]) - ground / c * np.cos(crank) + K3 - np.cos(crank - q[2])) < 1e-11
+
+
+@pytest.mark.parametrize("crank", ANGLES)
+def test_a_four_bar_turns_as_textbooks_say(crank: float) -> None:
+    d, q = solve(four_bar.build()), four_bar.coordinates(crank)
+    assert relative(one_freedom(d, q), four_bar.slopes(crank)) < 1e-12
+    h = 1e-3
+    near, far = (four_bar.coordinates(crank + x) - four_bar.coordinates(crank - x) for x in (h, 2 * h))
+    assert relative(four_bar.slopes(crank), (8 * near - far) / (12 * h)) < 1e-8
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_four_bar_needs_the_torque_of_eksergian(seed: int) -> None:
+    """Virtual work of the tree's inverse dynamics along the one freedom is the work of the motor."""
+    rng, d = np.random.default_rng(seed), solve(four_bar.build())
+    crank, speed, acceleration = rng.uniform(-3, 3), rng.normal() * 4, rng.normal() * 10
+    q, v = four_bar.coordinates(crank), speed * four_bar.slopes(crank)
+    torque = four_bar.torque(crank, speed, acceleration)
+    a = d.forward_dynamics(q, v, [torque, 0.0, 0.0])
+    assert abs(a[0] - acceleration) < 1e-10 * max(1.0, abs(acceleration))
+    assert abs(four_bar.slopes(crank) @ d.inverse_dynamics(q, v, a) - torque) < 1e-10 * max(1.0, abs(torque))
+
+
+# --- slider-crank ---
+
+
+@pytest.mark.parametrize("crank", ANGLES)
+def test_a_slider_crank_is_and_moves_as_textbooks_say(crank: float) -> None:
+    m = slider_crank.build(crank)
+    d, r, rod = solve(m), slider_crank.CRANK, slider_crank.ROD
+    q = d.assemble(m.integrate(m.keyframes["start"].q, [0.0, 0.1, 0.05]), fixed=["crank pin"])
+    assert abs(q[2] - (r * np.cos(crank) + np.sqrt(rod**2 - (r * np.sin(crank)) ** 2))) < 1e-13
+    root = np.sqrt(rod**2 - (r * np.sin(crank)) ** 2)
+    slide = -r * np.sin(crank) * (1.0 + r * np.cos(crank) / root)
+    assert abs(one_freedom(d, q)[2] - slide) < 1e-12
+    assert relative(one_freedom(d, q), slider_crank.slopes(crank)[0]) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_slider_crank_needs_the_torque_of_eksergian(seed: int) -> None:
+    rng, d = np.random.default_rng(seed), solve(slider_crank.build())
+    crank, speed, acceleration = rng.uniform(-3, 3), rng.normal() * 10, rng.normal() * 50
+    (first, second), q = slider_crank.slopes(crank), slider_crank.coordinates(crank)
+    torque = slider_crank.torque(crank, speed, acceleration)
+    a = d.forward_dynamics(q, speed * first, [torque, 0.0, 0.0])
+    assert relative(a, first * acceleration + second * speed**2) < 1e-10
+    assert abs(first @ d.inverse_dynamics(q, speed * first, a) - torque) < 1e-10 * max(1.0, abs(torque))
+
+
+def test_a_piston_pushes_on_its_rail_as_the_rod_leans() -> None:
+    """A gas force on the slider at rest: torque is force times slope; the side force is the tangent of the lean."""
+    crank, force = 1.1, 300.0
+    m = slider_crank.build()
+    weightless = lw.compile(m, parameters=["gravity"], target="numpy")
+    q, slope = slider_crank.coordinates(crank), slider_crank.slopes(crank)[0]
+    tau = np.array([force * slope[2], 0.0, 0.0])  # holds the force -force on the slider
+    push = np.zeros((3, 6))
+    push[m.bodies.index_of("slider") - 1, 0] = -force
+    still = {"gravity": np.zeros(3)}
+    assert np.abs(weightless.forward_dynamics(q, np.zeros(3), tau, push, parameters=still)).max() < 1e-9
+    through = weightless.reactions(q, np.zeros(3), tau, push, parameters=still)
+    lean = np.arcsin(slider_crank.CRANK * np.sin(crank) / slider_crank.ROD)
+    rail, pin = through[m.joints.index_of("rail")], through[len(m.joints)]
+    assert relative(pin[:2], force * np.array([1.0, -np.tan(lean)])) < 1e-10  # of the rod on the slider
+    assert abs(rail[1] - force * np.tan(lean)) < 1e-8
+
+
+# --- five-bar, Stewart platform, two-body robot ---
+
+
+@pytest.mark.parametrize("left", [1.9, 2.2, 2.5])
+@pytest.mark.parametrize("right", [0.6, 1.0])
+def test_a_five_bar_reaches_and_moves_as_textbooks_say(left: float, right: float) -> None:
+    m = five_bar.build(left, right)
+    d = solve(m)
+    start = m.integrate(m.keyframes["start"].q, [0.0, 0.1, 0.0, -0.1])
+    q = d.assemble(start, fixed=["left shoulder", "right shoulder"])
+    assert relative(q, five_bar.coordinates(left, right)) < 1e-12
+    assert relative(d.pose(q, "tip")[:2, 3], five_bar.tip(left, right)) < 1e-12
+    free = d.check_loops(q).free  # (2, 4)
+    tips = free @ d.jacobian(q, "tip", "mixed")[:2].T
+    assert relative(tips, free[:, [0, 2]] @ five_bar.tip_jacobian(left, right).T) < 1e-11
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_legs_of_a_stewart_platform_have_the_lengths_of_its_inverse_kinematics(seed: int) -> None:
+    m, rng = stewart_platform.build(), np.random.default_rng(seed)
+    d, q = solve(m), np.array(m.keyframes["start"].q)
+    q = m.integrate(q, np.append(rng.normal(size=6) * 0.05, np.zeros(m.nv - 6)))  # the platform alone is moved
+    found = d.assemble(q, fixed="float")
+    legs = q[:3] + stewart_platform.top_points() @ matrix_from_quaternion(q[3:7]).T - stewart_platform.base_points()
+    lengths = [found[m.joints[f"leg {k}"].q][0] + stewart_platform.BARREL for k in range(1, 7)]
+    assert relative(np.array(lengths), np.linalg.norm(legs, axis=1)) < 1e-12
+    assert relative(found, stewart_platform.coordinates(q[:3], q[3:7])) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_closed_robot_obeys_schiehlen(seed: int) -> None:
+    """(24) and (25) with any numbers; the force on the line is the loop's reaction, in body 2's frame."""
+    rng = np.random.default_rng(seed)
+    I1, I2, m2, R, L = (float(x) for x in rng.uniform(0.3, 3.0, size=5))
+    alpha = rng.uniform(-0.9, 0.9) * np.arcsin(min(1.0, L / R))
+    m, (rate, M1) = closed_two_body_robot.build(I1, I2, m2, R, L, alpha), rng.normal(size=2) * 2
+    q, v = closed_two_body_robot.state(R, L, alpha, rate)
+    expected, force = closed_two_body_robot.equations((I1, I2, m2, R, L), alpha, rate, M1, 0.0)
+    d = solve(m)
+    assert abs(d.forward_dynamics(q, v, [M1, 0.0])[0] - expected) < 1e-9 * max(1.0, abs(expected))
+    wrench = d.reactions(q, v, [M1, 0.0])[-1]
+    upward = np.append(d.pose(q, "body 2")[:3, :3].T @ [0.0, force, 0.0], 0.0)
+    assert relative(wrench[:3], upward[:3], scale=1.0) < 1e-9
+    assert abs(wrench[5] - L * upward[1]) < 1e-9 * max(1.0, abs(force))
+
+
+# --- mobility ---
+
+FREEDOMS = {
+    "four_bar": (1, {"closing pin": 3}),
+    "slider_crank": (1, {"piston pin": 3}),
+    "five_bar": (2, {"tip pin": 3}),
+    "stewart_platform": (6, {}),
+    "closed_two_body_robot": (1, {"line": 1}),
+    "scissor_lift": (1, {"roller": 1, "right 2": 3, "right 3": 3, "glider": 1}),
+}
+
+
+@pytest.mark.parametrize("name", FREEDOMS)
+def test_loops_leave_the_freedoms_that_they_should(name: str) -> None:
+    m = lw.example(name)
+    check = solve(m).check_loops(m.keyframes["start"].q)
+    mobility, redundant = FREEDOMS[name]
+    assert (check.mobility, check.redundant) == (mobility, redundant)
+    assert check.rank == m.nv - mobility
+    assert check.nc == m.nc == check.rank + sum(redundant.values())
+    assert f"mobility {mobility}: {check.rank} of {check.nc}" in str(check)
+    for loop, count in redundant.items():
+        assert f"loop {loop!r}: {count} row{'s repeat' if count > 1 else ' repeats'} others" in str(check)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4, 7])
+def test_a_scissor_lift_of_any_stages_has_one_freedom(stages: int) -> None:
+    m = scissor_lift.build(stages)
+    d, q = solve(m), m.keyframes["start"].q
+    assert relative(one_freedom(d, q), scissor_lift.slopes(stages)) < 1e-10
+    height = d.pose(q, "platform")[1, 3]
+    assert abs(height - 2 * stages * scissor_lift.HALF * np.sin(0.6)) < 1e-12
+
+
+def cube() -> lw.Mechanism:
+    """Six square panels, hinged along all twelve edges: five hinges make a tree, seven close loops."""
+    b = lw.Builder("cube").body("bottom", 1.0, inertia=(0.1, 0.1, 0.2)).joint("floor", lw.Weld(), "world", "bottom")
+    sides = [np.array([np.cos(a), np.sin(a), 0.0]) for a in np.arange(4) * np.pi / 2]
+    for k, out in enumerate(sides):
+        # A side's frame is at its lower edge, with z up and x along the edge
+        R = np.column_stack([np.cross([0, 0, 1], out), -out, [0, 0, 1]]).round()
+        b.body(f"side {k}", 1.0, com=(0, 0, 0.5), inertia=(0.1, 0.2, 0.1))
+        b.joint(f"edge {k}", lw.Revolute((1, 0, 0)), "bottom", f"side {k}", at=out / 2, rotation=R)
+    b.body("top", 1.0, com=(0, 0.5, 0), inertia=(0.1, 0.1, 0.2))
+    b.joint("lid", lw.Revolute((1, 0, 0)), "side 0", "top", at=(0, 0, 1))
+    for k in range(4):
+        # Along z, where the edge of side k is that of the next: x = 1/2 of one is x = -1/2 of the other
+        after = f"side {(k + 1) % 4}"
+        b.close(f"corner {k}", lw.Revolute((0, 0, 1)), f"side {k}", after, at=(0.5, 0, 0), to=(-0.5, 0, 0))
+    return b.build()
+
+
+def with_lid(m: lw.Mechanism) -> lw.Mechanism:
+    """The cube with the three other edges of its lid closed, where they are in the neutral position."""
+    d, loops = solve(m), list(m.loops)
+    top = d.pose(m.neutral(), "top")
+    for k in (1, 2, 3):
+        here = d.pose(m.neutral(), f"side {k}") @ Transform(np.eye(3), np.array([0.0, 0.0, 1.0])).matrix
+        offset = np.linalg.inv(top) @ here
+        to = Place.stated(Transform(offset[:3, :3], offset[:3, 3])).on(m.bodies.index_of("top"), Transform.identity())
+        at = Place.stated(Transform(np.eye(3), np.array([0.0, 0.0, 1.0])))
+        at = at.on(m.bodies.index_of(f"side {k}"), Transform.identity())
+        loops.append(Loop(f"rim {k}", lw.Revolute((1, 0, 0)), f"side {k}", "top", at, to))
+    return replace(m, loops=Named("loop", loops))
+
+
+def test_a_cube_of_hinged_panels_is_rigid_and_bears_its_loads_with_the_least_reactions() -> None:
+    m = with_lid(cube())
+    d, rng = solve(m), np.random.default_rng(0)
+    q, still = m.neutral(), np.zeros(m.nv)
+    assert np.abs(d.constraint(q)).max() < 1e-15
+    check = d.check_loops(q)
+    assert (m.nv, m.nc, check.mobility, check.rank) == (5, 35, 0, 5)
+    assert sum(check.redundant.values()) == 30
+    tau, wrenches = rng.normal(size=5) * 10, rng.normal(size=(m.nbodies, 6)) * 10
+    assert np.abs(d.forward_dynamics(q, still, tau, wrenches)).max() < 1e-8
+    found = closure.forward_dynamics(m, q, still, tau, wrenches)
+    J = d.constraint_jacobian(q)
+    push = tau - d.inverse_dynamics(q, still, still, wrenches)
+    least = -np.linalg.pinv(J.T) @ push  # of all multipliers with J^T lambda = -push, the smallest
+    assert relative(found.multipliers, least) < 1e-6
+    rest = lw.formulations["newton-euler"](m).forward_dynamics(q, still, tau, wrenches)
+    assert np.abs(rest).max() < 1e-8

@@ -1,0 +1,133 @@
+"""Closed chains: derivatives are exact, actuated joints suffice or not, coordinates and sensors tell the rest."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.spatial.scalar import Array
+
+Y = (0, 1, 0)
+
+
+@cache
+def five_bar(kind: str = "ball") -> lw.Mechanism:
+    """Two arms of two links in a plane, whose hands are held together: two motions are left."""
+    b = lw.Builder("five bar")
+    for side in ("left", "right"):
+        for link in ("upper", "fore"):
+            b.body(f"{side} {link}", mass=1.0, com=(0.3, 0.02, 0.1), inertia=(0.02, 0.05, 0.06, 0.001, 0.0, 0.002))
+    b.joint("a", lw.Revolute(Y), "world", "left upper")
+    b.joint("b", lw.Revolute(Y), "left upper", "left fore", at=(1, 0, 0), damping=0.3)
+    b.joint("c", lw.Revolute(Y), "world", "right upper", at=(1.2, 0, 0))
+    b.joint("d", lw.Revolute(Y), "right upper", "right fore", at=(1, 0, 0), armature=0.1)
+    kinds = {"ball": lw.Ball(), "revolute": lw.Revolute(Y), "rod": lw.Rod(0.1)}
+    b.close("hands", kinds[kind], "left fore", "right fore", at=(1, 0, 0), to=(1.1, 0, 0))
+    return b.build()
+
+
+def state(kind: str = "ball") -> tuple[lw.Dynamics, Array, Array, Array]:
+    m = five_bar(kind)
+    d = lw.compile(m)
+    q = d.assemble([-2.2, 1.2, -0.9, -1.2])
+    return d, q, d.consistent(q, [0.5, -0.4, 0.3, 0.9]), np.array([0.3, -0.2, 0.5, 0.1])
+
+
+@pytest.mark.parametrize("kind", ["ball", "revolute", "rod"])
+def test_derivatives_with_loops_are_those_of_the_acceleration(kind: str) -> None:
+    d, q, v, tau = state(kind)
+    m, h = d.mechanism, 1e-5
+    by_q, by_v, by_tau = d.forward_dynamics_derivatives(q, v, tau)
+    plain = lw.compile(m, target="numpy").forward_dynamics_derivatives(q, v, tau)
+    for found, expected in zip((by_q, by_v, by_tau), plain, strict=True):
+        assert np.abs(found - expected).max() < 1e-10 * max(1.0, np.abs(expected).max())
+
+    def slopes(acceleration: object) -> Array:
+        return np.column_stack([(acceleration(h * e) - acceleration(-h * e)) / (2 * h) for e in np.eye(m.nv)])  # type: ignore[operator]
+
+    along = slopes(lambda e: d.forward_dynamics(m.integrate(q, e), v, tau))
+    assert np.abs(by_q - along).max() < 1e-6 * max(1.0, np.abs(along).max())
+    assert np.abs(by_v - slopes(lambda e: d.forward_dynamics(q, v + e, tau))).max() < 1e-7
+    assert np.abs(by_tau - slopes(lambda e: d.forward_dynamics(q, v, tau + e))).max() < 1e-7
+    assert np.abs(d.constraint_jacobian(q) @ by_tau).max() < 1e-10  # forces never open a loop
+
+
+def test_actuated_joints_alone_make_the_motion() -> None:
+    d, q, v, _ = state()
+    for joints in (["a", "c"], ["a", "d"], ["b", "c"]):
+        tau = np.zeros(4)
+        tau[[d.mechanism.joints[name].v.start for name in joints]] = 0.7, -0.4
+        a = d.forward_dynamics(q, v, tau)
+        found = d.actuation(q, v, a, joints)
+        assert np.abs(found.tau - tau).max() < 1e-9
+        assert np.abs(d.inverse_dynamics(q, v, a) - tau - d.constraint_jacobian(q).T @ found.multipliers).max() < 1e-9
+
+
+def test_forces_of_too_many_motors_are_the_smallest_weighted() -> None:
+    d, q, v, _ = state()
+    a = d.forward_dynamics(q, v, [0.7, 0.0, -0.4, 0.0])
+    every = d.actuation(q, v, a, "abcd")
+    assert np.abs(d.forward_dynamics(q, v, every.tau) - a).max() < 1e-9
+    assert np.linalg.norm(every.tau) < np.linalg.norm([0.7, 0.4])
+    heavy = d.actuation(q, v, a, "abcd", weights={"a": 1e8})
+    assert abs(heavy.tau[0]) < 1e-6 < abs(every.tau[0])
+    assert np.abs(d.forward_dynamics(q, v, heavy.tau) - a).max() < 1e-6
+    with pytest.raises(lw.LinkworkError, match="driving a cannot make this motion"):
+        d.actuation(q, v, a, ["a"])
+    with pytest.raises(lw.LinkworkError, match="weight of joint 'b' must be a positive number"):
+        d.actuation(q, v, a, "abcd", weights={"b": 0.0})
+
+
+def test_independent_coordinates_tell_all_others() -> None:
+    d, q, v, tau = state()
+    a = d.forward_dynamics(q, v, tau)
+    for choose in (None, ["a", "c"], ["b", "d"]):
+        found = d.independent(q, v, choose)
+        assert len(found.numbers) == d.check_loops(q).mobility == 2
+        assert choose is None or found.joints == choose
+        assert np.abs(found.map @ v[found.numbers] - v).max() < 1e-10
+        assert np.abs(found.map @ a[found.numbers] + found.bias - a).max() < 1e-9
+        # Minimal coordinates: the projected equations give the same accelerations
+        D, M = found.map, d.mass_matrix(q)
+        z = np.linalg.solve(D.T @ M @ D, D.T @ (tau - d.bias(q, v) - M @ found.bias))
+        assert np.abs(z - a[found.numbers]).max() < 1e-9
+    assert d.independent(q, v).condition < 3.0
+    with pytest.raises(lw.LinkworkError, match="2 independent velocities are to be chosen; a have 1"):
+        d.independent(q, v, "a")
+
+
+def test_unsensed_joints_follow_from_the_sensed_ones() -> None:
+    d, q, v, tau = state()
+    a = d.forward_dynamics(q, v, tau)
+    seen = np.array([1.0, 0.0, 1.0, 0.0])
+    found = d.observed(q * seen + (1 - seen) * (q + 0.1), v * seen, a * seen, ["a", "c"])
+    assert np.abs(found.q - q).max() < 1e-10
+    assert np.abs(found.v - v).max() < 1e-9
+    assert np.abs(found.a - a).max() < 1e-9
+    with pytest.raises(lw.LinkworkError, match=r"do not suffice: b, c, d can still move \(1 ways\)"):
+        d.observed(q, v, a, ["a"])
+
+
+def test_what_is_asked_of_one_state_is_not_asked_of_many() -> None:
+    d, q, *_ = state()
+    with pytest.raises(lw.ShapeError, match="asked of one state"):
+        d.check_loops(np.stack([q, q]))
+    with pytest.raises(lw.LinkworkError, match="not closed at q"):
+        d.check_loops(q + 0.1)
+    many = d.assemble(np.stack([q + 0.05, q - 0.05]), fixed=["a"])
+    assert np.abs(d.constraint(many)).max() < 1e-12
+    assert np.array_equal(many[:, 0], [q[0] + 0.05, q[0] - 0.05])
+
+
+def test_simulators_start_closed_and_stay_so() -> None:
+    d, q, v, _ = state()
+    with pytest.raises(lw.LinkworkError, match=r"loop 'hands' is open by .* d.assemble"):
+        lw.Simulator(d.mechanism, q + 0.1)
+    with pytest.raises(lw.LinkworkError, match=r"loop 'hands' opens at .* d.consistent"):
+        lw.Simulator(d.mechanism, q, v + 0.1)
+    simulator = lw.Simulator(d.mechanism, q, v)
+    for _ in range(300):
+        simulator.step([1.0, 0.0, -1.0, 0.0])
+    assert np.abs(d.constraint(simulator.state.q)).max() < 1e-12
+    assert np.abs(d.constraint_jacobian(simulator.state.q) @ simulator.state.v).max() < 1e-11
