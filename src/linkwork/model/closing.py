@@ -34,6 +34,10 @@ class Row(ABC):
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
         """The rate of that wrench, as seen in B, while B moves with V against A."""
 
+    def faces(self, X: Transform) -> bool:
+        """Whether B faces as it should where the error vanishes: a half turn may be none to the row."""
+        return True
+
 
 @dataclass(frozen=True, eq=False)
 class Offset(Row):
@@ -92,6 +96,9 @@ class Turn(Row):
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
         one, other = self.pair
         return (one.wrench_rate(X, V) - other.wrench_rate(X, V)) * 0.5
+
+    def faces(self, X: Transform) -> bool:
+        return bool(np.trace(X.R) > 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,107 @@
+"""Loops that cannot be closed, contradict each other or hold nothing: clear errors that name them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+Y = (0, 1, 0)
+
+
+def arm(*rods: tuple[float, tuple[float, float, float]]) -> lw.Mechanism:
+    """Two links of 1 m in the plane x, z, whose end is tied to places of the world by rods of these lengths."""
+    b = lw.Builder("arm")
+    for name, parent, x in (("upper", "world", 0.0), ("lower", "upper", 1.0)):
+        b.body(name, 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1)).joint(f"to {name}", lw.Revolute(Y), parent, name, at=(x, 0, 0))
+    for k, (length, at) in enumerate(rods):
+        b.close(f"rod {k}", lw.Rod(length), "world", "lower", at=at, to=(1, 0, 0))
+    return b.build()
+
+
+def solve(m: lw.Mechanism) -> lw.Dynamics:
+    return lw.compile(m, target="numpy")
+
+
+def test_lengths_that_do_not_reach_are_told() -> None:
+    with pytest.raises(
+        lw.NotConverged, match=r"'arm' do not close from here: loop 'rod 0' stays open by 1\.5 "
+    ) as told:
+        solve(arm((1.0, (4, 0, 0)))).assemble([0.3, 0.4])  # at the nearest it is 2 m away: (2^2 - 1^2) / 2
+    assert "look whether the lengths allow it" in str(told.value)
+
+
+def test_contradictory_loops_are_told() -> None:
+    """Two rods between the same places, of different lengths: their errors are shared, none is closed."""
+    d = solve(arm((1.0, (1, 0, 0)), (1.2, (1, 0, 0))))
+    with pytest.raises(lw.NotConverged, match=r"loop 'rod [01]' stays open by 0\.1"):
+        d.assemble([0.3, 0.4])
+
+
+def test_a_joint_that_hinders_is_told() -> None:
+    d = solve(arm((0.5, (1, 0, 0))))
+    assert np.abs(d.constraint(d.assemble([0.3, 0.4]))).max() < 1e-12
+    with pytest.raises(lw.NotConverged, match="with to upper, to lower fixed: loop 'rod 0'"):
+        d.assemble([0.3, 0.4], fixed=["to upper", "to lower"])
+    with pytest.raises(lw.ModelError, match=r"no joint 'to lowr'.*to lower"):
+        d.assemble([0.3, 0.4], fixed="to lowr")
+
+
+def test_a_stretched_arm_is_bent_to_close() -> None:
+    """No small move shortens what is stretched: it takes a nudge, the same each time."""
+    d = solve(arm((1.5, (0, 0, 0))))
+    q = d.assemble([0.0, 0.0])
+    assert np.abs(d.constraint(q)).max() < 1e-12
+    assert abs(np.hypot(1.0 + np.cos(q[1]), np.sin(q[1])) - 1.5) < 1e-12
+    assert (q == d.assemble([0.0, 0.0])).all()
+
+
+def test_positions_of_a_batch_are_assembled_each() -> None:
+    d = solve(arm((1.2, (0, 0, 0))))
+    q = np.random.default_rng(0).normal(size=(2, 3, 2))
+    found = d.assemble(q)
+    assert found.shape == q.shape
+    assert np.abs(d.constraint(found)).max() < 1e-12
+
+
+def test_a_weld_is_not_closed_half_turned() -> None:
+    """Sines of a half turn vanish; the weld is not closed by that."""
+    b = lw.Builder("top").body("top", 1.0, inertia=(0.1, 0.1, 0.1)).joint("pin", lw.Revolute(Y), "world", "top")
+    d = solve(b.close("weld", lw.Weld(), "world", "top").build())
+    assert np.abs(d.constraint([np.pi])).max() < 1e-12
+    with pytest.raises(lw.LinkworkError, match="'weld' is turned half round"):
+        d.check_loops([np.pi])
+    for start in (0.5, 1.5, -1.5):
+        assert np.abs(np.sin(0.5 * d.assemble([start]))).max() < 1e-12
+    assert d.check_loops([0.0]).mobility == 0
+
+
+def test_open_positions_and_batches_are_not_checked() -> None:
+    d = solve(arm((1.2, (0, 0, 0))))
+    with pytest.raises(lw.LinkworkError, match=r"not closed at q: use d\.assemble"):
+        d.check_loops([0.0, 0.0])
+    with pytest.raises(lw.ShapeError, match="one position"):
+        d.check_loops([[0.0, 0.0]])
+
+
+@pytest.mark.parametrize("length", [0.0, -1.0, np.nan, np.inf, "1", None])
+def test_rods_without_a_length_are_refused(length: Any) -> None:
+    with pytest.raises(lw.ModelError, match="length must be a finite number of metres > 0"):
+        lw.Rod(length)
+
+
+@pytest.mark.parametrize("axis", [(0, 0, 0), (1, 2), (0, np.nan, 1), "z"])
+def test_lines_without_a_direction_are_refused(axis: Any) -> None:
+    with pytest.raises(lw.ModelError, match="axis must be three finite numbers"):
+        lw.PointOnLine(axis)
+
+
+def test_derivatives_are_refused_until_they_are_those_of_the_loop() -> None:
+    m = arm((1.2, (0, 0, 0)))
+    with pytest.raises(
+        lw.LinkworkError, match="loops are not honoured by forward dynamics derivatives yet; 'arm' has rod 0"
+    ):
+        solve(m).forward_dynamics_derivatives(m.neutral(), np.zeros(2), np.zeros(2))
