@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,12 @@ from zoo import State, relative, state, tree
 
 Case = tuple[int, tuple[str, ...], bool]
 every_case = pytest.mark.parametrize("case", CASES, ids=label)
+
+
+def some_quick(cases: list[Case], *quick: int) -> list[Any]:
+    """Cases as parameters: those of the numbers `quick` always, the others where there is time."""
+    marks = [() if k in quick else (pytest.mark.slow,) for k in range(len(cases))]
+    return [pytest.param(case, marks=mark, id=label(case)) for case, mark in zip(cases, marks, strict=True)]
 
 
 def solve(case: Case) -> tuple[lw.Mechanism, State, lw.Dynamics]:
@@ -106,7 +113,7 @@ def test_accelerations_are_those_of_minimal_coordinates(case: Case) -> None:
     assert relative(d.forward_dynamics(s.q, s.v, s.tau, s.wrenches), expected) < 1e-10
 
 
-@every_case
+@pytest.mark.parametrize("case", some_quick(CASES, *range(10), 20, 22, 24, 26, 28, 31, 33))
 def test_every_formulation_gives_them(case: Case) -> None:
     m, s, d = solve(case)
     a = d.forward_dynamics(s.q, s.v, s.tau, s.wrenches)
@@ -118,7 +125,7 @@ def test_every_formulation_gives_them(case: Case) -> None:
             assert relative(found, through) < 1e-10, formulation.name
 
 
-@pytest.mark.parametrize("case", CASES[::4], ids=label)
+@pytest.mark.parametrize("case", some_quick(CASES[::4], 0, 1))
 def test_cross_check_tells_of_the_same_agreement(case: Case) -> None:
     m, _, _ = solve(case)
     table = lw.cross_check(m, samples=3)
@@ -158,7 +165,8 @@ def test_reactions_of_loops_do_no_virtual_work(case: Case) -> None:
     through = d.reactions(s.q, s.v, s.tau, s.wrenches)[len(m.joints) :]
     assert np.abs(through).max() > 1e-3  # they do hold something
     wrenches = on_bodies(m, d, s.q, through, list(m.loops))
-    for direction in free_directions(d.constraint_jacobian(s.q)).T:
+    Z = free_directions(d.constraint_jacobian(s.q))
+    for direction in (Z @ np.random.default_rng(0).normal(size=(Z.shape[1], 5))).T:
         twists = np.abs(d.velocities(s.q, direction)).max()
         assert abs(power(m, d, s.q, direction, wrenches)) < 1e-10 * max(1.0, np.abs(wrenches).max() * twists)
 
@@ -178,7 +186,7 @@ def test_a_loop_can_be_replaced_by_its_reaction(case: Case) -> None:
         assert relative(fewer.forward_dynamics(s.q, s.v, s.tau, pushed), a) < 1e-10
 
 
-@pytest.mark.parametrize("seed", range(8, 24))
+@pytest.mark.parametrize("seed", range(8, 17))
 def test_a_loop_that_repeats_a_joint_never_pushes(seed: int) -> None:
     """The tree holds it closed already: its rows are zero, whatever acts, and so are its reactions."""
     m, s = tree(seed), state(tree(seed), seed)
@@ -261,7 +269,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("case", SMALL, ids=label)
+@pytest.mark.parametrize("case", some_quick(SMALL, *range(8), 9, 11, 13))
 def test_hidden_numbers_give_the_same(case: Case) -> None:
     _, s, d = solve(case)
     for answer, names in ANSWERS.items():
@@ -271,7 +279,7 @@ def test_hidden_numbers_give_the_same(case: Case) -> None:
         assert relative(found, expected, scale=1e-3) < 1e-11, answer
 
 
-@pytest.mark.parametrize("case", [CASES[k] for k in (0, 2, 4, 22, 33)], ids=label)
+@pytest.mark.parametrize("case", some_quick([CASES[k] for k in (0, 2, 4, 22, 33)], 1, 4))
 def test_kernels_give_the_same(case: Case) -> None:
     m, s, d = solve(case)
     fast = lw.compile(m)
