@@ -203,7 +203,7 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
     "mimic with nan": (chain(b='of = "a", offset = nan'), 18, "joints.b.mimic.offset", ("finite",)),
     "mimic as a text": (hinge('mimic = "a"'), 10, "joints.hinge.mimic", ("must be a table",)),
     # --- loops ---
-    "loop by a free joint": (more("loops", 'kind = "free"', *LOOP[1:]), 29, "loops.it.kind", ("closes nothing",)),
+    "loop by a free joint": (more("loops", 'kind = "free"', *LOOP[1:]), 29, "loops.it.kind", ("no kind 'free'",)),
     "loop by an unknown kind": (more("loops", 'kind = "bal"', *LOOP[1:]), 29, "loops.it.kind", ("mean 'ball'?",)),
     "loop by nothing": (more("loops", *LOOP[1:]), 28, "loops.it", ("kind is missing",)),
     "loop of one body": (more("loops", *LOOP[:2]), 28, "loops.it", ("b is missing", "a name")),
