@@ -181,14 +181,6 @@ def test_every_formulation_refuses_them_too(name: str) -> None:
         lw.cross_check(m, samples=1)
 
 
-@pytest.mark.parametrize("target", ["numpy", "cpu"])
-def test_derivatives_where_loops_are_closed_are_refused(target: str) -> None:
-    m = closed().build()
-    says = "loops are not honoured by forward dynamics derivatives yet; 'four-bar' has c"
-    with pytest.raises(lw.LinkworkError, match=says):
-        lw.compile(m, target=target).forward_dynamics_derivatives(m.neutral(), np.ones(3), np.ones(3))
-
-
 def test_all_other_answers_are_those_of_the_tree() -> None:
     m, n = closed().build(), four_bar().build()
     d, e = lw.compile(m, target="numpy"), lw.compile(n, target="numpy")

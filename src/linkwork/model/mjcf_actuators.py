@@ -46,9 +46,10 @@ def _ratios(c: Compiled, k: int) -> dict[int, Array]:
         wraps = range(c.tendon_adr[on], c.tendon_adr[on] + c.tendon_num[on])
         if not c.is_a(c.wrap_type[wraps], "mjWRAP_JOINT").all():
             return {}
-        for wrap in wraps:
-            joint = int(c.wrap_objid[wrap])
-            found[joint] = found.get(joint, np.zeros(1)) + gear[:1] * c.wrap_prm[wrap]
+        with np.errstate(over="ignore"):  # what is too large is refused as no finite ratio
+            for wrap in wraps:
+                joint = int(c.wrap_objid[wrap])
+                found[joint] = found.get(joint, np.zeros(1)) + gear[:1] * c.wrap_prm[wrap]
     return found
 
 

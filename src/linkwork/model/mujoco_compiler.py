@@ -137,7 +137,7 @@ def compile_mjcf(text: MjcfText) -> Compiled:
     with _quiet(mujoco) as notes:
         try:
             model = mujoco.MjModel.from_xml_string(text.text)
-        except (ValueError, mujoco.FatalError, MemoryError) as error:
+        except (ValueError, mujoco.FatalError, MemoryError, RuntimeError) as error:
             raise _complaint(str(error), text) from None
     return Compiled(mujoco, model, notes)
 
