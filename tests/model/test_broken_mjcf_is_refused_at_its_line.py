@@ -55,6 +55,22 @@ BROKEN: dict[str, tuple[str | bytes, int | None, tuple[str, ...]]] = {
         2,
         ("<!DOCTYPE", "refused"),
     ),
+    "blank anchor": (
+        model(
+            WORLD.replace("<body>", '<body name="b">'), "<equality>", '<connect body1="b" anchor=" "/>', "</equality>"
+        ),
+        None,
+        ("<connect>", "anchor is blank"),
+    ),
+    "tendon that pulls too hard": (
+        model(
+            WORLD.replace("<joint/>", '<joint name="j"/>'),
+            '<tendon><fixed name="t"><joint joint="j" coef="1e308"/></fixed></tendon>',
+            '<actuator><motor name="m" tendon="t" gear="99"/></actuator>',
+        ),
+        4,
+        ("ratios of joint 'j' must be finite",),
+    ),
     "deep nesting": (model("<worldbody>" + "<body>" * 100_000), 2, ("nested deeper than",)),
     "very many copies": (
         world('<replicate count="100000"><replicate count="100000">', BODY, "</replicate></replicate>"),

@@ -148,6 +148,9 @@ class MjcfText:
     def _attributes(self, element: Element) -> dict[str, str]:
         """What MuJoCo is told of an element: files by the paths at which they were found."""
         attributes = {k: v for k, v in element.attributes.items() if (element.tag, k) not in LOOKS_OF_OTHERS}
+        blank = [k for k, v in attributes.items() if not v.strip()]
+        if element.tag in ("connect", "weld") and blank:  # on which MuJoCo fails, and hangs the next time
+            raise _refusal(element, f"{blank[0]} is blank", "say what it is, or leave it out")
         if element.tag == "compiler":
             return {k: v for k, v in attributes.items() if k not in ("meshdir", "assetdir", "texturedir", "strippath")}
         if element.tag in READ_FROM_FILES and "file" in attributes:
