@@ -59,7 +59,7 @@ BROKEN: dict[str, tuple[str | bytes, int | None, tuple[str, ...]]] = {
         model(
             WORLD.replace("<body>", '<body name="b">'), "<equality>", '<connect body1="b" anchor=" "/>', "</equality>"
         ),
-        None,
+        4,
         ("<connect>", "anchor is blank"),
     ),
     "tendon that pulls too hard": (
