@@ -218,3 +218,9 @@ def test_the_simulator_explains_itself() -> None:
         lw.Simulator(M, STARTS)
     simulator.state = (2.0, STARTS[1], [0.0, 1.0])
     assert simulator.state.t == 2.0
+
+
+def test_only_mechanisms_are_simulated() -> None:
+    for start in (lw.simulate, lw.Simulator):
+        with pytest.raises(lw.LinkworkError, match="a Mechanism is simulated, as"):
+            start("double_pendulum")  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from linkwork.algorithms.passive import Stops
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.evaluation import compile
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
+from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Keyframe, Mechanism, check_parameter
 from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.controllers import Law, Sampled
@@ -125,6 +126,7 @@ def request(
     m = mechanism
     if not isinstance(m, Mechanism):
         raise LinkworkError(f"a Mechanism is simulated, as lw.load(...) or lw.example(...) gives; got {m!r:.80}")
+    refuse_unhonoured("motion", m)
     continued = q0 if isinstance(q0, Run) else None
     if continued is not None and (v0 is not None or memory is not None or continued.mechanism.nq != m.nq):
         raise LinkworkError("a run is continued from its own end: give no v0 or memory, and the same mechanism")

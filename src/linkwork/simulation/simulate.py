@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import LinkworkError, NotTraceable, unknown_name
-from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.automatic import ADAPTIVE, Choice, chosen
 from linkwork.simulation.carry import GOING, STOPPED, Carry
@@ -86,7 +85,6 @@ def simulate(
             raise unknown_name(what, name, names)
     duration, dt = positive("duration", duration), None if dt is None else positive("dt", dt)
     tolerances = positive("rtol", rtol), positive("atol", atol)
-    refuse_unhonoured("motion", mechanism)
     asked = request(mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt)
     if isinstance(q0, Run):
         method, dt = (q0.method if method == "auto" else method), q0.settings.dt if dt is None else dt

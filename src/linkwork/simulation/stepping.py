@@ -10,7 +10,6 @@ import numpy as np
 from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, unknown_name
 from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
-from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.integrators import METHODS, Moving
 from linkwork.simulation.preparation import positive, refuse_open, request
@@ -45,7 +44,6 @@ class Simulator:
         if method not in METHODS:
             raise unknown_name("method", method, METHODS)
         self.mechanism, self.dt, self.method = mechanism, positive("dt", dt), method
-        refuse_unhonoured("motion", mechanism)
         self._asked = request(mechanism, q0, v0, None, None, None, None, None, None, stops)
         refuse_open(self._asked)
         if self._asked.batch:
