@@ -15,8 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.articulated_loops import (
+    DAMPING,
+    ROUNDS,
+    TINY,
+    Constrained,
+    corrected,
+    factored,
+    pushed,
+    rates,
+    solved,
+)
 from linkwork.algorithms.coordinates import integrate
-from linkwork.algorithms.forward import recursion, velocity_forces
+from linkwork.algorithms.forward import velocity_forces
 from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics, world_poses
 from linkwork.algorithms.sweeps import to_meeting
 from linkwork.model.kinematic_loops import Loop
@@ -24,11 +35,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number, ldlt, maximum, where
 
-# N may be singular: loops repeat each other, or a position is singular. It is solved with a part of its mean diagonal
-# added, and corrected in rounds, which leaves the smallest reactions among those that hold the loops.
-DAMPING, ROUNDS = 1e-7, 3
 CLOSINGS = 2  # rounds of Newton's method after a step, whose errors are small
-TINY = 1e-200  # where loops hold what cannot move anyway
 ROUNDED = 1e-24  # square of a row's size, over that of what it is summed from, below which it is round-off
 
 
@@ -139,44 +146,43 @@ def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Arra
 # --- motion ---
 
 
-class Constrained(NamedTuple):
-    """Accelerations a (nv,) and multipliers (nc,) [N or N m]: the wrench of loop rows C on B is C lambda."""
+class Held(NamedTuple):
+    """Loops in one position: their errors (nc,), rates J v (nc,) of a v (nv,), and what impulses along their rows do.
 
-    a: Array
-    multipliers: Array
+    `push(target)` gives the velocities (nv,) and impulses (nc,), the smallest in kinetic energy, with J v = target.
+    """
+
+    errors: Array
+    rates: Callable[[Array], Array]
+    push: Callable[[Array], Constrained]
 
 
 def forward_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
 ) -> Constrained:
-    """Joint accelerations (nv,) and the loops' multipliers (nc,), under tau (nv,), gravity and wrenches (nbodies, 6).
-
-    The loads and the loops' rows go through the articulated bodies together, each as a column.
-    """
+    """Accelerations (nv,) and the loops' multipliers (nc,), under tau (nv,), gravity and wrenches (nbodies, 6)."""
     motion = kinematics(mechanism, q, v)
     loops = closed(mechanism, world_poses(mechanism, motion.X))
     J = rows(mechanism, motion, loops)
-    free, MinvJT = _columns(mechanism, motion, tau, velocity_forces(mechanism, motion, wrenches), J)
-    multipliers = smallest(J @ MinvJT, -(J @ free + bias(mechanism, motion, loops)))
-    return Constrained(free + MinvJT @ multipliers, multipliers)
+    joined = factored(mechanism, motion, J)
+    target = -bias(mechanism, motion, loops)
+    z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
+    first = solved(mechanism, motion, joined, tau, z, motion.bias, base, target)
+    return corrected(mechanism, motion, joined, J, target, first)
 
 
-def _columns(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Force], J: Array) -> tuple[Array, Array]:
-    """The acceleration without reactions (nv,), and M^-1 J^T (nv, nc)."""
-    more = len(J)
+def held(mechanism: Mechanism, q: Array) -> Held:
+    """The loops of a tree at q, in linear time."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    loops = closed(mechanism, world_poses(mechanism, motion.X))
+    J = rows(mechanism, motion, loops)
+    joined = factored(mechanism, motion, J)
 
-    def first(part: Array) -> Array:
-        return np.column_stack([part, np.zeros((3, more))])
+    def push(target: Array) -> Constrained:
+        return corrected(mechanism, motion, joined, J, target, pushed(mechanism, motion, joined, target))
 
-    columns = recursion(
-        mechanism,
-        motion,
-        np.column_stack([tau, J.T]),
-        [Force(first(F.linear), first(F.angular)) for F in z],
-        [Motion(first(V.linear), first(V.angular)) for V in motion.bias],
-        Motion(first(against_gravity(mechanism).linear), first(np.zeros(3))),
-    )
-    return columns[:, 0], columns[:, 1:]
+    errors = np.array([e for one in loops for e in one.errors])
+    return Held(errors, lambda v: rates(mechanism, J, v), push)
 
 
 class Reactions(NamedTuple):
@@ -200,14 +206,6 @@ def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Rea
     return Reactions(np.array([F.array for F in total[1:]]), np.array(through).reshape(-1, 6))
 
 
-class Responses(NamedTuple):
-    """In one position: errors (nc,), J (nc, nv), and M^-1 J^T (nv, nc)."""
-
-    errors: Array
-    J: Array
-    response: Array
-
-
 class Closing(NamedTuple):
     """Coordinates q (nq,) and velocities v (nv,) that loops allow, and the largest error [m or rad] that is left."""
 
@@ -216,40 +214,25 @@ class Closing(NamedTuple):
     error: Number
 
 
-def closed_again(
-    mechanism: Mechanism, q: Array, v: Array, responses: Callable[[Mechanism, Array], Responses]
-) -> Closing:
+def closed_again(mechanism: Mechanism, q: Array, v: Array, held: Callable[[Mechanism, Array], Held]) -> Closing:
     """The nearest coordinates (nq,) and velocities (nv,) that loops allow, in the metric of kinetic energy.
 
     Newton's method for small errors, such as a step of integration leaves: impulses along the rows move the mechanism
     where it closes, then take away the velocities that would open it again.
     """
     for _ in range(CLOSINGS):
-        errors, J, response = responses(mechanism, q)
-        q = integrate(mechanism, q, -(response @ smallest(J @ response, errors)))
-    held = responses(mechanism, q)
+        loops = held(mechanism, q)
+        q = integrate(mechanism, q, -loops.push(loops.errors).a)
+    loops = held(mechanism, q)
     error: Number = 0.0
-    for e in held.errors:
+    for e in loops.errors:
         error = maximum(error, abs(e))
-    return Closing(q, consistent_velocity(held, v), error)
+    return Closing(q, consistent_velocity(loops, v), error)
 
 
-def consistent_velocity(held: Responses, v: Array) -> Array:
-    """The nearest velocities (nv,) that keep loops closed in the position of these responses."""
-    _, J, response = held
-    return v - response @ smallest(J @ response, J @ v)
-
-
-def responses(mechanism: Mechanism, q: Array) -> Responses:
-    """What impulses along the rows of loops do, in O(n) for each row."""
-    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    loops = closed(mechanism, world_poses(mechanism, motion.X))
-    J = rows(mechanism, motion, loops)
-    none = Force(np.zeros((3, len(J))), np.zeros((3, len(J))))
-    still = Motion(none.linear, none.angular)
-    bodies = range(len(mechanism.bodies))
-    response = recursion(mechanism, motion, J.T, [none for _ in bodies], [still for _ in bodies], still)
-    return Responses(np.array([e for one in loops for e in one.errors]), J, response)
+def consistent_velocity(loops: Held, v: Array) -> Array:
+    """The nearest velocities (nv,) that keep these loops closed."""
+    return v - loops.push(loops.rates(v)).a
 
 
 def smallest(N: Array, r: Array) -> Array:

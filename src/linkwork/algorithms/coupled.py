@@ -131,21 +131,27 @@ def closed_forward_dynamics(
 
 def closed_again(mechanism: Mechanism, q: Array, v: Array) -> closure.Closing:
     """The nearest coordinates (nq,) and velocities (nv,) that loops allow; see `closure.closed_again`."""
-    return closure.closed_again(mechanism, q, v, responses)
+    return closure.closed_again(mechanism, q, v, held)
 
 
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """The velocities (nv,) nearest to v that keep loops closed at q."""
-    return closure.consistent_velocity(responses(mechanism, q), v) if mechanism.loops else v
+    return closure.consistent_velocity(held(mechanism, q), v) if mechanism.loops else v
 
 
-def responses(mechanism: Mechanism, q: Array) -> closure.Responses:
-    """What impulses along the rows of loops do, of mechanisms with and without mimics."""
+def held(mechanism: Mechanism, q: Array) -> closure.Held:
+    """The loops at q, of mechanisms with and without mimics."""
     if not mechanism.mimics:
-        return closure.responses(mechanism, q)
+        return closure.held(mechanism, q)
     (position,) = to_tree(mechanism, ("q",), (q,))
     J = _reduced_rows(mechanism.spread, closure.constraint_jacobian(mechanism.tree, position))
-    return closure.Responses(closure.constraint(mechanism.tree, position), J, _factored(mechanism, q).solve(J.T))
+    response = _factored(mechanism, q).solve(J.T)
+
+    def push(target: Array) -> closure.Constrained:
+        impulses = closure.smallest(J @ response, target)
+        return closure.Constrained(response @ impulses, impulses)
+
+    return closure.Held(closure.constraint(mechanism.tree, position), lambda v: J @ v, push)
 
 
 def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:

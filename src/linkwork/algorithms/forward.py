@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from linkwork.algorithms.kinematics import Kinematics, against_gravity, external_forces, kinematics
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
-from linkwork.spatial import Force, Motion
+from linkwork.spatial import Force
 from linkwork.spatial.scalar import Array, ldlt
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Joint accelerations a (nv,) under joint forces tau (nv,), gravity and `wrenches` (nbodies, 6) on the bodies."""
     motion = kinematics(mechanism, q, v)
-    return recursion(
-        mechanism, motion, tau, velocity_forces(mechanism, motion, wrenches), motion.bias, against_gravity(mechanism)
-    )
+    return recursion(mechanism, motion, tau, velocity_forces(mechanism, motion, wrenches))
 
 
 def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | None) -> list[Force]:
@@ -28,15 +24,13 @@ def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | 
     return [body.inertia.gyroscopic(V) - F for body, V, F in pairs]
 
 
-def recursion(
-    mechanism: Mechanism, motion: Kinematics, tau: Array, z: Sequence[Force], bias: Sequence[Motion], base: Motion
-) -> Array:
-    """Accelerations (nv,), or (nv, k) for k columns of joint forces tau, body forces z, biases and the base's motion.
+def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Force]) -> Array:
+    """Accelerations (nv,) under joint forces tau (nv,), where bodies need the forces z even without acceleration.
 
     The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36): P_k is the inertia of k and all outboard of it with
     their joints free, z_k what is needed even without acceleration.
     """
-    P, z = [body.inertia.articulated() for body in mechanism.bodies], list(z)
+    P, z, bias = [body.inertia.articulated() for body in mechanism.bodies], list(z), motion.bias
     D, G, free = {}, {}, {}
     for j in inward(mechanism):
         S = motion.S[j.o]
@@ -50,9 +44,9 @@ def recursion(
             P[j.i] = P[j.i] + motion.X[j.o].up(through)  # (3.51)
             # (3.52), with the terms in tau and z gathered: one product with G instead of three
             z[j.i] = z[j.i] + motion.X[j.o].up(through @ bias[j.o] + z[j.o] + G[j.o] @ free[j.o])
-    acc, a = [base], [np.zeros((0, *np.shape(tau)[1:]))]
+    acc, a = [against_gravity(mechanism)], [np.zeros(0)]
     for j in outward(mechanism):
         carried = motion.X[j.o].down(acc[j.i]) + bias[j.o]
-        a.append(D[j.o].solve(free[j.o]) - carried.pair(G[j.o]).T)  # (3.59)
+        a.append(D[j.o].solve(free[j.o]) - carried.pair(G[j.o]))  # (3.59)
         acc.append(carried + motion.S[j.o] @ a[j.o])  # (3.60)
     return np.concatenate(a)
