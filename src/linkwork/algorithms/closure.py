@@ -33,14 +33,17 @@ from linkwork.algorithms.sweeps import to_meeting
 from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
-from linkwork.spatial.scalar import Array, Number, ldlt, maximum, where
+from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 
 CLOSINGS = 2  # rounds of Newton's method after a step, whose errors are small
 ROUNDED = 1e-24  # square of a row's size, over that of what it is summed from, below which it is round-off
 
 
 class Closed(NamedTuple):
-    """A loop in one position: pose X of its frame B in its frame A, errors (k,), and the wrenches of its rows in B."""
+    """A loop in one position: pose X of its frame B in its frame A, errors (k,), and the wrenches of its rows in B.
+
+    Errors and wrenches of a loop that is open are zero.
+    """
 
     loop: Loop
     X: Transform
@@ -55,9 +58,9 @@ def closed(mechanism: Mechanism, X_0: list[Transform]) -> list[Closed]:
         A, B = X_0[loop.at.body] @ loop.at.pose, X_0[loop.to.body] @ loop.to.pose
         X = A.inverse() @ B
         rows = loop.kind.closing
-        columns = [row.wrench(X) for row in rows]
+        columns = [row.wrench(X) * loop.closed for row in rows]
         wrenches = Force(np.column_stack([F.linear for F in columns]), np.column_stack([F.angular for F in columns]))
-        found.append(Closed(loop, X, [row.error(X) for row in rows], wrenches))
+        found.append(Closed(loop, X, [row.error(X) * loop.closed for row in rows], wrenches))
     return found
 
 
@@ -126,7 +129,7 @@ def bias(mechanism: Mechanism, motion: Kinematics, loops: list[Closed]) -> Array
         A_A, A_B = at.pose.down(acc[at.body]), to.pose.down(acc[to.body])
         V = V_B - one.X.down(V_A)
         A = A_B - one.X.down(A_A) - V_B.cross(V)
-        rates = [row.wrench_rate(one.X, V) for row in one.loop.kind.closing]
+        rates = [row.wrench_rate(one.X, V) * one.loop.closed for row in one.loop.kind.closing]
         found += [a + V.pair(F) for a, F in zip(_each(A, one.wrenches), rates, strict=True)]
     return np.array(found)
 
@@ -158,17 +161,28 @@ class Held(NamedTuple):
 
 
 def forward_dynamics(
-    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
 ) -> Constrained:
-    """Accelerations (nv,) and the loops' multipliers (nc,), under tau (nv,), gravity and wrenches (nbodies, 6)."""
+    """Accelerations (nv,) and the loops' multipliers (nc,), under tau (nv,), gravity and wrenches (nbodies, 6).
+
+    With a rate `baumgarte` [1/s], loops that are open close as critically damped springs would.
+    """
     motion = kinematics(mechanism, q, v)
     loops = closed(mechanism, world_poses(mechanism, motion.X))
     J = rows(mechanism, motion, loops)
     joined = factored(mechanism, motion, J)
     target = -bias(mechanism, motion, loops)
+    if baumgarte:
+        errors = np.array([e for one in loops for e in one.errors])
+        target = stabilized(target, errors, rates(mechanism, J, v), baumgarte)
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
     first = solved(mechanism, motion, joined, tau, z, motion.bias, base, target)
     return corrected(mechanism, motion, joined, J, target, first)
+
+
+def stabilized(target: Array, errors: Array, rates: Array, rate: float) -> Array:
+    """The second rates (nc,) of errors (nc,) that decay, with their rates (nc,), at `rate` [1/s] (Baumgarte 1972)."""
+    return target - (2.0 * rate) * rates - rate**2 * errors
 
 
 def held(mechanism: Mechanism, q: Array) -> Held:
@@ -207,27 +221,32 @@ def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Rea
 
 
 class Closing(NamedTuple):
-    """Coordinates q (nq,) and velocities v (nv,) that loops allow, and the largest error [m or rad] that is left."""
+    """Coordinates q (nq,) and velocities v (nv,) that loops allow.
+
+    `error` is the largest of closure that is left, `moved` the farthest that a coordinate was moved [m or rad].
+    """
 
     q: Array
     v: Array
     error: Number
+    moved: Number
 
 
-def closed_again(mechanism: Mechanism, q: Array, v: Array, held: Callable[[Mechanism, Array], Held]) -> Closing:
+def closed_again(
+    mechanism: Mechanism, q: Array, v: Array, held: Callable[[Mechanism, Array], Held], rounds: int = CLOSINGS
+) -> Closing:
     """The nearest coordinates (nq,) and velocities (nv,) that loops allow, in the metric of kinetic energy.
 
     Newton's method for small errors, such as a step of integration leaves: impulses along the rows move the mechanism
     where it closes, then take away the velocities that would open it again.
     """
-    for _ in range(CLOSINGS):
+    moved = np.zeros(mechanism.nv)
+    for _ in range(rounds):
         loops = held(mechanism, q)
-        q = integrate(mechanism, q, -loops.push(loops.errors).a)
+        move = loops.push(loops.errors).a
+        q, moved = integrate(mechanism, q, -move), moved + move
     loops = held(mechanism, q)
-    error: Number = 0.0
-    for e in loops.errors:
-        error = maximum(error, abs(e))
-    return Closing(q, consistent_velocity(loops, v), error)
+    return Closing(q, consistent_velocity(loops, v), largest(loops.errors), largest(moved))
 
 
 def consistent_velocity(loops: Held, v: Array) -> Array:

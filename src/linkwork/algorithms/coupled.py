@@ -115,23 +115,25 @@ SOLVED: dict[str, Callable[..., Any]] = {
 
 
 def closed_forward_dynamics(
-    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
 ) -> closure.Constrained:
     """Accelerations (nv,) and the loops' multipliers (nc,), of mechanisms with and without mimics."""
     if not mechanism.mimics:
-        return closure.forward_dynamics(mechanism, q, v, tau, wrenches)
+        return closure.forward_dynamics(mechanism, q, v, tau, wrenches, baumgarte)
     free = forward_dynamics(mechanism, q, v, tau, wrenches)
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
     J = _reduced_rows(mechanism.spread, J)
     response = _factored(mechanism, q).solve(J.T)
-    multipliers = closure.smallest(J @ response, -(J @ free + gamma))
+    errors = closure.constraint(mechanism.tree, positions)
+    target = closure.stabilized(-gamma, errors, J @ v, baumgarte)
+    multipliers = closure.smallest(J @ response, target - J @ free)
     return closure.Constrained(free + response @ multipliers, multipliers)
 
 
-def closed_again(mechanism: Mechanism, q: Array, v: Array) -> closure.Closing:
+def closed_again(mechanism: Mechanism, q: Array, v: Array, rounds: int = closure.CLOSINGS) -> closure.Closing:
     """The nearest coordinates (nq,) and velocities (nv,) that loops allow; see `closure.closed_again`."""
-    return closure.closed_again(mechanism, q, v, held)
+    return closure.closed_again(mechanism, q, v, held, rounds)
 
 
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:

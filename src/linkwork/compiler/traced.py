@@ -64,9 +64,13 @@ class Condition:
         return _number("select", self, yes, no)
 
     def __and__(self, other: Any) -> Any:
+        if isinstance(other, (bool, np.bool_)):
+            return self if other else False
         return _condition("and", self, other)
 
     def __or__(self, other: Any) -> Any:
+        if isinstance(other, (bool, np.bool_)):
+            return True if other else self
         return _condition("or", self, other)
 
     __rand__, __ror__ = __and__, __or__

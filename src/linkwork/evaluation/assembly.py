@@ -54,7 +54,7 @@ def half_turned(d: Dynamics, q: Array) -> Loop | None:
     m = d.mechanism
     (position,) = to_tree(m, ("q",), (q,))
     for one in closed(m.tree, world_poses(m.tree, joint_poses(m.tree, position))):
-        if not all(row.faces(one.X) for row in one.loop.kind.closing):
+        if one.loop.closed and not all(row.faces(one.X) for row in one.loop.kind.closing):
             return one.loop
     return None
 

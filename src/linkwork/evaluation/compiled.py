@@ -50,7 +50,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
         parts += [spring.name, repr([float(x) for x in (spring.stiffness, spring.damping, spring.length)])]
         parts += [f"{spring.at.body} {spring.to.body}", spring.at.pose.p.tobytes(), spring.to.pose.p.tobytes()]
     for loop in mechanism.loops:
-        parts += [loop.name, repr(loop.kind)]
+        parts += [loop.name, repr(loop.kind), repr(float(loop.closed))]
         for place in (loop.at, loop.to):
             parts += [str(place.body), *(x.tobytes() for X in (place.pose, place.offset) for x in (X.R, X.p))]
     for frame in mechanism.frames:

@@ -215,17 +215,19 @@ class Builder:
         to_rpy: Any = ZERO,
         rotation: Any = None,
         to_rotation: Any = None,
+        closed: bool = True,
     ) -> Self:
         """Close a loop: join the bodies `a` and `b` (or "world"), which hang on joints already, by one more.
 
         `at` (3,) [m], with `rpy` (3,) [rad] or `rotation` (3, 3), is its place in the frame of a. `to`, with `to_rpy`
         or `to_rotation`, is that in the frame of b, which moves against the first as `kind` allows: any joint kind but
-        Free, lw.Rod(length) or lw.PointOnLine(axis).
+        Free, lw.Rod(length) or lw.PointOnLine(axis). One that is not `closed` waits until a run closes it.
         """
         element = _new(self._loops, "loop", name)
         refuse_closing_nothing(closing_kind(kind, element), a, b, element)
         here, there = placement(at, rpy, rotation, element), placement(to, to_rpy, to_rotation, element, "to", "to_")
-        self._loops[name] = Loop(name, kind, str(a), str(b), Place.stated(here), Place.stated(there))
+        shut = float(yes_or_no(closed, "closed", element))
+        self._loops[name] = Loop(name, kind, str(a), str(b), Place.stated(here), Place.stated(there), shut)
         return self
 
     def drive(
@@ -491,9 +493,7 @@ def _new(there: Mapping[str, object], what: str, name: str) -> str:
 
 def _faults_of_places(mechanism: Mechanism) -> Iterator[Fault]:
     """What shows once parts are welded: loops, contacts and springs of a body with itself."""
-    for loop in mechanism.loops:
-        yield from loop.faults()
+    for tie in (*mechanism.loops, *mechanism.springs):
+        yield from tie.faults()
     for contact in mechanism.contacts:
         yield from contact.faults(mechanism.surfaces)
-    for spring in mechanism.springs:
-        yield from spring.faults()

@@ -107,7 +107,8 @@ KEYFRAME: Keys = {
     "positions": _by_joint(_each("", _COORDINATES), "[rad or m], quaternions as (w, x, y, z); others are neutral"),
     "velocities": _by_joint(_each("", _VELOCITIES), "[rad/s or m/s]; others are zero"),
 }
-LOOP: Keys = {"a": NEEDED, "b": NEEDED} | PLACE | _place("to", "to_")
+_YES_OR_NO = _of(bool, "true or false")
+LOOP: Keys = {"a": NEEDED, "b": NEEDED, "closed": _YES_OR_NO} | PLACE | _place("to", "to_")
 _INTERVAL = tuple[float, float]
 DRIVE: Keys = {
     "ratios": _by_joint(_each("", _VELOCITIES), "by which each joint turns the motor", extra=_MUST),
@@ -118,7 +119,7 @@ DRIVE: Keys = {
 }
 _SWITCHED: Keys = {
     "capacity": _number(" [N m or N]", "above which it slips", extra=_INFINITE),
-    "engaged": _of(bool, "true or false"),
+    "engaged": _YES_OR_NO,
 }
 CLUTCH: Keys = {"a": NEEDED, "b": NEEDED, "ratio": _number("", "v_b = ratio v_a while engaged")} | _SWITCHED
 BRAKE: Keys = {"joint": NEEDED} | _SWITCHED

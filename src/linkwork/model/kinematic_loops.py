@@ -10,6 +10,7 @@ from linkwork.model.bodies import Place
 from linkwork.model.faults import Fault
 from linkwork.model.joints import ClosingKind
 from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Number
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +18,7 @@ class Loop:
     """A joint between the bodies or parts `a` and `b`, which both hang on the tree already.
 
     `at` is its place on a, `to` its place on b: the frame at `to`, seen from the frame at `at`, moves as `kind` allows,
-    just as a child's frame moves in its joint frame.
+    just as a child's frame moves in its joint frame. One that is not `closed` (0 for 1) holds nothing, until it is.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Loop:
     b: str
     at: Place
     to: Place
+    closed: Number = 1.0
 
     def placed(self, home: Mapping[str, tuple[int, Transform]]) -> Loop:
         """The same with its places on bodies, given the body and pose of every part."""

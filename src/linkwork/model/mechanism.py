@@ -104,6 +104,7 @@ class Keyframe:
 BODY_PARAMETERS = ("mass", "com", "inertia")
 JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness", "friction")
 SPRING_PARAMETERS = ("stiffness", "damping", "length")
+LOOP_PARAMETERS = ("closed",)
 NO_MIMICS: Named[Mimic] = Named("mimic", [])
 NO_KEYFRAMES: Named[Keyframe] = Named("keyframe", [])
 NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness", ".friction", ".length")
@@ -121,6 +122,8 @@ def check_parameter(name: str, values: Array) -> None:
     refuse_non_finite(f"parameter {name!r}", values)
     if values.dtype != object and name.endswith(NOT_NEGATIVE) and (values < 0.0).any():
         raise ModelError(f"must be >= 0; got {values.min():g}", f"parameter {name!r}")
+    if values.dtype != object and name.endswith(".closed") and not np.isin(values, (0.0, 1.0)).all():
+        raise ModelError("must be 1, or 0 where the loop is open", f"parameter {name!r}")
 
 
 def numbered(joints: Named[Joint], mimics: Named[Mimic] = NO_MIMICS) -> Named[Joint]:
@@ -297,6 +300,7 @@ class Mechanism:
             found |= {f"{joint.name}.{key}": value for key, value in zip(JOINT_PARAMETERS, values, strict=True)}
         for spring in self.springs:
             found |= {f"{spring.name}.{key}": np.asarray(getattr(spring, key)) for key in SPRING_PARAMETERS}
+        found |= {f"{loop.name}.closed": np.asarray(loop.closed) for loop in self.loops}
         return found
 
     def with_parameters(self, values: Mapping[str, Any]) -> Mechanism:
@@ -337,6 +341,7 @@ class Mechanism:
             bodies=self.bodies.replaced([self.bodies[WORLD], *(changed(body) for body in self.bodies[1:])]),
             joints=self.joints.replaced([moved(joint) for joint in self.joints]),
             springs=self.springs.replaced([replace(s, **picked(s.name, SPRING_PARAMETERS)) for s in self.springs]),
+            loops=self.loops.replaced([replace(loop, **picked(loop.name, LOOP_PARAMETERS)) for loop in self.loops]),
         )
         if not hidden:
             raise_first(massless_faults(mechanism))

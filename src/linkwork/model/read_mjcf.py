@@ -256,8 +256,8 @@ class _MjcfReader:
                 continue
             # A weld whose torques have the scale 0 holds a point
             kind = Weld() if c.is_a(c.eq_type[k], "mjEQ_WELD") and c.eq_data[k, TORQUE_SCALE] else Ball()
-            turns = {"rotation": at.R, "to_rotation": to.R}
-            self.builder.close(names[k], kind, self.bodies[a], self.bodies[b], at.p, to.p, **turns)
+            ends = self.bodies[a], self.bodies[b], at.p, to.p
+            self.builder.close(names[k], kind, *ends, rotation=at.R, to_rotation=to.R)
 
     def held_places(self, k: int) -> list[tuple[int, Transform]]:
         """The two bodies that a connect or weld holds together, each with the place at which it does."""

@@ -174,7 +174,7 @@ def _frame(frame: Frame) -> Table:
 
 def _loop(loop: Loop) -> Table:
     keys = {"kind": written_name(type(loop.kind))} | _own_numbers(loop.kind) | {"a": loop.a, "b": loop.b}
-    keys |= _place(loop.at.offset) | _place(loop.to.offset, "to", "to_")
+    keys |= _place(loop.at.offset) | _place(loop.to.offset, "to", "to_") | ({} if loop.closed else {"closed": False})
     return Table(("loops", loop.name), keys, _turn_note(loop.at.offset) | _turn_note(loop.to.offset, "to_"))
 
 

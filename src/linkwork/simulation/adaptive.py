@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,10 +15,12 @@ from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, STOPPED, Carry
 from linkwork.simulation.field import Field
 from linkwork.simulation.integrators import METHODS
+from linkwork.simulation.outcomes import Event
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.progress import Watch
 from linkwork.simulation.rollout import Task, truth
 from linkwork.simulation.storage import Storage
+from linkwork.simulation.switching import Switch, happened, too_far
 from linkwork.spatial.scalar import Array
 
 HALVINGS = 60  # of the interval in which an event lies: to the last bit
@@ -28,8 +31,6 @@ class Adaptive:
     """A run by one of SciPy's methods: every member alone, from sample to sample of its controller."""
 
     def __init__(self, asked: Request, choice: Choice, storage: Storage, field: Field, rtol: float, atol: float):
-        if asked.mechanism.loops and asked.sampling is not None:
-            raise LinkworkError(f"{choice.method!r} takes no sampled controllers where loops are closed; 'rk4' does")
         try:
             from scipy import integrate
         except ImportError:
@@ -40,6 +41,7 @@ class Adaptive:
         self.task = Task(asked, METHODS["rk4"], storage.series)  # for its rows: no step of it is made
         code = np.where(asked.start.code == GOING, STOPPED, asked.start.code)  # until it has run
         self.now = Carry(*(np.array(x) for x in asked.start._replace(code=code)))
+        self.events: list[Event] = []
         for array in storage.arrays.values():
             array.fill(np.nan)
         storage.rows = len(storage.steps)
@@ -66,9 +68,12 @@ class Adaptive:
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         self.field.one(np.array([float(now.step) * self.dt]), x, now.held, *flat)
 
-    def not_converged(self, now: Carry) -> str:
+    def not_converged(self, values: Mapping[str, Any], now: Carry) -> str:
         """What can be said of a method that gave up."""
-        return f"SciPy's method gave up: its steps became too small for rtol={self.tolerances['rtol']:g}"
+        return (
+            too_far(self.asked.system(values).mechanism, now.q)
+            or f"SciPy's method gave up: its steps became too small for rtol={self.tolerances['rtol']:g}"
+        )
 
 
 class Member:
@@ -86,33 +91,54 @@ class Member:
         times = march.storage.steps * march.dt
         if self.asked.sampler is not None:
             self._sample(self.first)
+        for switch in self.asked.switches:
+            if switch.time == self.first:
+                self._switch(switch)
         self.keep(0, self.now)
-        for begin, end in self._spans(times[-1]):
+        actions = self._actions(times)
+        for begin, end in pairwise([self.first, *actions]):
             self._span(begin, end, times, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
-            if self.now.code == GOING and self.asked.mechanism.loops:
-                q, v, _ = closed_again(self.asked.system(self.values).mechanism, self.now.q, self.now.v)
-                self.now = self.now._replace(q=q, v=v)
-                self.keep(int(np.flatnonzero(times == end)[0]), self.now)
-            if self.now.code == GOING and self.asked.sampler is not None:
-                self._sample(end)
-                for row in np.flatnonzero(times == end):  # the last row is that of the new forces
-                    self.keep(int(row), self.now)
+            for act in actions[end]:
+                if self.now.code == GOING:
+                    act()
+            for row in np.flatnonzero(times == end) if self.now.code == GOING else ():
+                self.keep(int(row), self.now)  # the row is that of the new forces and loops
             for where_, value in zip(march.now, self.now, strict=True):
                 where_[self.index] = value
             if self.now.code != GOING:
                 break
 
-    def _spans(self, end: float) -> list[tuple[float, float]]:
-        """The times [s] between which the joint forces of a sampled controller are held."""
-        sampling = self.asked.sampling
-        if self.asked.mechanism.loops:  # which are closed anew from row to row
-            return list(pairwise((self.march.storage.steps * self.march.dt).tolist()))
-        if sampling is None:
-            return [(self.first, end)]
-        period = self.march.dt if sampling.rate is None else 1.0 / sampling.rate
-        cuts = period * np.arange(np.floor(self.first / period + 1e-9) + 1, np.ceil(end / period - 1e-9))
-        edges = [self.first, *cuts.tolist(), end]
-        return list(pairwise(edges))
+    def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
+        """What is done between stretches of smooth motion, by the time [s]: loops closed, forces sampled, switches."""
+        found: dict[float, list[Callable[[], None]]] = {}
+
+        def at(t: float, act: Callable[[], None]) -> None:
+            near = times[np.abs(times - t) < 1e-9 * self.march.dt]
+            found.setdefault(float(near[0]) if len(near) else t, []).append(act)
+
+        for t in times[1:].tolist() if self.asked.mechanism.loops else ():
+            at(t, self._close)
+        sampling, end = self.asked.sampling, times[-1]
+        if sampling is not None:
+            period = self.march.dt if sampling.rate is None else 1.0 / sampling.rate
+            for k in range(int(np.floor(self.first / period + 1e-9)) + 1, int(np.floor(end / period + 1e-9)) + 1):
+                at(k * period, partial(self._sample, k * period))
+        for switch in self.asked.switches:
+            if self.first < switch.time <= end:
+                at(switch.time, partial(self._switch, switch))
+        at(end, lambda: None)
+        return dict(sorted(found.items()))
+
+    def _close(self) -> None:
+        after = closed_again(self.asked.system(self.values).mechanism, self.now.q, self.now.v)
+        repair = np.maximum(self.now.repair, after.moved)
+        self.now = self.now._replace(q=after.q, v=after.v, repair=repair)
+
+    def _switch(self, switch: Switch) -> None:
+        self.values[switch.parameter] = np.array(switch.value)
+        after, jump = self.march.task.switched(self.values, self.now)
+        self.now = Carry(*map(np.asarray, after))
+        self.march.events += happened([switch], switch.time, self.index, self.now, jump.gap, jump.energy)
 
     def _sample(self, t: float) -> None:
         forces, memory = self.asked.sample(self.values, t, self.now)

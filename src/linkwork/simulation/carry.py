@@ -15,7 +15,8 @@ class Carry(NamedTuple):
 
     `step` counts steps since the run began, so that the time is step dt exactly, whatever was computed in one call;
     `code` says why a member no longer goes on; `work` [J] was done by forces without energy; `held` (nv,) [N m or N]
-    are the joint forces of a sampled controller, and `memory` (k,) is what it remembers.
+    are the joint forces of a sampled controller, and `memory` (k,) is what it remembers; `repair` [m or rad] is the
+    farthest that a step moved a coordinate to close loops again.
     """
 
     step: Number
@@ -25,8 +26,9 @@ class Carry(NamedTuple):
     work: Number
     held: Array
     memory: Array
+    repair: Number
 
     @property
     def moving(self) -> Moving:
         """What a step changes."""
-        return Moving(self.q, self.v, self.work)
+        return Moving(self.q, self.v, self.work, self.repair)

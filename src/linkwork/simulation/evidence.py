@@ -17,10 +17,10 @@ TOLD = 3  # members of a kind whose failure is looked into
 SAME = "as others of this run"
 
 
-def outcomes(asked: Request, march: Any) -> tuple[Array, tuple[Event, ...]]:
+def outcomes(march: Any) -> tuple[Array, tuple[Event, ...]]:
     """How every member (*batch,) ended, and what happened on the way."""
-    now: Carry = march.now
-    found, events = np.empty(asked.batch, dtype=object), []
+    now, asked = march.now, march.asked
+    found, events = np.empty(asked.batch, dtype=object), list(march.events)
     looked_into = dict.fromkeys(KINDS, 0)
     for index in np.ndindex(asked.batch):
         code, at = float(np.asarray(now.code)[index]), float(np.asarray(now.step)[index]) * march.dt
@@ -28,7 +28,7 @@ def outcomes(asked: Request, march: Any) -> tuple[Array, tuple[Event, ...]]:
         evidence = ""
         if code in (NOT_CONVERGED, NON_FINITE):
             looked_into[kind] += 1
-            evidence = _evidence(asked, march, index, code) if looked_into[kind] <= TOLD else SAME
+            evidence = _evidence(march, index, code) if looked_into[kind] <= TOLD else SAME
         if code == EVENT:
             evidence = "stop_when"
             events.append(Event(at, index, "stop_when"))
@@ -36,8 +36,9 @@ def outcomes(asked: Request, march: Any) -> tuple[Array, tuple[Event, ...]]:
     return found, tuple(sorted(events, key=lambda event: event.time))
 
 
-def _evidence(asked: Request, march: Any, index: tuple[int, ...], code: float) -> str:
+def _evidence(march: Any, index: tuple[int, ...], code: float) -> str:
     """What a member's last state shows when it goes on from there."""
+    asked: Request = march.asked
     _, values = asked.member(index)
     now = Carry(*(np.asarray(x)[index] for x in march.now))
     for part in (0.0, 0.5, 1.0):  # the instants of a step at which methods ask a controller
@@ -49,7 +50,7 @@ def _evidence(asked: Request, march: Any, index: tuple[int, ...], code: float) -
             if not np.isfinite(np.asarray(forces, dtype=float)[joint.v]).all():
                 return f"the controller returned {np.asarray(forces)[joint.v]} for joint {joint.name!r} at {t:g} s"
     if code == NOT_CONVERGED:
-        return march.not_converged(now)
+        return march.not_converged(values, now)
     fastest = max(asked.mechanism.leaders, key=lambda j: float(np.abs(now.v[j.v]).max(initial=0.0)))
     speed = float(np.abs(now.v[fastest.v]).max(initial=0.0))
     found = f"joint {fastest.name!r} moves at {speed:.3g}, faster than any other"

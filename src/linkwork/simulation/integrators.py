@@ -18,7 +18,7 @@ from linkwork.algorithms.coupled import closed_again, coupled, to_tree
 from linkwork.algorithms.passive import resistance
 from linkwork.simulation.system import System, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
-from linkwork.spatial.scalar import Array, Number, maximum, where
+from linkwork.spatial.scalar import Array, Number, largest, maximum, where
 
 ROUNDS = 60  # of the midpoint's iteration, at most
 SOLVED = 1e-14  # change of a velocity, relative to the largest, at which it has ended
@@ -27,11 +27,15 @@ OPENED = 1e-6  # error of closure [m or rad] after a step that was too large to 
 
 
 class Moving(NamedTuple):
-    """What a step changes: coordinates q (nq,), velocities v (nv,), work done by forces without energy [J]."""
+    """What a step changes: coordinates q (nq,), velocities v (nv,), work done by forces without energy [J].
+
+    `repair` is the farthest [m or rad] that any step so far moved a coordinate to close loops again.
+    """
 
     q: Array
     v: Array
     work: Number
+    repair: Number = 0.0
 
 
 Step = Callable[[System, Number, Moving, Number, Array], tuple[Moving, Any]]
@@ -102,24 +106,17 @@ def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> 
     return Moving(integrate(m, now.q, mean * h), v, now.work + h * power), solved
 
 
-def largest(values: Array) -> Number:
-    """The largest magnitude among some numbers (n,), 0 of none."""
-    found: Number = 0.0
-    for x in values:
-        found = maximum(found, abs(x))
-    return found
-
-
 def closing(step: Step) -> Step:
     """The step, after which loops are closed to the last bits: in the metric of kinetic energy, where they are open."""
 
     def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
         moved, solved = step(system, t, now, h, held)
-        if not system.mechanism.loops:
+        if not system.mechanism.loops or system.baumgarte is not None:
             return moved, solved
-        q, v, error = closed_again(system.mechanism, moved.q, moved.v)
+        q, v, error, repair = closed_again(system.mechanism, moved.q, moved.v)
         closed = (error <= OPENED) | (error != error)  # what is not a number is another matter
-        return Moving(q, v, moved.work), closed if solved is True else closed & solved
+        after = Moving(q, v, moved.work, maximum(now.repair, repair))
+        return after, closed if solved is True else closed & solved
 
     return run
 

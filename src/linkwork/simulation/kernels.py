@@ -50,6 +50,7 @@ def _key(asked: Request, *name: str) -> str | None:
     if any((asked.control, asked.sampler, asked.wrenches, asked.stop)):
         return None
     stops = () if asked.stops is None else (a.tobytes() for a in asked.stops)
+    name = (*name, repr(asked.baumgarte))
     limits = [a.tobytes() for j in asked.mechanism.joints for a in j.limits]
     return store.digest(source_digest(), _room_digest(), mechanism_digest(asked.mechanism), *stops, *limits, *name)
 

@@ -13,10 +13,12 @@ import numpy as np
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import GOING, NON_FINITE, Carry
 from linkwork.simulation.integrators import METHODS, ROUNDS
+from linkwork.simulation.outcomes import Event
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.progress import Watch
 from linkwork.simulation.rollout import Rollout, Task
 from linkwork.simulation.storage import Storage
+from linkwork.simulation.switching import Switch, happened, too_far
 from linkwork.spatial.scalar import Array
 
 PIECE = 0.2  # seconds that a piece of a run should take: how soon a stop is heard
@@ -25,86 +27,115 @@ MOST_BYTES = 64 << 20  # of a piece's rows
 
 
 class FixedSteps:
-    """A run by a method with fixed steps: pieces of rows, each one call of the program."""
+    """A run by a method with fixed steps: pieces of rows, each one call of the program.
+
+    Between pieces Python acts, where it must: it calls controllers that are its own, and switches what is scheduled.
+    """
 
     def __init__(self, asked: Request, choice: Choice, storage: Storage, target: str, threads: int | None):
         self.asked, self.storage, self.dt = asked, storage, choice.dt
-        self.now = asked.start
+        self.now, self.done = asked.start, 0
         sampling = asked.sampling
         self.in_python = sampling is not None and sampling.in_python
         self.tick = 1 if sampling is None else sampling.every(choice.dt)
-        # A controller in Python is called between pieces: rows must not reach beyond
+        # Rows of a piece must not reach beyond a call of a controller in Python
         every = gcd(storage.every, self.tick) if self.in_python else storage.every
         self.task = Task(asked, METHODS[choice.method], storage.series, every, self.tick)
-        self._rollout = lambda task: Rollout(task, choice.dt, target, threads)
-        self.rollout = self._rollout(self.task)
+        self._rollout = lambda asked: Rollout(replace(self.task, asked=asked), choice.dt, target, threads)
+        self.rollout = self._rollout(asked)
+        self.switches: dict[int, list[Switch]] = {}
+        for switch in asked.switches:
+            self.switches.setdefault(round(switch.time / choice.dt - storage.steps[0]), []).append(switch)
+        self.events: list[Event] = []
+        self._count = max(1, FIRST // (max(1, self.now.step.size) * every))  # rows of the next piece
 
     def go(self, watch: Watch) -> None:
         """Run to the end, telling `watch` the fraction that is done."""
         storage = self.storage
         fresh = storage.steps[0] == 0
-        if self.in_python and fresh:
+        if fresh and self.in_python:
             self._call()
+        self._switch()
         self.now, row = self.rollout.row(self.now, sample=fresh and self.task.traced_sampler)
         storage.put(row, 1)
-        whole = storage.count // storage.every
-        if self.in_python:
-            self._between_calls(watch)
-        else:
-            self._pieces(whole, watch)
-        rest = storage.count - whole * storage.every
-        if rest and not self.in_python and self._going():
-            self._advance(self._rollout(replace(self.task, every=rest)), 1)
-        if not self._going():
-            storage.cut(float(np.max(self.now.step, initial=0.0)))
+        for stop in self._stops():
+            self._march(stop, watch)
+            if not self._going():
+                storage.cut(float(np.max(self.now.step, initial=0.0)))
+                break
+            self._act()
         self._end_row()
         watch(1.0)
+
+    def _stops(self) -> list[int]:
+        """The steps at which Python acts, and the last one."""
+        last = self.storage.count
+        calls = range(self.tick, last, self.tick) if self.in_python else ()
+        return sorted({*calls, *(step for step in self.switches if 0 < step < last), last})
 
     def _going(self) -> bool:
         return bool((self.now.code == GOING).any())
 
-    def _advance(self, rollout: Rollout, count: int) -> None:
-        storage = self.storage
-        self.now = rollout.rows(self.now, count, storage.places(), len(storage.steps))
-        storage.rows += count
+    def _wanted(self, steps: Any) -> Any:
+        """Whether rows are recorded after so many steps."""
+        return (steps % self.storage.every == 0) | (steps == self.storage.count)
 
-    def _pieces(self, whole: int, watch: Watch) -> None:
-        """Rows after rows, as many at a time as take a moment."""
-        members = max(1, self.now.step.size)
-        most = max(1, MOST_BYTES * len(self.storage.steps) // max(self.storage.bytes, 1))
-        count, done = max(1, FIRST // (members * self.storage.every)), 0
-        while done < whole and self._going():
-            count = min(count, most, whole - done)
+    def _march(self, stop: int, watch: Watch) -> None:
+        """Rows after rows, as many at a time as take a moment, until so many steps are done."""
+        storage, length = self.storage, self.task.every
+        most = max(1, MOST_BYTES * len(storage.steps) // max(storage.bytes, 1))
+        while self.done < stop and self._going():
+            left = min(length - self.done % length, stop - self.done)
+            if left < length:
+                self.now = self.rollout.steps(self.now, left)
+                self.done += left
+                if self._wanted(self.done):
+                    storage.put(self.rollout.row(self.now)[1], 1)
+                continue
+            count = min(self._count, most, (stop - self.done) // length)
             begin = time.perf_counter()
-            self._advance(self.rollout, count)
+            self._rows(count)
             spent = time.perf_counter() - begin
-            done += count
-            watch(done / whole)
-            count = max(1, int(count * min(8.0, PIECE / max(spent, 1e-6))))
+            self._count = max(1, int(count * min(8.0, PIECE / max(spent, 1e-6))))
+            watch(self.done / storage.count)
 
-    def _between_calls(self, watch: Watch) -> None:
-        """From call to call of a controller in Python."""
-        storage, every = self.storage, self.task.every
-        done = 0
-        while done < storage.count and self._going():
-            steps = min(self.tick - done % self.tick, storage.count - done)
-            length = every if steps >= every else steps
-            rollout = self.rollout if length == every else self._rollout(replace(self.task, every=length))
-            count = steps // length
-            rows = storage.empty(count)
-            self.now = rollout.rows(self.now, count, rows, count)
-            numbers = done + length * (1 + np.arange(count))
-            wanted = (numbers % storage.every == 0) | (numbers == storage.count)
-            done = int(numbers[-1])
-            called = done % self.tick == 0
-            if called:  # the last row is that of the new forces
-                self._call()
-            kept = wanted & ~(called & (numbers == done))
-            axis = len(self.asked.batch)
-            storage.put({name: np.compress(kept, row, axis=axis) for name, row in rows.items()}, int(kept.sum()))
-            if called and wanted[-1]:
-                storage.put(self.rollout.row(self.now)[1], 1)
-            watch(done / storage.count)
+    def _rows(self, count: int) -> None:
+        storage, length = self.storage, self.task.every
+        steps = self.done + length * (1 + np.arange(count))
+        self.done = int(steps[-1])
+        if length == storage.every:  # all rows are wanted, and written where they belong
+            self.now = self.rollout.rows(self.now, count, storage.places(), len(storage.steps))
+            storage.rows += count
+            return
+        rows, wanted = storage.empty(count), self._wanted(steps)
+        self.now = self.rollout.rows(self.now, count, rows, count)
+        axis = len(self.asked.batch)
+        storage.put({name: np.compress(wanted, row, axis=axis) for name, row in rows.items()}, int(wanted.sum()))
+
+    def _act(self) -> None:
+        """What Python does after so many steps; a row that is there already is that of the new forces and loops."""
+        called = self.in_python and self.done % self.tick == 0
+        if called:
+            self._call()
+        if (self._switch() or called) and self._wanted(self.done):
+            self.storage.rows -= 1
+            self.storage.put(self.rollout.row(self.now)[1], 1)
+
+    def _switch(self) -> bool:
+        """Switch what is to be switched after so many steps; whether anything was."""
+        switches = self.switches.get(self.done, [])
+        if not switches:
+            return False
+        values = {switch.parameter: switch.value for switch in switches}
+        batch, before = self.asked.batch, self.asked.parameters
+        changed = {name: np.full_like(np.broadcast_to(before[name], batch), value) for name, value in values.items()}
+        self.asked = replace(self.asked, parameters=before | changed)
+        self.rollout = self._rollout(self.asked)
+        self.now, gap, energy = self.rollout.switched(self.now)
+        for index in np.ndindex(batch):
+            now, time = self.now._replace(code=self.now.code[index]), float(self.now.step[index]) * self.dt
+            self.events += happened(switches, time, index, now, gap[index], energy[index])
+        return True
 
     def _call(self) -> None:
         """New joint forces and memory from a controller in Python, member by member."""
@@ -125,8 +156,10 @@ class FixedSteps:
         """One step of one member in plain text."""
         self.task.method.step(self.asked.system(values), float(now.step) * self.dt, now.moving, self.dt, now.held)
 
-    def not_converged(self, now: Carry) -> str:
+    def not_converged(self, values: Mapping[str, Any], now: Carry) -> str:
         """What can be said of a step whose equations were not solved."""
+        if open_ := too_far(self.asked.system(values).mechanism, now.q):
+            return open_
         rounds = f"its equations were not solved in {ROUNDS} rounds"
         failed = rounds if self.task.method.name == "midpoint" else "its loops were not closed again"
         return f"{failed} at a step of {self.dt:g} s: try dt={self.dt / 4:g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from linkwork.model.mechanism import Keyframe, Mechanism, check_parameter
 from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.controllers import Law, Sampled
 from linkwork.simulation.recording import Run
+from linkwork.simulation.switching import Switch, scheduled
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number
 
@@ -39,6 +40,13 @@ class Request:
     batch: Shape
     start: Carry
     stops: Stops | None = None
+    switches: tuple[Switch, ...] = ()
+    baumgarte: float | None = None
+
+    @property
+    def switched(self) -> tuple[str, ...]:
+        """The parameters that change on the way."""
+        return tuple(dict.fromkeys(switch.parameter for switch in self.switches))
 
     @property
     def values(self) -> dict[str, Array]:
@@ -65,6 +73,7 @@ class Request:
         shapes |= {"tau": (m.nv,)} if self.control or self.sampler else {}
         shapes |= {"memory": (memory,)} if memory else {}
         shapes |= {"stops": (m.nv,)} if self.stops else {}
+        shapes |= {name: self.core(name) for name in self.switched}
         return shapes | ({"wrenches": (m.nbodies, 6)} if self.wrenches else {})
 
     def system(self, values: Mapping[str, Any]) -> System:
@@ -76,6 +85,7 @@ class Request:
             None if control is None else lambda t, q, v: control.forces(values, (m.nv,), t, q, v),
             None if wrenches is None else lambda t, q, v: wrenches.forces(values, (m.nbodies, 6), t, q, v),
             self.stops,
+            self.baumgarte,
         )
 
     def sample(self, values: Mapping[str, Any], t: Number, now: Carry) -> tuple[Array, Array]:
@@ -121,6 +131,8 @@ def request(
     memory: Any,
     stops: float | None,
     dt: float | None = None,
+    schedule: Sequence[Any] | None = None,
+    baumgarte: float | None = None,
 ) -> Request:
     """What was asked for, or an error that names what is wrong with it."""
     m = mechanism
@@ -134,6 +146,8 @@ def request(
     for name in given:
         if name not in m.parameters:
             raise unknown_name("parameter", name, m.parameters)
+    switches = scheduled(m, schedule)
+    given = {switch.parameter: m.parameters[switch.parameter] for switch in switches} | given
     named = dict(gains or {})
     clash = [name for name in named if name in given or name == CONSTANT]
     if clash:
@@ -165,8 +179,9 @@ def request(
         _start(m, found["q0"], found["v0"], found["memory"], batch) if continued is None else _resumed(continued, dt)
     )
     varied = {name: found[name] for name in given}
+    rate = None if baumgarte is None else positive("baumgarte, a rate [1/s],", baumgarte)
     forces = (control, sampler, sampling, laws["wrenches"], laws["stop"])
-    return Request(m, *forces, varied, named, batch, begin, _stops(m, stops))
+    return Request(m, *forces, varied, named, batch, begin, _stops(m, stops), switches, rate)
 
 
 def _constant(t: Any, q: Any, v: Any, wrenches: Any) -> Any:
@@ -259,7 +274,7 @@ def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Car
         return np.array(np.broadcast_to(array, batch + array.shape[-1:]))
 
     zeros = np.zeros(batch)
-    return Carry(zeros, zeros, all_of(q), all_of(v), zeros, np.zeros((*batch, m.nv)), all_of(memory))
+    return Carry(zeros, zeros, all_of(q), all_of(v), zeros, np.zeros((*batch, m.nv)), all_of(memory), zeros)
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
@@ -277,12 +292,13 @@ OPEN = 1e-6  # errors of closure [m or rad] at the start beyond which someone mu
 
 def refuse_open(asked: Request) -> None:
     """Raise a LinkworkError if loops are open at the start, or opening."""
-    m = asked.mechanism
-    if not m.loops or asked.parameters:
+    m, given = asked.mechanism, asked.parameters
+    if not m.loops:
         return
-    d = compile(m)
-    errors = np.abs(d.constraint(asked.start.q))
-    speeds = np.abs((d.constraint_jacobian(asked.start.q) @ asked.start.v[..., None])[..., 0])
+    d = compile(m, parameters=given)
+    errors = np.abs(d.constraint(asked.start.q, parameters=given))
+    J = d.constraint_jacobian(asked.start.q, parameters=given)
+    speeds = np.abs((J @ asked.start.v[..., None])[..., 0])
     for what, found, remedy in (
         ("is open by", errors, "q0 = d.assemble(q0), with d = lw.compile(m), closes it"),
         ("opens at", speeds, "v0 = d.consistent(q0, v0), with d = lw.compile(m), does not"),

@@ -42,6 +42,7 @@ class Settings:
     stops: float | None = None  # time constant of the joints' stops [s]
     pushed: bool = False  # whether wrenches acted
     controlled: bool = False  # whether a controller did
+    baumgarte: float | None = None  # rate [1/s] at which loops were pulled closed, where they were not closed by steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +179,10 @@ class Run:
         return self["passive"] + self.recorded.get("tau", 0.0) + self.recorded.get("stops", 0.0)
 
     def along_time(self) -> dict[str, Array]:
-        """Parameters (..., 1, shape): the same at all times."""
+        """Parameters (..., 1, shape), the same at all times, or (..., T, shape) where they were switched."""
         core = self.mechanism.parameters
-        return {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
+        constant = {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
+        return constant | {name: self.recorded[name] for name in constant if name in self.recorded}
 
     # --- what is made of it ---
 

@@ -14,6 +14,7 @@ from linkwork.model.broadcast import Shape
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, Carry
 from linkwork.simulation.integrators import Method
 from linkwork.simulation.preparation import Request
+from linkwork.simulation.switching import Jump, jumped
 from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, where
 
@@ -58,6 +59,7 @@ class Task:
             where(good, moved.work, now.work),
             now.held,
             now.memory,
+            where(good, moved.repair, now.repair),
         )
 
     def sampled(self, values: Mapping[str, Any], dt: Number, now: Carry, always: bool) -> Carry:
@@ -72,10 +74,33 @@ class Task:
     def row(self, values: Mapping[str, Any], dt: Number, now: Carry) -> tuple[Any, ...]:
         """What is recorded of a state."""
         rows: dict[str, Any] = {"q": now.q, "v": now.v, "work": now.work, "memory": now.memory}
+        rows |= {name: values[name] for name in self.asked.switched}
         if not rows.keys() >= set(self.series):
             loads = self.asked.system(values).loads(now.step * dt, now.q, now.v, now.held)
             rows |= {"tau": loads.control, "stops": loads.stops, "wrenches": loads.wrenches}
         return tuple(rows[name] for name in self.series)
+
+    def steps(self, values: Mapping[str, Any], dt: Number, now: Carry, count: Any) -> Carry:
+        """`count` steps without a row."""
+
+        def one(_: Number, *state: Any) -> tuple[Any, ...]:
+            after = self.step(values, dt, Carry(*state))
+            return tuple(self.sampled(values, dt, after, always=self.tick == 1) if self.traced_sampler else after)
+
+        return Carry(*repeat(count, one, *now))
+
+    def switched(self, values: Mapping[str, Any], now: Carry) -> tuple[Carry, Jump]:
+        """After the jump that follows from what `values` now say of loops; one who cannot make it has ended."""
+        system, going = self.asked.system(values), now.code == GOING
+        jump = jumped(system, now.q, now.v)
+        good = going & jump.possible
+        after = now._replace(
+            code=where(going & ~jump.possible, NOT_CONVERGED, now.code),
+            q=where(good, jump.q, now.q),
+            v=where(good, jump.v, now.v),
+            work=where(good, now.work + jump.energy, now.work),
+        )
+        return after, jump
 
     def rows(self, values: Mapping[str, Any], dt: Number, now: Carry, count: Any) -> tuple[Carry, tuple[Any, ...]]:
         """`count` times: so many steps as there are between rows, then a row."""
@@ -137,6 +162,15 @@ class Rollout:
         rows = zip(self.task.series, found[size:], strict=True)
         return Carry(*found[:size]), {name: np.expand_dims(row, axis) for name, row in rows}
 
+    def steps(self, now: Carry, count: int) -> Carry:
+        """The state (*batch, ...) after so many steps."""
+        return Carry(*self._run("steps", now, (count,)))
+
+    def switched(self, now: Carry) -> tuple[Carry, Array, Array]:
+        """The state (*batch, ...) after a switch; the gap [m or rad] that was bridged, and energy [J] won (*batch,)."""
+        *after, gap, energy = self._run("switch", now, ())
+        return Carry(*after), gap, energy
+
     def _program(self, what: str, *inputs: Any) -> tuple[Any, ...]:
         """One member: its state, the step, its values, and for a run how many rows."""
         size, names = len(Carry._fields), list(self.task.asked.values)
@@ -145,6 +179,11 @@ class Rollout:
         if what == "run":
             last, series = self.task.rows(values, dt, now, inputs[-1])
             return (*last, *series)
+        if what == "steps":
+            return tuple(self.task.steps(values, dt, now, inputs[-1]))
+        if what == "switch":
+            after, jump = self.task.switched(values, now)
+            return (*after, jump.gap, jump.energy)
         if what == "first row, sampled":
             now = self.task.sampled(values, dt, now, always=True)
         return (*now, *self.task.row(values, dt, now))
@@ -158,9 +197,8 @@ class Rollout:
         cores = [*shapes, (), *map(asked.core, values)]
         arrays = [*now, np.asarray(self.dt), *values.values()]
         program = partial(self._program, what)
-        outs: list[Array | None] = [None] * len(now) + [
-            None if places is None else places[name] for name in task.series
-        ]
+        more = () if what == "steps" else ("gap", "energy") if what == "switch" else task.series
+        outs: list[Array | None] = [None] * len(now) + [None if places is None else places[name] for name in more]
         if self.target == "numpy":
             found = _in_plain_text(program, arrays, cores, batch, counts[:1])
             for out, series in zip(outs, found, strict=True):
@@ -170,7 +208,7 @@ class Rollout:
         from linkwork.simulation.kernels import Count, Rows, kernel_of
 
         if what not in self._kernels:
-            rows: list[Any] = [asked.series_shapes[name] for name in task.series]
+            rows: list[Any] = [asked.series_shapes.get(name, ()) for name in more]
             results = [*shapes, *([Rows(Count(0), row, room=Count(1)) for row in rows] if counts else rows)]
             name = (
                 what,

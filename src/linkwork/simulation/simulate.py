@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import LinkworkError, NotTraceable, unknown_name
+from linkwork.errors import LinkworkError, NotTraceable, listed, unknown_name
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.automatic import ADAPTIVE, Choice, chosen
 from linkwork.simulation.carry import GOING, STOPPED, Carry
@@ -26,6 +26,7 @@ from linkwork.simulation.storage import Storage
 
 NAMES = ("auto", *METHODS, *ADAPTIVE)
 TARGETS = ("cpu", "numpy")
+EXPLICIT = ("semi-implicit", "rk4")
 TRIALS = 20  # states of a trial run that are looked at
 
 
@@ -48,6 +49,7 @@ def simulate(
     memory: Any = None,
     stop_when: Callable[..., Any] | None = None,
     stops: float | None = 0.02,
+    baumgarte: float | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-10,
     threads: int | None = None,
@@ -56,7 +58,10 @@ def simulate(
     """Move a mechanism from q0 (..., nq) and v0 (..., nv) for `duration` [s]; all members of a batch run together.
 
     Without q0 it starts in the state of its keyframe "start", or neutral where it has none; without v0, at rest. Loops
-    must be closed in q0, and v0 must keep them so (`d.assemble`, `d.consistent`); every step closes them again.
+    must be closed in q0, and v0 must keep them so (`d.assemble`, `d.consistent`); every step closes them again. With
+    `baumgarte`, a rate [1/s], forces pull them closed instead, which lets them drift a little. `schedule` says what is
+    switched when: [(0.5, "open", "pin"), (2.0, "close", "pin")]. Closing makes velocities jump as impulses along the
+    loop do, which `run.events` tells with the energy it takes; a gap of more than 1 cm or 0.01 rad is not closed.
 
     `method` is "semi-implicit", "rk4" or "midpoint" (for stiff springs and dampers) with the step `dt` [s], one of
     SciPy's "dop853", "radau", "lsoda" with the tolerances `rtol` and `atol`, or "auto", which picks one, and a step if
@@ -78,14 +83,16 @@ def simulate(
     What happens to a member shows in `run.outcome`. An error from a controller in Python carries what was computed
     until then as its attribute `run`; Ctrl-C returns it.
     """
-    if schedule:
-        raise LinkworkError("a schedule switches clutches and brakes; there are none that can be switched")
     for what, name, names in (("method", method, NAMES), ("target", target, TARGETS)):
         if name not in names:
             raise unknown_name(what, name, names)
+    if baumgarte is not None and method not in EXPLICIT:
+        raise LinkworkError(f"baumgarte is for methods {listed(EXPLICIT)}; name one of them")
     duration, dt = positive("duration", duration), None if dt is None else positive("dt", dt)
     tolerances = positive("rtol", rtol), positive("atol", atol)
-    asked = request(mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt)
+    asked = request(
+        mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule, baumgarte
+    )
     if isinstance(q0, Run):
         method, dt = (q0.method if method == "auto" else method), q0.settings.dt if dt is None else dt
     refuse_open(asked)
@@ -112,11 +119,12 @@ def simulate(
             limits,
             asked.wrenches is not None,
             asked.control is not None or asked.sampler is not None,
+            asked.baumgarte,
         )
         same = partial(
-            simulate, mechanism, v0=v0, method=choice.method, wrenches=wrenches, record=("q", "v"), progress=False,
-            parameters=parameters, gains=gains, memory=memory, stop_when=stop_when, stops=stops, threads=threads,
-            target=target,
+            simulate, mechanism, v0=v0, method=choice.method, schedule=schedule, wrenches=wrenches, record=("q", "v"),
+            progress=False, parameters=parameters, gains=gains, memory=memory, stop_when=stop_when, stops=stops,
+            baumgarte=baumgarte, threads=threads, target=target,
         )  # fmt: skip
         again = partial(companion, same, q0, controller, asked.sampling, settings)
         return replace(_marched(asked, march, settings, progress), again=again)
@@ -156,14 +164,14 @@ def _marched(asked: Request, march: Any, settings: Settings, progress: bool | Wa
 
 def _run(asked: Request, march: Any, settings: Settings, wall: float) -> Run:
     storage, now = march.storage, march.now
-    found, events = outcomes(asked, march)
+    found, events = outcomes(march)
     return Run(
         asked.mechanism,
         settings,
         storage.steps[: storage.rows] * settings.dt,
         storage.recorded(ended(now)),
         now,
-        asked.parameters,
+        march.asked.parameters,
         found,
         events,
         wall,

@@ -13,6 +13,7 @@ from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.integrators import METHODS, Moving
 from linkwork.simulation.preparation import positive, refuse_open, request
+from linkwork.simulation.switching import jumped, too_far
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, where
 
@@ -51,10 +52,11 @@ class Simulator:
         self._nq, self._steps = mechanism.nq, 0
         self._x = np.concatenate([self._asked.start.q, self._asked.start.v])
         self._zero = np.zeros(mechanism.nv)
-        self._wrenches = np.zeros((mechanism.nbodies, 6))
         self._pushes: list[tuple[int, Array, int]] = []  # the step that ends them, the wrench, the body
-        self._free = _Stepper(self, pushed=False)
-        self._pushed = _Stepper(self, pushed=True)
+        self._closed = np.array([float(loop.closed) for loop in mechanism.loops])
+        self._switched = False  # whether loops are other than they were built
+        self._free = _Stepper(self, changed=False)
+        self._changed = _Stepper(self, changed=True)
 
     def __repr__(self) -> str:
         return f"<Simulator of {self.mechanism!r} at {self._steps * self.dt:g} s, {self.method} with dt={self.dt:g}>"
@@ -77,8 +79,8 @@ class Simulator:
     def step(self, tau: Any = None) -> None:
         """Go on by one step under the joint forces tau (nv,) [N m or N], none if not given."""
         forces = self._zero if tau is None else tau
-        if self._pushes:
-            self._x = self._under_pushes(forces)
+        if self._pushes or self._switched:
+            self._x = self._under_changes(forces)
         else:
             self._x = self._free.step(self._x, forces)
         self._steps += 1
@@ -95,30 +97,63 @@ class Simulator:
         steps = 1 if duration is None else max(1, round(positive("duration", duration) / self.dt))
         self._pushes.append((self._steps + steps, np.array(array), number))
 
-    def _under_pushes(self, forces: Any) -> Array:
+    def open(self, loop: str) -> None:
+        """Let go what a loop holds together."""
+        self._switch(loop, 0.0)
+
+    def close(self, loop: str) -> float:
+        """Hold together what a loop does, from now on: velocities jump by impulses along it; the energy [J] gained.
+
+        It must be open by less than 1 cm or 0.01 rad, which is bridged.
+        """
+        return self._switch(loop, 1.0)
+
+    def _switch(self, loop: str, closed: float) -> float:
+        m, nq = self.mechanism, self._nq
+        after = self._closed.copy()
+        after[m.loops.index_of(loop)] = closed
+        system = System(m.with_parameters(_closures(m, after)))
+        jump = jumped(system, self._x[:nq], self._x[nq:])
+        if not jump.possible:
+            raise NotConverged(too_far(system.mechanism, self._x[:nq]) or f"loop {loop!r} cannot be closed from here")
+        self._closed, self._x = after, np.concatenate([jump.q, jump.v])
+        self._switched = bool((after != [float(loop.closed) for loop in m.loops]).any())
+        return float(jump.energy)
+
+    def _under_changes(self, forces: Any) -> Array:
         wrenches = np.zeros((self.mechanism.nbodies, 6))
         for _, wrench, body in self._pushes:
             wrenches[body - 1] += wrench
-        found = self._pushed.step(self._x, forces, wrenches)
+        found = self._changed.step(self._x, forces, wrenches, self._closed)
         self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
         return found
 
 
-class _Stepper:
-    """The kernel of a step, which turns to `slow` for anything but float64 arrays of the right shape."""
+def _closures(m: Mechanism, closed: Array) -> dict[str, Any]:
+    """Which loops are closed, as parameters, from (nloops,) numbers."""
+    return {f"{loop.name}.closed": closed[k] for k, loop in enumerate(m.loops)}
 
-    def __init__(self, simulator: Simulator, pushed: bool):
-        self.simulator, self.pushed = simulator, pushed
+
+class _Stepper:
+    """The kernel of a step, which turns to `slow` for anything but float64 arrays of the right shape.
+
+    One that is `changed` takes wrenches (nbodies, 6) and which loops are closed (nloops,) too.
+    """
+
+    def __init__(self, simulator: Simulator, changed: bool):
+        self.simulator, self.changed = simulator, changed
         self.step: Callable[..., Array] = self._build
 
-    def one(self, x: Array, tau: Array, *wrenches: Array) -> Array:
+    def one(self, x: Array, tau: Array, *changes: Array) -> Array:
         """The next state (nq + nv,), nan if its equations were not solved."""
         sim = self.simulator
         asked, nq = sim._asked, sim._nq
-        law = None if not wrenches else lambda t, q, v: wrenches[0]
-        system = System(asked.mechanism, None, law, asked.stops)
+        m, law = asked.mechanism, None
+        if self.changed:
+            wrenches, closed = changes
+            m, law = m.with_parameters(_closures(m, closed)), lambda t, q, v: wrenches
         now = Moving(x[:nq], x[nq:], 0.0)
-        moved, solved = METHODS[sim.method].step(system, 0.0, now, sim.dt, tau)
+        moved, solved = METHODS[sim.method].step(System(m, None, law, asked.stops), 0.0, now, sim.dt, tau)
         found = np.concatenate([moved.q, moved.v])
         return found if solved is True else where(solved, found, np.full(len(found), np.nan))
 
@@ -128,23 +163,23 @@ class _Stepper:
 
         sim = self.simulator
         m, size = sim.mechanism, len(sim._x)
-        shapes = [(size,), (m.nv,), *([(m.nbodies, 6)] if self.pushed else [])]
-        name = ("pushed step" if self.pushed else "step", sim.method, repr(sim.dt))
+        shapes = [(size,), (m.nv,), *([(m.nbodies, 6), (len(m.loops),)] if self.changed else [])]
+        name = ("changed step" if self.changed else "step", sim.method, repr(sim.dt))
         self.kernel = kernel_of(sim._asked, name, self.one, shapes, [(size,)])
         self.step = fast_call(self.kernel, self._slow, "step", "One step of the simulator.")
         return self.step(*inputs)
 
-    def _slow(self, x: Array, tau: Any, *wrenches: Array) -> Array:
+    def _slow(self, x: Array, tau: Any, *changes: Array) -> Array:
         """Convert what was given, or explain what is wrong."""
         forces = as_numbers("tau", tau)
         if forces.shape != (self.simulator.mechanism.nv,):
             raise ShapeError(f"tau has shape {forces.shape}, expected ({self.simulator.mechanism.nv},)")
         refuse_non_finite("tau", forces)
-        (found,), finite = self.kernel.over_batch([x, forces, *wrenches], (), 1)
+        (found,), finite = self.kernel.over_batch([x, forces, *changes], (), 1)
         if finite:
             return found
         with failures_named("the state after a step", 0):
-            lost = self.one(x, forces, *wrenches)
+            lost = self.one(x, forces, *changes)
         at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
         if np.isfinite(x).all() and np.isnan(lost).all():
             raise NotConverged(f"the equations of a step were not solved {at}: a smaller step may do")

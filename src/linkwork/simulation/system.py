@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.coupled import coupled, to_tree
+from linkwork.algorithms.coupled import closed_forward_dynamics, coupled, to_tree
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.frame_springs import frame_damper_power, frame_spring_matrix
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.kinematics import external_forces, kinematics
 from linkwork.algorithms.mass import factor, mass_matrix
-from linkwork.algorithms.passive import Stops, passive, resistance, stop_forces
+from linkwork.algorithms.momentum import kinetic_energy, potential_energy
+from linkwork.algorithms.passive import Stops, passive, resistance, spring_energy, stop_forces
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, ldlt
 
@@ -32,12 +33,13 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A mechanism, a law for its joint forces, a law (nbodies, 6) for the wrenches on its bodies, and its stops."""
+    """A mechanism, a law for its joint forces, a law (nbodies, 6) for the wrenches on its bodies, its stops."""
 
     mechanism: Mechanism
     control: Law | None = None
     wrenches: Law | None = None
     stops: Stops | None = None
+    baumgarte: float | None = None  # rate [1/s] at which forces close loops; None where steps close them
 
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
         """What acts in a state, where `held` (nv,) [N m or N] comes from controllers that are sampled."""
@@ -63,6 +65,8 @@ class System:
                 solve = stiffened_solver(m, q, extra, [spring.damping * implicit for spring in m.springs])
                 return solve(tau - self._needed(q, v, np.zeros(m.nv), loads))
             stiffer = with_armature(m, extra)
+        if m.loops and self.baumgarte is not None:
+            return closed_forward_dynamics(stiffer, q, v, tau, loads.wrenches, self.baumgarte).a
         names = ("q", "v", "tau", "wrenches")[: 3 if loads.wrenches is None else 4]
         return coupled("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.wrenches))
 
@@ -76,6 +80,13 @@ class System:
         names = ("q", "v", "a", "wrenches")[: 3 if loads.wrenches is None else 4]
         needed = coupled("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
         return needed(self.mechanism, q, v, a, *_given(loads.wrenches))
+
+    def energy(self, q: Array, v: Array) -> Number:
+        """Energy [J]: kinetic, of gravity, and of springs."""
+        tree = self.mechanism.tree
+        position, speed = to_tree(self.mechanism, ("q", "v"), (q, v))
+        stored = potential_energy(tree, position) + spring_energy(tree, position)
+        return kinetic_energy(tree, position, speed) + stored
 
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
         """Power [W] of all forces that no energy belongs to: controllers, wrenches, stops, dampers and friction."""

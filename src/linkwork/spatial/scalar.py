@@ -95,6 +95,14 @@ class LDLT:
         return np.array(x)
 
 
+def largest(values: Array) -> Number:
+    """The largest magnitude among some numbers (n,), 0 of none; not a number if one is not."""
+    found: Number = 0.0
+    for x in values:
+        found = maximum(found, abs(x))
+    return found
+
+
 def ldlt(A: Array) -> LDLT:
     """Factor a small dense symmetric positive matrix A (d, d); only its lower half is read."""
     L: list[tuple[Number, ...]] = []
