@@ -233,15 +233,18 @@ def corrected(
 ) -> Constrained:
     """The first answer, without the damping: what the rows lack of their target (nc,) is asked for again."""
     a, multipliers = first
-    for _ in range(ROUNDS - 1):
+    for _ in range(ROUNDS - 1 if len(J) else 0):
         more = pushed(mechanism, motion, closed, target - rates(mechanism, J, a))
         a, multipliers = a + more.a, multipliers + more.multipliers
     return Constrained(a, multipliers)
 
 
-def pushed(mechanism: Mechanism, motion: Kinematics, closed: Factored, target: Array) -> Constrained:
-    """What impulses along the rows do to a mechanism at rest, so that J a is near the target (nc,)."""
+def pushed(
+    mechanism: Mechanism, motion: Kinematics, closed: Factored, target: Array, tau: Array | None = None
+) -> Constrained:
+    """What joint forces tau (nv,) and those along the rows do to a mechanism at rest, so that J a is near `target`."""
     still, none = Motion.zero(), Force.zero()
     bodies = mechanism.bodies
     no_force, no_bias = [none for _ in bodies], [still for _ in bodies]
-    return solved(mechanism, motion, closed, np.zeros(mechanism.nv), no_force, no_bias, still, target)
+    forces = np.zeros(mechanism.nv) if tau is None else tau
+    return solved(mechanism, motion, closed, forces, no_force, no_bias, still, target)

@@ -11,7 +11,7 @@ so that N lambda = -(J a_free + gamma) with N = J M^-1 J^T and a_free the accele
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,6 +37,20 @@ from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 
 CLOSINGS = 2  # rounds of Newton's method after a step, whose errors are small
 ROUNDED = 1e-24  # square of a row's size, over that of what it is summed from, below which it is round-off
+
+
+class Placed(Protocol):
+    """Joint poses and subspaces of all bodies."""
+
+    @property
+    def X(self) -> list[Transform]:
+        """Pose of every body in its inboard body."""
+        ...
+
+    @property
+    def S(self) -> list[Motion]:
+        """Motion subspace of every body's joint."""
+        ...
 
 
 class Closed(NamedTuple):
@@ -67,7 +81,12 @@ def closed(mechanism: Mechanism, X_0: list[Transform]) -> list[Closed]:
 def constraint(mechanism: Mechanism, q: Array) -> Array:
     """Errors of closure (nc,) [m or rad]: the rows of all loops, one after the other."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    return np.array([e for one in closed(mechanism, world_poses(mechanism, motion.X)) for e in one.errors])
+    return errors(closed(mechanism, world_poses(mechanism, motion.X)))
+
+
+def errors(loops: list[Closed]) -> Array:
+    """The errors (nc,) of all loops, one after the other."""
+    return np.array([e for one in loops for e in one.errors])
 
 
 def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
@@ -76,7 +95,7 @@ def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
     return rows(mechanism, motion, closed(mechanism, world_poses(mechanism, motion.X)))
 
 
-def rows(mechanism: Mechanism, motion: Kinematics, loops: list[Closed]) -> Array:
+def rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
     """J (nc, nv): its columns are the power of the rows' wrenches on unit joint velocities.
 
     Rows that nothing moves, as those of a loop that repeats a joint of the tree, are zero to the bit.
@@ -173,11 +192,20 @@ def forward_dynamics(
     joined = factored(mechanism, motion, J)
     target = -bias(mechanism, motion, loops)
     if baumgarte:
-        errors = np.array([e for one in loops for e in one.errors])
-        target = stabilized(target, errors, rates(mechanism, J, v), baumgarte)
+        target = stabilized(target, errors(loops), rates(mechanism, J, v), baumgarte)
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
     first = solved(mechanism, motion, joined, tau, z, motion.bias, base, target)
     return corrected(mechanism, motion, joined, J, target, first)
+
+
+def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
+    """The velocities (nv,) of a tree at q to which momenta p (nv,) [N s, N m s] belong, and that keep loops closed."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    J = np.zeros((0, mechanism.nv))
+    if mechanism.loops:
+        J = rows(mechanism, motion, closed(mechanism, world_poses(mechanism, motion.X)))
+    joined, none = factored(mechanism, motion, J), np.zeros(len(J))
+    return corrected(mechanism, motion, joined, J, none, pushed(mechanism, motion, joined, none, p)).a
 
 
 def stabilized(target: Array, errors: Array, rates: Array, rate: float) -> Array:
@@ -195,8 +223,7 @@ def held(mechanism: Mechanism, q: Array) -> Held:
     def push(target: Array) -> Constrained:
         return corrected(mechanism, motion, joined, J, target, pushed(mechanism, motion, joined, target))
 
-    errors = np.array([e for one in loops for e in one.errors])
-    return Held(errors, lambda v: rates(mechanism, J, v), push)
+    return Held(errors(loops), lambda v: rates(mechanism, J, v), push)
 
 
 class Reactions(NamedTuple):

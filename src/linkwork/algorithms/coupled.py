@@ -42,6 +42,11 @@ def _reduced_rows(G: Array, J: Array) -> Array:
     return closure.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
 
 
+def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
+    """The rows (nc, nv) of loops for those joints that move on their own, from those of the tree (nc, tree.nv)."""
+    return _reduced_rows(mechanism.spread, J) if mechanism.mimics else J
+
+
 def _reduced_both(G: Array, M: Array) -> Array:
     return G.T @ M @ G
 
@@ -72,6 +77,11 @@ def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algori
 
 
 # --- what must be solved for ---
+
+
+def mass_solver(mechanism: Mechanism, q: Array) -> Callable[[Array], Array]:
+    """Solves with the mass matrix at q, for (nv,) or (nv, k)."""
+    return _factored(mechanism, q).solve
 
 
 def _factored(mechanism: Mechanism, q: Array) -> LDLT:
@@ -139,6 +149,13 @@ def closed_again(mechanism: Mechanism, q: Array, v: Array, rounds: int = closure
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """The velocities (nv,) nearest to v that keep loops closed at q."""
     return closure.consistent_velocity(held(mechanism, q), v) if mechanism.loops else v
+
+
+def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
+    """The velocities (nv,) to which momenta p (nv,) [N s, N m s] belong, that keep loops closed at q."""
+    if not mechanism.mimics:
+        return closure.velocities(mechanism, q, p)
+    return consistent_velocity(mechanism, q, mass_solver(mechanism, q)(p))
 
 
 def held(mechanism: Mechanism, q: Array) -> closure.Held:

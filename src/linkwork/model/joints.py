@@ -114,6 +114,14 @@ class JointKind(ClosingKind):
         """The velocity (nv,) that takes q0 to q1 in unit time: the inverse of `integrate`."""
         return q1 - q0
 
+    def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
+        """How the child's frame moves from q to integrate(q, dv), seen from where it was: quaternion and place (3,).
+
+        Computed from dv, so that small motions keep all their digits.
+        """
+        twist = self.subspace(q) @ dv
+        return exp_quaternion(twist.angular), exp_transform(twist).p
+
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
         """Force (nv,) and energy [J] of a spring with stiffness (nv,) towards the coordinates `rest` (nq,)."""
         stretch = self.difference(rest, q)
@@ -262,6 +270,10 @@ class Universal(AxisKind):
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[0]) @ matrix_about_axis(self.n2, q[1]), HERE)
 
+    def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
+        first = matrix_about_axis(self.n2, q[1]).T @ self.n
+        return product(exp_quaternion(first * dv[0]), exp_quaternion(self.n2 * dv[1])), HERE
+
     def subspace(self, q: Array) -> Motion:
         first = matrix_about_axis(self.n2, q[1]).T @ self.n  # the first axis, seen from the child
         return Motion(np.zeros((3, 2)), np.column_stack([first, self.n2]))
@@ -348,6 +360,10 @@ class Planar(AxisKind):
 
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[2]), self.plane @ q[:2])
+
+    def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
+        slide = matrix_about_axis(self.n, q[2]).T @ (self.plane @ dv[:2])
+        return exp_quaternion(self.n * dv[2]), slide
 
     def subspace(self, q: Array) -> Motion:
         slide = matrix_about_axis(self.n, q[2]).T @ self.plane

@@ -6,9 +6,8 @@ it gives the next moving state and whether its equations were solved. Steps neve
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,8 @@ from linkwork.algorithms.closure import constraint_jacobian, smallest
 from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.coupled import closed_again, coupled, to_tree
 from linkwork.algorithms.passive import resistance
+from linkwork.simulation.discrete_motion import variational
+from linkwork.simulation.moving import Moving, Step
 from linkwork.simulation.system import System, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
 from linkwork.spatial.scalar import Array, Number, largest, maximum, where
@@ -24,21 +25,6 @@ ROUNDS = 60  # of the midpoint's iteration, at most
 SOLVED = 1e-14  # change of a velocity, relative to the largest, at which it has ended
 ROUNDED = 1e-10  # so with springs between bodies and loops, which are rounded, if changes do not become less
 OPENED = 1e-6  # error of closure [m or rad] after a step that was too large to close loops again
-
-
-class Moving(NamedTuple):
-    """What a step changes: coordinates q (nq,), velocities v (nv,), work done by forces without energy [J].
-
-    `repair` is the farthest [m or rad] that any step so far moved a coordinate to close loops again.
-    """
-
-    q: Array
-    v: Array
-    work: Number
-    repair: Number = 0.0
-
-
-Step = Callable[[System, Number, Moving, Number, Array], tuple[Moving, Any]]
 
 
 def semi_implicit(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
@@ -137,5 +123,6 @@ METHODS = {
         Method("semi-implicit", closing(semi_implicit), 1, "quick, stable with dampers; rough"),
         Method("rk4", closing(rk4), 4, "accurate for smooth motion"),
         Method("midpoint", closing(midpoint), 2, "for stiff springs and dampers; reversible"),
+        Method("variational", variational, 2, "keeps momenta and the symplectic form, for long runs and large steps"),
     )
 }

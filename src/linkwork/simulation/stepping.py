@@ -11,7 +11,8 @@ from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, 
 from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.integrators import METHODS, Moving
+from linkwork.simulation.integrators import METHODS
+from linkwork.simulation.moving import Moving
 from linkwork.simulation.preparation import positive, refuse_open, request
 from linkwork.simulation.switching import jumped, too_far
 from linkwork.simulation.system import System

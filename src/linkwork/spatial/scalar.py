@@ -117,3 +117,40 @@ def ldlt(A: Array) -> LDLT:
         L.append(tuple(row))
         D.append(1.0 / pivot)
     return LDLT(tuple(L), tuple(D))
+
+
+@dataclass(frozen=True)
+class LU:
+    """Factors A = L U of a small matrix: rows of unit lower L, rows of U, and the inverse of U's diagonal."""
+
+    L: tuple[tuple[Number, ...], ...]
+    U: tuple[tuple[Number, ...], ...]
+    inverse: tuple[Number, ...]
+
+    def solve(self, b: Array) -> Array:
+        """A^-1 b for b of shape (d,) or (d, k)."""
+        d = len(self.inverse)
+        y: list[Any] = []
+        for i in range(d):
+            y.append(b[i] - sum(self.L[i][j] * y[j] for j in range(i)) if i else b[i])
+        x: list[Any] = list(y)
+        for i in reversed(range(d)):
+            rest = sum(self.U[i][j] * x[j] for j in range(i + 1, d)) if i + 1 < d else 0.0
+            x[i] = (y[i] - rest) * self.inverse[i]
+        return np.array(x)
+
+
+def lu(A: Array) -> LU:
+    """Factor a small dense matrix A (d, d) without exchanging rows, as one that is nearly symmetric allows."""
+    d = len(A)
+    U = [list(row) for row in A]
+    L: list[list[Number]] = [[] for _ in range(d)]
+    inverse: list[Number] = []
+    for k in range(d):
+        inverse.append(1.0 / U[k][k])
+        for i in range(k + 1, d):
+            factor = U[i][k] * inverse[k]
+            L[i].append(factor)
+            for j in range(k + 1, d):
+                U[i][j] = U[i][j] - factor * U[k][j]
+    return LU(tuple(map(tuple, L)), tuple(map(tuple, U)), tuple(inverse))

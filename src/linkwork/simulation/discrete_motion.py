@@ -1,0 +1,259 @@
+"""Steps that keep momenta and the symplectic form, for mechanisms (S4 chapters 2 and 5).
+
+Unknown is the joints' motion dv (nv,) through a step, from q_0 to q_1 = integrate(q_0, dv). With the discrete
+Lagrangian of its bodies, the momentum at the beginning and the multipliers lambda of loops with rows J and errors g,
+
+    p_0 + D1 L_d + F h / 2 + J(q_0)^T lambda = 0        g(q_1) = 0
+    p_1 = D2 L_d + F h / 2                              M(q_1) v_1 = p_1 + J(q_1)^T mu,  J(q_1) v_1 = 0
+
+are the discrete Euler-Lagrange equations (5.4) in the form of positions and momenta, so that a step begins and ends
+with q and v. Forces F without a potential, and springs, act in the middle of the step; gravity pulls at both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms import closure
+from linkwork.algorithms.coordinates import integrate, tangent_rate
+from linkwork.algorithms.coupled import mass_solver, reduced_rows, to_tree, velocities
+from linkwork.algorithms.increments import (
+    Increment,
+    body_increments,
+    joint_increments,
+    momenta,
+    momentum_derivative,
+)
+from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
+from linkwork.algorithms.passive import resistance
+from linkwork.algorithms.sweeps import inward, outward
+from linkwork.algorithms.two_poses import Position, TwoPoses
+from linkwork.model.bodies import Place
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.simulation.moving import Moving
+from linkwork.simulation.system import Loads, System
+from linkwork.spatial import Force, Transform
+from linkwork.spatial.loops import iterate
+from linkwork.spatial.scalar import Array, Number, cross, dot, largest, where
+
+ROUNDS = 50  # of Newton's method, at most
+SOLVED, NEAR = 1e-13, 1e-8  # lack of momentum, of what there is, at which it has ended if it was near before
+ROUND_OFF = 2e-16
+ROUNDED = 1e-9  # at which it has ended if it does not become less
+OPEN = 0.1  # how much an error of closure of one [m or rad] counts
+FAR, TINY = 1e300, 1e-300
+
+
+class Between(NamedTuple):
+    """A guess at a step: the joints' motion, the bodies', the second position, what acts and what is lacking.
+
+    `lack` (nv,) [N s, N m s] is the momentum that lacks at the beginning, `momentum` (nv,) that at the end.
+    """
+
+    joints: list[Increment]
+    bodies: list[Increment]
+    second: Position
+    loads: Loads
+    lack: Array
+    momentum: Array
+
+
+class Interval:
+    """One step [s] of a system from a state: what follows from a guess at the joints' motion."""
+
+    def __init__(self, system: System, t: Number, now: Moving, h: Number, held: Array):
+        self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
+        self.mechanism, self.tree = system.mechanism, system.mechanism.tree
+        self.q, v = to_tree(self.mechanism, ("q", "v"), (now.q, now.v))
+        self.first = Position(joint_poses(self.tree, self.q), subspaces(self.tree, self.q))
+        self.poses = world_poses(self.tree, self.first.X)
+        twists = kinematics(self.tree, self.q, v).twist
+        own = [body.inertia @ V for body, V in zip(self.tree.bodies, twists, strict=True)]
+        self.p = self.reduced(gathered(self.tree, self.first, own) + self.tree.armature * v)
+
+    def reduced(self, forces: Array) -> Array:
+        """Forces of the tree's joints as those that move on their own feel them."""
+        return self.mechanism.spread.T @ forces if self.mechanism.mimics else forces
+
+    def second(self, dv: Array) -> tuple[list[Increment], Position]:
+        """The joints' increments for a motion dv (nv,), and the position at its end."""
+        spread = self.mechanism.tree_velocity(dv)
+        joints = joint_increments(self.tree, self.q, spread)
+        X = [X @ moved.transform for X, moved in zip(self.first.X, joints, strict=True)]
+        return joints, Position(X, subspaces(self.tree, integrate(self.tree, self.q, spread)))
+
+    def between(self, dv: Array) -> Between:
+        """What follows from the motion dv (nv,)."""
+        tree, h = self.tree, self.h
+        joints, second = self.second(dv)
+        bodies = body_increments(tree, self.first.X, joints)
+        middle, mean = integrate(self.mechanism, self.now.q, dv * 0.5), dv / h
+        loads = self.system.loads(self.t + 0.5 * h, middle, mean, self.held)
+        poses = world_poses(tree, second.X)
+        pairs = [momenta(body.inertia, moved, h) for body, moved in zip(tree.bodies, bodies, strict=True)]
+        pulls = self._impulses(loads, poses)
+        before = gathered(tree, self.first, [pull - pair.before for pair, pull in zip(pairs, pulls[0], strict=True)])
+        after = gathered(tree, second, [pair.after + pull for pair, pull in zip(pairs, pulls[1], strict=True)])
+        own_before, own_after = self._of_joints(self.mechanism.tree_velocity(dv))
+        acting = (loads.control + loads.stops) * (0.5 * h)
+        lack = self.p + self.reduced(before + own_before) + acting
+        return Between(joints, bodies, second, loads, lack, self.reduced(after + own_after) + acting)
+
+    def _impulses(self, loads: Loads, poses: list[Transform]) -> tuple[list[Force], list[Force]]:
+        """Half the impulse of gravity, wrenches and springs on every body, in its first and in its second pose."""
+        half, tree = 0.5 * self.h, self.tree
+        outside = external_forces(tree, loads.wrenches)
+        found: list[list[Force]] = []
+        for at in (self.poses, poses):
+            each = []
+            for body, X, push in zip(tree.bodies, at, outside, strict=True):
+                weight = X.R.T @ tree.gravity
+                each.append((Force(weight * body.inertia.mass, cross(body.inertia.moment, weight)) + push) * half)
+            found.append(each)
+        for spring in tree.springs:  # ends are where they are on average
+            lines = [_point(at, spring.to) - _point(at, spring.at) for at in (self.poses, poses)]
+            line = (lines[0] + lines[1]) * 0.5
+            apart = dot(line, line) > 0.0
+            length = np.sqrt(where(apart, dot(line, line), 1.0))
+            along = line / length
+            tension = spring.stiffness * (where(apart, length, 0.0) - spring.length)
+            tension = tension + spring.damping * dot(along, lines[1] - lines[0]) / self.h
+            for at, each in zip((self.poses, poses), found, strict=True):
+                for place, sign in ((spring.at, half), (spring.to, -half)):
+                    pull = at[place.body].R.T @ (along * (tension * sign))
+                    each[place.body] = each[place.body] + Force(pull, cross(place.pose.p, pull))
+        return found[0], found[1]
+
+    def _of_joints(self, dv: Array) -> tuple[Array, Array]:
+        """What joints add to the momenta (tree.nv,) before and after: rotors, springs, dampers and friction."""
+        half, rate = 0.5 * self.h, dv / self.h
+        rubbing = resistance(self.tree, rate) * rate * half
+        before, after = [np.zeros(0)], [np.zeros(0)]
+        for j in outward(self.tree):
+            q, turn = self.q[j.q], dv[j.v]
+            rotor = j.armature * rate[j.v]
+            first = last = rotor
+            if j.kind.nq == j.kind.nv:  # plain numbers, which have a middle
+                ends = [j.kind.spring(j.stiffness, j.rest, q + turn * 0.5)[0]] * 2
+            else:
+                first, last = (tangent(j, turn * sign).T @ rotor for sign in (-1.0, 1.0))
+                ends = [j.kind.spring(j.stiffness, j.rest, at)[0] for at in (q, j.kind.integrate(q, turn))]
+            before.append(ends[0] * half - first - rubbing[j.v])
+            after.append(ends[1] * half + last - rubbing[j.v])
+        return np.concatenate(before), np.concatenate(after)
+
+    def rows(self, at: Position) -> tuple[Array, Array]:
+        """Errors (nc,) of loops in a position, and their rows J (nc, nv)."""
+        tree = self.tree
+        if not tree.loops:
+            return np.zeros(0), np.zeros((0, self.mechanism.nv))
+        loops = closure.closed(tree, world_poses(tree, at.X))
+        J = closure.rows(tree, at, loops)
+        return closure.errors(loops), reduced_rows(self.mechanism, J)
+
+    def work(self, dv: Array, loads: Loads) -> Number:
+        """Work [J] through the step of what no energy belongs to."""
+        middle = integrate(self.mechanism, self.now.q, dv * 0.5)
+        return self.system.power(middle, dv / self.h, loads) * self.h
+
+    def ended(self, best: Guess) -> Moving:
+        """The state at the end, with velocities that keep loops closed."""
+        m = self.mechanism
+        q = integrate(m, self.now.q, best.dv)
+        return Moving(q, velocities(m, q, best.momentum), self.now.work + best.work, self.now.repair)
+
+    def solver(self, guess: Between, dv: Array) -> Callable[[Array], Array]:
+        """Newton's matrix at a guess: how the joints' motion must change for a lack of momentum (nv,) or (nv, k)."""
+        if self.mechanism.mimics:
+            solve = mass_solver(self.mechanism, self.now.q)
+            return lambda lack: solve(lack) * self.h
+        pairs = zip(self.tree.bodies, guess.bodies, strict=True)
+        B = [momentum_derivative(body.inertia, moved, self.h) for body, moved in pairs]
+        stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(self.tree))])
+        own = self.tree.armature / self.h + resistance(self.tree, dv / self.h) * 0.5 + stiffness * (0.25 * self.h)
+        return TwoPoses(self.tree, self.first, guess.second, B, own).solve
+
+
+def _point(poses: list[Transform], place: Place) -> Array:
+    """A place of a body in the world (3,) [m]."""
+    return poses[place.body].point(place.pose.p)
+
+
+def gathered(mechanism: Mechanism, at: Position, forces: list[Force]) -> Array:
+    """Joint forces (nv,) of wrenches on all bodies, in their frames: the Jacobian's transpose."""
+    F, found = list(forces), [np.zeros(0)]
+    for j in inward(mechanism):
+        found.append(at.S[j.o].pair(F[j.o]))
+        F[j.i] = F[j.i] + at.X[j.o].up(F[j.o])
+    return np.concatenate(found[:1] + found[:0:-1])
+
+
+def tangent(joint: Joint, dv: Array) -> Array:
+    """The matrix (nv, nv) of `tangent_rate` at dv (nv,)."""
+    return np.column_stack([joint.kind.tangent_rate(dv, e) for e in np.eye(joint.kind.nv)])
+
+
+# --- a step ---
+
+
+class Guess(NamedTuple):
+    """Where Newton's method is: the best motion dv (nv,) and multipliers (nc,) so far, and what they lack, of one.
+
+    Next it tries `part` of the moves. `momentum` (nv,) and `work` [J] are those of the best motion.
+    """
+
+    dv: Array
+    multipliers: Array
+    move: Array
+    more: Array
+    part: Number
+    lack: Number
+    momentum: Array
+    work: Number
+
+
+def variational(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+    """The discrete Euler-Lagrange equations by Newton's method with shortened steps. Order 2, symplectic."""
+    interval = Interval(system, t, now, h, held)
+    m = interval.mechanism
+    rows = interval.rows(interval.first)[1]
+
+    def improve(*state: Any) -> tuple[tuple[Any, ...], Any]:
+        best = Guess(*state)
+        dv, multipliers = best.dv + best.move * best.part, best.multipliers + best.more * best.part
+        guess = interval.between(dv)
+        errors, J = interval.rows(guess.second)
+        lack = guess.lack + rows.T @ multipliers
+        size = largest(lack) / (largest(interval.p) + largest(guess.momentum) + TINY) + largest(errors) * OPEN
+        solve = interval.solver(guess, dv)
+        move, more = solve(lack), np.zeros(0)
+        if m.loops:
+            response = solve(rows.T)
+            more = closure.smallest(J @ response, -(errors + J @ move))
+            move = move + response @ more
+        better = size < best.lack
+        after = Guess(
+            where(better, dv, best.dv),
+            _chosen(better, multipliers, best.multipliers),
+            where(better, tangent_rate(m, dv, move), best.move),
+            _chosen(better, more, best.more),
+            where(better, 1.0, best.part * 0.5),
+            where(better, size, best.lack),
+            where(better, guess.momentum, best.momentum),
+            where(better, interval.work(dv, guess.loads), best.work),
+        )
+        ended = (size <= SOLVED) & (best.lack <= NEAR) | (size >= best.lack) & (best.lack <= ROUNDED)
+        return tuple(after), ended | (size <= ROUND_OFF)
+
+    none, free = np.zeros(m.nc), np.zeros(m.nv)
+    begin = Guess(now.v * h, none, free, none, 1.0, FAR, free, 0.0)
+    found, _, solved_ = iterate(ROUNDS, improve, *begin)
+    best = Guess(*found)
+    return interval.ended(best), solved_
+
+
+def _chosen(condition: Any, yes: Array, no: Array) -> Array:
+    return where(condition, yes, no) if len(yes) else no

@@ -1,0 +1,24 @@
+"""What a step of any method changes, and what a step is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from linkwork.simulation.system import System
+from linkwork.spatial.scalar import Array, Number
+
+
+class Moving(NamedTuple):
+    """What a step changes: coordinates q (nq,), velocities v (nv,), work done by forces without energy [J].
+
+    `repair` is the farthest [m or rad] that any step so far moved a coordinate to close loops again.
+    """
+
+    q: Array
+    v: Array
+    work: Number
+    repair: Number = 0.0
+
+
+Step = Callable[[System, Number, Moving, Number, Array], tuple[Moving, Any]]
