@@ -17,7 +17,7 @@ from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from zoo import State, coupled_tree, random_kind, state, tree
 
-CLOSING_KINDS = (
+HOLDING = (
     "revolute",
     "prismatic",
     "screw",
@@ -29,6 +29,8 @@ CLOSING_KINDS = (
     "rod",
     "point on line",
 )
+MESHING = ("gear", "rack")
+CLOSING_KINDS = (*HOLDING, *MESHING)
 
 
 def random_closure(rng: np.random.Generator, name: str) -> tuple[ClosingKind, Transform]:
@@ -39,8 +41,25 @@ def random_closure(rng: np.random.Generator, name: str) -> tuple[ClosingKind, Tr
     if name == "point on line":
         kind = lw.PointOnLine(rng.normal(size=3))
         return kind, Transform(turned(rng), np.array(kind.axis) * rng.normal())
+    if name in MESHING:
+        return random_mesh(rng, name)
     kind = random_kind(rng, name)
     return kind, kind.transform(kind.random(rng))
+
+
+def random_mesh(rng: np.random.Generator, name: str) -> tuple[ClosingKind, Transform]:
+    """A gear, with teeth outside or inside, or a rack, and a pose with parallel axes in which its teeth mesh."""
+    turn = lw.Cylindrical(rng.normal(size=3))
+    n, X = turn.n, turn.transform(rng.normal(size=2))
+    across = np.cross(n, rng.normal(size=3))
+    if name == "gear":
+        X = Transform(X.R, X.p + across)
+        teeth = int(rng.integers(7, 20)), int(rng.integers(21, 40)) * int(rng.choice([1, -1]))
+        return lw.Gear(*teeth, n, phase=lw.Gear(*teeth, n).closing[0].error(X)), X
+    kind = lw.Rack(float(rng.uniform(0.1, 0.4)), n, across, teeth=int(rng.integers(1, 30)))
+    u, (row,) = np.array(kind.direction), kind.closing
+    X = Transform(X.R, X.p + X.R @ np.cross(n, u))
+    return kind, Transform(X.R, X.p + X.R @ u * row.error(X))
 
 
 def turned(rng: np.random.Generator) -> Array:
@@ -94,10 +113,12 @@ def looped_tree(seed: int, kinds: tuple[str, ...], mimics: bool = False) -> tupl
     raise AssertionError(f"no loops {kinds} on tree {seed} are independent")
 
 
-CASES = [(seed, (kind,), False) for seed, kind in enumerate(CLOSING_KINDS * 2, start=5)]
-CASES += [(seed, (kind,), True) for seed, kind in enumerate(CLOSING_KINDS, start=8)]
+CASES = [(seed, (kind,), False) for seed, kind in enumerate(HOLDING * 2, start=5)]
+CASES += [(seed, (kind,), True) for seed, kind in enumerate(HOLDING, start=8)]
 CASES += [(26, ("ball", "rod", "universal"), False), (16, ("screw", "point on line"), True)]
 CASES += [(27, ("revolute", "planar", "rod"), False), (5, ("rod", "rod"), False)]
+CASES += [(6, ("gear",), False), (7, ("rack",), False), (9, ("gear",), True), (13, ("rack",), True)]
+CASES += [(17, ("gear", "gear"), False), (21, ("rack", "screw"), False)]
 SMALL = [case for case in CASES if case[0] < 16]  # with every kind
 
 

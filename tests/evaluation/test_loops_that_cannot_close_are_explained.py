@@ -67,16 +67,25 @@ def test_positions_of_a_batch_are_assembled_each() -> None:
     assert np.abs(d.constraint(found)).max() < 1e-12
 
 
-def test_a_weld_is_not_closed_half_turned() -> None:
-    """Sines of a half turn vanish; the weld is not closed by that."""
+@pytest.mark.parametrize("kind", [lw.Weld(), lw.Prismatic((1, 0, 0))])
+def test_what_holds_a_turn_closes_from_any_turn(kind: lw.Weld | lw.Prismatic) -> None:
+    """The error grows all the way to the half turn, from where either way is as good."""
     b = lw.Builder("top").body("top", 1.0, inertia=(0.1, 0.1, 0.1)).joint("pin", lw.Revolute(Y), "world", "top")
-    d = solve(b.close("weld", lw.Weld(), "world", "top").build())
-    assert np.abs(d.constraint([np.pi])).max() < 1e-12
-    with pytest.raises(lw.LinkworkError, match="'weld' is turned half round"):
-        d.check_loops([np.pi])
-    for start in (0.5, 1.5, -1.5):
+    d = solve(b.close("held", kind, "world", "top").build())
+    angles = np.linspace(0.0, np.pi, 60)
+    sizes = np.linalg.norm(d.constraint(angles[:, None]), axis=1)
+    assert np.abs(sizes - 2.0 * np.sin(angles / 2.0)).max() < 1e-15
+    for start in (0.5, 1.5, -1.6, 3.1, np.pi, -np.pi):
         assert np.abs(np.sin(0.5 * d.assemble([start]))).max() < 1e-12
-    assert d.check_loops([0.0]).mobility == 0
+
+
+def test_a_weld_in_space_closes_from_any_turn() -> None:
+    b = lw.Builder("top").body("top", 1.0, inertia=(0.1, 0.1, 0.1)).joint("socket", lw.Ball(), "world", "top")
+    d = solve(b.close("weld", lw.Weld(), "world", "top", rpy=(0.3, -0.2, 0.9)).build())
+    target = d.assemble([1.0, 0.0, 0.0, 0.0])
+    for q in np.random.default_rng(0).normal(size=(30, 4)):
+        found = d.assemble(q / np.linalg.norm(q))
+        assert np.abs(d.pose(found, "top") - d.pose(target, "top")).max() < 1e-12
 
 
 def test_open_positions_and_batches_are_not_checked() -> None:

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.algorithms.closure import closed
-from linkwork.algorithms.coupled import to_tree
-from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.errors import LinkworkError, NotConverged, listed
-from linkwork.model.kinematic_loops import Loop
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -35,28 +31,18 @@ def assembled(d: Dynamics, q: Array, fixed: Iterable[str]) -> Array:
     found, best = np.array(q), np.inf
     for nudge in (0.0, *NUDGES):
         reached = _descended(d, m.integrate(q, nudge * free * rng.normal(size=m.nv)) if nudge else np.array(q), free)
-        left = float(np.abs(d.constraint(reached)).max(initial=0.0)) if half_turned(d, reached) is None else np.pi
+        left = float(np.abs(d.constraint(reached)).max(initial=0.0))
         if left < best:
             found, best = reached, left
         if best < 1e3 * CLOSED:  # round-off is all that is left
             return found
     g = np.abs(d.constraint(found))
-    worst, left = half_turned(d, found) or m.loop_of_row(int(np.argmax(g))), best
+    worst = m.loop_of_row(int(np.argmax(g)))
     held = f" with {listed(fixed)} fixed" if list(fixed) else ""
     raise NotConverged(
-        f"the loops of {m.name!r} do not close from here{held}: loop {worst.name!r} stays open by {left:.3g} "
+        f"the loops of {m.name!r} do not close from here{held}: loop {worst.name!r} stays open by {best:.3g} "
         "(m or rad). Start nearer, or look whether the lengths allow it"
     )
-
-
-def half_turned(d: Dynamics, q: Array) -> Loop | None:
-    """The first loop whose errors vanish, or would, though its bodies are turned half round."""
-    m = d.mechanism
-    (position,) = to_tree(m, ("q",), (q,))
-    for one in closed(m.tree, world_poses(m.tree, joint_poses(m.tree, position))):
-        if one.loop.closed and not all(row.faces(one.X) for row in one.loop.kind.closing):
-            return one.loop
-    return None
 
 
 def _descended(d: Dynamics, q: Array, free: Array) -> Array:
@@ -113,9 +99,6 @@ def checked_loops(d: Dynamics, q: Array) -> LoopCheck:
     m = d.mechanism
     if float(np.abs(d.constraint(q)).max(initial=0.0)) > 1e-6:
         raise LinkworkError("the loops are not closed at q: use d.assemble(q) first")
-    turned = half_turned(d, q)
-    if turned is not None:
-        raise LinkworkError(f"loop {turned.name!r} is turned half round at q: use d.assemble(q) first")
     J = d.constraint_jacobian(q)
     _, sizes, directions = np.linalg.svd(J, full_matrices=True) if len(J) else (None, np.zeros(0), np.eye(m.nv))
     rank = int((sizes > RANK * sizes.max(initial=0.0)).sum()) if sizes.max(initial=0.0) > 0.0 else 0

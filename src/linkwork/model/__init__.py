@@ -14,7 +14,7 @@ from linkwork.model.joints import (
     Universal,
     Weld,
 )
-from linkwork.model.loop_kinds import PointOnLine, Rod
+from linkwork.model.loop_kinds import Gear, PointOnLine, Rack, Rod
 from linkwork.model.mechanism import Mechanism
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Cylinder",
     "Cylindrical",
     "Free",
+    "Gear",
     "Geometry",
     "JointKind",
     "Mechanism",
@@ -33,6 +34,7 @@ __all__ = [
     "Plane",
     "PointOnLine",
     "Prismatic",
+    "Rack",
     "Revolute",
     "Rod",
     "Screw",

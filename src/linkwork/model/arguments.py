@@ -43,7 +43,9 @@ def joint_kind(kind: object, element: str) -> JointKind:
 def closing_kind(kind: object, element: str) -> ClosingKind:
     """`kind`, if it can hold two bodies together."""
     if not isinstance(kind, ClosingKind):
-        raise ModelError(f"kind must be a joint kind, lw.Rod or lw.PointOnLine; got {kind!r}", element)
+        raise ModelError(
+            f"kind must be a joint kind, lw.Rod, lw.PointOnLine, lw.Gear or lw.Rack; got {kind!r}", element
+        )
     return kind
 
 

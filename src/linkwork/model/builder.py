@@ -221,7 +221,8 @@ class Builder:
 
         `at` (3,) [m], with `rpy` (3,) [rad] or `rotation` (3, 3), is its place in the frame of a. `to`, with `to_rpy`
         or `to_rotation`, is that in the frame of b, which moves against the first as `kind` allows: any joint kind but
-        Free, lw.Rod(length) or lw.PointOnLine(axis). One that is not `closed` waits until a run closes it.
+        Free, or lw.Rod(length), lw.PointOnLine(axis), lw.Gear(teeth, to_teeth), lw.Rack(radius). One that is not
+        `closed` waits until a run closes it.
         """
         element = _new(self._loops, "loop", name)
         refuse_closing_nothing(closing_kind(kind, element), a, b, element)

@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from linkwork.model.geometry import ROLES, Shape
 from linkwork.model.joints import ClosingKind, Free, JointKind
-from linkwork.model.loop_kinds import PointOnLine, Rod  # noqa: F401  they are kinds too
+from linkwork.model.loop_kinds import Gear, PointOnLine, Rack, Rod  # noqa: F401  they are kinds too
 from linkwork.model.reading import LONGEST_NAME
 from linkwork.model.write_toml import DEGREES, VERSION, written_name
 
@@ -156,7 +156,13 @@ PLAIN: dict[str, tuple[str, Keys]] = {  # tables whose keys are all there is to 
 }
 TOP: Keys = {"name": _of(TEXT, "a text that is not empty", min_length=1), "gravity": _numbers(3, " [m/s^2]")}
 # What the annotations of kinds' and shapes' fields mean in a document; a field of another is not written
-WRITTEN: Keys = {"float": _number(), "Axis": _numbers(3), "Three": _numbers(3), "str": TEXT}
+WRITTEN: Keys = {
+    "float": _number(),
+    "int": _of(int, "a whole number"),
+    "Axis": _numbers(3),
+    "Three": _numbers(3),
+    "str": TEXT,
+}
 
 
 def _kinds(base: type = JointKind) -> Iterator[type]:

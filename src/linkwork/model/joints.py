@@ -19,12 +19,12 @@ from linkwork.errors import ModelError
 from linkwork.model.closing import (
     Advance,
     Alignment,
+    Angle,
     Offset,
     Row,
     at_point,
     axes_along,
     on_axis,
-    perpendicular,
     unturned,
 )
 from linkwork.spatial.rotation import (
@@ -215,7 +215,7 @@ class Screw(AxisKind):
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
-        return (*on_axis(self.n), *axes_along(self.n), Advance(self.n, self.pitch, perpendicular(self.n)[0]))
+        return (*on_axis(self.n), *axes_along(self.n), Advance(Angle.about(self.n), self.pitch))
 
     def transform(self, q: Array) -> Transform:
         return Transform(matrix_about_axis(self.n, q[0]), self.n * (q[0] * self.pitch))

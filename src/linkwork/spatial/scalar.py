@@ -49,6 +49,19 @@ def maximum(a: Any, b: Any) -> Any:
     return a.maximum(b) if hasattr(a, "maximum") else b.maximum(a) if hasattr(b, "maximum") else np.maximum(a, b)
 
 
+def real(a: Number) -> Number:
+    """The number itself, or the real part of a complex one, as complex steps are."""
+    return a.real if isinstance(a, complex) else a
+
+
+def arctan2(y: Number, x: Number) -> Number:
+    """The angle [rad] of (x, y), from -pi to pi; of complex numbers whose imaginary parts are small steps, too."""
+    if not (isinstance(y, complex) or isinstance(x, complex)):
+        return np.arctan2(y, x)
+    slope = (real(x) * np.imag(y) - real(y) * np.imag(x)) / (real(x) ** 2 + real(y) ** 2)
+    return complex(np.arctan2(real(y), real(x)), slope)
+
+
 def dot(a: Array, b: Array) -> Number:
     """Scalar product of two 3-vectors, written out because object arrays have no fast one."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
