@@ -132,6 +132,17 @@ def test_cross_check_tells_of_the_same_agreement(case: Case) -> None:
     assert table.worst < 1e-10, table
 
 
+@pytest.mark.parametrize("case", CASES[:10] + CASES[34:36], ids=label)
+def test_derivatives_are_those_of_the_accelerations(case: Case) -> None:
+    m, s, d = solve(case)
+    by_q, by_v, by_tau = d.forward_dynamics_derivatives(s.q, s.v, s.tau)
+    rng = np.random.default_rng(0)
+    dq, dv, dtau = rng.normal(size=(3, m.nv))
+    found = by_q @ dq + by_v @ dv + by_tau @ dtau
+    along = rate(lambda t: d.forward_dynamics(m.integrate(s.q, t * dq), s.v + t * dv, s.tau + t * dtau))
+    assert relative(found, along) < 1e-6
+
+
 # --- reactions ---
 
 
