@@ -102,6 +102,42 @@ def test_rods_without_a_length_are_refused(length: Any) -> None:
         lw.Rod(length)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "reason"),
+    [
+        ({"teeth": 0}, "teeth must be a whole number other than 0"),
+        ({"teeth": 20.0}, "teeth must be a whole number"),
+        ({"to_teeth": True}, "to_teeth must be a whole number"),
+        ({"to_teeth": 10**7}, "of at most 1000000"),
+        ({"teeth": -40, "to_teeth": -40}, "two rings cannot mesh"),
+        ({"teeth": 40, "to_teeth": -40}, "teeth of a ring must be more than those of the gear inside it"),
+        ({"teeth": -30}, "teeth of a ring must be more"),
+        ({"axis": (0, 0, 0)}, "axis must be three finite numbers"),
+        ({"phase": np.nan}, "phase must be a finite number of radians"),
+    ],
+)
+def test_gears_that_cannot_mesh_are_refused(numbers: dict[str, Any], reason: str) -> None:
+    with pytest.raises(lw.ModelError, match=reason):
+        lw.Gear(**({"teeth": 20, "to_teeth": 40} | numbers))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "reason"),
+    [
+        ({"radius": 0.0}, "radius must be a finite number of metres > 0"),
+        ({"radius": -1.0}, "radius must be a finite number of metres > 0"),
+        ({"teeth": -3}, "teeth must be positive"),
+        ({"teeth": 1.5}, "teeth must be a whole number"),
+        ({"direction": (0, 0, 2)}, "direction must be at a right angle to the axis"),
+        ({"axis": (1, 0, 1)}, "direction must be at a right angle to the axis"),
+        ({"direction": "x"}, "direction must be three finite numbers"),
+    ],
+)
+def test_racks_that_cannot_mesh_are_refused(numbers: dict[str, Any], reason: str) -> None:
+    with pytest.raises(lw.ModelError, match=reason):
+        lw.Rack(**({"radius": 0.1} | numbers))
+
+
 @pytest.mark.parametrize("axis", [(0, 0, 0), (1, 2), (0, np.nan, 1), "z"])
 def test_lines_without_a_direction_are_refused(axis: Any) -> None:
     with pytest.raises(lw.ModelError, match="axis must be three finite numbers"):

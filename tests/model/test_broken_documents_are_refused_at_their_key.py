@@ -50,6 +50,13 @@ def more(section: str, *lines: str) -> str:
 
 
 LOOP = ('kind = "ball"', 'a = "a"', 'b = "world"')
+
+
+def gear(*lines: str, kind: str = "gear") -> str:
+    """A document with a gear or a rack, whose own lines begin with 32."""
+    return more("loops", f'kind = "{kind}"', *LOOP[1:], *lines)
+
+
 SPRING = ('a = "a"', 'b = "world"')
 CONTACT = ('body = "a"', "stiffness = 1")
 
@@ -230,6 +237,12 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
         "loops.it.to_rpy_deg",
         ("leave one",),
     ),
+    "gear without teeth": (gear("teeth = 9"), 28, "loops.it", ("to_teeth is missing", "whole")),
+    "gear of no teeth": (gear("teeth = 0", "to_teeth = 9"), 32, "loops.it.teeth", ("other than 0",)),
+    "gear of half a tooth": (gear("teeth = 8", "to_teeth = 9.5"), 33, "loops.it.to_teeth", ("a whole number",)),
+    "gear in a ring of its size": (gear("teeth = 8", "to_teeth = -8"), 32, "loops.it.teeth", ("must be more than",)),
+    "rack of no pinion": (gear("radius = 0", kind="rack"), 32, "loops.it.radius", ("metres > 0",)),
+    "rack along z": (gear("radius = 1", "direction = [0, 0, 1]", kind="rack"), 33, "loops.it.direction", ("angle",)),
     # --- drives, clutches, brakes ---
     "drive of nothing": (more("drives"), 28, "drives.it", ("ratios is missing", "by joint")),
     "drive without joints": (more("drives", "ratios = {}"), 29, "drives.it.ratios", ("at least one joint",)),

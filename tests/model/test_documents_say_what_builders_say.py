@@ -75,6 +75,21 @@ rpy_deg = [0, 0, 90]
 to = [1, 0, 0]
 to_rpy = [0.1, 0.2, 0.3]
 
+[loops.mesh]
+kind = "gear"
+teeth = -60
+to_teeth = 18
+axis = [0, 1, 0]
+phase = 0.1
+a = "slider"
+b = "wheel"
+
+[loops.rail]
+kind = "rack"
+radius = 0.2
+a = "wheel"
+b = "slider"
+
 [loops.rod]
 kind = "ball"
 a = "slider"
@@ -197,6 +212,7 @@ def tell_more(b: lw.Builder) -> None:
     b.keyframe("home", {"shoulder": 0.5, "rail": (0.1, 0.2)}, {"rail": (1, 2)})
     pin = {"at": (0, 0, 1), "rpy": (0, 0, np.pi / 2), "to": (1, 0, 0), "to_rpy": (0.1, 0.2, 0.3)}
     b.close("pin", lw.Revolute((0, 1, 0)), "slider", "world", **pin)
+    b.close("mesh", lw.Gear(-60, 18, (0, 1, 0), 0.1), "slider", "wheel").close("rail", lw.Rack(0.2), "wheel", "slider")
     b.close("rod", lw.Ball(), "slider", "upper", to_rotation=[[1, 0, 0], [0, 0, -1], [0, 1, 0]])
     limits = {"control_limits": (-1, np.inf), "force_limits": (-5, 6)}
     b.drive("motor", {"shoulder": 50, "rail": (0, 2)}, gain=3, bias=(1, 0, -0.1), **limits)
@@ -296,6 +312,8 @@ def conforms(value: Any, schema: dict[str, Any], whole: dict[str, Any]) -> bool:
             )
         case "string":
             return isinstance(value, str) and schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", 10**6)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
         case "number":
             return isinstance(value, int | float) and not isinstance(value, bool)
         case "boolean":
