@@ -209,7 +209,7 @@ def test_a_loop_that_repeats_a_joint_never_pushes(seed: int) -> None:
             assert relative(d.forward_dynamics(s.q, s.v, s.tau), free) < 1e-12
             assert np.abs(d.reactions(s.q, s.v, s.tau)[-1]).max() < 1e-12
             assert relative(d.consistent(s.q, s.v), s.v) < 1e-14
-            assert d.check_loops(s.q).redundant == {"copy": d.mechanism.nc}
+            assert d.mechanism.check_loops(s.q).redundant == {"copy": d.mechanism.nc}
 
 
 def repeated(m: lw.Mechanism, name: str) -> lw.Mechanism:
@@ -230,8 +230,8 @@ def test_repeated_loops_share_what_one_would_bear(case: Case) -> None:
     assert relative(e.forward_dynamics(s.q, s.v, s.tau, s.wrenches), expected) < 1e-9
     one, two = (x.reactions(s.q, s.v, s.tau, s.wrenches)[len(m.joints) :] for x in (d, e))
     assert relative(two, np.concatenate([one, one]) / 2) < 1e-7
-    assert e.check_loops(s.q).redundant == {f"{loop.name} again": len(loop.kind.closing) for loop in m.loops}
-    assert e.check_loops(s.q).mobility == m.nv - m.nc
+    assert e.mechanism.check_loops(s.q).redundant == {f"{loop.name} again": len(loop.kind.closing) for loop in m.loops}
+    assert e.mechanism.check_loops(s.q).mobility == m.nv - m.nc
 
 
 # --- closing again ---
@@ -324,7 +324,7 @@ def test_without_loops_there_is_nothing_to_close() -> None:
     assert (d.consistent(s.q, s.v) == s.v).all()
     assert (d.assemble(s.q) == s.q).all()
     assert d.constraint(s.q).shape == (0,)
-    assert d.check_loops(s.q).mobility == tree(8).nv
+    assert d.mechanism.check_loops(s.q).mobility == tree(8).nv
 
 
 def test_loops_that_nearly_repeat_each_other_never_blow_up() -> None:

@@ -27,7 +27,7 @@ def solve(m: lw.Mechanism) -> lw.Dynamics:
 
 def one_freedom(d: lw.Dynamics, q: Array) -> Array:
     """The velocity (nv,) that loops leave, with the first joint turning at 1 rad/s."""
-    check = d.check_loops(q)
+    check = d.mechanism.check_loops(q)
     assert check.mobility == 1
     return check.free[0] / check.free[0][0]
 
@@ -124,7 +124,7 @@ def test_a_five_bar_reaches_and_moves_as_textbooks_say(left: float, right: float
     q = d.assemble(start, fixed=["left shoulder", "right shoulder"])
     assert relative(q, five_bar.coordinates(left, right)) < 1e-12
     assert relative(d.pose(q, "tip")[:2, 3], five_bar.tip(left, right)) < 1e-12
-    free = d.check_loops(q).free  # (2, 4)
+    free = d.mechanism.check_loops(q).free  # (2, 4)
     tips = free @ d.jacobian(q, "tip", "mixed")[:2].T
     assert relative(tips, free[:, [0, 2]] @ five_bar.tip_jacobian(left, right).T) < 1e-11
 
@@ -173,7 +173,7 @@ FREEDOMS = {
 @pytest.mark.parametrize("name", FREEDOMS)
 def test_loops_leave_the_freedoms_that_they_should(name: str) -> None:
     m = lw.example(name)
-    check = solve(m).check_loops(m.keyframes["start"].q)
+    check = m.check_loops(m.keyframes["start"].q)
     mobility, redundant = FREEDOMS[name]
     assert (check.mobility, check.redundant) == (mobility, redundant)
     assert check.rank == m.nv - mobility
@@ -229,7 +229,7 @@ def test_a_cube_of_hinged_panels_is_rigid_and_bears_its_loads_with_the_least_rea
     d, rng = solve(m), np.random.default_rng(0)
     q, still = m.neutral(), np.zeros(m.nv)
     assert np.abs(d.constraint(q)).max() < 1e-15
-    check = d.check_loops(q)
+    check = d.mechanism.check_loops(q)
     assert (m.nv, m.nc, check.mobility, check.rank) == (5, 35, 0, 5)
     assert sum(check.redundant.values()) == 30
     tau, wrenches = rng.normal(size=5) * 10, rng.normal(size=(m.nbodies, 6)) * 10

@@ -37,7 +37,7 @@ def test_two_gears_turn_by_the_ratio_of_their_teeth(teeth: int, to_teeth: int) -
     ratio = -teeth / to_teeth
     for axis in (None, np.array([0.5, -0.5, 0.1, 0.7])):
         d = solve(pair(teeth, to_teeth, axis=axis))
-        (free,) = d.check_loops([0.0, 0.0]).free
+        (free,) = d.mechanism.check_loops([0.0, 0.0]).free
         assert abs(free[1] / free[0] - ratio) < 1e-13
         for angle in np.linspace(-30.0, 30.0, 41):
             assert abs(d.constraint([angle, ratio * angle])[0]) < 1e-13
@@ -89,7 +89,7 @@ def assembled(m: lw.Mechanism) -> tuple[lw.Dynamics, Array]:
 def test_planetary_gears_obey_willis() -> None:
     """(w_sun - w_carrier) / (w_ring - w_carrier) = -ring / sun: two motions are left of six."""
     d, q = assembled(planetary(held=None))
-    check = d.check_loops(q)
+    check = d.mechanism.check_loops(q)
     assert (check.mobility, sum(check.redundant.values())) == (2, 2)
     for free in check.free:
         sun, carrier, ring = free[[d.mechanism.joints[name].v.start for name in ("sun", "carrier", "ring")]]
@@ -102,7 +102,7 @@ def test_planetary_gears_obey_willis() -> None:
 def test_a_planetary_gear_with_its_ring_held_has_the_inertia_of_textbooks() -> None:
     """The carrier goes sun / (sun + ring) of the way: its mass, and that of the planets, is seen squared."""
     d, q = assembled(planetary())
-    (free,) = d.check_loops(q).free
+    (free,) = d.mechanism.check_loops(q).free
     numbers = {name: d.mechanism.joints[name].v.start for name in d.mechanism.joints.names}
     free = free / free[numbers["sun"]]
     slow = 24 / 84

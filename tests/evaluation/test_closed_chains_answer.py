@@ -83,8 +83,8 @@ def test_independent_coordinates_tell_all_others() -> None:
     d, q, v, tau = state()
     a = d.forward_dynamics(q, v, tau)
     for choose in (None, ["a", "c"], ["b", "d"]):
-        found = d.independent(q, v, choose)
-        assert len(found.numbers) == d.check_loops(q).mobility == 2
+        found = d.mechanism.independent(q, v, choose)
+        assert len(found.numbers) == d.mechanism.check_loops(q).mobility == 2
         assert choose is None or found.joints == choose
         assert np.abs(found.map @ v[found.numbers] - v).max() < 1e-10
         assert np.abs(found.map @ a[found.numbers] + found.bias - a).max() < 1e-9
@@ -92,9 +92,9 @@ def test_independent_coordinates_tell_all_others() -> None:
         D, M = found.map, d.mass_matrix(q)
         z = np.linalg.solve(D.T @ M @ D, D.T @ (tau - d.bias(q, v) - M @ found.bias))
         assert np.abs(z - a[found.numbers]).max() < 1e-9
-    assert d.independent(q, v).condition < 3.0
+    assert d.mechanism.independent(q, v).condition < 3.0
     with pytest.raises(lw.LinkworkError, match="2 independent velocities are to be chosen; a have 1"):
-        d.independent(q, v, "a")
+        d.mechanism.independent(q, v, "a")
 
 
 def test_unsensed_joints_follow_from_the_sensed_ones() -> None:
@@ -112,9 +112,9 @@ def test_unsensed_joints_follow_from_the_sensed_ones() -> None:
 def test_what_is_asked_of_one_state_is_not_asked_of_many() -> None:
     d, q, *_ = state()
     with pytest.raises(lw.ShapeError, match="asked of one state"):
-        d.check_loops(np.stack([q, q]))
+        d.mechanism.check_loops(np.stack([q, q]))
     with pytest.raises(lw.LinkworkError, match="not closed at q"):
-        d.check_loops(q + 0.1)
+        d.mechanism.check_loops(q + 0.1)
     many = d.assemble(np.stack([q + 0.05, q - 0.05]), fixed=["a"])
     assert np.abs(d.constraint(many)).max() < 1e-12
     assert np.array_equal(many[:, 0], [q[0] + 0.05, q[0] - 0.05])

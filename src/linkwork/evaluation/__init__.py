@@ -1,5 +1,6 @@
 """The same questions for any batch of states: where mechanism, algorithms and targets meet."""
 
+from linkwork.evaluation import mobility as mobility  # it answers questions of mechanisms
 from linkwork.evaluation.crosscheck import CrossCheck, cross_check
 from linkwork.evaluation.dynamics import Dynamics, compile
 from linkwork.evaluation.formulations import formulations

@@ -1,21 +1,23 @@
-"""Closing loops from afar, and what they leave free: positions that close, mobility, rows that repeat others."""
+"""Closing loops from afar: the nearest position that does, or which loops stay open, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.errors import LinkworkError, NotConverged, listed
+from linkwork.errors import NotConverged, listed
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     from linkwork.evaluation.dynamics import Dynamics
 
 CLOSED = 1e-13  # error of closure [m or rad] that is as good as none
+ROUND_OFF = 1e3 * CLOSED  # what may be left of it where no step makes it less
 ROUNDS = 200
+MOST_TOLD = 5  # loops that stay open
 RANK = 1e-9  # singular values below this part of the largest are taken for zero
 STEP = 0.5  # farthest that a round moves a coordinate [rad or m]
 NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)  # out of places, such as stretched arms, from where no small move closes more
@@ -23,6 +25,14 @@ NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)  # out of places, such as stretched arms, f
 
 def assembled(d: Dynamics, q: Array, fixed: Iterable[str]) -> Array:
     """Coordinates (nq,) near q that close all loops, by Newton's method with a line search on the manifold."""
+    found, left = _nearest_closed(d, q, fixed)
+    if left > ROUND_OFF:
+        raise NotConverged(_why_open(d, q, found, fixed))
+    return found
+
+
+def _nearest_closed(d: Dynamics, q: Array, fixed: Iterable[str]) -> tuple[Array, float]:
+    """Coordinates (nq,) that close loops best among some that are reached from q, and the largest error there."""
     m = d.mechanism
     free = np.ones(m.nv, dtype=bool)
     for name in fixed:
@@ -34,15 +44,31 @@ def assembled(d: Dynamics, q: Array, fixed: Iterable[str]) -> Array:
         left = float(np.abs(d.constraint(reached)).max(initial=0.0))
         if left < best:
             found, best = reached, left
-        if best < 1e3 * CLOSED:  # round-off is all that is left
-            return found
-    g = np.abs(d.constraint(found))
-    worst = m.loop_of_row(int(np.argmax(g)))
+        if best < ROUND_OFF:
+            break
+    return found, best
+
+
+def _why_open(d: Dynamics, q: Array, found: Array, fixed: Iterable[str]) -> str:
+    """Which loops stay open at best, and whether the others would close without the worst."""
+    m = d.mechanism
+    errors: dict[str, float] = {}
+    for row, error in enumerate(np.abs(d.constraint(found))):
+        name = m.loop_of_row(row).name
+        errors[name] = max(errors.get(name, 0.0), float(error))
+    worst, *others = sorted((name for name in errors if errors[name] > ROUND_OFF), key=lambda name: -errors[name])
     held = f" with {listed(fixed)} fixed" if list(fixed) else ""
-    raise NotConverged(
-        f"the loops of {m.name!r} do not close from here{held}: loop {worst.name!r} stays open by {best:.3g} "
-        "(m or rad). Start nearer, or look whether the lengths allow it"
-    )
+    told = f"the loops of {m.name!r} do not close from here{held}: loop {worst!r} stays open by {errors[worst]:.3g}"
+    told += "".join(f", loop {name!r} by {errors[name]:.3g}" for name in others[: MOST_TOLD - 1])
+    told += " (m or rad). Start nearer, or look whether the lengths allow it"
+    if others:
+        from linkwork.evaluation.dynamics import compile  # which imports this file
+
+        without = replace(m, loops=m.loops.replaced([loop for loop in m.loops if loop.name != worst]))
+        _, left = _nearest_closed(compile(without, target="numpy"), q, fixed)
+        if left < ROUND_OFF:
+            told += f". Without loop {worst!r} the others close: it contradicts them, or is too far from closing"
+    return told
 
 
 def _descended(d: Dynamics, q: Array, free: Array) -> Array:
@@ -70,45 +96,3 @@ def _along(d: Dynamics, q: Array, dq: Array, before: float) -> tuple[Array, bool
         if g @ g < before * (1.0 - 1e-4 * part):
             return moved, True
     return q, False
-
-
-@dataclass(frozen=True)
-class LoopCheck:
-    """What loops leave free in one position.
-
-    `mobility` is the number of independent velocities; `rank` that of independent rows among `nc`. `redundant` names
-    loops some of whose rows repeat those of loops before them, with how many. `free` (mobility, nv) are orthonormal
-    directions of velocities that keep all loops closed.
-    """
-
-    mobility: int
-    rank: int
-    nc: int
-    redundant: dict[str, int]
-    free: Array
-
-    def __str__(self) -> str:
-        lines = [f"mobility {self.mobility}: {self.rank} of {self.nc} closure rows are independent"]
-        for name, count in self.redundant.items():
-            lines.append(f"loop {name!r}: {f'{count} rows repeat' if count > 1 else '1 row repeats'} others")
-        return "\n".join(lines)
-
-
-def checked_loops(d: Dynamics, q: Array) -> LoopCheck:
-    """Mobility, and rows that repeat others, in a position that closes all loops."""
-    m = d.mechanism
-    if float(np.abs(d.constraint(q)).max(initial=0.0)) > 1e-6:
-        raise LinkworkError("the loops are not closed at q: use d.assemble(q) first")
-    J = d.constraint_jacobian(q)
-    _, sizes, directions = np.linalg.svd(J, full_matrices=True) if len(J) else (None, np.zeros(0), np.eye(m.nv))
-    rank = int((sizes > RANK * sizes.max(initial=0.0)).sum()) if sizes.max(initial=0.0) > 0.0 else 0
-    redundant: dict[str, int] = {}
-    kept, start = 0, 0
-    for loop in m.loops:  # one after the other: how many new rows each brings
-        start += len(loop.kind.closing)
-        known = np.linalg.matrix_rank(J[:start], tol=RANK * sizes.max(initial=1.0)) if sizes.size else 0
-        repeated = len(loop.kind.closing) - (int(known) - kept)
-        kept = int(known)
-        if repeated:
-            redundant[loop.name] = repeated
-    return LoopCheck(m.nv - rank, rank, m.nc, redundant, directions[rank:])

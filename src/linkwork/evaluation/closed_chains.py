@@ -1,4 +1,4 @@
-"""Questions that closed chains raise: which forces make a motion, which coordinates suffice, what sensors tell.
+"""Questions that closed chains raise: which forces make a motion, what sensors tell.
 
 All are about one position that closes the loops. Velocities v there obey J v = 0, accelerations J a + gamma = 0.
 """
@@ -6,7 +6,6 @@ All are about one position that closes the loops. Velocities v there obey J v = 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -92,58 +91,6 @@ def free_motions(J: Array) -> Array:
     _, sizes, directions = np.linalg.svd(J)
     rank = int((sizes > RANK * sizes.max(initial=0.0)).sum())
     return directions[rank:].T
-
-
-# --- which coordinates suffice ---
-
-
-@dataclass(frozen=True, eq=False)
-class Independent:
-    """Coordinates that tell how a closed chain moves, and how all others follow them near one state.
-
-    `numbers` (k,) are those of the independent velocities, `joints` the names of their joints. v = map z with map
-    (nv, k), and a = map z' + bias, with bias (nv,) that of the velocities at which this was asked.
-    """
-
-    numbers: Array
-    joints: list[str]
-    map: Array
-    bias: Array
-    condition: float
-
-
-def independent(d: Dynamics, q: Array, v: Array, choose: Iterable[str] | None) -> Independent:
-    """A well-conditioned choice of independent velocities, or the chosen one, with the map to all others."""
-    m = d.mechanism
-    J, gamma = closure_rows(m, q, v)
-    free = free_motions(J)
-    count = free.shape[1]
-    if choose is None:
-        numbers = _pivots(free)
-    else:
-        names = [choose] if isinstance(choose, str) else list(choose)
-        numbers = velocities_of(m, names)
-        if len(numbers) != count:
-            raise LinkworkError(f"{count} independent velocities are to be chosen; {listed(names)} have {len(numbers)}")
-    picked = free[numbers]
-    condition = float(np.linalg.cond(picked)) if count else 1.0
-    if not condition < 1.0 / RANK:
-        raise LinkworkError(f"the velocities of {listed(joints_of(m, numbers))} depend on each other in this position")
-    others = np.setdiff1d(np.arange(m.nv), numbers)
-    bias = np.zeros(m.nv)
-    bias[others] = -np.linalg.lstsq(J[:, others], gamma, rcond=RANK)[0] if len(J) else 0.0
-    return Independent(numbers, joints_of(m, numbers), free @ np.linalg.inv(picked), bias, condition)
-
-
-def _pivots(free: Array) -> Array:
-    """The numbers (k,) of rows of `free` (nv, k) that are farthest from depending on each other, found one by one."""
-    left, numbers = np.array(free), []
-    for _ in range(free.shape[1]):
-        best = int(np.argmax((left * left).sum(axis=1)))
-        direction = left[best] / np.linalg.norm(left[best])
-        left = left - np.outer(left @ direction, direction)
-        numbers.append(best)
-    return np.array(sorted(numbers), dtype=int)
 
 
 # --- what sensors tell ---

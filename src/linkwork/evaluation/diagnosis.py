@@ -53,7 +53,8 @@ def failures_named(quantity: str, member: int) -> Iterator[None]:
         at = f" at joint {joint!r}" if joint else ""
         raise NonFinite(
             f"{quantity} of member {member} is not finite: {failure}{at} in `{line}`. "
-            "A quaternion of length zero, or a joint whose motion meets no inertia in this position, does this."
+            "A quaternion of length zero, a joint whose motion meets no inertia in this position, or gears whose "
+            "centres meet, do this."
         ) from failure
 
 

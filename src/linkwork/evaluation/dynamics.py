@@ -14,11 +14,11 @@ from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.passive import passive, spring_energy
 from linkwork.algorithms.reactions import reactions
-from linkwork.errors import LinkworkError, ModelError, ShapeError, unknown_name
+from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation import assembly, closed_chains
 from linkwork.evaluation.closed_derivatives import closed_forward_derivatives
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
-from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
+from linkwork.model.broadcast import Input, Shape, checked, members, one_state, over_batch, require_out
 from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism, check_parameter
 from linkwork.spatial.scalar import Array
@@ -244,11 +244,6 @@ class Dynamics:
         m = self.mechanism
         return over_batch(lambda q: assembly.assembled(self, q, names), {"q": Input(q, (m.nq,))}, (m.nq,))
 
-    def check_loops(self, q: Any) -> assembly.LoopCheck:
-        """Mobility, and which loops repeat others, in one position (nq,) [rad, m] that closes them."""
-        (q,) = self._one_state(q=(q, self.mechanism.nq))
-        return assembly.checked_loops(self, q)
-
     def actuation(
         self,
         q: Any,
@@ -262,28 +257,16 @@ class Dynamics:
 
         Where more joints are driven than needed, the sum of weight force^2 is least. One state.
         """
-        q, v, a = self._one_state(q=(q, self.mechanism.nq), v=(v, self.mechanism.nv), a=(a, self.mechanism.nv))
+        q, v, a = one_state(self._state(q, v, a=a))
         return closed_chains.actuation(self, q, v, a, list(actuated), dict(weights or {}), wrenches)
-
-    def independent(self, q: Any, v: Any = None, choose: Iterable[str] | None = None) -> closed_chains.Independent:
-        """Independent coordinates at q (nq,) [rad, m], chosen or well-conditioned, and the map to all others."""
-        v = np.zeros(self.mechanism.nv) if v is None else v
-        q, v = self._one_state(q=(q, self.mechanism.nq), v=(v, self.mechanism.nv))
-        return closed_chains.independent(self, q, v, choose)
 
     def observed(self, q: Any, v: Any, a: Any, sensed: Iterable[str]) -> closed_chains.Observed:
         """The whole motion q (nq,), v (nv,), a (nv,) [rad, m, s] from that of the sensed joints, which is in q, v, a.
 
         Raises a LinkworkError that names the joints which can still move, if these sensors do not suffice.
         """
-        q, v, a = self._one_state(q=(q, self.mechanism.nq), v=(v, self.mechanism.nv), a=(a, self.mechanism.nv))
+        q, v, a = one_state(self._state(q, v, a=a))
         return closed_chains.observed(self, q, v, a, sensed)
-
-    def _one_state(self, **inputs: tuple[Any, int]) -> list[Array]:
-        arrays, batch = checked({name: Input(value, (size,)) for name, (value, size) in inputs.items()})
-        if batch:
-            raise ShapeError(f"this is asked of one state; got a batch {batch}")
-        return arrays
 
     def consistent(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """The velocities (..., nv) [rad/s, m/s] nearest to v that keep all loops closed: by impulses along their rows.

@@ -64,6 +64,14 @@ def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Arra
         raise ShapeError(f"batch shapes do not broadcast together: {listing}") from None
 
 
+def one_state(inputs: Mapping[str, Input]) -> list[Array]:
+    """The inputs as arrays of one state; ShapeError if they are a batch."""
+    arrays, batch = checked(inputs)
+    if batch:
+        raise ShapeError(f"this is asked of one state; got a batch {batch}")
+    return arrays
+
+
 def over_batch(
     function: Callable[..., Array], inputs: Mapping[str, Input], result: Shape, finite: bool = True
 ) -> Array:

@@ -20,7 +20,7 @@ class Rod(ClosingKind):
     length: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "length", _length(self.length, "length"))
+        object.__setattr__(self, "length", _length(self.length, "length", "; lw.Ball() is a rod without length"))
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
@@ -107,10 +107,10 @@ class Rack(ClosingKind):
 MOST_TEETH = 10**6
 
 
-def _length(value: object, what: str) -> float:
-    """A length [m] that is not zero."""
+def _length(value: object, what: str, instead: str = "") -> float:
+    """A length [m] that is not zero; messages end with what serves instead."""
     if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0.0):
-        raise ModelError(f"{what} must be a finite number of metres > 0; got {value!r}")
+        raise ModelError(f"{what} must be a finite number of metres > 0; got {value!r}{instead}")
     return float(value)
 
 

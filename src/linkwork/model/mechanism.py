@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from linkwork.model.joints import JointKind
 from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
+from linkwork.model.questions import ANSWERS, Independent, LoopCheck
 from linkwork.model.soundness import massless_faults, part_faults
 from linkwork.model.springs import Spring
 from linkwork.model.surfaces import Contact, Surface
@@ -244,6 +245,19 @@ class Mechanism:
     def by_joint(self, answer: Callable[[Joint], Array]) -> Array:
         """The answers of all joints with coordinates of their own, one after the other."""
         return np.concatenate([np.zeros(0), *(answer(joint) for joint in self.leaders)])
+
+    # --- what loops leave free ---
+
+    def check_loops(self, q: Any) -> LoopCheck:
+        """Mobility, which loops repeat others, and singular directions, in one position (nq,) that closes them."""
+        return ANSWERS["check_loops"](self, q)
+
+    def independent(self, q: Any, v: Any = None, choose: str | Iterable[str] | None = None) -> Independent:
+        """Independent velocities at q (nq,) [rad, m], of joints that are named or well-conditioned ones.
+
+        With the map from them to all others, and its rate at the velocities v (nv,), which are none if not given.
+        """
+        return ANSWERS["independent"](self, q, v, choose)
 
     # --- mimics ---
 

@@ -1,0 +1,117 @@
+"""What loops leave free: mobility, rows that repeat others, singular directions, coordinates that tell all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, listed
+from linkwork.evaluation.closed_chains import RANK, closure_rows, free_motions, joints_of, velocities_of
+from linkwork.evaluation.dynamics import Dynamics, compile
+from linkwork.model.broadcast import Input, one_state
+from linkwork.model.mechanism import Mechanism
+from linkwork.model.questions import Independent, LoopCheck, answers
+from linkwork.spatial.scalar import Array
+
+OPEN = 1e-6  # error of closure [m or rad] beyond which loops are not closed
+STEP = 1e-4  # to either side [rad or m], for how rows change
+CHANGED = 1e-6  # part of the largest change of rows beyond which one is no round-off
+
+
+@answers("check_loops")
+def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
+    """Mobility, rows that repeat others and singular directions, in a position (nq,) that closes all loops."""
+    (q,) = one_state({"q": Input(q, (m.nq,))})
+    d = compile(m, target="numpy")
+    refuse_open(d, q)
+    J = d.constraint_jacobian(q)
+    left, sizes, right = np.linalg.svd(J) if J.size else (np.eye(m.nc), np.zeros(0), np.eye(m.nv))
+    largest = sizes.max(initial=0.0)
+    rank = int((sizes > RANK * largest).sum())
+    redundant: dict[str, int] = {}
+    kept, start = 0, 0
+    for loop in m.loops:  # one after the other: how many new rows each brings
+        start += len(loop.kind.closing)
+        known = int(np.linalg.matrix_rank(J[:start], tol=RANK * largest)) if largest else 0
+        repeated = len(loop.kind.closing) - (known - kept)
+        kept = known
+        if repeated:
+            redundant[loop.name] = repeated
+    free = right[rank:]
+    return LoopCheck(m.nv - rank, rank, m.nc, redundant, free, singular_directions(d, q, free, left[:, rank:]))
+
+
+def refuse_open(d: Dynamics, q: Array) -> None:
+    """Raise a LinkworkError unless all loops are closed at q (nq,)."""
+    errors = np.abs(d.constraint(q))
+    if errors.max(initial=0.0) > OPEN:
+        loop = d.mechanism.loop_of_row(int(np.argmax(errors)))
+        raise LinkworkError(
+            f"the loops are not closed at q: loop {loop.name!r} is open by {errors.max():.3g} (m or rad); "
+            "use d.assemble(q) first"
+        )
+
+
+def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array) -> Array:
+    """Orthonormal directions (k, nv) along which rows that repeat others at q (nq,) become independent.
+
+    `repeating` (nc, s) are combinations of rows that vanish here, and `free` (mobility, nv) the directions in which
+    nothing opens. Where closed positions are a manifold such combinations vanish on all motions nearby, too.
+    """
+    none = np.zeros((0, d.mechanism.nv))
+    if not (len(free) and repeating.shape[1]):
+        return none
+
+    def changes(directions: Array) -> tuple[Array, float]:
+        """What the repeating rows gain on free motions by a unit move (k, s mobility), and what size counts."""
+        moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
+        J = (moved[0] - moved[1]) / (2.0 * STEP)
+        size = max(float(np.abs(J).max()), float(np.abs(moved[0]).max()))
+        return (repeating.T @ J @ free.T).reshape(len(directions), -1), CHANGED * size
+
+    any_direction = np.random.default_rng(0).normal(size=len(free)) @ free
+    gained, enough = changes(any_direction[None])
+    if np.abs(gained).max() <= enough:  # no direction does, or this one would
+        return none
+    gained, enough = changes(free)
+    combined, sizes, _ = np.linalg.svd(gained, full_matrices=False)
+    return combined[:, sizes > enough].T @ free
+
+
+@answers("independent")
+def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None) -> Independent:
+    """A well-conditioned choice of independent velocities, or the chosen one, with the map to all others."""
+    v = np.zeros(m.nv) if v is None else v
+    q, v = one_state({"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))})
+    refuse_open(compile(m, target="numpy"), q)
+    J, gamma = closure_rows(m, q, v)
+    free = free_motions(J)
+    count = free.shape[1]
+    if choose is None:
+        numbers = _pivots(free)
+    else:
+        names = [choose] if isinstance(choose, str) else list(choose)
+        numbers = velocities_of(m, names)
+        if len(numbers) != count:
+            raise LinkworkError(f"{count} independent velocities are to be chosen; {listed(names)} have {len(numbers)}")
+    picked = free[numbers]
+    condition = float(np.linalg.cond(picked)) if count else 1.0
+    if not condition < 1.0 / RANK:
+        raise LinkworkError(f"the velocities of {listed(joints_of(m, numbers))} depend on each other in this position")
+    others = np.setdiff1d(np.arange(m.nv), numbers)
+    bias = np.zeros(m.nv)
+    bias[others] = -np.linalg.lstsq(J[:, others], gamma, rcond=RANK)[0] if len(J) else 0.0
+    return Independent(numbers, joints_of(m, numbers), free @ np.linalg.inv(picked), bias, condition)
+
+
+def _pivots(free: Array) -> Array:
+    """The numbers (k,) of rows of `free` (nv, k) that are farthest from depending on each other, found one by one."""
+    left, numbers = np.array(free), []
+    for _ in range(free.shape[1]):
+        best = int(np.argmax((left * left).sum(axis=1)))
+        direction = left[best] / np.linalg.norm(left[best])
+        left = left - np.outer(left @ direction, direction)
+        numbers.append(best)
+    return np.array(sorted(numbers), dtype=int)

@@ -1,0 +1,70 @@
+"""Questions of a mechanism's loops that take more than this room to answer: what the answers tell, and who gives them.
+
+A mechanism has the questions as methods. The room `evaluation`, which comes with linkwork, enters who answers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from linkwork.spatial.scalar import Array
+
+Answer = TypeVar("Answer", bound=Callable[..., Any])
+ANSWERS: dict[str, Callable[..., Any]] = {}  # by the name of the mechanism's method, which hands itself on
+
+
+def answers(question: str) -> Callable[[Answer], Answer]:
+    """Enter a function of a mechanism, and of what it is asked with, as the answer to a question."""
+
+    def enter(function: Answer) -> Answer:
+        ANSWERS[question] = function
+        return function
+
+    return enter
+
+
+@dataclass(frozen=True, eq=False)
+class LoopCheck:
+    """What loops leave free in one position.
+
+    `mobility` is the number of independent velocities; `rank` that of independent rows among `nc`. `redundant` names
+    loops some of whose rows repeat those of loops before them, with how many. `free` (mobility, nv) are orthonormal
+    directions of velocities that keep all loops closed. Those of `singular` (k, nv), which are among them, do so in
+    this position alone: rows that repeat others here no longer do after a small move along them. There the mechanism
+    can change over into another branch of motion, or cannot move that way at all.
+    """
+
+    mobility: int
+    rank: int
+    nc: int
+    redundant: dict[str, int]
+    free: Array
+    singular: Array
+
+    def __str__(self) -> str:
+        lines = [f"mobility {self.mobility}: {self.rank} of {self.nc} closure rows are independent"]
+        for name, count in self.redundant.items():
+            lines.append(f"loop {name!r}: {f'{count} rows repeat' if count > 1 else '1 row repeats'} others")
+        if len(self.singular):
+            lines.append(
+                f"singular position: {len(self.singular)} of the free directions are free in this position alone"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Independent:
+    """Coordinates that tell how a closed chain moves, and how all others follow them near one state.
+
+    `numbers` (k,) are those of the independent velocities, `joints` the names of their joints. v = map z with map
+    (nv, k), and a = map z' + bias, with bias (nv,) that of the velocities at which this was asked. `condition` is that
+    of the choice: 1 at best, and endless where the velocities depend on each other.
+    """
+
+    numbers: Array
+    joints: list[str]
+    map: Array
+    bias: Array
+    condition: float
