@@ -6,7 +6,9 @@ import numpy as np
 
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array
 
 
@@ -18,3 +20,20 @@ def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Ar
     a = forward_dynamics(mechanism, q, v, tau, wrenches)
     force = inverse_dynamics(mechanism, q, v, a, wrenches).force
     return np.array([F.array for F in force[1:]]).reshape(len(mechanism.joints), 6)
+
+
+def reactions_about(mechanism: Mechanism, q: Array, through: Array, frame: str) -> Array:
+    """Wrenches (njoints + nloops, 6) [N, N m] about the origin and in the axes of a named frame.
+
+    Those of `through` (njoints + nloops, 6) are each at the frame of its child; those of loops at that of their body b.
+    """
+    X_0 = world_poses(mechanism, joint_poses(mechanism, q))
+
+    def pose(name: str) -> Transform:
+        found = mechanism.frames[name]
+        return X_0[found.body] @ found.pose
+
+    own = [*(joint.child for joint in mechanism.joints), *(loop.b for loop in mechanism.loops)]
+    about = pose(frame)
+    wrenches = [about.down(pose(name).up(Force.of(F))) for name, F in zip(own, through, strict=True)]
+    return np.array([F.array for F in wrenches]).reshape(len(own), 6)

@@ -13,7 +13,7 @@ from linkwork.algorithms.derivatives import forward_dynamics_derivatives, invers
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.passive import passive, spring_energy
-from linkwork.algorithms.reactions import reactions
+from linkwork.algorithms.reactions import reactions, reactions_about
 from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation import assembly, closed_chains
 from linkwork.evaluation.closed_derivatives import closed_forward_derivatives
@@ -210,15 +210,36 @@ class Dynamics:
         return self._evaluate("forward_dynamics", forward_dynamics, inputs, (self.mechanism.nv,), parameters, out)
 
     def reactions(
-        self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        wrenches: Any = None,
+        frame: str | None = None,
+        *,
+        parameters: Parameters = None,
+        out: Out = None,
     ) -> Array:
         """Wrench (..., njoints + nloops, 6) [N, N m] of the parent on the child through joints, in the child's frame.
 
-        Loops come after the joints of the tree: of their body a on b, in the frame of b.
+        Loops come after the joints of the tree: of their body a on b, in the frame of b. If a `frame` is named, that of
+        a body, another or "world", all are about its origin and in its axes.
         """
+        shape = len(self.mechanism.joints) + len(self.mechanism.loops), 6
         inputs = self._state(q, v, wrenches, tau=tau)
-        count = len(self.mechanism.joints) + len(self.mechanism.loops)
-        return self._evaluate("reactions", reactions, inputs, (count, 6), parameters, out)
+        if frame is None:
+            return self._evaluate("reactions", reactions, inputs, shape, parameters, out)
+        self._require_frame(frame)
+        through = Input(self._evaluate("reactions", reactions, inputs, shape, parameters, None), shape)
+        return self._evaluate(
+            "reactions_about",
+            lambda m, q, through: reactions_about(m, q, through, frame),
+            self._state(q) | {"through": through},
+            shape,
+            parameters,
+            out,
+            frame,
+        )
 
     # --- loops ---
 
