@@ -127,8 +127,18 @@ def test_rods_without_a_length_are_refused(length: Any) -> None:
     ],
 )
 def test_gears_that_cannot_mesh_are_refused(numbers: dict[str, Any], reason: str) -> None:
+    given: dict[str, Any] = {"teeth": 20, "to_teeth": 40}
     with pytest.raises(lw.ModelError, match=reason):
-        lw.Gear(**({"teeth": 20, "to_teeth": 40} | numbers))
+        lw.Gear(**(given | numbers))
+
+
+def test_gears_on_one_axis_are_told() -> None:
+    b = lw.Builder("coaxial")
+    for name in ("a", "b"):
+        b.body(name, 1.0, inertia=(0.1, 0.1, 0.1)).joint(name, lw.Revolute(Y), "world", name)
+    d = solve(b.close("mesh", lw.Gear(20, 40, Y), "a", "b").build())
+    with pytest.raises(lw.NonFinite, match="gears whose centres meet"):
+        d.forward_dynamics([0.0, 0.0], [0.0, 0.0], [1.0, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -144,8 +154,9 @@ def test_gears_that_cannot_mesh_are_refused(numbers: dict[str, Any], reason: str
     ],
 )
 def test_racks_that_cannot_mesh_are_refused(numbers: dict[str, Any], reason: str) -> None:
+    given: dict[str, Any] = {"radius": 0.1}
     with pytest.raises(lw.ModelError, match=reason):
-        lw.Rack(**({"radius": 0.1} | numbers))
+        lw.Rack(**(given | numbers))
 
 
 @pytest.mark.parametrize("axis", [(0, 0, 0), (1, 2), (0, np.nan, 1), "z"])
