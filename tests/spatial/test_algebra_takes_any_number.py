@@ -69,6 +69,8 @@ SCALAR: dict[str, list[Case]] = {
     "lookup": [(lambda a: scalar_module.lookup(R, a), (s,)) for s in (-1.0, 1.5, 9.0)],
     "minimum": [(scalar_module.minimum, pair) for pair in ((0.5, 2.0), (2.0, 0.5))],
     "maximum": [(lambda a: scalar_module.maximum(1.0, a), (s,)) for s in (0.5, 2.0)],
+    "real": over(lambda a: scalar_module.real(a) * 1.0, -0.7),
+    "arctan2": [(scalar_module.arctan2, pair) for pair in ((0.5, -2.0), (-2.0, 0.5))],
     "dot": [(scalar_module.dot, (V.linear, V.angular))],
     "cross": [(scalar_module.cross, (V.linear, V.angular)), (scalar_module.cross, (V.linear, R))],
     "hat": over(scalar_module.hat, OBLIQUE),
@@ -204,3 +206,13 @@ def test_hidden_numbers_do_refuse_to_show_themselves() -> None:
     for peek in peeks:
         with pytest.raises(AssertionError, match="algorithm"):
             peek(lift(1.0))
+
+
+@pytest.mark.parametrize(("y", "x"), [(0.5, 2.0), (-0.5, -2.0), (1.0, 0.0), (0.0, 3.0)])
+def test_angles_take_complex_steps(y: float, x: float) -> None:
+    """The slope along a direction is that of central differences; the angle is the same to the bit."""
+    dy, dx, h = 0.3, -0.8, 1e-5
+    found = scalar_module.arctan2(y + 1j * 1e-30 * dy, x + 1j * 1e-30 * dx)
+    slope = (np.arctan2(y + h * dy, x + h * dx) - np.arctan2(y - h * dy, x - h * dx)) / (2.0 * h)
+    assert scalar_module.real(found) == np.arctan2(y, x)
+    assert abs(found.imag / 1e-30 - slope) < 1e-9
