@@ -90,6 +90,14 @@ def test_ordinary_positions_have_none(name: str) -> None:
     assert m.check_loops(m.keyframes["start"].q).singular.shape == (0, m.nv)
 
 
+def test_loops_that_wait_hold_nothing() -> None:
+    """They need not close, and neither repeat others nor add to the rows."""
+    m = links(0.2, 0.5, 0.2, ground=0.5)
+    check = m.with_parameters({"end.closed": 0.0}).check_loops([0.1, 0.2, 0.3])
+    assert (check.mobility, check.rank, check.nc, check.redundant, check.singular.shape) == (3, 0, 0, {}, (0, 3))
+    assert m.with_parameters({"end.closed": 0.0}).independent([0.1, 0.2, 0.3]).joints == ["pin 0", "pin 1", "pin 2"]
+
+
 def test_coordinates_of_open_positions_are_not_told() -> None:
     m = links(0.2, 0.5, 0.2, ground=0.5)
     with pytest.raises(lw.LinkworkError, match=r"not closed at q: loop 'end' is open by .*use d\.assemble"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,12 @@ CHANGED = 1e-6  # part of the largest change of rows beyond which one is no roun
 
 @answers("check_loops")
 def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
-    """Mobility, rows that repeat others and singular directions, in a position (nq,) that closes all loops."""
+    """Mobility, rows that repeat others and singular directions, in a position (nq,) that closes all loops.
+
+    Loops that wait to be closed hold nothing, and are left out.
+    """
     (q,) = one_state({"q": Input(q, (m.nq,))})
+    m = replace(m, loops=m.loops.replaced([loop for loop in m.loops if loop.closed]))
     d = compile(m, target="numpy")
     refuse_open(d, q)
     J = d.constraint_jacobian(q)
