@@ -67,6 +67,9 @@ class Opaque:
     def __neg__(self) -> Opaque:
         return Opaque(-self.hidden)
 
+    def __abs__(self) -> Opaque:
+        return Opaque(abs(self.hidden))
+
     def __lt__(self, other: Any) -> Choice:
         return Choice(bool(self.hidden < lift(other).hidden))
 

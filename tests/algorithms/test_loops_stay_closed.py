@@ -243,7 +243,7 @@ def test_small_errors_are_closed_again_the_nearest_way(case: Case) -> None:
     m, s, d = solve(case)
     q, v = m.integrate(s.q, 1e-6 * s.a), s.v + 1e-3 * s.a
     assert np.abs(d.constraint(q)).max() > 1e-8
-    closed_q, closed_v, error = closed_again(m, q, v)
+    closed_q, closed_v, error, _ = closed_again(m, q, v)
     assert abs(np.abs(d.constraint(closed_q)).max() - error) < 1e-15
     assert error < 1e-12
     J, M = d.constraint_jacobian(closed_q), d.mass_matrix(closed_q)

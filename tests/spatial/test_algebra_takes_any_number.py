@@ -69,6 +69,7 @@ SCALAR: dict[str, list[Case]] = {
     "lookup": [(lambda a: scalar_module.lookup(R, a), (s,)) for s in (-1.0, 1.5, 9.0)],
     "minimum": [(scalar_module.minimum, pair) for pair in ((0.5, 2.0), (2.0, 0.5))],
     "maximum": [(lambda a: scalar_module.maximum(1.0, a), (s,)) for s in (0.5, 2.0)],
+    "largest": over(lambda a: scalar_module.largest(a), OBLIQUE),
     "real": over(lambda a: scalar_module.real(a) * 1.0, -0.7),
     "arctan2": [(scalar_module.arctan2, pair) for pair in ((0.5, -2.0), (-2.0, 0.5))],
     "dot": [(scalar_module.dot, (V.linear, V.angular))],
