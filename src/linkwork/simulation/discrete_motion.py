@@ -13,13 +13,13 @@ with q and v. Forces F without a potential, and springs, act in the middle of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.algorithms import closure
-from linkwork.algorithms.coordinates import integrate, tangent_rate
-from linkwork.algorithms.coupled import mass_solver, reduced_rows, to_tree, velocities
+from linkwork.algorithms.coordinates import integrate
+from linkwork.algorithms.coupled import mass_solver, reduced_rows, to_tree
 from linkwork.algorithms.increments import (
     Increment,
     body_increments,
@@ -36,15 +36,7 @@ from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.system import Loads, System
 from linkwork.spatial import Force, Transform
-from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, cross, dot, largest, where
-
-ROUNDS = 50  # of Newton's method, at most
-SOLVED, NEAR = 1e-13, 1e-8  # lack of momentum, of what there is, at which it has ended if it was near before
-ROUND_OFF = 2e-16
-ROUNDED = 1e-9  # at which it has ended if it does not become less
-OPEN = 0.1  # how much an error of closure of one [m or rad] counts
-FAR, TINY = 1e300, 1e-300
+from linkwork.spatial.scalar import Array, Number, cross, dot, where
 
 
 class Between(NamedTuple):
@@ -159,12 +151,6 @@ class Interval:
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.power(middle, dv / self.h, loads) * self.h
 
-    def ended(self, best: Guess) -> Moving:
-        """The state at the end, with velocities that keep loops closed."""
-        m = self.mechanism
-        q = integrate(m, self.now.q, best.dv)
-        return Moving(q, velocities(m, q, best.momentum), self.now.work + best.work, self.now.repair)
-
     def solver(self, guess: Between, dv: Array) -> Callable[[Array], Array]:
         """Newton's matrix at a guess: how the joints' motion must change for a lack of momentum (nv,) or (nv, k)."""
         if self.mechanism.mimics:
@@ -194,66 +180,3 @@ def gathered(mechanism: Mechanism, at: Position, forces: list[Force]) -> Array:
 def tangent(joint: Joint, dv: Array) -> Array:
     """The matrix (nv, nv) of `tangent_rate` at dv (nv,)."""
     return np.column_stack([joint.kind.tangent_rate(dv, e) for e in np.eye(joint.kind.nv)])
-
-
-# --- a step ---
-
-
-class Guess(NamedTuple):
-    """Where Newton's method is: the best motion dv (nv,) and multipliers (nc,) so far, and what they lack, of one.
-
-    Next it tries `part` of the moves. `momentum` (nv,) and `work` [J] are those of the best motion.
-    """
-
-    dv: Array
-    multipliers: Array
-    move: Array
-    more: Array
-    part: Number
-    lack: Number
-    momentum: Array
-    work: Number
-
-
-def variational(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
-    """The discrete Euler-Lagrange equations by Newton's method with shortened steps. Order 2, symplectic."""
-    interval = Interval(system, t, now, h, held)
-    m = interval.mechanism
-    rows = interval.rows(interval.first)[1]
-
-    def improve(*state: Any) -> tuple[tuple[Any, ...], Any]:
-        best = Guess(*state)
-        dv, multipliers = best.dv + best.move * best.part, best.multipliers + best.more * best.part
-        guess = interval.between(dv)
-        errors, J = interval.rows(guess.second)
-        lack = guess.lack + rows.T @ multipliers
-        size = largest(lack) / (largest(interval.p) + largest(guess.momentum) + TINY) + largest(errors) * OPEN
-        solve = interval.solver(guess, dv)
-        move, more = solve(lack), np.zeros(0)
-        if m.loops:
-            response = solve(rows.T)
-            more = closure.smallest(J @ response, -(errors + J @ move))
-            move = move + response @ more
-        better = size < best.lack
-        after = Guess(
-            where(better, dv, best.dv),
-            _chosen(better, multipliers, best.multipliers),
-            where(better, tangent_rate(m, dv, move), best.move),
-            _chosen(better, more, best.more),
-            where(better, 1.0, best.part * 0.5),
-            where(better, size, best.lack),
-            where(better, guess.momentum, best.momentum),
-            where(better, interval.work(dv, guess.loads), best.work),
-        )
-        ended = (size <= SOLVED) & (best.lack <= NEAR) | (size >= best.lack) & (best.lack <= ROUNDED)
-        return tuple(after), ended | (size <= ROUND_OFF)
-
-    none, free = np.zeros(m.nc), np.zeros(m.nv)
-    begin = Guess(now.v * h, none, free, none, 1.0, FAR, free, 0.0)
-    found, _, solved_ = iterate(ROUNDS, improve, *begin)
-    best = Guess(*found)
-    return interval.ended(best), solved_
-
-
-def _chosen(condition: Any, yes: Array, no: Array) -> Array:
-    return where(condition, yes, no) if len(yes) else no

@@ -15,8 +15,8 @@ from linkwork.algorithms.closure import constraint_jacobian, smallest
 from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.coupled import closed_again, coupled, to_tree
 from linkwork.algorithms.passive import resistance
-from linkwork.simulation.discrete_motion import variational
 from linkwork.simulation.moving import Moving, Step
+from linkwork.simulation.structured_steps import energy_momentum, variational
 from linkwork.simulation.system import System, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
 from linkwork.spatial.scalar import Array, Number, largest, maximum, where
@@ -124,5 +124,6 @@ METHODS = {
         Method("rk4", closing(rk4), 4, "accurate for smooth motion"),
         Method("midpoint", closing(midpoint), 2, "for stiff springs and dampers; reversible"),
         Method("variational", variational, 2, "keeps momenta and the symplectic form, for long runs and large steps"),
+        Method("energy-momentum", energy_momentum, 2, "keeps momenta and energy exactly"),
     )
 }

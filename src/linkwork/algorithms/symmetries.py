@@ -1,0 +1,106 @@
+"""Motions of the whole world that change nothing for a mechanism: to each belongs a momentum that is kept (S4 2.17).
+
+They are found from gravity and anchors: a twist of the world is one if every joint at the world can follow it wherever
+it is, if it does not lift anything, and if nothing else holds to the world.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.spatial import Motion
+from linkwork.spatial.scalar import Array, ldlt
+
+TRIED = 5  # positions of a joint in which it must be able to follow
+RANK = 1e-9
+
+
+def symmetries(mechanism: Mechanism) -> Array:
+    """The twists (k, 6) [linear; angular], about the world's origin in its axes, that move a mechanism as a whole.
+
+    Where gravity or an anchor is a number that is not known yet, none is counted on.
+    """
+    roots = [joint for joint in mechanism.joints if joint.i == WORLD]
+    if any(not _follows_freely(mechanism, joint) for joint in roots) or _held_elsewhere(mechanism):
+        return np.zeros((0, 6))
+    rng = np.random.default_rng(0)
+    left = _keeping_heights(mechanism.gravity)
+    for joint in roots:
+        for _ in range(TRIED):
+            q = joint.kind.random(rng)
+            X = joint.place @ joint.kind.transform(q)
+            left = _common(left, X.up(joint.kind.subspace(q)).array)
+    return _told(left)
+
+
+def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
+    """Whether a joint at the world has no forces of its own, moves nothing else, and is known."""
+    forces = (joint.stiffness, joint.damping, joint.friction, *((joint.armature,) if joint.kind.nv > 1 else ()))
+    numbers = (*forces, joint.place.p, joint.place.R, mechanism.gravity)
+    if any(np.asarray(x).dtype == object for x in numbers):
+        return False
+    limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
+    coupled = any(joint.name in (mimic.name, mimic.of) for mimic in mechanism.mimics)
+    return not (limited or coupled or any(np.any(x) for x in forces))
+
+
+def _held_elsewhere(mechanism: Mechanism) -> bool:
+    return any(WORLD in (tie.at.body, tie.to.body) for tie in (*mechanism.loops, *mechanism.springs))
+
+
+def _keeping_heights(gravity: Array) -> Array:
+    """The twists (6, k) along which no weight is lifted: all without gravity."""
+    size = float(np.linalg.norm(gravity))
+    if size == 0.0:
+        return np.eye(6)
+    up = gravity / size
+    level = np.linalg.svd(up[None])[2][1:].T
+    return np.block([[level, np.zeros((3, 1))], [np.zeros((3, 2)), up[:, None]]])
+
+
+def _common(a: Array, b: Array) -> Array:
+    """An orthonormal basis (6, k) of what two bundles (6, .) both span."""
+    if not (a.shape[1] and b.shape[1]):
+        return np.zeros((6, 0))
+    A, B = (np.linalg.svd(x, full_matrices=False) for x in (a, b))
+    A, B = (u[:, s > RANK * s.max()] for u, s, _ in (A, B))
+    u, s, _ = np.linalg.svd(A.T @ B)
+    return A @ u[:, : len(s)][:, s > 1.0 - RANK]
+
+
+def _told(basis: Array) -> Array:
+    """The same twists (k, 6) by rows in echelon form, so that simple ones show as such, of unit size."""
+    rows, done = np.array(basis.T), 0
+    for column in (3, 4, 5, 0, 1, 2):  # turns first
+        left = np.abs(rows[done:, column])
+        if left.max(initial=0.0) < 1e-6:
+            continue
+        pivot = done + int(np.argmax(left))
+        rows[[done, pivot]] = rows[[pivot, done]]
+        rows[done] /= rows[done, column]
+        others = [k for k in range(len(rows)) if k != done]
+        rows[others] -= np.outer(rows[others, column], rows[done])
+        done += 1
+    rows[np.abs(rows) < 1e-12] = 0.0
+    return rows
+
+
+def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
+    """The velocities (nv, k) with which a mechanism at q follows twists (k, 6) of the world."""
+    found = np.zeros((mechanism.nv, len(twists)))
+    columns = [list(column) for column in found]
+    for joint in mechanism.joints:
+        if joint.i == WORLD:
+            X, S = joint.place @ joint.kind.transform(q[joint.q]), joint.kind.subspace(q[joint.q]).array
+            moved = X.down(Motion.of(twists.T)).array
+            followed = ldlt(S.T @ S).solve(S.T @ moved)
+            columns[joint.v] = [list(row) for row in followed]
+    return np.array(columns).reshape(mechanism.nv, len(twists))
+
+
+def without(xi: Array, w: Array) -> Array:
+    """The part (nv,) of w (nv,) that is at right angles to all columns of xi (nv, k)."""
+    if not xi.shape[1]:
+        return w
+    return w - xi @ ldlt(xi.T @ xi).solve(xi.T @ w)
