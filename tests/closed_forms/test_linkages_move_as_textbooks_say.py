@@ -9,7 +9,15 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import closure
-from linkwork.examples import closed_two_body_robot, five_bar, four_bar, scissor_lift, slider_crank, stewart_platform
+from linkwork.examples import (
+    closed_two_body_robot,
+    five_bar,
+    four_bar,
+    frontal_biped,
+    scissor_lift,
+    slider_crank,
+    stewart_platform,
+)
 from linkwork.model.bodies import Place
 from linkwork.model.kinematic_loops import Loop
 from linkwork.model.naming import Named
@@ -112,7 +120,7 @@ def test_a_piston_pushes_on_its_rail_as_the_rod_leans() -> None:
     assert abs(rail[1] - force * np.tan(lean)) < 1e-8
 
 
-# --- five-bar, Stewart platform, two-body robot ---
+# --- five-bar, Stewart platform, two-body robot, biped ---
 
 
 @pytest.mark.parametrize("left", [1.9, 2.2, 2.5])
@@ -158,6 +166,33 @@ def test_the_closed_robot_obeys_schiehlen(seed: int) -> None:
     assert abs(wrench[5] - L * upward[1]) < 1e-9 * max(1.0, abs(force))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_biped_obeys_muir_and_neuman(seed: int) -> None:
+    """Legs that differ, and any other numbers; its ankles hold the weight and what accelerates it."""
+    rng = np.random.default_rng(seed)
+    masses, inertias, (k1, k2, k3) = (
+        rng.uniform((5, 30, 5), (15, 60, 15)),
+        rng.uniform(0.5, 3, 3),
+        rng.uniform(0.2, 0.6, 3),
+    )
+    legs, feet, hip = rng.uniform(0.7, 0.9, 2), rng.uniform(0.3, 0.4), rng.uniform(0.11, 0.14)
+    numbers = frontal_biped.Numbers(tuple(masses), tuple(inertias), (k1, k2, k3), tuple(legs), feet, hip)
+    m, theta = frontal_biped.build(0.05, numbers), frontal_biped.angles(0.05, numbers)
+    q = m.keyframes["start"].q
+    assert np.abs(solve(m).constraint(q)).max() < 1e-15
+    assert relative(np.cumsum(q), theta) < 1e-15
+    omega, u = frontal_biped.rates(theta, rng.normal(), numbers), rng.normal(size=4) * 30.0
+    found = frontal_biped.motion(m, theta, omega, u, numbers)
+    expected = frontal_biped.equations(theta, omega, u, numbers)
+    for one, other in zip(found, expected, strict=True):
+        assert relative(one, other) < 1e-10
+    v, a = frontal_biped.relative(omega), frontal_biped.relative(found.accelerations)
+    d = solve(m)
+    after, before = (d.momentum(m.integrate(q, h * v), v + h * a)[:3] for h in (1e-4, -1e-4))
+    held = np.append(found.left[:2] - found.right[:2], 0.0)
+    assert relative(held + m.gravity * m.mass, (after - before) / 2e-4) < 1e-6
+
+
 # --- mobility ---
 
 FREEDOMS = {
@@ -166,6 +201,7 @@ FREEDOMS = {
     "five_bar": (2, {"tip pin": 3}),
     "stewart_platform": (6, {}),
     "closed_two_body_robot": (1, {"line": 1}),
+    "frontal_biped": (1, {"right ankle": 3}),
     "scissor_lift": (1, {"roller": 1, "right 2": 3, "right 3": 3, "glider": 1}),
 }
 

@@ -1,0 +1,195 @@
+"""Hemami and Wyman's biped in the frontal plane, with both feet on the ground (Muir and Neuman, section 4.2)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.closure import forward_dynamics
+from linkwork.algorithms.coupled import closed_reactions
+from linkwork.examples.catalogue import Claim
+from linkwork.examples.planar_links import meeting
+from linkwork.model import Builder, Mechanism, Revolute
+from linkwork.spatial.scalar import Array
+
+NAMES = ("left ankle", "left hip", "right hip")
+CLOCKWISE = (0, 0, -1)
+GRAVITY = 9.81
+
+
+class Numbers(NamedTuple):
+    """What the paper leaves open [kg, kg m^2, m]: links 1, 2, 3 are left leg, body and right leg."""
+
+    masses: tuple[float, float, float] = (12.0, 46.0, 12.0)
+    inertias: tuple[float, float, float] = (0.9, 2.6, 0.9)
+    centres: tuple[float, float, float] = (0.55, 0.3, 0.55)  # k: from the foot up the legs, from the hips up the body
+    legs: tuple[float, float] = (0.9, 0.9)  # l1, l3
+    feet: float = 0.3  # d1, from foot to foot
+    hip: float = 0.1  # d2, half of the hips' distance
+
+
+NUMBERS = Numbers()
+
+
+def build(lean: float = 0.12, numbers: Numbers = NUMBERS) -> Mechanism:
+    """The plane x, y with gravity along -y; the keyframe "start" is closed with the left leg leaning [rad], at rest.
+
+    Joints turn clockwise, so that their sums are the paper's angles: theta 1 = q1, theta 2 = q1 + q2, theta 3 =
+    q1 + q2 + q3, from upright for the left leg and the body, and from upside down for the right leg. Three of the
+    five rows of the right ankle repeat what the other joints hold: the biped is planar.
+    """
+    (m1, m2, m3), (k1, k2, k3), (l1, l3) = numbers.masses, numbers.centres, numbers.legs
+    b = Builder("frontal_biped", gravity=(0, -GRAVITY, 0))
+    for name, mass, com, moment in zip(
+        ("left leg", "body", "right leg"),
+        (m1, m2, m3),
+        ((0, k1, 0), (numbers.hip, k2, 0), (0, l3 - k3, 0)),
+        numbers.inertias,
+        strict=True,
+    ):
+        b.body(name, mass, com, inertia=(moment, moment, moment))
+    b.joint("left ankle", Revolute(CLOCKWISE), "world", "left leg", at=(-numbers.feet / 2, 0, 0))
+    b.joint("left hip", Revolute(CLOCKWISE), "left leg", "body", at=(0, l1, 0))
+    b.joint("right hip", Revolute(CLOCKWISE), "body", "right leg", at=(2 * numbers.hip, 0, 0))
+    b.close("right ankle", Revolute(CLOCKWISE), "world", "right leg", at=(numbers.feet / 2, 0, 0), to=(0, l3, 0))
+    for k, name in enumerate(NAMES, 1):
+        b.drive(f"u{k}", {name: 1.0})
+    q = relative(angles(lean, numbers))
+    return b.keyframe("start", dict(zip(NAMES, q, strict=True))).build()
+
+
+def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
+    """The paper's angles (3,) [rad] for that of the left leg, where the geometry closes.
+
+    That is l1 s1 + 2 d2 c2 + l3 s3 = d1 and l1 c1 - 2 d2 s2 + l3 c3 = 0.
+    """
+    (l1, l3), feet = numbers.legs, numbers.feet
+    left = l1 * np.array([np.sin(lean), np.cos(lean)])  # hip, from the left foot
+    right = meeting(left, np.array([feet, 0.0]), 2 * numbers.hip, l3)
+    across, down = right - left, np.array([feet, 0.0]) - right
+    return np.array([lean, np.arctan2(-across[1], across[0]), np.arctan2(down[0], down[1]) % (2 * np.pi)])
+
+
+def relative(absolute: Array) -> Array:
+    """Joint angles (3,) [rad] of the paper's, or their rates and accelerations."""
+    return np.diff(absolute, prepend=0.0)
+
+
+def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
+    """What of the geometry's two derivatives multiplies rates, and what squared rates, at angles (3,) [rad]: (2, 3)."""
+    (l1, l3), across = numbers.legs, 2 * numbers.hip
+    (s1, s2, s3), (c1, c2, c3) = np.sin(theta), np.cos(theta)
+    first = np.array([[l1 * c1, -across * s2, l3 * c3], [-l1 * s1, -across * c2, -l3 * s3]])
+    return first, np.array([[-l1 * s1, -across * c2, -l3 * s3], [-l1 * c1, across * s2, -l3 * c3]])
+
+
+def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
+    """The rates (3,) [rad/s] that keep both feet in place, for that of the left leg."""
+    rows, _ = turning(theta, numbers)
+    return np.append(rate, np.linalg.solve(rows[:, 1:], -rows[:, 0] * rate))
+
+
+# --- the paper's equations ---
+
+
+class Motion(NamedTuple):
+    """Accelerations (3,) [rad/s^2] of the angles, and F1, G1, H1 and F4, G4, H4 [N, N m] of the ground."""
+
+    accelerations: Array
+    left: Array
+    right: Array
+
+
+def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
+    """Its equations (1) at the body's centre and (2) at four joints, with the geometry's second derivative.
+
+    Nine equations that are linear in nine unknowns, for angles (3,) [rad], rates (3,) [rad/s] and motors (4,) [N m].
+    """
+
+    def left_over(x: Array) -> Array:
+        balance = propagation(theta, omega, x[:3], u, x[3:6], x[6:], numbers)
+        by_angles, by_squares = turning(theta, numbers)
+        return np.append(balance, by_angles @ x[:3] + by_squares @ omega**2)
+
+    known = left_over(np.zeros(9))
+    x = np.linalg.solve(np.column_stack([left_over(unit) - known for unit in np.eye(9)]), -known)
+    return Motion(x[:3], x[3:6], x[6:])
+
+
+def propagation(
+    theta: Array, omega: Array, alpha: Array, u: Array, left: Array, right: Array, numbers: Numbers = NUMBERS
+) -> Array:
+    """Sums (7,) [N, N m] of the sixteen forces that must vanish: three at C2 by (1), and by (2) at A1, L12, A3, L31.
+
+    For angles, rates and accelerations (3,), motors u (4,), and (F1, G1, H1) and (F4, G4, H4) of the ground. In the
+    plane six-vectors are (fx, fy, tz), and positions (x, y, turn).
+    """
+    (t1, t2, t3), (w1, w2, w3), (a1, a2, a3) = theta, omega, alpha
+    (m1, m2, m3), (I1, I2, I3), (k1, k2, k3) = numbers.masses, numbers.inertias, numbers.centres
+    (l1, l3), d2 = numbers.legs, numbers.hip
+    weight_1, weight_2, weight_3 = (
+        onward((0.0, 0.0, turn), np.array([0.0, -m * GRAVITY, 0.0]))
+        for m, turn in ((m1, -t1), (m2, -t2), (m3, np.pi - t3))
+    )
+    hip = onward((0.0, 0.0, t1 - t2), np.array([l1 * a1, -l1 * w1**2, 0.0]))[:2]  # its acceleration, in the body's axes
+    inert_1 = -np.array([m1 * k1 * a1, -m1 * k1 * w1**2, -I1 * a1])
+    inert_2 = -np.append(m2 * (hip + np.array([k2 * a2 - d2 * w2**2, -d2 * a2 - k2 * w2**2])), -I2 * a2)
+    inert_3 = -np.array([m3 * k3 * a3, -m3 * k3 * w3**2, -I3 * a3])
+
+    at_A1 = left + torque(u[0])
+    at_C1 = onward((0.0, k1, 0.0), onward((0.0, 0.0, -t1), coupled(at_A1)) - torque(u[0])) + inert_1 + weight_1
+    at_L12 = onward((0.0, l1 - k1, 0.0), at_C1) + torque(u[1])
+    from_left = onward((d2, k2, 0.0), onward((0.0, 0.0, t1 - t2), coupled(at_L12)) - torque(u[1]))
+
+    at_A3 = right * [-1.0, -1.0, 1.0] - torque(u[3])
+    at_C3 = onward((0.0, k3, 0.0), onward((0.0, 0.0, np.pi - t3), coupled(at_A3)) + torque(u[3])) + inert_3 + weight_3
+    at_L31 = onward((0.0, l3 - k3, 0.0), at_C3) - torque(u[2])
+    from_right = onward((-d2, k2, 0.0), onward((0.0, 0.0, t3 - t2 - np.pi), coupled(at_L31)) + torque(u[2]))
+
+    return np.append(from_left + from_right + inert_2 + weight_2, [at_A1[2], at_L12[2], at_A3[2], at_L31[2]])
+
+
+def onward(position: tuple[float, float, float], f: Array) -> Array:
+    """The force f (3,) of one frame at another, whose position in the first is x, y [m] and turn [rad]."""
+    x, y, turn = position
+    c, s = np.cos(turn), np.sin(turn)
+    return np.array([c * f[0] + s * f[1], c * f[1] - s * f[0], f[2] - x * f[1] + y * f[0]])
+
+
+def coupled(f: Array) -> Array:
+    """What of a force (3,) [N, N m] passes through a pin: C = diag(1, 1, 0)."""
+    return f * [1.0, 1.0, 0.0]
+
+
+def torque(u: float) -> Array:
+    """The force (3,) [N, N m] of a motor."""
+    return np.array([0.0, 0.0, u])
+
+
+# --- the mechanism's answers to the same questions ---
+
+
+def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
+    """What the mechanism does at angles (3,) [rad], rates (3,) [rad/s] and motors (4,) [N m], in the paper's terms.
+
+    The right ankle closes the loop and has no coordinate: its motor is a torque on the right leg from outside.
+    """
+    wrenches = np.zeros((3, 6))
+    wrenches[2, 5] = u[3]
+    state = relative(theta), relative(omega), u[:3], wrenches
+    a, through = forward_dynamics(m, *state).a, closed_reactions(m, *state)
+    left = onward((0.0, 0.0, theta[0]), through[0, [0, 1, 5]])  # from the leg's axes to the world's
+    right = onward((0.0, numbers.legs[1], theta[2]), through[3, [0, 1, 5]]) + torque(u[3])  # and from hip to foot
+    return Motion(np.cumsum(a), left, right * [-1.0, -1.0, 1.0])
+
+
+def claim() -> Claim:
+    """Accelerations and ground forces of any motion under any torques are those of the paper's equations."""
+    m, rng, worst = build(), np.random.default_rng(0), 0.0
+    for _ in range(20):
+        theta = angles(rng.uniform(-0.15, 0.25))
+        omega, u = rates(theta, rng.normal()), rng.normal(size=4) * 50.0
+        for found, expected in zip(motion(m, theta, omega, u), equations(theta, omega, u), strict=True):
+            worst = max(worst, np.abs(found - expected).max() / np.abs(expected).max())
+    return Claim("accelerations and ground forces equal (1) and (2) of the paper, relative", float(worst), 1e-10)
