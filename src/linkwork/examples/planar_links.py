@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.closure import forward_dynamics
+from linkwork.examples.catalogue import Claim
+from linkwork.model import Mechanism
 from linkwork.spatial.scalar import Array
 
 WIDTH = 0.02  # of square bars [m]
@@ -50,3 +53,23 @@ def input_force(links: Sequence[Moved], speed: float, acceleration: float, gravi
         weights = np.array([mass, mass, inertia])
         total += (weights * first) @ (first * acceleration + second * speed**2) + mass * gravity * first[1]
     return float(total)
+
+
+def claim_of_crank(
+    m: Mechanism,
+    coordinates: Callable[[float], Array],
+    slopes: Callable[[float], Array],
+    torque: Callable[[float, float, float], float],
+) -> Claim:
+    """A crank accelerates as the textbook's torque on it, the first joint of three, was computed for.
+
+    At its angle [rad] the linkage has `coordinates` (3,) and their derivatives `slopes` (3,); `torque` [N m] is that
+    for angle, speed and acceleration.
+    """
+    rng, worst = np.random.default_rng(0), 0.0
+    for _ in range(20):
+        crank, speed, acceleration = rng.uniform(-np.pi, np.pi), rng.normal() * 5, rng.normal() * 20
+        tau = np.array([torque(crank, speed, acceleration), 0.0, 0.0])
+        found = forward_dynamics(m, coordinates(crank), speed * slopes(crank), tau).a
+        worst = max(worst, abs(found[0] - acceleration) / max(1.0, abs(acceleration)))
+    return Claim("the crank accelerates as Eksergian's equation says, relative", float(worst), 1e-10)
