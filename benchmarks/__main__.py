@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import peers
+from benchmarks import ladders, peers
 from benchmarks.measure import AGREE, FULL, QUICK, Effort, Row, Timing, compare, compare_compile
 from benchmarks.robots import BUNDLED, CHAIN, Robot, States, draw, robot
 from benchmarks.rollouts import run_rollout
@@ -39,6 +39,8 @@ class Sizes(NamedTuple):
     compiles: int
     effort: Effort
     rollouts: tuple[tuple[str, str, int, int], ...]  # robot, method, members, steps
+    ladders: tuple[int, ...]  # cells
+    ladder_steps: int
 
 
 ROLLOUTS = (
@@ -47,8 +49,9 @@ ROLLOUTS = (
     ("humanoid", "semi-implicit", 1024, 200),
     ("humanoid", "semi-implicit", 1, 10_000),
 )
-LARGE = Sizes(tuple(BUNDLED), (4, 16, 64, 256, 1024), 10_000, 1_000, 100_000, 200_000, 3, FULL, ROLLOUTS)
-SMALL = Sizes(("arm6", "arm7"), (4, 16), 64, 16, 128, 256, 1, QUICK, (("arm7", "rk4", 8, 10),))
+LADDERS = (1, 2, 5, 10, 20, 50, 100)
+LARGE = Sizes(tuple(BUNDLED), (4, 16, 64, 256, 1024), 10_000, 1_000, 100_000, 200_000, 3, FULL, ROLLOUTS, LADDERS, 1000)
+SMALL = Sizes(("arm6", "arm7"), (4, 16), 64, 16, 128, 256, 1, QUICK, (("arm7", "rk4", 8, 10),), (1, 2), 10)
 
 
 class Task(NamedTuple):
@@ -95,6 +98,10 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
     for name, method, members, steps in sizes.rollouts:
         title = f"{name}: rollout, {method}, {members} member{'s' * (members > 1)}"
         rows[title] = partial(run_rollout, name, method, members, steps, sizes.effort)
+    for n in sizes.ladders:
+        name = f"{ladders.LADDER}{n}"
+        rows[f"{name}: forward dynamics, one call"] = partial(ladders.run_forward, n, target, sizes.effort)
+        rows[f"{name}: a simulated run, rk4"] = partial(ladders.run_second, n, sizes.ladder_steps, sizes.effort)
     for n in sizes.chains:
         for task in ON_CHAINS:
             states = min(task.states(sizes), max(1, sizes.links // n))
@@ -190,6 +197,19 @@ def table(rows: list[Row]) -> Table:
     return shown
 
 
+def accuracy_table(rows: list[Row]) -> Table:
+    """How far each side is from what must be, where answers differ by nature: as parts of the whole, or as it says."""
+    shown = Table(title="accuracy", box=SIMPLE, pad_edge=False)
+    for title in ("", "measured", "linkwork", "peer"):
+        shown.add_column(title, justify="right" if title in ("linkwork", "peer") else "left")
+    for row in rows:
+        ours, theirs = (row.accuracy.get(side, {}) for side in ("linkwork", "peer"))
+        for measured in ours | theirs:
+            numbers = (f"{side[measured]:.0e}" if measured in side else "-" for side in (ours, theirs))
+            shown.add_row(row.name, measured, *numbers)
+    return shown
+
+
 def machine(row: Row) -> str:
     """The first part of a row's name."""
     return row.name.partition(":")[0]
@@ -240,6 +260,8 @@ def main() -> int:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     console.print(table(rows))
+    if any(row.accuracy for row in rows):
+        console.print(accuracy_table(rows))
     for row in rows:
         if row.note:
             console.print(f"{row.name}: {row.status}: {row.note}", style="dim")

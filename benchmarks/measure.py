@@ -75,6 +75,7 @@ class Row:
     disagreement: float | None = None
     linkwork: Timing | None = None
     peer: Timing | None = None
+    accuracy: dict[str, dict[str, float]] = field(default_factory=dict)  # by side, where answers differ by nature
 
     @property
     def ratio(self) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
@@ -19,6 +20,7 @@ STEP = 1e-3  # [s]
 INTEGRATORS = {"rk4": "RK4", "semi-implicit": "Euler"}
 EARLY = 100  # steps after which positions are compared: later ones are chaotic
 CALM = 0.1  # velocities at the start [rad/s, m/s]: no machine shall blow up in the time
+Look = Callable[[lw.Mechanism, Array, Array], Array]  # at positions (members, steps, nq) and velocities
 
 
 def run_rollout(name: str, method: str, members: int, steps: int, effort: Effort, row: Row) -> None:
@@ -27,14 +29,9 @@ def run_rollout(name: str, method: str, members: int, steps: int, effort: Effort
     states = draw(m, members)
     row.unit, row.size = "us per step", {"nv": m.nv, "states": members, "steps": steps}
     q, v = (states.q, states.v * CALM) if members > 1 else (states.q[0], states.v[0] * CALM)
-    ours = partial(linkwork_rollout, m, method, q, v, steps)
-    compare(
-        row,
-        ours,
-        partial(mujoco_rollout, m, method, np.atleast_2d(q), np.atleast_2d(v), steps),
-        members * steps,
-        effort,
-    )
+    ours = partial(linkwork_rollout, m, method, q, v, steps, seen)
+    theirs = partial(mujoco_rollout, m, method, np.atleast_2d(q), np.atleast_2d(v), steps, seen)
+    compare(row, ours, theirs, members * steps, effort)
 
 
 @lru_cache(maxsize=2)
@@ -53,8 +50,8 @@ def quiet(m: lw.Mechanism) -> lw.Mechanism:
     return b.build(strict=False)
 
 
-def linkwork_rollout(m: lw.Mechanism, method: str, q: Array, v: Array, steps: int) -> Contender:
-    """`lw.simulate`, recording q and v at every step, as MuJoCo does."""
+def linkwork_rollout(m: lw.Mechanism, method: str, q: Array, v: Array, steps: int, look: Look) -> Contender:
+    """`lw.simulate`, recording q and v at every step, as MuJoCo does; `look` is what is read of them."""
 
     def call() -> lw.Run:
         return lw.simulate(
@@ -64,19 +61,21 @@ def linkwork_rollout(m: lw.Mechanism, method: str, q: Array, v: Array, steps: in
     call()  # the first builds the kernel
 
     def read(run: lw.Run) -> Array:
-        return seen(m, run.q.reshape(-1, steps + 1, m.nq)[:, 1:], run.v.reshape(-1, steps + 1, m.nv)[:, 1:])
+        return look(m, run.q.reshape(-1, steps + 1, m.nq)[:, 1:], run.v.reshape(-1, steps + 1, m.nv)[:, 1:])
 
     return Contender(f"linkwork simulate, {method}", call, read)
 
 
-def mujoco_rollout(m: lw.Mechanism, method: str, q: Array, v: Array, steps: int) -> Contender:
-    """MuJoCo's rollout in C++ on one thread, without contacts, constraints and actuators."""
+def mujoco_rollout(
+    m: lw.Mechanism, method: str, q: Array, v: Array, steps: int, look: Look, equality: str = ""
+) -> Contender:
+    """MuJoCo's rollout in C++ on one thread, without contacts, actuators and constraints other than `equality`."""
     try:
         mujoco: Any = import_module("mujoco")
         rollout: Any = import_module("mujoco.rollout")
     except ModuleNotFoundError:
         raise NotAvailable("MuJoCo is not installed (the extra 'peers')") from None
-    model = mujoco.MjModel.from_xml_string(mjcf(m, INTEGRATORS[method]))
+    model = mujoco.MjModel.from_xml_string(mjcf(m, INTEGRATORS[method], equality))
     q_there, v_there = lw.convert(m, q, v, target="mujoco")
     spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
     data = mujoco.MjData(model)
@@ -89,7 +88,7 @@ def mujoco_rollout(m: lw.Mechanism, method: str, q: Array, v: Array, steps: int)
         return out
 
     def read(found: Array) -> Array:
-        return seen(m, found[..., 1 : 1 + m.nq], found[..., 1 + m.nq : 1 + m.nq + m.nv])
+        return look(m, found[..., 1 : 1 + m.nq], found[..., 1 + m.nq : 1 + m.nq + m.nv])
 
     return Contender(f"mujoco.rollout, {INTEGRATORS[method]}", call, read)
 
@@ -104,8 +103,11 @@ def seen(m: lw.Mechanism, q: Array, v: Array) -> Array:
     return v[:, 0, joints] if free else np.hstack([v[:, 0], q[:, min(EARLY, q.shape[1]) - 1]])
 
 
-def mjcf(m: lw.Mechanism, integrator: str) -> str:
-    """A tree of revolute, prismatic and free joints as MJCF without shapes."""
+def mjcf(m: lw.Mechanism, integrator: str, equality: str = "") -> str:
+    """A tree of revolute, prismatic and free joints as MJCF without shapes, and with constraints that are so written.
+
+    Bodies are called b1, b2 and so on, by their numbers.
+    """
     inside: dict[int, list[str]] = {k: [] for k in range(len(m.bodies))}
     for j in reversed(list(m.joints)):
         inertia = m.bodies[j.o].inertia
@@ -126,8 +128,8 @@ def mjcf(m: lw.Mechanism, integrator: str) -> str:
     return (
         f'<mujoco><compiler angle="radian" autolimits="false"/><option timestep="{STEP}" '
         f'integrator="{integrator}" gravity="{spaced(m.gravity)}">'
-        '<flag contact="disable" constraint="disable"/></option>'
-        f"<worldbody>{''.join(inside[0])}</worldbody></mujoco>"
+        f'<flag contact="disable" constraint="{"enable" if equality else "disable"}"/></option>'
+        f"<worldbody>{''.join(inside[0])}</worldbody><equality>{equality}</equality></mujoco>"
     )
 
 

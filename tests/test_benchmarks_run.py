@@ -62,6 +62,22 @@ def test_what_linkwork_cannot_do_has_no_ratio(written: dict[str, Any]) -> None:
     assert "one thread" in row["note"]
 
 
+@pytest.mark.skipif(find_spec("mujoco") is None, reason="MuJoCo is not installed (the extra 'peers')")
+def test_ladders_are_timed_and_their_accuracy_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    ran = python("-m", "benchmarks", "--quick", "--only", "ladder2:", "--json", str(file))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "accuracy" in ran.stdout
+    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    assert [row["status"] for row in rows] == ["ok", "ok"], rows
+    accuracy = {what: {side: row["accuracy"][side][what] for side in ("linkwork", "peer")}
+                for row in rows for what in row["accuracy"]["peer"]}  # fmt: skip
+    assert list(accuracy) == ["closed form", "loops open by [m]", "energy drift"]
+    for what, found in accuracy.items():
+        assert found["linkwork"] < 1e-11, what
+        assert found["peer"] < 0.1, what  # it is the same machine
+
+
 def test_answers_that_differ_are_not_timed() -> None:
     script = """
 import numpy as np

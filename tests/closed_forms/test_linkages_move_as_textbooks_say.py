@@ -202,6 +202,7 @@ FREEDOMS = {
     "stewart_platform": (6, {}),
     "closed_two_body_robot": (1, {"line": 1}),
     "frontal_biped": (1, {"right ankle": 3}),
+    "four_bar_ladder": (3, {"pin 1": 3, "pin 2": 3, "pin 3": 3}),
     "scissor_lift": (1, {"roller": 1, "right 2": 3, "right 3": 3, "glider": 1}),
 }
 

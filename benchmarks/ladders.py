@@ -1,0 +1,110 @@
+"""Ladders of four-bar linkages: loops in linkwork beside MuJoCo's equality constraints, in time and in accuracy.
+
+A cell adds three bodies and one loop. Loops of linkwork are exact and MuJoCo's are soft springs, here as stiff as it
+lets them be, so that answers differ: how far each is from the closed form, from closure and from its first energy is
+measured beside the time.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from benchmarks.measure import Effort, Row, race
+from benchmarks.peers import Contender, NotAvailable, linkwork
+from benchmarks.rollouts import linkwork_rollout, mjcf, mujoco_rollout, spaced
+
+import linkwork as lw
+from linkwork.examples import four_bar_ladder
+from linkwork.spatial.scalar import Array
+
+LADDER = "ladder"
+SOFTNESS = 'solref="0.002 1" solimp="0.9999 0.9999 0.001"'  # twice the step, and the largest impedance: least soft
+LOOKED_AT = 21  # states of a run whose closure and energy are measured
+
+
+class Moving(NamedTuple):
+    """A ladder that swings: q, v and tau (nv,), and what it should do (nv,)."""
+
+    m: lw.Mechanism
+    q: Array
+    v: Array
+    tau: Array
+    a: Array
+
+
+def swinging(cells: int) -> Moving:
+    """All rails at random angles and rates, without motors."""
+    m, rng = four_bar_ladder.build(cells), np.random.default_rng(0)
+    angles, rates = rng.uniform(-0.5, 0.5, cells), rng.normal(size=cells)
+    a = four_bar_ladder.accelerations(angles, rates, np.zeros(cells))
+    q, v, a = (four_bar_ladder.coordinates(m, x) for x in (angles, rates, a))
+    return Moving(m, q, v, np.zeros(m.nv), a)
+
+
+def run_forward(cells: int, target: str, effort: Effort, row: Row) -> None:
+    """Forward dynamics of one state, and its distance from the closed form."""
+    s = swinging(cells)
+    row.unit, row.size = "us per call", {"nv": s.m.nv, "states": 1}
+    ours = partial(linkwork, s.m, target, "forward_dynamics", (s.q, s.v, s.tau))
+    for side, found in both(row, ours, partial(mujoco_forward, s), 1.0, effort).items():
+        row.accuracy[side] = {"closed form": float(np.abs(found - s.a).max() / np.abs(s.a).max())}
+
+
+def run_second(cells: int, steps: int, effort: Effort, row: Row) -> None:
+    """A run from rest by the method of Runge and Kutta: time per step, how far loops open and energy drifts."""
+    m = four_bar_ladder.build(cells)
+    q, v = m.keyframes["start"].q, np.zeros(m.nv)
+    row.unit, row.size = "us per step", {"nv": m.nv, "states": 1, "steps": steps}
+    ours = partial(linkwork_rollout, m, "rk4", q, v, steps, whole)
+    theirs = partial(mujoco_rollout, m, "rk4", q[None], v[None], steps, whole, equality(m))
+    d = lw.compile(m, target="numpy")
+    for side, found in both(row, ours, theirs, steps, effort).items():
+        states = found[0, np.linspace(0, steps - 1, min(LOOKED_AT, steps)).astype(int)]
+        positions, velocities = states[:, : m.nq], states[:, m.nq :]
+        kinetic, potential = d.energy(positions, velocities)
+        first = sum(d.energy(q, v))
+        row.accuracy[side] = {
+            "loops open by [m]": float(np.abs(d.constraint(positions)).max()),
+            "energy drift": float(np.abs(kinetic + potential - first).max() / np.ptp(kinetic)),
+        }
+
+
+def both(row: Row, ours: Any, theirs: Any, work: float, effort: Effort) -> dict[str, Array]:
+    """Time both sides, where they are available, and give their answers."""
+    present: dict[str, Contender] = {}
+    for side, make in (("linkwork", ours), ("peer", theirs)):
+        try:
+            present[side] = make()
+        except NotAvailable as reason:
+            row.status, row.note = "not available", str(reason)
+    for side, timing in zip(present, race(list(present.values()), work, effort), strict=True):
+        setattr(row, side, timing)
+    return {side: contender.read(contender.call()) for side, contender in present.items()}
+
+
+def whole(m: lw.Mechanism, q: Array, v: Array) -> Array:
+    """Whole states (members, steps, nq + nv)."""
+    return np.concatenate([q, v], axis=-1)
+
+
+def equality(m: lw.Mechanism) -> str:
+    """The loops as MJCF. Points that coincide suffice in the plane; MuJoCo takes them from the neutral position."""
+    return "".join(
+        f'<connect body1="b{loop.at.body}" body2="b{loop.to.body}" anchor="{spaced(loop.at.pose.p)}" {SOFTNESS}/>'
+        for loop in m.loops
+    )
+
+
+def mujoco_forward(s: Moving) -> Contender:
+    """MuJoCo's forward dynamics with equality constraints; the state is written beforehand and not timed."""
+    try:
+        mujoco: Any = import_module("mujoco")
+    except ModuleNotFoundError:
+        raise NotAvailable("MuJoCo is not installed (the extra 'peers')") from None
+    model = mujoco.MjModel.from_xml_string(mjcf(s.m, "RK4", equality(s.m)))
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = lw.convert(s.m, s.q, s.v, target="mujoco")
+    return Contender("mujoco.mj_forward", partial(mujoco.mj_forward, model, data), lambda _: np.array(data.qacc))
