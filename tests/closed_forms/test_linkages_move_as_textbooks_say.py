@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import closure
 from linkwork.examples import (
     closed_two_body_robot,
     five_bar,
@@ -18,10 +15,6 @@ from linkwork.examples import (
     slider_crank,
     stewart_platform,
 )
-from linkwork.model.bodies import Place
-from linkwork.model.kinematic_loops import Loop
-from linkwork.model.naming import Named
-from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_quaternion
 from linkwork.spatial.scalar import Array
 from zoo import relative
@@ -227,54 +220,3 @@ def test_a_scissor_lift_of_any_stages_has_one_freedom(stages: int) -> None:
     assert relative(one_freedom(d, q), scissor_lift.slopes(stages)) < 1e-10
     height = d.pose(q, "platform")[1, 3]
     assert abs(height - 2 * stages * scissor_lift.HALF * np.sin(0.6)) < 1e-12
-
-
-def cube() -> lw.Mechanism:
-    """Six square panels, hinged along all twelve edges: five hinges make a tree, seven close loops."""
-    b = lw.Builder("cube").body("bottom", 1.0, inertia=(0.1, 0.1, 0.2)).joint("floor", lw.Weld(), "world", "bottom")
-    sides = [np.array([np.cos(a), np.sin(a), 0.0]) for a in np.arange(4) * np.pi / 2]
-    for k, out in enumerate(sides):
-        # A side's frame is at its lower edge, with z up and x along the edge
-        R = np.column_stack([np.cross([0, 0, 1], out), -out, [0, 0, 1]]).round()
-        b.body(f"side {k}", 1.0, com=(0, 0, 0.5), inertia=(0.1, 0.2, 0.1))
-        b.joint(f"edge {k}", lw.Revolute((1, 0, 0)), "bottom", f"side {k}", at=out / 2, rotation=R)
-    b.body("top", 1.0, com=(0, 0.5, 0), inertia=(0.1, 0.1, 0.2))
-    b.joint("lid", lw.Revolute((1, 0, 0)), "side 0", "top", at=(0, 0, 1))
-    for k in range(4):
-        # Along z, where the edge of side k is that of the next: x = 1/2 of one is x = -1/2 of the other
-        after = f"side {(k + 1) % 4}"
-        b.close(f"corner {k}", lw.Revolute((0, 0, 1)), f"side {k}", after, at=(0.5, 0, 0), to=(-0.5, 0, 0))
-    return b.build()
-
-
-def with_lid(m: lw.Mechanism) -> lw.Mechanism:
-    """The cube with the three other edges of its lid closed, where they are in the neutral position."""
-    d, loops = solve(m), list(m.loops)
-    top = d.pose(m.neutral(), "top")
-    for k in (1, 2, 3):
-        here = d.pose(m.neutral(), f"side {k}") @ Transform(np.eye(3), np.array([0.0, 0.0, 1.0])).matrix
-        offset = np.linalg.inv(top) @ here
-        to = Place.stated(Transform(offset[:3, :3], offset[:3, 3])).on(m.bodies.index_of("top"), Transform.identity())
-        at = Place.stated(Transform(np.eye(3), np.array([0.0, 0.0, 1.0])))
-        at = at.on(m.bodies.index_of(f"side {k}"), Transform.identity())
-        loops.append(Loop(f"rim {k}", lw.Revolute((1, 0, 0)), f"side {k}", "top", at, to))
-    return replace(m, loops=Named("loop", loops))
-
-
-def test_a_cube_of_hinged_panels_is_rigid_and_bears_its_loads_with_the_least_reactions() -> None:
-    m = with_lid(cube())
-    d, rng = solve(m), np.random.default_rng(0)
-    q, still = m.neutral(), np.zeros(m.nv)
-    assert np.abs(d.constraint(q)).max() < 1e-15
-    check = d.mechanism.check_loops(q)
-    assert (m.nv, m.nc, check.mobility, check.rank) == (5, 35, 0, 5)
-    assert sum(check.redundant.values()) == 30
-    tau, wrenches = rng.normal(size=5) * 10, rng.normal(size=(m.nbodies, 6)) * 10
-    assert np.abs(d.forward_dynamics(q, still, tau, wrenches)).max() < 1e-8
-    found = closure.forward_dynamics(m, q, still, tau, wrenches)
-    J = d.constraint_jacobian(q)
-    push = tau - d.inverse_dynamics(q, still, still, wrenches)
-    least = -np.linalg.pinv(J.T) @ push  # of all multipliers with J^T lambda = -push, the smallest
-    assert relative(found.multipliers, least) < 1e-6
-    rest = lw.formulations["newton-euler"](m).forward_dynamics(q, still, tau, wrenches)
-    assert np.abs(rest).max() < 1e-8
