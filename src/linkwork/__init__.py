@@ -51,10 +51,12 @@ if TYPE_CHECKING:
     from linkwork.model.loading import load
     from linkwork.model.write_toml import save
     from linkwork.simulation import Run, Simulator, host, open_run, sampled, simulate
+    from linkwork.simulation.drawing import draw
 
 # What is imported when it is first asked for, so that importing linkwork stays quick
 ON_DEMAND = {
     "convert": "linkwork.model.conversion",
+    "draw": "linkwork.simulation.drawing",
     "load": "linkwork.model.loading",
     "save": "linkwork.model.write_toml",
     **dict.fromkeys(("Reference", "feedback"), "linkwork.control"),
@@ -101,6 +103,7 @@ __all__ = [
     "compile",
     "convert",
     "cross_check",
+    "draw",
     "example",
     "examples",
     "feedback",

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from math import ceil
-from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import LinkworkError
-from linkwork.model.whole_files import reason_of, write_whole
+from linkwork.simulation.figure_files import checked_path, empty_figure, save_figure
 from linkwork.simulation.labels import label_of
 from linkwork.simulation.recording import ENERGIES, Run
 from linkwork.spatial.scalar import Array
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SUFFIXES = (".png", ".svg", ".pdf")
 MOST_LINES = 8  # in colour and in the legend; the others are grey
 MOST_BANDS = 4  # of a batch, in which each entry has a band
 SINGLE_MEMBERS = 3  # that are drawn beside the band
@@ -45,15 +42,11 @@ class Panel(NamedTuple):
 
 def plot_run(run: Run, series: Sequence[str] = (), path: str | os.PathLike[str] | None = None) -> Figure:
     """A figure of the named series, by default of positions, velocities, forces of controllers, and energies."""
-    file = None if path is None else _checked(path)
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise LinkworkError("figures need matplotlib, which is not installed: pip install 'linkwork[plot]'") from None
+    file = checked_path(path)
     panels = [panel for name in series or _default(run) for panel in _panels(run, name)]
     across = 1 if len(panels) <= 2 else 2
     down = max(1, ceil(len(panels) / across))
-    figure = Figure(figsize=(PANEL[0] * across, PANEL[1] * down + 0.6), layout="constrained", dpi=110)
+    figure = empty_figure(PANEL[0] * across, PANEL[1] * down + 0.6)
     grid = figure.subplots(down, across, sharex=True, squeeze=False).T.ravel()  # column by column
     for axes, panel in zip(grid, panels, strict=False):
         _draw(axes, run, panel)
@@ -65,8 +58,7 @@ def plot_run(run: Run, series: Sequence[str] = (), path: str | os.PathLike[str] 
             shown[-1].set_xlabel("time [s]")
             shown[-1].tick_params(labelbottom=True)
     figure.suptitle(_title(run), fontsize=10)
-    if file is not None:
-        _save(figure, file)
+    save_figure(figure, file)
     return figure
 
 
@@ -190,23 +182,3 @@ def _mark_end(axes: Axes, run: Run) -> None:
             run.outcome.kind, (run.outcome.time, 1.0), xycoords=("data", "axes fraction"), xytext=(-3, -3),
             textcoords="offset points", ha="right", va="top", fontsize=7, color="firebrick", rotation=90,
         )  # fmt: skip
-
-
-# --- onto the disk ---
-
-
-def _checked(path: Any) -> Path:
-    try:
-        file = Path(path)
-    except TypeError:
-        raise LinkworkError(f"a path is a text or a pathlib.Path; got {path!r}") from None
-    if file.suffix.lower() not in SUFFIXES:
-        raise LinkworkError(f"{file}: figures end in {', '.join(SUFFIXES)}; got {file.suffix!r}")
-    return file
-
-
-def _save(figure: Figure, file: Path) -> None:
-    try:
-        write_whole(file, lambda beside: figure.savefig(beside, format=file.suffix.lower()[1:]))
-    except (OSError, ValueError) as error:
-        raise LinkworkError(f"{file}: it cannot be written: {reason_of(error)}") from None

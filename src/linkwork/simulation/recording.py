@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -207,6 +207,15 @@ class Run:
         from linkwork.simulation.figures import plot_run
 
         return plot_run(self, series, path)
+
+    def draw(self, at: float | Sequence[float] = (), path: str | os.PathLike[str] | None = None) -> Figure:
+        """A matplotlib Figure of the mechanism at times `at` [s], by default at start and end; all but the last faint.
+
+        Dashed curves are the ways of its frames. `path` saves it as .png, .svg or .pdf; `lw.draw` says what is drawn.
+        """
+        from linkwork.simulation.drawing import draw_run
+
+        return draw_run(self, at, path)
 
     def report(self, compare: bool = False) -> Report:
         """How far the run can be trusted: `print` it, or see `.passed`.

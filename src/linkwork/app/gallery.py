@@ -1,0 +1,43 @@
+"""Figures of the example machines with loops: `python -m linkwork.app.gallery FOLDER`, or `make figures`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+import linkwork as lw
+from linkwork.app.check import BROKEN, refusal
+from linkwork.app.running import ready_folder
+
+# Times [s] of a run from its keyframe "start" at which each is drawn
+TIMES = {
+    "closed_two_body_robot": (0.0, 0.15, 0.3, 0.45),
+    "five_bar": (0.0, 0.06, 0.12),
+    "four_bar": (0.0, 0.1, 0.2, 0.35),
+    "four_bar_ladder": (0.0, 0.2, 0.4),
+    "frontal_biped": (0.0, 0.45, 0.65),
+    "scissor_lift": (0.0, 0.3),
+    "slider_crank": (0.0, 0.08, 0.16, 0.24),
+    "stewart_platform": (0.0,),
+}
+
+
+def main(folder: Path) -> int:
+    """Run and draw all of them, into files of their names."""
+    console = Console()
+    try:
+        ready_folder(folder)
+        for name, times in TIMES.items():
+            run = lw.simulate(lw.example(name), duration=times[-1] + 0.1, dt=1e-3)
+            run.draw(times, folder / f"{name}.png")
+            console.print(f"{folder / name}.png")
+    except lw.LinkworkError as error:
+        Console(stderr=True).print(refusal(error), soft_wrap=True)
+        return BROKEN
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/figures")))

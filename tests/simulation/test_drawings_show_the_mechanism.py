@@ -1,0 +1,158 @@
+"""Drawings show bodies where their joints are, loops in red, and flat mechanisms at right angles."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.examples import four_bar
+from linkwork.simulation.drawing import FAINT, LOOP, outline, skeleton, view_of
+from linkwork.spatial.scalar import Array
+
+pytest.importorskip("matplotlib")
+EXAMPLES = [found.name for found in lw.examples()]
+
+
+@pytest.fixture(scope="module")
+def turning() -> lw.Run:
+    return lw.simulate(lw.example("four_bar"), duration=0.2, dt=0.01)
+
+
+def bars(figure: Any, alpha: float) -> list[Array]:
+    """Ends (2, 2) of the thick lines of that shade."""
+    lines = [line for line in figure.axes[0].get_lines() if line.get_alpha() == alpha and line.get_linewidth() > 2.0]
+    return [np.column_stack(line.get_data()) for line in lines]
+
+
+def circles(figure: Any, edge: str) -> list[Array]:
+    """Centres (2,) of the circles with that edge, but for the legend's."""
+    lines = [line for line in figure.axes[0].get_lines() if line.get_marker() == "o" and len(line.get_xdata())]
+    return [np.column_stack(line.get_data())[0] for line in lines if line.get_markeredgecolor() == edge]
+
+
+def same(found: list[Array], expected: list[Any]) -> bool:
+    """Whether they are the same bars, from whichever end."""
+    return all(any(np.allclose(np.sort(one, axis=0), np.sort(other, axis=0)) for other in found) for one in expected)
+
+
+def test_bars_go_from_joint_to_joint_and_loops_are_red() -> None:
+    a, b, _, ground = four_bar.LENGTHS
+    A, B, _ = four_bar.angles(0.8)
+    elbow = a * np.array([np.cos(A), np.sin(A)])
+    joint = elbow + b * np.array([np.cos(B), np.sin(B)])
+    figure = lw.draw(four_bar.build(0.8))
+    found = bars(figure, 1.0)
+    assert len(found) == 3
+    assert same(found, [np.array([[0, 0], elbow]), np.array([elbow, joint]), np.array([[ground, 0], joint])])
+    assert np.allclose(circles(figure, LOOP), [joint, joint])
+    assert np.allclose(sorted(map(tuple, circles(figure, "0.2"))), sorted(map(tuple, [[0, 0], elbow, [ground, 0]])))
+    axes = figure.axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title(loc="left")) == ("x [m]", "y [m]", "four_bar")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["crank", "coupler", "rocker", "loop"]
+    assert axes.get_aspect() == 1.0
+
+
+def test_of_several_positions_the_last_is_drawn_in_full(turning: lw.Run) -> None:
+    figure = turning.draw((0.0, 0.1, 0.2))
+    first, last = bars(figure, FAINT), bars(figure, 1.0)
+    assert len(first) == len(last) == 3
+    for found, row in ((first, 0), (last, -1)):
+        elbow = turning["pose.coupler"][row, :2, 3]
+        assert same(found, [np.array([[0.0, 0.0], elbow])])
+    assert figure.axes[0].get_title(loc="left") == "four_bar at 0, 0.1, 0.2 s"
+    way = turning["pose.joint"][:, :2, 3]
+    assert any(np.array_equal(np.column_stack(line.get_data()), way) for line in figure.axes[0].get_lines())
+    assert len(bars(turning.draw(), 1.0)) == len(bars(turning.draw(), FAINT)) == 3  # start and end
+    assert bars(lw.draw(turning.mechanism, turning.q[[0, 20]]), 1.0)[0] == pytest.approx(last[0])
+
+
+@pytest.mark.parametrize(("offset", "radius"), [(0.3, 0.0), (0.3, 0.3), (0.1, 0.25)])
+def test_what_hangs_on_one_point_is_as_long_as_a_bar_of_its_inertia(offset: float, radius: float) -> None:
+    """A bar from its pin beyond the centre of mass by half its length, and a point mass no further than that."""
+    b = lw.Builder("bar", gravity=(0, -9.81, 0))
+    b.body("bar", 2.0, com=(0, -offset, 0), inertia=np.diag([1, 0, 1]) * (2.0 * radius**2 / 3 + 1e-15))
+    b.joint("pin", lw.Revolute((0, 0, 1)), "world", "bar")
+    ((_, points),) = skeleton(b.build()).shapes
+    assert np.allclose(points, [[0, 0, 0], [0, -offset, 0], [0, -offset - radius, 0]], rtol=0, atol=1e-6)
+
+
+def test_flat_mechanisms_are_seen_at_right_angles_with_gravity_downward() -> None:
+    x, y, z = np.eye(3)
+    rng = np.random.default_rng(0)
+    for normal, gravity, right, up in (
+        (z, -y, x, y), (z, -z, x, y), (z, 0 * z, x, y), (y, -z, x, z), (x, -z, y, z), (y, -y, x, z), (z, x, y, -x),
+    ):  # fmt: skip
+        points = rng.normal(size=(9, 3)) * (1.0 - normal)
+        view = view_of(points, 9.81 * gravity)
+        assert np.allclose(view.right, right)
+        assert np.allclose(view.up, up)
+    aslant = view_of(rng.normal(size=(9, 3)), np.array([0.0, 0.0, -9.81]))
+    assert aslant.names is None
+    assert np.allclose([aslant.right @ aslant.up, aslant.right @ aslant.right, aslant.up @ aslant.up], [0, 1, 1])
+    assert aslant.up[2] > 0.9
+    assert aslant.right[2] == 0.0
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 30])
+def test_an_outline_is_convex_and_holds_all_points(count: int) -> None:
+    points = np.random.default_rng(count).normal(size=(count, 2))
+    corners = outline(points)
+    assert all(np.abs(points - corner).sum(axis=1).min() < 1e-8 for corner in corners)
+    if count > 2:
+        sides = np.roll(corners, -1, axis=0) - corners
+        for side, corner in zip(sides, corners, strict=True):
+            left = side[0] * (points - corner)[:, 1] - side[1] * (points - corner)[:, 0]
+            assert left.min() > -1e-7
+    on_line = np.outer(np.linspace(-1, 2, count), [0.3, -0.4])
+    assert len(outline(on_line)) == min(count, 2)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_can_be_drawn(name: str, tmp_path: Path) -> None:
+    lw.draw(lw.example(name), path=tmp_path / "machine.png")
+    assert 2_000 < (tmp_path / "machine.png").stat().st_size < 60_000
+
+
+def test_springs_rods_and_lines_are_drawn() -> None:
+    b = lw.Builder("all")
+    b.body("slider", 1.0).joint("rail", lw.Prismatic((1, 0, 0)), "world", "slider")
+    b.body("ball", 1.0, inertia=(1, 1, 1)).joint("float", lw.Free(), "world", "ball")
+    b.close("rod", lw.Rod(1.0), "slider", "ball").close("line", lw.PointOnLine((0, 0, 1)), "world", "ball")
+    b.spring("spring", "world", "slider", stiffness=1.0, length=0.1)
+    found = skeleton(b.build())
+    assert len(found.rails) == len(found.lines) == len(found.springs) == 1
+    assert len(found.loops) == 2
+    figure = lw.draw(b.build(), [0.5, 0, 0, 1.0, 1, 0, 0, 0])
+    red = [np.column_stack(line.get_data()) for line in figure.axes[0].get_lines() if line.get_color() == LOOP]
+    lengths = sorted(float(np.linalg.norm(end - start)) for start, end in red)
+    assert lengths == pytest.approx([0.0, 1.0, np.hypot(0.5, 1.0)])  # a point on a line, that line, and the rod
+
+
+def test_mistakes_are_explained_and_nobodys_state_is_touched(turning: lw.Run, tmp_path: Path) -> None:
+    before = "matplotlib.pyplot" in sys.modules
+    turning.draw(0.1)
+    assert ("matplotlib.pyplot" in sys.modules) == before
+    many = lw.simulate(lw.example("double_pendulum"), np.zeros((3, 2)), duration=0.1, dt=0.01)
+    wrong: Any = "four_bar"
+    for does, says in (
+        (lambda: many.draw(), r"one member can be drawn, not \(3,\)"),
+        (lambda: turning.draw((0.0, 0.3)), "from 0 s to 0.2 s; it cannot be drawn at 0.3 s"),
+        (lambda: turning.draw(path=tmp_path / "run.gif"), r"figures end in \.png, \.svg, \.pdf"),
+        (lambda: lw.draw(lw.example("four_bar"), [1.0, 2.0]), r"q has shape \(2,\), expected \(\.\.\., 3\)"),
+        (lambda: lw.draw(wrong), "Mechanism"),
+    ):
+        with pytest.raises(lw.LinkworkError, match=says):
+            does()
+    assert not os.listdir(tmp_path)
+
+
+def test_without_matplotlib_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(lw.LinkworkError, match=r"pip install 'linkwork\[plot\]'"):
+        lw.draw(lw.example("four_bar"))
