@@ -4,6 +4,7 @@
 #   make test-all   the same with the slow sweeps
 #   make fuzz   a hundred thousand mutated model files
 #   make bench  linkwork beside its peers, on this machine
+#   make figures  the drawings of docs/examples.md
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 PEERS := pin mujoco example-robot-data gymnasium dm_control
 JOBS ?= auto
 
-.PHONY: demo test test-all fuzz bench lint clean
+.PHONY: demo test test-all fuzz bench figures lint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m linkwork.app.demo
@@ -28,6 +29,9 @@ fuzz: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
+
+figures: $(VENV)/.installed
+	$(BIN)/python -m linkwork.app.gallery docs/figures
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -1,0 +1,40 @@
+"""docs/examples.md shows every example with loops: its drawing, its claim, and what was measured."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import linkwork as lw
+from linkwork.app import gallery
+
+DOCS = Path(__file__).parents[2] / "docs"
+SECTION = re.compile(
+    r"^## (\S+)\n\n(?:.+\n)+\n!\[(\S+)\]\((\S+)\)\n\nClaim: (.+)\. Measured (\S+), allowed (\S+)\.$", re.MULTILINE
+)
+SHOWN = {found[0]: found[1:] for found in SECTION.findall((DOCS / "examples.md").read_text(encoding="utf-8"))}
+LOOPED = {found.name: found for found in lw.examples() if found.build().loops}
+ROUND_OFF = 100.0  # times, by which it differs between processors
+
+
+def test_every_example_with_loops_has_a_section_and_a_drawing() -> None:
+    assert list(SHOWN) == list(LOOPED) == list(gallery.TIMES)
+
+
+@pytest.mark.parametrize("name", LOOPED)
+def test_its_drawing_is_there_and_its_claim_is_as_measured(name: str) -> None:
+    title, figure, sentence, measured, allowed = SHOWN[name]
+    assert title == name
+    assert figure == f"figures/{name}.png"
+    assert (DOCS / figure).read_bytes().startswith(b"\x89PNG")
+    assert (DOCS / figure).stat().st_size < 60_000
+    claim = LOOPED[name].claim()
+    assert (sentence, float(allowed)) == (claim.sentence, claim.tolerance)
+    assert claim.error < ROUND_OFF * float(measured) < claim.tolerance
+
+
+def test_drawings_are_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(gallery, "TIMES", {"slider_crank": (0.0, 0.01)})
+    assert gallery.main(tmp_path / "figures") == 0
+    assert [file.name for file in (tmp_path / "figures").iterdir()] == ["slider_crank.png"]
