@@ -2,9 +2,9 @@
 
 The derivative of the discrete equations of motion is K = J_0^T B J_1: momenta of bodies in the first position, by their
 twists in the second. It is solved as forward dynamics is, by articulated bodies, but for two sides: wrenches are
-carried inward in the first position, twists outward in the second. Wendlandt eliminates a body's position, quaternion and joint
-multipliers together; in joint coordinates the multipliers never appear, and his 7 + 1 + n_c equations for a body become
-as many as its joint has freedoms.
+carried inward in the first position, twists outward in the second. Wendlandt eliminates a body's position, quaternion
+and joint multipliers together; in joint coordinates the multipliers never appear, and his 7 + 1 + n_c equations for a
+body become as many as its joint has freedoms.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from linkwork.algorithms.passive import resistance
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.algorithms.two_poses import Position, TwoPoses
 from linkwork.model.bodies import Place
-from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.system import Loads, System
 from linkwork.spatial import Force, Transform
@@ -127,14 +127,12 @@ class Interval:
         for j in outward(self.tree):
             q, turn = self.q[j.q], dv[j.v]
             rotor = j.armature * rate[j.v]
-            first = last = rotor
             if j.kind.nq == j.kind.nv:  # plain numbers, which have a middle
-                ends = [j.kind.spring(j.stiffness, j.rest, q + turn * 0.5)[0]] * 2
+                pulls = [j.kind.spring(j.stiffness, j.rest, q + turn * 0.5)[0]] * 2
             else:
-                first, last = (tangent(j, turn * sign).T @ rotor for sign in (-1.0, 1.0))
-                ends = [j.kind.spring(j.stiffness, j.rest, at)[0] for at in (q, j.kind.integrate(q, turn))]
-            before.append(ends[0] * half - first - rubbing[j.v])
-            after.append(ends[1] * half + last - rubbing[j.v])
+                pulls = [j.kind.spring(j.stiffness, j.rest, at)[0] for at in (q, j.kind.integrate(q, turn))]
+            before.append(pulls[0] * half - rotor - rubbing[j.v])
+            after.append(pulls[1] * half + rotor - rubbing[j.v])
         return np.concatenate(before), np.concatenate(after)
 
     def rows(self, at: Position) -> tuple[Array, Array]:
@@ -175,8 +173,3 @@ def gathered(mechanism: Mechanism, at: Position, forces: list[Force]) -> Array:
         found.append(at.S[j.o].pair(F[j.o]))
         F[j.i] = F[j.i] + at.X[j.o].up(F[j.o])
     return np.concatenate(found[:1] + found[:0:-1])
-
-
-def tangent(joint: Joint, dv: Array) -> Array:
-    """The matrix (nv, nv) of `tangent_rate` at dv (nv,)."""
-    return np.column_stack([joint.kind.tangent_rate(dv, e) for e in np.eye(joint.kind.nv)])

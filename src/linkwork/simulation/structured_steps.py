@@ -17,13 +17,14 @@ from linkwork.simulation.discrete_motion import Interval
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, largest, where
+from linkwork.spatial.scalar import Array, Number, largest, minimum, where
 
 ROUNDS = 50  # at most
 SOLVED, NEAR = 1e-13, 1e-8  # lack of momentum, of what there is, at which it has ended if it was near before
 ROUND_OFF = 2e-16
 ROUNDED = 1e-9  # at which it has ended if it does not become less
 OPEN = 0.1  # how much an error of closure of one [m or rad] counts
+CLOSE = 1e-5  # lack of momentum below which energy is looked at
 STANDING = 1e-15  # of the energy: internal motion so slow that no force along it can change the energy
 FAR, TINY = 1e300, 1e-300
 
@@ -67,7 +68,7 @@ class Balance:
 
     def __init__(self, interval: Interval):
         self.interval, system, now = interval, interval.system, interval.now
-        self.energy = system.energy(now.q, now.v)
+        self.kinetic, self.stored = system.energies(now.q, now.v)
         self.twists = symmetries(interval.mechanism)
         tree = interval.tree
         weights = [np.zeros(0)]
@@ -76,6 +77,12 @@ class Balance:
             own = S.pair(tree.bodies[j.o].inertia.articulated() @ S)
             weights.append(np.array([own[k, k] for k in range(j.kind.nv)]) + j.armature)
         self.weights = interval.reduced(np.concatenate(weights)) if not interval.mechanism.mimics else np.ones(tree.nv)
+
+    def won(self, q: Array, v: Array, work: Number) -> tuple[Number, Number]:
+        """Energy [J] that a step to q (nq,) and v (nv,) gains beyond the work, and what there is of it."""
+        kinetic, stored = self.interval.system.energies(q, v)
+        scale = kinetic + self.kinetic + abs(stored) + abs(self.stored) + TINY
+        return (kinetic - self.kinetic) + (stored - self.stored) - work, scale
 
     def along(self, q: Array, u: Array) -> Array:
         """The force (nv,) along velocities u (nv,) at q, without what symmetries feel."""
@@ -102,18 +109,24 @@ def _step(interval: Interval, balance: Balance | None) -> tuple[Moving, Any]:
         v = velocities(m, q, momentum)
         size = largest(lack) / (largest(interval.p) + largest(momentum) + TINY) + largest(errors) * OPEN
         solve = interval.solver(guess, dv)
-        push: Number = 0.0
+        response = solve(rows.T) if m.loops else np.zeros((m.nv, 0))
+
+        def answer(lack: Array, errors: Array) -> tuple[Array, Array]:
+            """The move, and the change of multipliers, that make up for a lack of momentum and errors of closure."""
+            move = solve(lack)
+            more = closure.smallest(J @ response, -(errors + J @ move)) if m.loops else np.zeros(0)
+            return move + response @ more, more
+
+        (move, more), push = answer(lack, errors), 0.0
         if balance is not None:
-            after = interval.system.energy(q, v)
-            won, scale = after - balance.energy - work, abs(after) + abs(balance.energy) + TINY
-            size, power = size + abs(won) / scale, (begin + end) @ u
+            won, scale = balance.won(q, v, work)
+            near, power = size <= CLOSE, (begin + end) @ u
+            size = size + where(near, minimum(abs(won) / scale, 1.0), 1.0)  # momentum first, then energy
             # A lack of momentum is a lack of energy too, which goes with it
-            push = where(power > STANDING * scale, -(won + lack @ u) / where(power > 0.0, power, 1.0), 0.0)
-        move, more = solve(lack + begin * push), np.zeros(0)
-        if m.loops:
-            response = solve(rows.T)
-            more = closure.smallest(J @ response, -(errors + J @ move))
-            move = move + response @ more
+            missing = won + (lack + rows.T @ more) @ u
+            push = where(near & (power > STANDING * scale), -missing / where(power > 0.0, power, 1.0), 0.0)
+            along, held = answer(begin, np.zeros(m.nc))
+            move, more = move + along * push, more + held * push
         better = size < best.lack
         found = Guess(
             where(better, dv, best.dv),

@@ -72,7 +72,7 @@ def jumped(system: System, q: Array, v: Array) -> Jump:
     m = system.mechanism
     gap = largest(held(m, q).errors)
     after = closed_again(m, q, v, ROUNDS)
-    energy = system.energy(after.q, after.v) - system.energy(q, v)
+    energy = sum(system.energies(after.q, after.v)) - sum(system.energies(q, v))
     return Jump(after.q, after.v, energy, gap, (gap <= GAP) & (after.error <= OPENED))
 
 

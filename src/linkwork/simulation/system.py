@@ -81,12 +81,12 @@ class System:
         needed = coupled("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
         return needed(self.mechanism, q, v, a, *_given(loads.wrenches))
 
-    def energy(self, q: Array, v: Array) -> Number:
-        """Energy [J]: kinetic, of gravity, and of springs."""
+    def energies(self, q: Array, v: Array) -> tuple[Number, Number]:
+        """Energy [J] of motion, and what is stored in gravity and springs."""
         tree = self.mechanism.tree
         position, speed = to_tree(self.mechanism, ("q", "v"), (q, v))
         stored = potential_energy(tree, position) + spring_energy(tree, position)
-        return kinetic_energy(tree, position, speed) + stored
+        return kinetic_energy(tree, position, speed), stored
 
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
         """Power [W] of all forces that no energy belongs to: controllers, wrenches, stops, dampers and friction."""
