@@ -92,13 +92,13 @@ class LoopTracer:
         rows = [inputs(inside, self._table(table, count).rows.row) for table in each]
         new, recorded = body(*now, *rows)
         self.scope, inside.open = around, False
-        flat = _flat(state)
-        inside.outputs = [operand(inside, x) for x in (*_flat(new), *_flat(recorded))]
+        numbers = flat(state)
+        inside.outputs = [operand(inside, x) for x in (*flat(new), *flat(recorded))]
         series = tuple(self._series(count, np.shape(x)) for x in recorded)
         tables = tuple(Table(table.argument, math.prod(table.rows.row)) for table in each)
-        loop = Loop(inside, len(flat), count, tables, tuple(one.number for one in series), watch=0 if watched else None)
-        node = around.apply(loop, *(operand(around, x) for x in flat), *inside.taken)
-        values = iter([wrap(around, around.apply(Value(k), node)) for k in range(len(flat))])
+        loop = Loop(inside, len(numbers), count, tables, tuple(one.number for one in series), watch=0 if watched else None)
+        node = around.apply(loop, *(operand(around, x) for x in numbers), *inside.taken)
+        values = iter([wrap(around, around.apply(Value(k), node)) for k in range(len(numbers))])
         last = [_shaped([next(values) for _ in range(math.prod(shape))], shape) for shape in shapes]
         return tuple(last), series
 
@@ -135,5 +135,6 @@ def _shaped(numbers: list[Any], shape: Shape) -> Any:
     return array.reshape(shape)
 
 
-def _flat(values: Sequence[Any]) -> list[Any]:
+def flat(values: Sequence[Any]) -> list[Any]:
+    """All numbers of some numbers and arrays, one after the other."""
     return [x for value in values for x in np.ravel(np.asarray(value, dtype=object))]

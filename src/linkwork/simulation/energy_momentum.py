@@ -1,0 +1,70 @@
+"""Steps that keep energy and momenta: discrete gradients (Gonzalez 1996), for constant masses (S4, 2.4.2).
+
+The mean momentum moves the points, and forces are differences of the potential along the step, so that the work of a
+step is exactly what the potential loses, at any step. Constraints act along differences of their functions, which do no
+work between two points that satisfy them. For quadratic functions the difference is the derivative at the midpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiler.calculus import jacobian
+from linkwork.simulation.discrete_step import State, Step, Stepper
+from linkwork.simulation.lagrangian import LagrangianSystem
+from linkwork.simulation.newton import Root
+from linkwork.spatial.elimination import lu
+from linkwork.spatial.scalar import Array, Number, where
+
+TINY = 1e-200  # square of a step that is none
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyMomentum(Stepper):
+    """A system with a constant mass matrix, and of which functions the midpoint tells all."""
+
+    system: LagrangianSystem
+    quadratic_potential: bool = False
+    quadratic_constraints: bool = False
+
+    def start(self, t: Number, x: Array, xdot: Array) -> State:
+        """The state in which a system starts that moves by xdot (n,)."""
+        return State(t, x, self.system.momentum(x, xdot), xdot)
+
+    def defect(self, now: State, h: Number, d: Array) -> Array:
+        """What the momentum gains in a step with velocity d (n,), less what forces give; afterwards it is 2 M d - p."""
+        system, middle = self.system, now.x + (0.5 * h) * d
+        force = -1.0 * _difference(self._potential, now.x, h * d, self.quadratic_potential)
+        if system.forces is not None:
+            force = force + system.forces(now.t + 0.5 * h, middle, d)
+        return 2.0 * (system.momentum(middle, d) - now.p) - h * force
+
+    def acting(self, now: State, h: Number, d: Array) -> Array:
+        """Differences (m, n) of the constraints along the step."""
+        held = self.system.constraints
+        none = np.zeros((0, self.system.size))
+        return none if held is None else _difference(held, now.x, h * d, self.quadratic_constraints)
+
+    def landed(self, now: State, h: Number, root: Root) -> Step:
+        """The end of a step whose velocity and impulses are known."""
+        d, y = root.unknown, now.x + h * root.unknown
+        p = 2.0 * self.system.momentum(now.x, d) - now.p
+        state = State(now.t + h, y, p, lu(self.system.mass(y, d)).solve(p))
+        return Step(state, root.multipliers / h, root.rounds, root.solved)
+
+    def _potential(self, x: Array) -> Number:
+        return -1.0 * self.system.lagrangian(x, np.zeros(len(x)))
+
+
+def _difference(function: Callable[[Array], Any], x: Array, step: Array, quadratic: bool) -> Array:
+    """A derivative (..., n) of a function whose product with a step is exactly what the function changes by."""
+    middle = jacobian(function)(x + 0.5 * step)
+    if quadratic:
+        return middle
+    square = sum(s * s for s in step)
+    missing = (function(x + step) - function(x) - middle @ step) / (square + TINY)
+    return middle + np.multiply.outer(missing * where(square > TINY, 1.0, 0.0), step)

@@ -1,0 +1,65 @@
+"""Newton's method for the equations of a step: bounded, with a line search, each member of a batch on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.spatial.loops import iterate
+from linkwork.spatial.scalar import Array, Number, maximum, where
+
+ROUNDS = 25
+CLOSE = 1e-8  # part of the unknown below which a correction is the last: the next would be its square
+FAR = 1e300
+
+Correction = Callable[[Array, Array], tuple[Array, Array]]  # of the unknown and the multipliers, at a guess of both
+
+
+class Root(NamedTuple):
+    """What was found: unknowns (n,), multipliers (m,), rounds, and whether it is a solution."""
+
+    unknown: Array
+    multipliers: Array
+    rounds: Number
+    solved: bool
+
+
+def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Number, rounds: int = ROUNDS) -> Root:
+    """The root near a guess, where corrections are smaller than CLOSE of the unknown plus a `floor` of round-off.
+
+    A round tries a part of the last correction. If the correction from there is smaller, it goes on from there, else
+    it tries half of that part: this measure does not depend on the units of the equations.
+    """
+
+    def one_round(x: Array, y: Array, dx: Array, dy: Array, part: Number, size: Number) -> tuple[tuple[Array, ...], bool]:
+        x_next, y_next = x + part * dx, y + part * dy
+        dx_next, dy_next = correction(x_next, y_next)
+        size_next = largest(dx_next)
+        better = size_next < size
+        done = better & (size_next <= CLOSE * largest(x_next) + floor)
+        return (
+            where(done, x_next + dx_next, where(better, x_next, x)),
+            _chosen(done, y_next + dy_next, _chosen(better, y_next, y)),
+            where(better, dx_next, dx),
+            _chosen(better, dy_next, dy),
+            where(better, 1.0, 0.5 * part),
+            where(better, size_next, size),
+        ), done
+
+    state = (unknown, multipliers, np.zeros(len(unknown)), np.zeros(len(multipliers)), 1.0, FAR)
+    (unknown, multipliers, *_), count, solved = iterate(rounds, one_round, *state)
+    return Root(unknown, multipliers, count, solved)
+
+
+def largest(a: Array) -> Number:
+    """The largest magnitude among numbers (n,)."""
+    size: Number = abs(a[0])
+    for x in a[1:]:
+        size = maximum(size, abs(x))
+    return size
+
+
+def _chosen(condition: bool, yes: Array, no: Array) -> Array:
+    return where(condition, yes, no) if len(yes) else no

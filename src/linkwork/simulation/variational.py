@@ -1,0 +1,107 @@
+"""Steps from a discrete variational principle (S4, chapter 2): they keep momenta and the symplectic form.
+
+The action of a step is a quadrature of the Lagrangian along the straight line between two points. Its derivatives by
+the points are the momenta at both ends (discrete Legendre transform), so that a step maps (x, p) to (x, p), and its
+points obey the discrete Euler-Lagrange equations (S4, 2.26 to 2.28; with forces 5.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.simulation.discrete_step import ROUND_OFF, State, Step, Stepper
+from linkwork.simulation.lagrangian import LagrangianSystem
+from linkwork.simulation.newton import Root, largest, newton
+from linkwork.spatial.elimination import solve_held
+from linkwork.spatial.scalar import Array, Number
+
+
+class Quadrature(NamedTuple):
+    """A rule for the action of a step: h times the sum of L at places 0 to 1 of the line, by weights."""
+
+    weights: tuple[float, ...]
+    places: tuple[float, ...]
+
+
+MIDPOINT = Quadrature((1.0,), (0.5,))  # S4, 2.23
+FIRST_ORDER = Quadrature((1.0,), (1.0,))  # S4, 2.45: its points are those of SHAKE, without constraints of Verlet
+ENDS = Quadrature((0.5, 0.5), (0.0, 1.0))  # RATTLE (S4, 2.33 to 2.37), without constraints velocity Verlet
+
+
+class Ends(NamedTuple):
+    """Momenta (n,) of the coordinates at both ends of a step, without what constraints add."""
+
+    before: Array
+    after: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Variational(Stepper):
+    """A system, and the rule for the action of its steps."""
+
+    system: LagrangianSystem
+    rule: Quadrature = MIDPOINT
+
+    def start(self, t: Number, x: Array, xdot: Array) -> State:
+        """The state in which a system starts that moves by xdot (n,)."""
+        return State(t, x, self.system.coordinate_momentum(x, xdot), xdot)
+
+    def start_between(self, t: Number, x: Array, y: Array, h: Number) -> State:
+        """The state at x from which a step leads to y (n,): a start from two points, as in the paper."""
+        d = (y - x) / h
+        return self._arrived(t, x, self.ends(t, x, d, h).before, d).state
+
+    def defect(self, now: State, h: Number, d: Array) -> Array:
+        """The momenta (n,) that a step with velocity d (n,) needs, less those that are there (S4, 2.27)."""
+        return self.ends(now.t, now.x, d, h).before - now.p
+
+    def acting(self, now: State, h: Number, d: Array) -> Array:
+        """Dg (m, n) where the step begins."""
+        return self.system.rows(now.x)
+
+    def landed(self, now: State, h: Number, root: Root) -> Step:
+        """The end of a step whose velocity and impulses are known."""
+        d = root.unknown
+        last = self._arrived(now.t + h, now.x + h * d, self.ends(now.t, now.x, d, h).after, d)
+        return Step(last.state, (root.multipliers + last.multipliers) / h, root.rounds, root.solved & last.solved)
+
+    def ends(self, t: Number, x: Array, d: Array, h: Number) -> Ends:
+        """The discrete Legendre transforms of a step that moves by d (n,): -D1 and D2 of its action, and forces.
+
+        With a chart points move on a chord, and momenta are pulled back at both ends (S4, 2.41 and 2.42).
+        """
+        system, y = self.system, x + h * d
+        X = system.point(x)
+        D = d if system.chart is None else (system.point(y) - X) / h
+        before, after = np.zeros(len(X)), np.zeros(len(X))
+        for weight, place in zip(*self.rule, strict=True):
+            at = X + (place * h) * D
+            p, load = system.momentum(at, D), h * system.load(t + place * h, at, D)
+            before = before + weight * (p - (1.0 - place) * load)
+            after = after + weight * (p + place * load)
+        return Ends(system.pulled(x, before), system.pulled(y, after))
+
+    def _arrived(self, t: Number, x: Array, p: Array, guess: Array) -> Step:
+        """The state at x with the momentum p (n,) less what constraints forbid, and their impulses (m,).
+
+        This is the second half of RATTLE (S4, 2.36 and 2.37): Dg xdot = 0 holds at every step. It does not change the
+        points that follow, since impulses at the beginning of the next step act along the same rows.
+        """
+        system = self.system
+        G = system.rows(x)
+
+        def correction(xdot: Array, held: Array) -> tuple[Array, Array]:
+            left = system.coordinate_momentum(x, xdot) - G.T @ held - p
+            u, w = solve_held(system.mass(x, xdot), G.T, G, -left, -(G @ xdot))
+            return u, -w
+
+        none = np.zeros(len(G))
+        if system.linear_momentum:  # one correction is the solution
+            dx, held = correction(guess, none)
+            root = Root(guess + dx, held, 1, True)
+        else:
+            root = newton(correction, guess, none, ROUND_OFF * largest(guess))
+        return Step(State(t, x, p + G.T @ root.multipliers, root.unknown), root.multipliers, root.rounds, root.solved)
