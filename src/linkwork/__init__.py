@@ -51,11 +51,13 @@ if TYPE_CHECKING:
     from linkwork.model.loading import load
     from linkwork.model.write_toml import save
     from linkwork.simulation import Run, Simulator, host, open_run, sampled, simulate
+    from linkwork.simulation.discrete import discrete
     from linkwork.simulation.drawing import draw
 
 # What is imported when it is first asked for, so that importing linkwork stays quick
 ON_DEMAND = {
     "convert": "linkwork.model.conversion",
+    "discrete": "linkwork.simulation.discrete",
     "draw": "linkwork.simulation.drawing",
     "load": "linkwork.model.loading",
     "save": "linkwork.model.write_toml",
@@ -103,6 +105,7 @@ __all__ = [
     "compile",
     "convert",
     "cross_check",
+    "discrete",
     "draw",
     "example",
     "examples",

@@ -42,7 +42,14 @@ class NotTraceable(LinkworkError):
 
 
 class NotConverged(LinkworkError):
-    """An iteration ended at its bound without meeting its tolerance."""
+    """An iteration ended at its bound without meeting its tolerance.
+
+    Where they are known, `history` holds what was left round by round, and `step` [s] is a smaller step that converges.
+    """
+
+    def __init__(self, message: str, history: tuple[float, ...] = (), step: float | None = None):
+        self.history, self.step = history, step
+        super().__init__(message)
 
 
 class NonFinite(LinkworkError):

@@ -145,9 +145,11 @@ class Graph:
         return () if node[0] in LEAVES else node[1:]
 
     def _node(self, node: Node) -> int:
-        number = self._numbers.get(node)
+        truth = node[0] == "const" and isinstance(node[1], bool)
+        key = (*node, truth) if truth else node  # True equals 1.0 in Python, and is no number here
+        number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[node] = len(self.nodes)
+            number = self._numbers[key] = len(self.nodes)
             self.nodes.append(node)
         return number
 

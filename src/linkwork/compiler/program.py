@@ -96,7 +96,9 @@ class LoopTracer:
         inside.outputs = [operand(inside, x) for x in (*flat(new), *flat(recorded))]
         series = tuple(self._series(count, np.shape(x)) for x in recorded)
         tables = tuple(Table(table.argument, math.prod(table.rows.row)) for table in each)
-        loop = Loop(inside, len(numbers), count, tables, tuple(one.number for one in series), watch=0 if watched else None)
+        loop = Loop(
+            inside, len(numbers), count, tables, tuple(one.number for one in series), watch=0 if watched else None
+        )
         node = around.apply(loop, *(operand(around, x) for x in numbers), *inside.taken)
         values = iter([wrap(around, around.apply(Value(k), node)) for k in range(len(numbers))])
         last = [_shaped([next(values) for _ in range(math.prod(shape))], shape) for shape in shapes]

@@ -71,7 +71,7 @@ class LagrangianSystem:
         return np.zeros((0, self.size)) if self.constraints is None else jacobian(self.constraints)(x)
 
     def energy(self, x: Array, xdot: Array) -> Number:
-        """p xdot - L [J], which for a kinetic and a potential energy is their sum."""
+        """P xdot - L [J], which for a kinetic and a potential energy is their sum."""
         rate = xdot if self.chart is None else jacobian(self.chart)(x) @ xdot
         p, point = self.coordinate_momentum(x, xdot), self.point(x)
         return sum(a * b for a, b in zip(p, xdot, strict=True)) - self.lagrangian(point, rate)
@@ -84,6 +84,8 @@ class Form(NamedTuple):
     constant_mass: bool  # L = xdot M xdot / 2 - V(x) with a constant M (S4, 2.29)
     quadratic_potential: bool
     quadratic_constraints: bool
+    held: int  # how many constraints there are
+    kept: int  # how many symmetries
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,17 +117,28 @@ class Functions:
         def third(part: Callable[[LagrangianSystem, Array], Any]) -> Callable[..., Any]:
             return lambda x, *values: jacobian(jacobian(jacobian(lambda x: part(system(values), x))))(x)
 
+        held = kept = 0
+
+        def count(x: Array, *values: Any) -> float:
+            nonlocal held, kept
+            held = len(system(values).violation(x))
+            kept = 0 if self.symmetries is None else len(self.generators(dict(zip(gains, values, strict=True)), x))
+            return 0.0
+
+        zero(count)
         linear = zero(lambda x, v, *values: jacobian(system(values).mass, 1)(x, v), state)
         return Form(
             linear,
             linear and zero(lambda x, v, *values: jacobian(system(values).coordinate_momentum, 0)(x, v), state),
             zero(third(lambda one, x: one.lagrangian(x, np.zeros(size)))) if self.chart is None else False,
             zero(third(LagrangianSystem.violation)),
+            held,
+            kept,
         )
 
     def bound(self, size: int, values: Mapping[str, Any], linear_momentum: bool = False) -> LagrangianSystem:
         """The system in n coordinates, with values of the gains."""
-        called = partial(self._called, values, size)
+        called = partial(self._called, values)
         return LagrangianSystem(
             size,
             partial(called, "lagrangian"),
@@ -135,11 +148,11 @@ class Functions:
             linear_momentum,
         )
 
-    def generators(self, size: int, values: Mapping[str, Any], point: Array) -> Array:
-        """Directions (k, n) along which symmetries move a point."""
-        return self._called(values, size, "symmetries", point)
+    def generators(self, values: Mapping[str, Any], x: Array) -> Array:
+        """Directions (k, n) in which symmetries move the coordinates."""
+        return self._called(values, "symmetries", x)
 
-    def _called(self, values: Mapping[str, Any], size: int, name: str, *state: Any, t: Any = None) -> Any:
+    def _called(self, values: Mapping[str, Any], name: str, *state: Any, t: Any = None) -> Any:
         from linkwork.compiler.traced_array import lifted
 
         names = self.more[name]

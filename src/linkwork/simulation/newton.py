@@ -33,7 +33,9 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Nu
     it tries half of that part: this measure does not depend on the units of the equations.
     """
 
-    def one_round(x: Array, y: Array, dx: Array, dy: Array, part: Number, size: Number) -> tuple[tuple[Array, ...], bool]:
+    def one_round(
+        x: Array, y: Array, dx: Array, dy: Array, part: Number, size: Number
+    ) -> tuple[tuple[Array, ...], bool]:
         x_next, y_next = x + part * dx, y + part * dy
         dx_next, dy_next = correction(x_next, y_next)
         size_next = largest(dx_next)

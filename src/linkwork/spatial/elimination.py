@@ -1,4 +1,4 @@
-"""Small linear equations of numbers that may be traced: elimination in the order given, and equations with constraints."""
+"""Small linear equations of numbers that may be traced: elimination in the order given, alone and with constraints."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def lu(A: Array) -> LU:
 
 
 def solve_held(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple[Array, Array]:
-    """u (n,) and w (m,) with K u + B w = r and C u = s, for K (n, n), B (n, m), C (m, n).
+    """U (n,) and w (m,) with K u + B w = r and C u = s, for K (n, n), B (n, m), C (m, n).
 
     K need only be positive along motions that C allows, as a mass matrix of quaternions is: K + B c C has the same
     solution with r + B c s, and for c > 0 it is positive altogether if B is about C^T. Then come m equations for w.

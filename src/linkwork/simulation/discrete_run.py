@@ -1,0 +1,97 @@
+"""What a run of a discrete system leaves, and why a step could not be solved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import NotConverged
+from linkwork.simulation.discrete_step import State, Stepper
+from linkwork.simulation.newton import newton
+from linkwork.spatial.scalar import Array
+
+HALVINGS = 12  # of a step that is too large, in search of one that is not
+SINGULAR = 1e-9  # part of the largest singular value of Dg at which rows repeat each other
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteRun:
+    """A motion of a discrete system, or of a batch of them.
+
+    `t` (T,) [s]; `x`, `xdot` and `p` (..., T, n); `multipliers` (..., T, m), those over the step that led to a row;
+    `energy` (..., T) [J]; `momentum` (..., T, k), what the symmetries keep; `iterations` (..., T), the most rounds of
+    Newton's method in a step since the row before. A member that ended early has numbers until then and nan after.
+    `outcome` is how the run ended: an `Outcome`, for a batch an array of them. `final` is the last good state, from
+    which it can go on.
+    """
+
+    h: float
+    t: Array
+    x: Array
+    xdot: Array
+    p: Array
+    multipliers: Array
+    energy: Array
+    momentum: Array
+    iterations: Array
+    outcomes: Array
+    final: State
+
+    @property
+    def outcome(self) -> Any:
+        """How the run ended: an `Outcome`, for a batch an array of them."""
+        return self.outcomes if self.outcomes.shape else self.outcomes[()]
+
+    def __repr__(self) -> str:
+        members = f" of {self.outcomes.size} members" if self.outcomes.shape else ""
+        kinds = sorted({str(one.kind) for one in self.outcomes.ravel()})
+        return f"<run{members}: {len(self.t)} rows to {self.t[-1]:g} s by steps of {self.h:g} s, {', '.join(kinds)}>"
+
+
+def failure(stepper: Stepper, now: State, h: float) -> NotConverged:
+    """Why the step h [s] of one member from a state (floats) has no solution, and which step would have one."""
+    history: list[float] = []
+    left: list[Array] = []
+
+    def watched(d: Array, held: Array) -> tuple[Array, Array]:
+        momenta, positions = stepper.residual(now, h, d, held)
+        left[:] = momenta, positions * h
+        history.append(float(np.abs(np.concatenate(left)).max()))
+        return stepper.correction(now, h, d, held)
+
+    with np.errstate(all="ignore"):
+        rows = stepper.system.rows(now.x)
+        newton(watched, now.xdot, np.zeros(len(rows)), 0.0)
+        halves = (h / 2.0**k for k in range(1, HALVINGS + 1))
+        smaller = next((one for one in halves if stepper.step(now, one).solved), None)
+    momenta, positions = (np.nan_to_num(np.abs(part), nan=np.inf) for part in left)
+    n = int(np.argmax(np.concatenate([momenta, positions])))
+    worst = f"the momentum of x[{n}]" if n < len(momenta) else f"constraint {n - len(momenta)}"
+    repeated = repeated_row(rows)
+    if repeated is not None:
+        remedy = f"constraint {repeated} repeats others in this position: leave it out, or stay away from here"
+    elif smaller is None:
+        remedy = f"no step down to {h / 2.0**HALVINGS:.3g} s converges here either: look at the forces and constraints"
+    else:
+        remedy = f"h={smaller:.6g} converges here"
+    told = ", ".join(f"{one:.1e}" for one in (*history[:4], *history[-1:]))
+    return NotConverged(
+        f"the step of {h:g} s from t = {float(now.t):.6g} s has no solution that {len(history)} rounds could find; "
+        f"worst is {worst}; residuals {told}; {remedy}",
+        tuple(history),
+        smaller,
+    )
+
+
+def repeated_row(rows: Array) -> int | None:
+    """The number of a row of Dg (m, n) that depends on others, if there is one."""
+    if not len(rows):
+        return None
+    sizes = np.linalg.norm(rows, axis=1)
+    if not sizes.all():
+        return int(np.argmin(sizes))
+    u, s, _ = np.linalg.svd(rows / sizes[:, None])
+    dependent = len(rows) > rows.shape[1] or s[-1] < SINGULAR * s[0]
+    return int(np.argmax(np.abs(u[:, -1]))) if dependent else None
