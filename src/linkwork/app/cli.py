@@ -107,6 +107,27 @@ def bench(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> i
     return measure(_console(), arguments)
 
 
+@app.command(name="paper")
+def paper_anew(name: str, *, out: Path = Path("out"), plot: bool | None = None) -> int:
+    """Compute a paper's tables and figures anew, beside what it prints, as a page.
+
+    The exit code is 0 if all numbers agree, 1 if some do not, 2 if there are errors.
+
+    Parameters
+    ----------
+    name
+        wendlandt: Tables 2.1 and 2.2 and Figures 2.2 to 2.12, integrators from a discrete variational principle.
+    out
+        The folder in which the page is written; it is made if it is not there.
+    plot
+        Draw the figures; by default where matplotlib is installed.
+
+    """
+    from linkwork.app.papers import write_paper
+
+    return write_paper(_console(), name, out, plot)
+
+
 @app.command
 def examples() -> None:
     """List the built-in example machines."""

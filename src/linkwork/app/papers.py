@@ -1,0 +1,148 @@
+"""`linkwork paper NAME`: a paper's tables and figures, computed anew and set beside what is printed, as one page."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import linkwork as lw
+from linkwork.app.running import DOUBTED, TRUSTED, drawing, ready_folder
+from linkwork.app.wendlandt import Experiment, pendulum_experiment, rigid_body_experiment
+from linkwork.errors import unknown_name
+from linkwork.model.whole_files import reason_of, write_whole
+
+AGREES = 0.03  # part of a printed number by which ours may differ
+ROUND_OFF = 1e-9  # of errors that the paper prints as zero
+
+HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
+table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }}
+th {{ font-weight: 600; }} .paper {{ color: #777; }} .far {{ color: #b00; font-weight: 600; }}
+figure {{ display: inline-block; vertical-align: top; margin: 1rem .5rem; width: 28rem; }}
+figure img {{ width: 100%; }} figcaption {{ font-size: .9rem; }}
+</style></head><body>
+"""
+
+ABOUT = """<h1>Wendlandt, chapter 2: mechanical integrators</h1>
+<p>J. M. Wendlandt, <i>Control and Simulation of Multibody Systems</i>, PhD dissertation, University of California,
+Berkeley, Memorandum UCB/ERL M97/48, 1997. Tables 2.1 and 2.2 and Figures 2.2 to 2.12, computed by linkwork
+{version}. Grey numbers and circles are the paper's; crosses and lines are linkwork's. Differences are those of the
+errors, in percent of what is printed. Times are those of one run in machine code on this machine; the paper's were
+measured on an SGI Indy of 100 MHz.</p>
+"""
+BODY = """<h2>The rigid body</h2><p>Quaternions with one constraint, 30 s, by the discrete variational principle (DVP)
+with the midpoint rule. The start is as printed: an Euler step of 1e-5 s, then DVP with 1e-5 s up to the second point.
+The paper does not say that the Euler step is followed by a normalization. We normalize: only so does the energy become
+32.9999372 J at h = 0.001 s, as the paper has it. Energies and momenta are compared with those after the Euler step,
+quaternions with the run at h = 0.0001 s.</p>
+"""
+PENDULUM = """<h2>The double spherical pendulum</h2><p>Two masses on rods, 30 s, by DVP and by Gonzalez' energy-momentum
+method (EM). EM at h = 0.0001 s is the standard, and gives the second points of DVP. Energies of DVP are those of the
+mean velocity at the midpoint. The paper does not state the duration; 30 s gives its numbers. Its start is printed with
+three decimals, which make an energy of 24.9396 J where its runs have 24.9445 J, and a momentum of 199.8319 where they
+have 199.8255: the remaining differences, which are largest at h = 0.0001 s, are of that size. Errors that the paper
+prints as zero are round-off here too.</p>
+"""
+
+
+def write_paper(console: Console, name: str, out: Path, plot: bool | None) -> int:
+    """Compute a paper anew; TRUSTED, or DOUBTED if a number differs from what is printed."""
+    if name not in PAPERS:
+        raise unknown_name("paper", name, PAPERS)
+    drawn = drawing(plot)
+    ready_folder(out)
+    return PAPERS[name](console, out, drawn)
+
+
+def _wendlandt(console: Console, out: Path, drawn: bool) -> int:
+    console.print("The rigid body and the double spherical pendulum, each 30 s at steps from 0.0001 s to 0.1 s ...")
+    body, pendulum = rigid_body_experiment(), pendulum_experiment()
+    tables = (("Table 2.1", BODY, "quaternion", body), ("Table 2.2", PENDULUM, "position", pendulum))
+    text = HEAD.format(title="Wendlandt, chapter 2") + ABOUT.format(version=html.escape(lw.__version__))
+    far = 0
+    for title, about, position, experiment in tables:
+        rows = _rows(experiment)
+        far += sum(not cell.agrees for row in rows for cell in row)
+        head = ["h [s]", "method", "time [s]", f"{position} error", "energy error", "momentum error"]
+        console.print(_told(title, head, rows))
+        text += about + f"<h3>{title}</h3>" + _as_html(head, rows)
+    text += _figures(body, pendulum) if drawn else "<p>Figures need matplotlib: pip install 'linkwork[plot]'.</p>"
+    file = out / "wendlandt.html"
+    try:
+        write_whole(file, lambda beside: beside.write_text(text + "</body></html>\n", encoding="utf-8"))
+    except OSError as error:
+        raise lw.LinkworkError(f"{file}: it cannot be written: {reason_of(error)}") from None
+    verdict = f"{far} numbers differ by more than {AGREES:.0%}" if far else f"all errors agree within {AGREES:.0%}"
+    console.print(Text(f"{verdict}; written: {file}", "bold red" if far else ""), soft_wrap=True)
+    return DOUBTED if far else TRUSTED
+
+
+PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {"wendlandt": _wendlandt}
+
+
+# --- tables ---
+
+
+class Cell(NamedTuple):
+    """A number of ours, what the paper prints, and whether they agree."""
+
+    ours: str
+    paper: str = ""
+    agrees: bool = True
+
+
+def _rows(experiment: Experiment) -> list[list[Cell]]:
+    rows = []
+    for (method, h), ours in experiment.measured.items():
+        paper, differences = experiment.printed[method, h], experiment.differences()[method, h]
+        time = Cell(f"{ours.seconds:.3g}", f"{paper.seconds:g}")
+        errors = [_error(*three) for three in zip(ours[1:], paper[1:], differences, strict=True)]
+        rows.append([Cell(f"{h:g}"), Cell(method), time, *errors])
+    return rows
+
+
+def _error(ours: float, paper: float, difference: float) -> Cell:
+    if np.isnan(difference):  # the paper has zero
+        return Cell(f"{ours:.1e}", "0", ours < ROUND_OFF)
+    return Cell(f"{ours:.3e}", f"{paper:.3e} ({100.0 * difference:+.2f} %)", abs(difference) < AGREES)
+
+
+def _told(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+    table = Table(*map(Text, head), box=SIMPLE, title=f"{title}: linkwork, then the paper (difference)", title_justify="left")
+    for row in rows:
+        table.add_row(*(Text(f"{cell.ours}  {cell.paper}", "" if cell.agrees else "bold red") for cell in row))
+    return table
+
+
+def _as_html(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    text = "<table><tr>" + "".join(f"<th>{html.escape(one)}</th>" for one in head) + "</tr>"
+    for row in rows:
+        cells = ""
+        for cell in row:
+            kind = "" if cell.agrees else ' class="far"'
+            cells += f'<td{kind}>{html.escape(cell.ours)}<br><span class="paper">{html.escape(cell.paper)}</span></td>'
+        text += f"<tr>{cells}</tr>"
+    return text + "</table>"
+
+
+def _figures(body: Experiment, pendulum: Experiment) -> str:
+    from linkwork.app.wendlandt_figures import figures
+
+    text = "<h2>Figures</h2>"
+    for drawn in figures(body, pendulum):
+        image = base64.b64encode(drawn.svg).decode()
+        about = html.escape(f"Figure {drawn.number}. {drawn.about}")
+        text += f'<figure><img alt="{about}" src="data:image/svg+xml;base64,{image}">'
+        text += f"<figcaption>{about}</figcaption></figure>"
+    return text
