@@ -27,6 +27,8 @@ def jacobian(function: Callable[..., Any], argument: int = 0) -> Callable[..., A
 
     def derived(*fresh: Any) -> Array:
         y, x = np.asarray(function(*fresh), dtype=object), np.asarray(fresh[argument], dtype=object)
+        if not y.size or not x.size:
+            return np.zeros(y.shape + x.shape)
         if y.size < x.size:
             rows = pullback(y, x, np.eye(y.size).reshape(y.size, *y.shape))
             return rows.reshape(y.shape + x.shape)

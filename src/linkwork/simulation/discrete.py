@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import LinkworkError, NotConverged, OverConstrained, ShapeError, unknown_name
+from linkwork.errors import LinkworkError, NonFinite, NotConverged, OverConstrained, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.simulation.discrete_programs import ENERGY_MOMENTUM, RULES, Programs
 from linkwork.simulation.discrete_run import DiscreteRun, failure, repeated_row
@@ -95,7 +95,9 @@ class Discrete:
         whose last good state is kept; `run.outcome` says why.
         """
         rows = _rows(positive("duration", duration), positive("h", h), every)
-        now = x0 if isinstance(x0, State) else self.start(x0, xdot0, x1=x1, h=h, gains=gains)
+        if isinstance(x0, State) and (xdot0 is not None or x1 is not None):
+            raise LinkworkError("a state is all that a run goes on from: give no xdot0 or x1 with it")
+        now = _arrays(x0) if isinstance(x0, State) else self.start(x0, xdot0, x1=x1, h=h, gains=gains)
         values, batch, programs = self._prepared(now.x, gains)
         found = programs.kernel("run", every).over_batch(
             [*now, np.asarray(h), *values], batch, threads, counts=(rows,)
@@ -147,6 +149,7 @@ class Discrete:
 
     def step(self, now: State, h: float, *, gains: Mapping[str, Any] | None = None) -> State:
         """The state after a step h [s]; NotConverged, with what is known of it, if there is none for a member."""
+        now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
         step = np.asarray(positive("h", h))
         *state, solved = programs.kernel("step").over_batch([*now, step, *values], batch, None)[0]
@@ -156,6 +159,7 @@ class Discrete:
 
     def derivative(self, now: State, h: float, *, gains: Mapping[str, Any] | None = None) -> Array:
         """Derivatives (..., 2n, 2n) of (x, p) after a step h [s] by (x, p) before it."""
+        now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
         step = np.asarray(positive("h", h))
         return programs.kernel("derivative").over_batch([*now, step, *values], batch, None)[0][0]
@@ -215,6 +219,10 @@ class Discrete:
         return failure(programs.stepper(own), alone, h)
 
 
+def _arrays(now: State) -> State:
+    return State(*(np.asarray(a, dtype=float) for a in now))
+
+
 def _rows(duration: float, h: float, every: int) -> int:
     """How many rows a run has after its first."""
     if not (isinstance(every, (int, np.integer)) and every >= 1):
@@ -231,6 +239,9 @@ def _rows(duration: float, h: float, every: int) -> int:
 def _refuse_inconsistent(member: tuple[int, ...], x: Array, xdot: Array, g: Array, G: Array, mass: Array) -> None:
     """Raise what says why a member cannot start at x (n,) with xdot (n,), if it cannot."""
     who = f"member {member}: " if member else ""
+    for what, values in (("constraints", g), ("derivatives of the constraints", G), ("mass matrix", mass)):
+        if not np.isfinite(values).all():
+            raise NonFinite(f"{who}the {what} at x0 are not finite")
     repeated = repeated_row(G)
     if repeated is not None:
         raise OverConstrained(
