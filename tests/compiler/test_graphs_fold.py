@@ -5,7 +5,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.forward import forward_dynamics
-from linkwork.compiler.graph import ARITY, Graph, fused, pruned, verify
+from linkwork.compiler.graph import ARITY, Graph, fused, is_truth, pruned, verify
 from linkwork.compiler.trace import trace
 from linkwork.spatial.scalar import where
 
@@ -125,3 +125,11 @@ def test_the_verifier_sees_damage(damage: str) -> None:
     }[damage]
     with pytest.raises(AssertionError):
         verify(graph)
+
+
+def test_truth_is_not_the_number_one() -> None:
+    """True equals 1.0 in Python, but they are two nodes of a graph."""
+    graph = Graph()
+    assert graph.constant(1.0) != graph.constant(True)
+    assert is_truth(graph, graph.constant(True))
+    assert not is_truth(graph, graph.constant(1.0))

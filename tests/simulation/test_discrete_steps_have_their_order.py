@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import lagrangians as lg
 import numpy as np
 import pytest
 
+import lagrangians as lg
 import linkwork as lw
 from linkwork.spatial.scalar import Array
 
@@ -116,9 +116,7 @@ def test_a_chart_of_two_rods_gives_the_points_of_their_constraints() -> None:
     masses, weights = np.repeat([2.0, 3.5], 3), 9.81 * np.array([2.0, 3.5])
 
     def directions(q: Array) -> tuple[Array, Array]:
-        return tuple(
-            np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), -np.cos(a)]) for a, b in (q[:2], q[2:])
-        )  # type: ignore[return-value]
+        return tuple(np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), -np.cos(a)]) for a, b in (q[:2], q[2:]))  # type: ignore[return-value]
 
     def chart(q: Array) -> Array:
         upper, lower = directions(q)

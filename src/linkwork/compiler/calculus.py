@@ -38,11 +38,15 @@ def jacobian(function: Callable[..., Any], argument: int = 0) -> Callable[..., A
     return lambda *arguments: _inlined(derived, arguments)
 
 
-def vanishes(function: Callable[..., Any], *shapes: tuple[int, ...]) -> bool:
-    """Whether a function of arrays of these shapes is zero by its form, whatever the arrays hold."""
+def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
+    """What a function of arrays of these shapes returns of numbers of which nothing is known."""
     graph = Scope()
-    found = np.ravel(np.asarray(function(*(inputs(graph, shape) for shape in shapes)), dtype=object))
-    return all(not isinstance(x, Traced) and x == 0.0 for x in found)
+    return function(*(inputs(graph, shape) for shape in shapes))
+
+
+def vanishes(values: Array) -> bool:
+    """Whether what a function returned `on_inputs` is zero by its form."""
+    return all(not isinstance(x, Traced) and x == 0.0 for x in np.ravel(np.asarray(values, dtype=object)))
 
 
 def _inlined(function: Callable[..., Array], arguments: Sequence[Any]) -> Array:

@@ -13,9 +13,9 @@ from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_n
 from linkwork.simulation.discrete_programs import ENERGY_MOMENTUM, RULES, Programs
 from linkwork.simulation.discrete_run import DiscreteRun, failure, repeated_row
 from linkwork.simulation.discrete_step import State
-from linkwork.simulation.lagrangian import Functions, read_functions
 from linkwork.simulation.outcomes import FINISHED, NOT_CONVERGED, Outcome
 from linkwork.simulation.preparation import positive
+from linkwork.simulation.user_system import Functions, read_functions
 from linkwork.spatial.scalar import Array
 
 CONSISTENT = 1e-9  # part of the coordinates, or of the velocities, by which a start may miss its constraints

@@ -15,7 +15,7 @@ from linkwork.errors import LinkworkError
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.discrete_step import State, Stepper
 from linkwork.simulation.energy_momentum import EnergyMomentum
-from linkwork.simulation.lagrangian import Form, Functions
+from linkwork.simulation.user_system import Form, Functions
 from linkwork.simulation.variational import ENDS, FIRST_ORDER, MIDPOINT, Variational
 from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, maximum, where
@@ -32,7 +32,8 @@ class Programs:
     def __init__(self, functions: Functions, rule: str, size: int, gains: Gains):
         self.functions, self.rule, self.size, self.gains = functions, rule, size, gains
         self.form: Form = functions.form(size, dict(gains))
-        if rule == ENERGY_MOMENTUM and not self.form.constant_mass:
+        self.constant = functions.constant_mass(size, dict(gains)) if rule == ENERGY_MOMENTUM else None
+        if rule == ENERGY_MOMENTUM and self.constant is None:
             raise LinkworkError(
                 'the rule "energy-momentum" needs L = xdot M xdot / 2 - V(x) with a constant mass matrix M; this '
                 "momentum is another function of x and xdot: choose other coordinates, or another rule"
@@ -43,8 +44,8 @@ class Programs:
         """How steps are taken, with values of the gains."""
         named = dict(zip((name for name, _ in self.gains), values, strict=True))
         system = self.functions.bound(self.size, named, self.form.linear_momentum)
-        if self.rule == ENERGY_MOMENTUM:
-            return EnergyMomentum(system, self.form.quadratic_potential, self.form.quadratic_constraints)
+        if self.constant is not None:
+            return EnergyMomentum(system, *self.constant)
         return Variational(system, RULES[self.rule])
 
     # --- programs ---
@@ -73,7 +74,7 @@ class Programs:
 
     def first_row(self, t: Number, x: Array, p: Array, xdot: Array, *values: Any) -> tuple[Any, ...]:
         """What is recorded of a start: nothing is known of multipliers."""
-        return self._row(self.stepper(values), State(t, x, p, xdot), np.full(self.form.held, np.nan), 0.0, values)
+        return self._row(self.stepper(values), State(t, x, p, xdot), np.full(self.form.held, np.nan), 0.0)
 
     def run(
         self, every: int, t: Number, x: Array, p: Array, xdot: Array, h: Number, *values_and_count: Any
@@ -97,16 +98,15 @@ class Programs:
         def row(_: Number, *state: Any) -> tuple[Any, Any]:
             begun = (*state, np.zeros(self.form.held), 0.0)
             *after, held, most = one(0.0, *begun) if every == 1 else repeat(every, one, *begun)
-            return tuple(after), self._row(stepper, State(t, *after[2:]), held, most, values)
+            return tuple(after), self._row(stepper, State(t, *after[2:]), held, most)
 
         (done, going, *last), series = record(count, row, 0.0, 1.0, x, p, xdot)
         return done, going, t + done * h, *last, *series
 
-    def _row(self, stepper: Stepper, now: State, held: Array, rounds: Number, values: Sequence[Any]) -> tuple[Any, ...]:
+    def _row(self, stepper: Stepper, now: State, held: Array, rounds: Number) -> tuple[Any, ...]:
         """x, xdot, p, multipliers, energy, momenta of symmetries, rounds."""
-        named = dict(zip((name for name, _ in self.gains), values, strict=True))
-        momenta = self.functions.generators(named, now.x) @ now.p if self.form.kept else np.zeros(0)
-        return now.x, now.xdot, now.p, held, stepper.system.energy(now.x, now.xdot), momenta, rounds
+        energy, momenta = stepper.system.energy(now.x, now.xdot), stepper.system.momenta(now.x, now.p)
+        return now.x, now.xdot, now.p, held, energy, momenta, rounds
 
     # --- kernels ---
 

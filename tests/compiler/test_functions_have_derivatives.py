@@ -1,0 +1,96 @@
+"""`jacobian(f)` is the derivative of f: on floats, in traces, inside loops, of derivatives, and of what is captured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from linkwork.compiler.calculus import jacobian, on_inputs, vanishes
+from linkwork.compiler.kernel import Kernel
+from linkwork.errors import NotTraceable
+from linkwork.spatial.loops import iterate, repeat
+from linkwork.spatial.scalar import Array
+
+
+def compiled(function: Any, result: tuple[int, ...], *values: Array) -> Array:
+    kernel = Kernel("test", function, [np.shape(v) for v in values], [result], None)
+    return kernel.over_batch([np.asarray(v, dtype=float) for v in values], (), None)[0][0]
+
+
+def value(x: Array, y: Array) -> Any:
+    return np.sin(x[0]) * y[1] + x[1] ** 3 * x[0] + y[0] / x[1]
+
+
+X, Y = np.array([0.7, 1.3]), np.array([-0.4, 2.0])
+GRADIENT = np.array([np.cos(0.7) * 2.0 + 1.3**3, 3.0 * 1.3**2 * 0.7 + 0.4 / 1.3**2])
+HESSIAN = np.array([[-np.sin(0.7) * 2.0, 3.0 * 1.3**2], [3.0 * 1.3**2, 6.0 * 1.3 * 0.7 - 0.8 / 1.3**3]])
+MIXED = np.array([[0.0, np.cos(0.7)], [-1.0 / 1.3**2, 0.0]])
+
+
+def test_gradients_and_second_derivatives() -> None:
+    for run in (lambda f, shape: f(X, Y), lambda f, shape: compiled(f, shape, X, Y)):
+        assert run(jacobian(value), (2,)) == pytest.approx(GRADIENT, rel=1e-14)
+        assert run(jacobian(jacobian(value)), (2, 2)) == pytest.approx(HESSIAN, rel=1e-14)
+        assert run(jacobian(jacobian(value), 1), (2, 2)) == pytest.approx(MIXED, rel=1e-14)
+
+
+def test_arguments_may_be_equal_constant_or_numbers() -> None:
+    """Where arguments are one number, or no numbers of the trace, each is still differentiated by itself."""
+
+    def twice(x: Array) -> Array:
+        return jacobian(lambda a, b: a[0] * b[0] * b[0])(x, x)
+
+    assert compiled(twice, (1,), [3.0]) == pytest.approx([9.0])
+    assert compiled(lambda x: jacobian(value)(X, x), (2,), Y) == pytest.approx(GRADIENT, rel=1e-14)
+    assert compiled(lambda t: jacobian(lambda t: t * t * t)(t), (), 2.0) == pytest.approx(12.0)
+
+
+def test_what_is_captured_is_constant() -> None:
+    def function(x: Array, y: Array) -> Array:
+        z = x * y
+        return jacobian(lambda a: (a * z).sum() * a[0])(x)
+
+    z = X * Y
+    wanted = z * X[0] + np.array([(X * z).sum(), 0.0])
+    assert compiled(function, (2,), X, Y) == pytest.approx(wanted, rel=1e-14)
+
+
+def test_inside_loops() -> None:
+    """Newton's method for cube roots, in a loop that takes its target from around."""
+
+    def root(target: Array) -> Array:
+        def body(x: Array) -> tuple[Any, Any]:
+            def left(x: Array) -> Array:
+                return x * x * x - target
+
+            new = x - left(x) / jacobian(left)(x)[0, 0]
+            return (new,), abs(new[0] - x[0]) < 1e-14
+
+        return iterate(50, body, target)[0][0]
+
+    assert compiled(root, (1,), [27.0]) == pytest.approx([3.0], rel=1e-15)
+    assert root(np.array([27.0])) == pytest.approx([3.0], rel=1e-15)
+
+
+def test_through_loops_they_are_refused() -> None:
+    def function(x: Array) -> Array:
+        return jacobian(lambda x: repeat(3, lambda _, y: (y * y,), x)[0])(x)
+
+    with pytest.raises(NotTraceable):
+        compiled(function, (1, 1), [2.0])
+
+
+def test_what_vanishes_by_its_form() -> None:
+    def third(f: Any) -> Any:
+        return on_inputs(jacobian(jacobian(jacobian(f))), (3,))
+
+    assert vanishes(third(lambda x: x @ x + 3.0 * x[0]))
+    assert not vanishes(third(lambda x: x[0] ** 3))
+    assert not vanishes(third(lambda x: np.sin(x[1])))
+
+
+def test_what_is_not_a_number_stays_none() -> None:
+    with np.errstate(all="ignore"):
+        assert np.isnan(jacobian(lambda x: np.sqrt(x[0]))(np.array([-1.0]))).all()
