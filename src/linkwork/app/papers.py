@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -83,7 +84,7 @@ def _wendlandt(console: Console, out: Path, drawn: bool) -> int:
         write_whole(file, lambda beside: beside.write_text(text + "</body></html>\n", encoding="utf-8"))
     except OSError as error:
         raise lw.LinkworkError(f"{file}: it cannot be written: {reason_of(error)}") from None
-    verdict = f"{far} numbers differ by more than {AGREES:.0%}" if far else f"all errors agree within {AGREES:.0%}"
+    verdict = f"{far} number(s) differ by more than {AGREES:.0%}" if far else f"all errors agree within {AGREES:.0%}"
     console.print(Text(f"{verdict}; written: {file}", "bold red" if far else ""), soft_wrap=True)
     return DOUBTED if far else TRUSTED
 

@@ -161,6 +161,8 @@ class Discrete:
         """Derivatives (..., 2n, 2n) of (x, p) after a step h [s] by (x, p) before it."""
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
+        if not programs.form.linear_momentum:
+            raise LinkworkError("derivatives of steps need a momentum that is linear in the velocity; this one is not")
         step = np.asarray(positive("h", h))
         return programs.kernel("derivative").over_batch([*now, step, *values], batch, None)[0][0]
 

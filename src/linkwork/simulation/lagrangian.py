@@ -19,8 +19,8 @@ from linkwork.spatial.scalar import Array, Number
 class LagrangianSystem:
     """Functions of one state: `lagrangian(x, xdot)` [J], `constraints(x)` (m,), `forces(t, x, xdot)`, `chart(x)`.
 
-    `size` is n. Constraints vanish where the system may be; a chart excludes them. `symmetries(x)` (k, n) are directions
-    in which the system may be moved without a change.
+    `size` is n. Constraints vanish where the system may be; a chart excludes them. `symmetries(x)` (k, n) are
+    directions in which the system may be moved without a change.
     """
 
     size: int

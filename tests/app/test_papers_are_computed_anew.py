@@ -1,0 +1,101 @@
+"""`linkwork paper wendlandt`: the numbers of Tables 2.1 and 2.2, and a page that shows them with the figures."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from linkwork.app import papers
+from linkwork.app.cli import main
+from linkwork.app.wendlandt import Experiment, Measured, pendulum_experiment, rigid_body_experiment
+
+
+@pytest.fixture(scope="module")
+def experiments() -> tuple[Experiment, Experiment]:
+    return rigid_body_experiment(), pendulum_experiment()
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    return int(ended.value.code or 0), out + err
+
+
+def test_table_2_1(experiments: tuple[Experiment, Experiment]) -> None:
+    """Energy and momentum to three digits and more, within 2 % at the smallest step; quaternions within 2 %."""
+    for (_, h), (position, energy, momentum) in experiments[0].differences().items():
+        close = 5e-4 if h >= 1e-3 else 0.02
+        assert abs(energy) < close
+        assert abs(momentum) < close
+        assert abs(position) < 0.02 or h == 1e-4
+
+
+def test_the_energies_that_the_text_quotes(experiments: tuple[Experiment, Experiment]) -> None:
+    body, pendulum = (one.traces for one in experiments)
+    smallest, small = body["DVP", 1e-4].energy, body["DVP", 1e-3].energy
+    assert 32.999999349 <= smallest.min() <= smallest.max() <= 32.999999359
+    assert 32.999937235 <= small.min() <= small.max() <= 32.999937236
+    for h in (1e-2, 1e-1):
+        assert np.ptp(body["DVP", h].energy) < 1e-9  # "no deviation"
+    large = pendulum["DVP", 1e-1].energy
+    assert large.min() == pytest.approx(20.910805793, rel=5e-4)  # their start has more decimals than are printed
+    assert large.max() == pytest.approx(25.583335766, rel=5e-4)
+
+
+def test_table_2_2(experiments: tuple[Experiment, Experiment]) -> None:
+    """Within 3 %; energy and momentum of the energy-momentum method are kept to round-off."""
+    for (method, _), differences in experiments[1].differences().items():
+        assert np.nanmax(np.abs([0.0, *differences])) < 0.03, method
+    for (method, _), ours in experiments[1].measured.items():
+        if method == "EM":
+            assert max(ours.energy, ours.momentum) < 1e-10
+
+
+def test_a_page_is_written(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    experiments: tuple[Experiment, Experiment],
+) -> None:
+    pytest.importorskip("matplotlib")
+    body, pendulum = experiments
+    monkeypatch.setattr(papers, "rigid_body_experiment", lambda: body)
+    monkeypatch.setattr(papers, "pendulum_experiment", lambda: pendulum)
+    code, said = told(capsys, "paper", "wendlandt", "--out", tmp_path)
+    assert code == 0, said
+    assert "all errors agree within 3%" in said
+    assert "Table 2.2" in said
+    page = (tmp_path / "wendlandt.html").read_text(encoding="utf-8")
+    images = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    captions = re.findall(r"<figcaption>Figure (2\.\d+)\.", page)
+    assert captions == [f"2.{k}" for k in range(2, 13)]
+    assert all(b"<svg" in base64.b64decode(image) for image in images)
+    assert len(images) == 11
+    assert page.count("<tr>") == 2 + 4 + 8
+    assert 'class="far"' not in page
+    assert "http" not in page  # nothing is fetched from elsewhere
+
+    wrong = body.measured | {("DVP", 1e-1): Measured(1.0, 3.648e-2, 6.217e-1, 0.2)}
+    monkeypatch.setattr(papers, "rigid_body_experiment", lambda: body._replace(measured=wrong))
+    code, said = told(capsys, "paper", "wendlandt", "--out", tmp_path, "--no-plot")
+    assert code == 1
+    assert "1 number(s) differ by more than 3%" in said
+    page = (tmp_path / "wendlandt.html").read_text(encoding="utf-8")
+    assert page.count('class="far"') == 1
+    assert "matplotlib" in page
+
+
+def test_mistakes_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = told(capsys, "paper", "wendland", "--out", tmp_path)
+    assert code == 2
+    assert "Did you mean 'wendlandt'" in said
+    (tmp_path / "file").write_text("")
+    code, said = told(capsys, "paper", "wendlandt", "--out", tmp_path / "file")
+    assert code == 2
+    assert "nothing can be written" in said
