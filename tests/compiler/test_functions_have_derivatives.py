@@ -14,7 +14,7 @@ from linkwork.spatial.loops import iterate, repeat
 from linkwork.spatial.scalar import Array
 
 
-def compiled(function: Any, result: tuple[int, ...], *values: Array) -> Array:
+def compiled(function: Any, result: tuple[int, ...], *values: Any) -> Array:
     kernel = Kernel("test", function, [np.shape(v) for v in values], [result], None)
     return kernel.over_batch([np.asarray(v, dtype=float) for v in values], (), None)[0][0]
 

@@ -121,7 +121,7 @@ def _error(ours: float, paper: float, difference: float) -> Cell:
 
 def _told(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
     table = Table(
-        *map(Text, head), box=SIMPLE, title=f"{title}: linkwork, then the paper (difference)", title_justify="left"
+        *map(escape, head), box=SIMPLE, title=f"{title}: linkwork, then the paper (difference)", title_justify="left"
     )
     for row in rows:
         table.add_row(*(Text(f"{cell.ours}  {cell.paper}", "" if cell.agrees else "bold red") for cell in row))

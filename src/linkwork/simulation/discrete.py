@@ -11,7 +11,7 @@ import numpy as np
 from linkwork.errors import LinkworkError, NonFinite, NotConverged, OverConstrained, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.simulation.discrete_programs import ENERGY_MOMENTUM, RULES, Programs
-from linkwork.simulation.discrete_run import DiscreteRun, failure, repeated_row
+from linkwork.simulation.discrete_run import SERIES, DiscreteRun, failure, repeated_row
 from linkwork.simulation.discrete_step import State
 from linkwork.simulation.outcomes import FINISHED, NOT_CONVERGED, Outcome
 from linkwork.simulation.preparation import positive
@@ -111,7 +111,8 @@ class Discrete:
             for one in series:
                 one[member][int(done[member]) // every + 1 :] = np.nan
         t = float(np.ravel(now.t)[0]) + h * every * np.arange(rows + 1)
-        return DiscreteRun(h, t, *series, self._outcomes(programs, final, going, h, values), final)
+        outcomes = self._outcomes(programs, final, going, h, values)
+        return DiscreteRun(h, t, **dict(zip(SERIES, series, strict=True)), outcomes=outcomes, final=final)
 
     def start(
         self,

@@ -104,7 +104,7 @@ class Programs:
         return done, going, t + done * h, *last, *series
 
     def _row(self, stepper: Stepper, now: State, held: Array, rounds: Number) -> tuple[Any, ...]:
-        """x, xdot, p, multipliers, energy, momenta of symmetries, rounds."""
+        """What is recorded, in the order of SERIES."""
         energy, momenta = stepper.system.energy(now.x, now.xdot), stepper.system.momenta(now.x, now.p)
         return now.x, now.xdot, now.p, held, energy, momenta, rounds
 

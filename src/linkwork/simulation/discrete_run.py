@@ -12,6 +12,7 @@ from linkwork.simulation.discrete_step import State, Stepper
 from linkwork.simulation.newton import newton
 from linkwork.spatial.scalar import Array
 
+SERIES = ("x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a row
 HALVINGS = 12  # of a step that is too large, in search of one that is not
 SINGULAR = 1e-9  # part of the largest singular value of Dg at which rows repeat each other
 
