@@ -77,6 +77,19 @@ def test_energy_oscillates_without_drift(rule: str) -> None:
     assert abs(slope) < 1e-9 * size
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_systems_come_to_rest_where_large_forces_cancel(rule: str) -> None:
+    """What is left there is round-off of the forces, of which no solution can be asked."""
+
+    def stretched(x: Array, v: Array) -> Any:
+        pulled = np.sqrt((x[0] - x[1]) ** 2 + 1.0) - 0.5
+        return 0.5 * (v @ v) - 500.0 * ((x[0] + 1.0) ** 2 + (1.0 - x[0]) ** 2) - 700.0 * pulled**2
+
+    run = lw.discrete(stretched, forces=lambda x, v: -20.0 * v, rule=rule).run([0.3, 0.1], [0.0, 0.0], 100.0, 0.01)
+    assert run.outcome.kind == "finished"
+    assert np.abs(run.x[-1]).max() < 1e-15
+
+
 # --- the symplectic form ---
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.errors import NotConverged
 from linkwork.simulation.discrete_step import State, Stepper
-from linkwork.simulation.newton import newton
+from linkwork.simulation.newton import Floor, newton
 from linkwork.spatial.scalar import Array
 
 SERIES = ("x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a row
@@ -64,7 +64,7 @@ def failure(stepper: Stepper, now: State, h: float) -> NotConverged:
 
     with np.errstate(all="ignore"):
         rows = stepper.system.rows(now.x)
-        newton(watched, now.xdot, np.zeros(len(rows)), 0.0)
+        newton(watched, now.xdot, np.zeros(len(rows)), Floor(0.0, 0.0))
         halves = (h / 2.0**k for k in range(1, HALVINGS + 1))
         smaller = next((one for one in halves if stepper.step(now, one).solved), None)
     momenta, positions = (np.nan_to_num(np.abs(part), nan=np.inf) for part in left)

@@ -12,11 +12,12 @@ import numpy as np
 
 from linkwork.compiler.calculus import jacobian
 from linkwork.simulation.lagrangian import LagrangianSystem
-from linkwork.simulation.newton import ROUNDS, Root, largest, newton
+from linkwork.simulation.newton import ROUNDS, Floor, Root, largest, newton
 from linkwork.spatial.elimination import solve_held
 from linkwork.spatial.scalar import Array, Number
 
 ROUND_OFF = 1e-12  # part of the positions that a step may be off by
+STILL = 1e-14  # [m or rad] by which a step may be off at rest, where forces cancel but for round-off
 
 
 class State(NamedTuple):
@@ -67,7 +68,8 @@ class Stepper(ABC):
 
     def solve(self, now: State, h: Number, rounds: int = ROUNDS) -> Root:
         """The velocity (n,) of a step and the impulses (m,) of constraints."""
-        floor = ROUND_OFF * largest(now.x) / h
+        sure = ROUND_OFF * largest(now.x) / h
+        floor = Floor(sure, sure + STILL / h)
         guess = np.zeros(len(self.system.violation(now.x)))  # the first correction finds them
         return newton(lambda d, held: self.correction(now, h, d, held), now.xdot, guess, floor, rounds)
 

@@ -26,8 +26,15 @@ class Root(NamedTuple):
     solved: bool
 
 
-def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Number, rounds: int = ROUNDS) -> Root:
-    """The root near a guess, where corrections are smaller than CLOSE of the unknown plus a `floor` of round-off.
+class Floor(NamedTuple):
+    """Sizes of corrections that are round-off: surely so, and where a whole correction made the next no smaller."""
+
+    sure: Number
+    stalled: Number
+
+
+def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Floor, rounds: int = ROUNDS) -> Root:
+    """The root near a guess, where corrections are smaller than CLOSE of the unknown, or round-off.
 
     A round tries a part of the last correction. If the correction from there is smaller, it goes on from there, else
     it tries half of that part: this measure does not depend on the units of the equations.
@@ -40,7 +47,8 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Nu
         dx_next, dy_next = correction(x_next, y_next)
         size_next = largest(dx_next)
         better = size_next < size
-        done = better & (size_next <= CLOSE * largest(x_next) + floor)
+        stalled = (part == 1.0) & (size < FAR) & (size_next <= floor.stalled)
+        done = (better & (size_next <= CLOSE * largest(x_next) + floor.sure)) | stalled
         return (
             where(done, x_next + dx_next, where(better, x_next, x)),
             _chosen(done, y_next + dy_next, _chosen(better, y_next, y)),

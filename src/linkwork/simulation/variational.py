@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.simulation.discrete_step import ROUND_OFF, State, Step, Stepper
 from linkwork.simulation.lagrangian import LagrangianSystem
-from linkwork.simulation.newton import Root, largest, newton
+from linkwork.simulation.newton import Floor, Root, largest, newton
 from linkwork.spatial.elimination import solve_held
 from linkwork.spatial.scalar import Array, Number
 
@@ -103,5 +103,6 @@ class Variational(Stepper):
             dx, held = correction(guess, none)
             root = Root(guess + dx, held, 1, True)
         else:
-            root = newton(correction, guess, none, ROUND_OFF * largest(guess))
+            still = Floor(0.0, ROUND_OFF * largest(guess))
+            root = newton(correction, guess, none, still)
         return Step(State(t, x, p + G.T @ root.multipliers, root.unknown), root.multipliers, root.rounds, root.solved)
