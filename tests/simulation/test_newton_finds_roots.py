@@ -1,0 +1,65 @@
+"""Newton's method with its line search: from far, each member on its own, and where there is no root."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.compiler.kernel import Kernel
+from linkwork.simulation.newton import ROUNDS, Floor, Root, newton
+from linkwork.spatial.scalar import Array, where
+
+NONE, EXACT = np.zeros(0), Floor(0.0, 0.0)
+
+
+def bent(x: Array, none: Array) -> tuple[Array, Array]:
+    """Corrections for x / sqrt(1 + x^2) = 0, of which whole ones lead away beyond 1."""
+    return -x * (1.0 + x * x), none
+
+
+def test_the_line_search_comes_from_far() -> None:
+    x = np.array([5.0])
+    assert abs(x + bent(x, NONE)[0])[0] > abs(x[0])  # a whole step leads away
+    root = newton(bent, x, NONE, Floor(1e-300, 1e-300))
+    assert root.solved
+    assert abs(root.unknown[0]) < 1e-15
+    assert root.rounds < ROUNDS
+
+
+def test_every_member_ends_on_its_own() -> None:
+    def program(x: Array) -> tuple[Array, float, float]:
+        root: Root = newton(bent, x, NONE, Floor(1e-300, 1e-300))
+        return root.unknown, root.rounds, where(root.solved, 1.0, 0.0)
+
+    kernel = Kernel("roots", program, [(1,)], [(1,), (), ()], None)
+    starts = np.array([[5.0], [0.1], [0.0], [-2.0], [np.nan]])
+    (found, rounds, solved), _ = kernel.over_batch([starts], (5,), None)
+    for k, start in enumerate(starts):
+        (alone, count, flag), _ = kernel.over_batch([start], (), None)
+        assert np.array_equal(alone, found[k], equal_nan=True)
+        assert (count, flag) == (rounds[k], solved[k])
+    assert solved.tolist() == [1.0, 1.0, 1.0, 1.0, 0.0]
+    assert rounds[2] == 1
+    assert rounds[4] == ROUNDS
+
+
+def test_where_there_is_no_root_it_says_so() -> None:
+    def never(x: Array, none: Array) -> tuple[Array, Array]:  # of x^2 + 1
+        return -(x * x + 1.0) / (2.0 * x), none
+
+    root = newton(never, np.array([0.7]), NONE, EXACT)
+    assert not root.solved
+    assert root.rounds == ROUNDS
+    assert np.isfinite(root.unknown).all()
+
+
+def test_round_off_that_gets_no_smaller_is_a_solution() -> None:
+    """At rest an unknown is nothing but round-off, and so is each correction."""
+    noise = iter(np.resize([1e-16, -2e-16], 1000))
+
+    def noisy(x: Array, none: Array) -> tuple[Array, Array]:
+        return -x + next(noise), none
+
+    assert not newton(noisy, np.array([0.5]), NONE, EXACT).solved
+    root = newton(noisy, np.array([0.5]), NONE, Floor(0.0, 1e-14))
+    assert root.solved
+    assert abs(root.unknown[0]) < 1e-15
