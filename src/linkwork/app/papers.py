@@ -51,9 +51,9 @@ quaternions with the run at h = 0.0001 s.</p>
 PENDULUM = """<h2>The double spherical pendulum</h2><p>Two masses on rods, 30 s, by DVP and by Gonzalez' energy-momentum
 method (EM). EM at h = 0.0001 s is the standard, and gives the second points of DVP. Energies of DVP are those of the
 mean velocity at the midpoint. The paper does not state the duration; 30 s gives its numbers. Its start is printed with
-three decimals, which make an energy of 24.9396 J where its runs have 24.9445 J, and a momentum of 199.8319 kg m²/s where
-they have 199.8255. Other decimals that fit both change the errors by 0.2 %, which is what the differences are from
-h = 0.001 s on. At h = 0.0001 s they are larger. That is not the decimals' doing; it may be round-off in the paper's
+three decimals, which make an energy of 24.9396 J where its runs have 24.9445 J, and a momentum of 199.8319 kg m²/s
+where they have 199.8255. Other decimals that fit both change the errors by some tenths of a percent, which is what the
+differences are from h = 0.001 s on. At h = 0.0001 s they are larger. That is not the decimals' doing; it may be round-off in the paper's
 two-step form, whose momentum varies by 1.4e-8 there. Errors that the paper prints as zero are round-off here too.</p>
 """
 
