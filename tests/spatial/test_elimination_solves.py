@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwork.spatial.elimination import lu, solve_held
+from linkwork.spatial.elimination import solve_held
+from linkwork.spatial.scalar import lu
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 9])

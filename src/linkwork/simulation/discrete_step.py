@@ -12,9 +12,9 @@ import numpy as np
 
 from linkwork.compiler.calculus import jacobian
 from linkwork.simulation.lagrangian import LagrangianSystem
-from linkwork.simulation.newton import ROUNDS, Floor, Root, largest, newton
+from linkwork.simulation.newton import ROUNDS, Floor, Root, newton
 from linkwork.spatial.elimination import solve_held
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Number, largest
 
 ROUND_OFF = 1e-12  # part of the positions that a step may be off by
 STILL = 1e-14  # [m or rad] by which a step may be off at rest, where forces cancel but for round-off

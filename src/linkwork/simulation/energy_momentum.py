@@ -16,8 +16,7 @@ from linkwork.compiler.calculus import jacobian
 from linkwork.simulation.discrete_step import State, Step, Stepper
 from linkwork.simulation.lagrangian import LagrangianSystem
 from linkwork.simulation.newton import Root
-from linkwork.spatial.elimination import lu
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.spatial.scalar import Array, Number, lu, where
 
 # Weights and places on [0, 1] of three points, exact for polynomials of sixth degree
 GAUSS = ((5 / 18, 0.5 - 0.15**0.5), (8 / 18, 0.5), (5 / 18, 0.5 + 0.15**0.5))

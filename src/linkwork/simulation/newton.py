@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, maximum, where
+from linkwork.spatial.scalar import Array, Number, largest, where
 
 ROUNDS = 25
 CLOSE = 1e-8  # part of the unknown below which a correction is the last: the next would be its square
@@ -61,14 +61,6 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Fl
     state = (unknown, multipliers, np.zeros(len(unknown)), np.zeros(len(multipliers)), 1.0, FAR)
     (unknown, multipliers, *_), count, solved = iterate(rounds, one_round, *state)
     return Root(unknown, multipliers, count, solved)
-
-
-def largest(a: Array) -> Number:
-    """The largest magnitude among numbers (n,)."""
-    size: Number = abs(a[0])
-    for x in a[1:]:
-        size = maximum(size, abs(x))
-    return size
 
 
 def _chosen(condition: bool, yes: Array, no: Array) -> Array:

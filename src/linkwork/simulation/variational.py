@@ -14,9 +14,9 @@ import numpy as np
 
 from linkwork.simulation.discrete_step import ROUND_OFF, State, Step, Stepper
 from linkwork.simulation.lagrangian import LagrangianSystem
-from linkwork.simulation.newton import Floor, Root, largest, newton
+from linkwork.simulation.newton import Floor, Root, newton
 from linkwork.spatial.elimination import solve_held
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Number, largest
 
 
 class Quadrature(NamedTuple):
