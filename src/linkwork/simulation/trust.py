@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.articulated_loops import DAMPING
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.model.mechanism import WORLD, Joint
 from linkwork.simulation.integrators import METHODS
@@ -31,6 +32,8 @@ GLOBAL = 1e-3  # estimated error of the state, relative to how far it moves
 UNIT_LENGTH = 1e-12  # of quaternions, off by
 CLOSED = 1e-8  # loops may be open by [m or rad], and opening at [m/s or rad/s]
 PULLED = 1e-4  # the same where forces pull them closed
+LOOKED_AT = 500  # positions in which loops are looked at for being singular
+RANK = 1e-9  # effects below this part of the largest are none
 BEYOND = 0.05  # of a joint's range, beyond its limits
 STILL = 1e-6  # of the energy that is there: what counts as exchanged at least
 SAMPLED = 20_000  # states in which the scale of momentum is looked for, at most
@@ -195,6 +198,24 @@ def _loops(run: Run) -> Iterator[Row]:
     if run.settings.baumgarte is None:
         repair = float(np.max(run.final.repair, initial=0.0))
         yield Row("loops moved by", repair, note="m or rad, the farthest that a step moved a joint to close them again")
+    yield _singular(run, J)
+
+
+def _singular(run: Run, J: Array) -> Row:
+    """How near a run came to a position in which loops lose grip of a direction, by rows J (*batch, T, nc, nv)."""
+    flat = J.reshape(-1, *J.shape[-2:])
+    times = np.broadcast_to(run.t, J.shape[:-2]).reshape(-1)
+    kept = np.flatnonzero(np.isfinite(flat).all(axis=(-2, -1)))[:: max(1, len(flat) // LOOKED_AT)]
+    if not (len(kept) and flat.shape[-2]):
+        return Row("nearest to singular", "unknown")
+    sizes = np.linalg.svd(flat[kept], compute_uv=False)
+    most = np.maximum(sizes.max(axis=-1, keepdims=True), 1e-300)
+    rank = int((sizes > RANK * most).sum(axis=-1).max())
+    grips = (sizes / most)[:, rank - 1] if rank else np.ones(len(kept))
+    worst = int(np.argmin(grips))
+    note = f"least over largest effect of loop rows, at {times[kept[worst]]:g} s"
+    soft = "; reactions along it were damped" if grips[worst] < np.sqrt(DAMPING) else ""
+    return Row("nearest to singular", float(grips[worst]), note=note + soft)
 
 
 def _limits(run: Run) -> Row:
