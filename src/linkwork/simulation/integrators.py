@@ -24,6 +24,7 @@ from linkwork.spatial.scalar import Array, Number, largest, maximum, where
 ROUNDS = 60  # of the midpoint's iteration, at most
 SOLVED = 1e-14  # change of a velocity, relative to the largest, at which it has ended
 ROUNDED = 1e-10  # so with springs between bodies and loops, which are rounded, if changes do not become less
+SINGULAR = 1e-6  # so if changes become less slowly, as where loops lose grip of a direction
 OPENED = 1e-6  # error of closure [m or rad] after a step that was too large to close loops again
 
 
@@ -83,7 +84,8 @@ def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> 
         better, size, scale = v - change, largest(change), largest(v) + 1.0
         if not before:
             return (better,), size <= SOLVED * scale
-        return (better, size), (size <= SOLVED * scale) | (size <= ROUNDED * scale) & (size >= before[0])
+        slow = (size <= ROUNDED * scale) & (size >= before[0]) | (size <= SINGULAR * scale) & (size >= 0.5 * before[0])
+        return (better, size), (size <= SOLVED * scale) | slow
 
     started = () if not (m.springs or m.loops) else (largest(now.v) + 1.0,)
     (v, *_), _, solved = iterate(ROUNDS, improve, now.v, *started)
