@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import Kinematics
-from linkwork.algorithms.sweeps import inward, outward, to_meeting
+from linkwork.algorithms.sweeps import inward, outward
+from linkwork.algorithms.ties import paths
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import ArticulatedInertia, Force, Motion
 from linkwork.spatial.scalar import LDLT, Array, Number, ldlt, where
@@ -92,7 +93,7 @@ def factored(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
     carried = [NOTHING for _ in mechanism.bodies]
     met: list[Met | None] = [None for _ in mechanism.bodies]
     passed: dict[int, Passed] = {}
-    through, meeting = paths(mechanism)
+    through, meeting = passages(mechanism)
     for j in inward(mechanism):
         k = j.o
         if meeting[k]:
@@ -131,18 +132,16 @@ def _meet(rows: Rows, P: ArticulatedInertia, carried: Carried) -> tuple[Met, Art
     return Met(rows, E, N, others, W, moved), P.less(-E, Force.of(N.solve(E.array.T).T)), left
 
 
-def paths(mechanism: Mechanism) -> tuple[list[Rows], list[Rows]]:
-    """By body: the rows of loops that pass through its joint, and of those whose sides meet at it."""
+def passages(mechanism: Mechanism) -> tuple[list[Rows], list[Rows]]:
+    """By body: the rows that pass through its joint, and those all of whose joints hang on it."""
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     meeting: list[list[int]] = [[] for _ in mechanism.bodies]
     start = 0
-    for loop in mechanism.loops:
-        rows = range(start, start := start + len(loop.kind.closing))
-        sides = to_meeting(mechanism, loop.to.body, loop.at.body)
-        for j in (*sides[0], *sides[1]):
+    for path in paths(mechanism):
+        rows = range(start, start := start + path.count)
+        for j in path.joints:
             through[j.o] += rows
-        last = sides[0] or sides[1]
-        meeting[last[-1].i] += rows
+        meeting[path.top] += rows
     return [tuple(rows) for rows in through], [tuple(rows) for rows in meeting]
 
 
@@ -221,7 +220,7 @@ def _add(to: dict[int, Number], rows: Rows, values: Sequence[Number] | Array) ->
 def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
     """J v (nc,), without the zeros of joints that loops do not pass through."""
     found: list[Number] = [0.0] * len(J)
-    through, _ = paths(mechanism)
+    through, _ = passages(mechanism)
     for j in outward(mechanism):
         for row in through[j.o]:
             found[row] = found[row] + J[row, j.v] @ v[j.v]

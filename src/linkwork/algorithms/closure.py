@@ -30,6 +30,7 @@ from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.forward import velocity_forces
 from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics, world_poses
 from linkwork.algorithms.sweeps import to_meeting
+from linkwork.algorithms.ties import tie_rows
 from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
@@ -119,6 +120,18 @@ def rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
     return without_noise(np.array(J).reshape(-1, mechanism.nv), sizes)
 
 
+def all_rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
+    """The rows (nh, nv) of all that is held: loops, then clutches and brakes."""
+    if not mechanism.ties:
+        return rows(mechanism, motion, loops)
+    return np.concatenate([rows(mechanism, motion, loops), tie_rows(mechanism)])
+
+
+def _with_ties(mechanism: Mechanism, values: Array) -> Array:
+    """Numbers of loops' rows (nc,), and zeros for those of ties: (nh,)."""
+    return np.concatenate([values, np.zeros(len(mechanism.ties))]) if mechanism.ties else values
+
+
 def _reach(S: Motion, wrenches: Force) -> Array:
     """Squares (k,) of what the power of wrenches on the freedoms S could be at most."""
     pairs = ((S.linear, wrenches.linear), (S.angular, wrenches.angular))
@@ -159,10 +172,10 @@ def _each(V: Motion, wrenches: Force) -> list[Number]:
 
 
 def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """J (nc, nv) and gamma (nc,) in one state: J a + gamma is the second rate of `constraint`."""
+    """J (nh, nv) and gamma (nh,) in one state, of loops, clutches and brakes: accelerations obey J a + gamma = 0."""
     motion = kinematics(mechanism, q, v)
     loops = closed(mechanism, world_poses(mechanism, motion.X))
-    return rows(mechanism, motion, loops), bias(mechanism, motion, loops)
+    return all_rows(mechanism, motion, loops), _with_ties(mechanism, bias(mechanism, motion, loops))
 
 
 # --- motion ---
@@ -182,17 +195,17 @@ class Held(NamedTuple):
 def forward_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
 ) -> Constrained:
-    """Accelerations (nv,) and the loops' multipliers (nc,), under tau (nv,), gravity and wrenches (nbodies, 6).
+    """Accelerations (nv,) and multipliers (nh,) of what is held, under tau (nv,), gravity and wrenches (nbodies, 6).
 
     With a rate `baumgarte` [1/s], loops that are open close as critically damped springs would.
     """
     motion = kinematics(mechanism, q, v)
     loops = closed(mechanism, world_poses(mechanism, motion.X))
-    J = rows(mechanism, motion, loops)
+    J = all_rows(mechanism, motion, loops)
     joined = factored(mechanism, motion, J)
-    target = -bias(mechanism, motion, loops)
+    target = -_with_ties(mechanism, bias(mechanism, motion, loops))
     if baumgarte:
-        target = stabilized(target, errors(loops), rates(mechanism, J, v), baumgarte)
+        target = stabilized(target, _with_ties(mechanism, errors(loops)), rates(mechanism, J, v), baumgarte)
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
     first = solved(mechanism, motion, joined, tau, z, motion.bias, base, target)
     return corrected(mechanism, motion, joined, J, target, first)
@@ -201,9 +214,7 @@ def forward_dynamics(
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     """The velocities (nv,) of a tree at q to which momenta p (nv,) [N s, N m s] belong, and that keep loops closed."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    J = np.zeros((0, mechanism.nv))
-    if mechanism.loops:
-        J = rows(mechanism, motion, closed(mechanism, world_poses(mechanism, motion.X)))
+    J = all_rows(mechanism, motion, closed(mechanism, world_poses(mechanism, motion.X)))
     joined, none = factored(mechanism, motion, J), np.zeros(len(J))
     return corrected(mechanism, motion, joined, J, none, pushed(mechanism, motion, joined, none, p)).a
 
@@ -217,13 +228,13 @@ def held(mechanism: Mechanism, q: Array) -> Held:
     """The loops of a tree at q, in linear time."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     loops = closed(mechanism, world_poses(mechanism, motion.X))
-    J = rows(mechanism, motion, loops)
+    J = all_rows(mechanism, motion, loops)
     joined = factored(mechanism, motion, J)
 
     def push(target: Array) -> Constrained:
         return corrected(mechanism, motion, joined, J, target, pushed(mechanism, motion, joined, target))
 
-    return Held(errors(loops), lambda v: rates(mechanism, J, v), push)
+    return Held(_with_ties(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
 
 
 class Reactions(NamedTuple):

@@ -16,6 +16,7 @@ from linkwork.algorithms import closure
 from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.mass import mass_matrix
+from linkwork.model.clutches import may_hold
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import LDLT, Array, ldlt
 
@@ -64,7 +65,7 @@ def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algori
     """The algorithm of a quantity, which takes the named arrays of a state, for mechanisms with and without mimics."""
 
     def run(mechanism: Mechanism, *state: Array) -> Array:
-        if mechanism.loops and quantity in CLOSED:
+        if mechanism.holds and quantity in CLOSED:
             return CLOSED[quantity](mechanism, *state)
         if not mechanism.mimics or quantity == CLOSED_DERIVATIVES:
             return algorithm(mechanism, *state)
@@ -118,6 +119,7 @@ SOLVED: dict[str, Callable[..., Any]] = {
     "forward_dynamics_derivatives": forward_dynamics_derivatives,
     "reactions": reactions,
     "consistent": lambda mechanism, q, v: v,
+    "carried": lambda mechanism, *state: carried(mechanism, *state),
 }
 
 
@@ -135,8 +137,10 @@ def closed_forward_dynamics(
     J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
     J = _reduced_rows(mechanism.spread, J)
     response = _factored(mechanism, q).solve(J.T)
-    errors = closure.constraint(mechanism.tree, positions)
-    target = closure.stabilized(-gamma, errors, J @ v, baumgarte)
+    target = -gamma
+    if baumgarte:
+        errors = closure.held(mechanism.tree, positions).errors
+        target = closure.stabilized(target, errors, J @ v, baumgarte)
     multipliers = closure.smallest(J @ response, target - J @ free)
     return closure.Constrained(free + response @ multipliers, multipliers)
 
@@ -148,7 +152,14 @@ def closed_again(mechanism: Mechanism, q: Array, v: Array, rounds: int = closure
 
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """The velocities (nv,) nearest to v that keep loops closed at q."""
-    return closure.consistent_velocity(held(mechanism, q), v) if mechanism.loops else v
+    return closure.consistent_velocity(held(mechanism, q), v) if mechanism.holds else v
+
+
+def held_rows(mechanism: Mechanism, q: Array) -> Array:
+    """The rows (nh, nv) of loops, clutches and brakes at q, of mechanisms with and without mimics."""
+    tree = mechanism.tree
+    (position,) = to_tree(mechanism, ("q",), (q,))
+    return reduced_rows(mechanism, closure.rows_and_bias(tree, position, np.zeros(tree.nv))[0])
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
@@ -163,28 +174,36 @@ def held(mechanism: Mechanism, q: Array) -> closure.Held:
     if not mechanism.mimics:
         return closure.held(mechanism, q)
     (position,) = to_tree(mechanism, ("q",), (q,))
-    J = _reduced_rows(mechanism.spread, closure.constraint_jacobian(mechanism.tree, position))
+    tree, J = closure.held(mechanism.tree, position), held_rows(mechanism, q)
     response = _factored(mechanism, q).solve(J.T)
 
     def push(target: Array) -> closure.Constrained:
         impulses = closure.smallest(J @ response, target)
         return closure.Constrained(response @ impulses, impulses)
 
-    return closure.Held(closure.constraint(mechanism.tree, position), lambda v: J @ v, push)
+    return closure.Held(tree.errors, lambda v: J @ v, push)
 
 
 def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Wrenches (njoints + nloops, 6) [N, N m] of parents on children, in the children's frames; loops: of a on b."""
     found = closed_forward_dynamics(mechanism, q, v, tau, wrenches)
     positions, velocities, a = to_tree(mechanism, ("q", "v", "a"), (q, v, found.a))
-    held = closure.reaction_wrenches(mechanism.tree, positions, found.multipliers)
+    held = closure.reaction_wrenches(mechanism.tree, positions, found.multipliers[: mechanism.nc])
     outside = held.on_bodies if wrenches is None else wrenches + held.on_bodies
     force = inverse_dynamics(mechanism.tree, positions, velocities, a, outside).force
     return np.concatenate([np.array([F.array for F in force[1:]]).reshape(-1, 6), held.through_loops])
+
+
+def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Force (k,) [N m or N] of every clutch on its joint b, then of every brake on its joint; 0 where released."""
+    forces = iter(closed_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
+    ties = [tie for item in (*mechanism.clutches, *mechanism.brakes) for tie in item.ties]
+    return np.array([next(forces) * tie.engaged if may_hold(tie.engaged) else 0.0 for tie in ties])
 
 
 CLOSED: dict[str, Callable[..., Any]] = {
     "forward_dynamics": lambda *state: closed_forward_dynamics(*state).a,
     "reactions": closed_reactions,
     "consistent": consistent_velocity,
+    "carried": carried,
 }

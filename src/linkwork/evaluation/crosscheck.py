@@ -75,7 +75,7 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
 def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
     """Random coordinates (nq,) and velocities (nv,); where loops are closed, if some try can close them."""
     q, v = m.random(rng), rng.normal(size=m.nv)
-    if not m.loops:
+    if not m.holds:
         return q, v
     d = compile(m, target="numpy")
     for size in CLOSE_TO:
@@ -84,8 +84,8 @@ def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
             q = d.assemble(near)
         except NotConverged:
             continue
-        return q, d.consistent(q, v)
-    return q, v
+        break
+    return q, d.consistent(q, v)
 
 
 def relative_difference(a: Array, b: Array) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.algorithms import closure, inverse, jacobians, kinematics, momentum
-from linkwork.algorithms.coupled import CLOSED_DERIVATIVES, consistent_velocity, coupled
+from linkwork.algorithms.coupled import CLOSED_DERIVATIVES, carried, consistent_velocity, coupled
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
@@ -19,7 +19,6 @@ from linkwork.evaluation import assembly, closed_chains
 from linkwork.evaluation.closed_derivatives import closed_forward_derivatives
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, one_state, over_batch, require_out
-from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism, check_parameter
 from linkwork.spatial.scalar import Array
 
@@ -209,6 +208,14 @@ class Dynamics:
         inputs = self._state(q, v, wrenches, tau=tau)
         return self._evaluate("forward_dynamics", forward_dynamics, inputs, (self.mechanism.nv,), parameters, out)
 
+    def carried(
+        self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
+        """Force (..., k) [N m or N] of each clutch on its joint b, then of each brake on its own; 0 where released."""
+        count = sum(len(list(item.ties)) for item in (*self.mechanism.clutches, *self.mechanism.brakes))
+        inputs = self._state(q, v, wrenches, tau=tau)
+        return self._evaluate("carried", carried, inputs, (count,), parameters, out)
+
     def reactions(
         self,
         q: Any,
@@ -307,7 +314,7 @@ class Dynamics:
 
         dq is in the tangent space: the change of coordinates is `mechanism.integrate(q, dq)` with dq (nv,).
         """
-        if self.mechanism.loops:
+        if self.mechanism.holds:
             return self._derivatives(CLOSED_DERIVATIVES, closed_forward_derivatives, q, v, parameters, tau=tau)
         return self._derivatives(
             "forward_dynamics_derivatives", forward_dynamics_derivatives, q, v, parameters, tau=tau
@@ -378,7 +385,6 @@ class Dynamics:
         *fixed: str,
     ) -> Array:
         """Run `algorithm`, whose meaning `quantity` and `fixed` name, on every member of a batch."""
-        refuse_unhonoured(quantity, self.mechanism)
         given = dict(parameters or {})
         for name in given:
             if name not in self.varying:

@@ -14,7 +14,6 @@ from linkwork.errors import unknown_name
 from linkwork.evaluation import multipliers
 from linkwork.evaluation.diagnosis import watched
 from linkwork.model.broadcast import Input, over_batch
-from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
@@ -35,14 +34,13 @@ class Formulation:
     reactions: Callable[..., Array] | None = None
 
     def with_mimics(self) -> Formulation:
-        """The same for mechanisms in which joints mimic others, by multipliers; what it does not honour is refused."""
-        reactions = multipliers.reactions(self.reactions, self.forward, self.inverse)
+        """The same for mechanisms in which joints mimic others, or are held together, by multipliers."""
         return replace(
             self,
-            forward=_honest("forward_dynamics", multipliers.forward(self.forward)),
+            forward=multipliers.forward(self.forward),
             inverse=multipliers.inverse(self.inverse),
             mass=multipliers.mass(self.mass),
-            reactions=_honest("reactions", reactions) if reactions else None,
+            reactions=multipliers.reactions(self.reactions, self.forward, self.inverse),
         )
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:
@@ -91,16 +89,6 @@ class Formulations(dict[str, Formulation]):
 
 
 # --- the functions of each, brought to one signature ---
-
-
-def _honest(quantity: str, function: Callable[..., Array]) -> Callable[..., Array]:
-    """`function` of a mechanism and a state, for mechanisms all of which it honours."""
-
-    def run(m: Mechanism, *state: Array) -> Array:
-        refuse_unhonoured(quantity, m)
-        return function(m, *state)
-
-    return run
 
 
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:

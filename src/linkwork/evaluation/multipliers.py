@@ -20,7 +20,7 @@ from linkwork.spatial.scalar import Array
 def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """Constraints C (nc, tree.nv) and their bias (nc,) in a state of the tree: C a + bias = 0.
 
-    They say that every follower moves as it should, and that loops stay closed.
+    They say that every follower moves as it should, that loops stay closed, and that clutches and brakes hold.
     """
     tree = mechanism.tree
     C = np.zeros((len(mechanism.mimics), tree.nv))
@@ -41,7 +41,7 @@ def forward(function: Callable[..., Array]) -> Callable[..., Array]:
     """Forward dynamics of a formulation, whose accelerations are affine in the joint forces."""
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-        if not (m.mimics or m.loops):
+        if not (m.mimics or m.holds):
             return function(m, q, v, tau, wrenches)
         return _constrained(function, m, q, v, tau, wrenches)[0][leading(m)]
 
@@ -89,11 +89,11 @@ def reactions(
         return None
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-        if not (m.mimics or m.loops):
+        if not (m.mimics or m.holds):
             return function(m, q, v, tau, wrenches)
         a, multipliers = _constrained(solve, m, q, v, tau, wrenches)
         state = to_tree(m, ("q", "v"), (q, v))
-        held = reaction_wrenches(m.tree, state[0], multipliers[len(m.mimics) :])
+        held = reaction_wrenches(m.tree, state[0], multipliers[len(m.mimics) : len(m.mimics) + m.nc])
         outside = wrenches + held.on_bodies
         through = function(m.tree, *state, forces(m.tree, *state, a, outside), outside)
         return np.concatenate([through, held.through_loops])

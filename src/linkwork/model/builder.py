@@ -49,7 +49,7 @@ from linkwork.model.requests import (
     tree_faults,
     unknown_faults,
 )
-from linkwork.model.soundness import mass_faults, massless_faults, part_faults, tolerant_faults
+from linkwork.model.soundness import faults_of_places, mass_faults, massless_faults, part_faults, tolerant_faults
 from linkwork.model.spanning import spanned
 from linkwork.model.springs import Spring, refuse_one_end
 from linkwork.model.surfaces import REST_SPEED, Contact, Surface
@@ -382,7 +382,7 @@ class Builder:
         if broken:
             return None, faults
         mechanism = whole._numbered()
-        faults += _faults_of_places(mechanism)
+        faults += faults_of_places(mechanism)
         if not errors_in(faults):
             faults += [] if strict else [fault for body in mechanism.bodies for fault in tolerant_faults(body)]
             faults += [] if errors_in(faults) else massless_faults(mechanism)
@@ -490,11 +490,3 @@ def _new(there: Mapping[str, object], what: str, name: str) -> str:
     if name in there:
         raise ModelError(f"there is already a {what} of that name", element)
     return element
-
-
-def _faults_of_places(mechanism: Mechanism) -> Iterator[Fault]:
-    """What shows once parts are welded: loops, contacts and springs of a body with itself."""
-    for tie in (*mechanism.loops, *mechanism.springs):
-        yield from tie.faults()
-    for contact in mechanism.contacts:
-        yield from contact.faults(mechanism.surfaces)

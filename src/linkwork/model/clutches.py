@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic import Mimic
 from linkwork.model.requests import unknown_faults
+from linkwork.spatial.scalar import Number
+
+
+class Tie(NamedTuple):
+    """Velocities that are held together while it is `engaged` (1, or 0): the sum of factor times velocity is zero.
+
+    `velocities` are by joint and number within the joint.
+    """
+
+    name: str
+    velocities: tuple[tuple[str, int, Number], ...]
+    engaged: Number
 
 
 @dataclass(frozen=True)
@@ -21,9 +36,14 @@ class Clutch:
     name: str
     a: str
     b: str
-    ratio: float
+    ratio: Number
     capacity: float
-    engaged: bool
+    engaged: Number
+
+    @property
+    def ties(self) -> Iterator[Tie]:
+        """What it holds together."""
+        yield Tie(self.name, ((self.b, 0, 1.0), (self.a, 0, -self.ratio)), self.engaged)
 
     def faults(self, kinds: Mapping[str, JointKind], mimics: Mapping[str, Mimic]) -> Iterator[Fault]:
         """What is wrong with it, given the kinds of all joints and who follows whom."""
@@ -43,16 +63,43 @@ class Brake:
     name: str
     joint: str
     capacity: float
-    engaged: bool
+    engaged: Number
+    size: int = 1  # velocities that it holds
+
+    @property
+    def ties(self) -> Iterator[Tie]:
+        """What it holds still."""
+        for number in range(self.size):
+            yield Tie(self.name, ((self.joint, number, 1.0),), self.engaged)
 
     def faults(self, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
         """What is wrong with it, given the kinds of all joints."""
         yield from _joint_faults(f"brake {self.name!r}", {"its joint": self.joint}, kinds)
 
 
-def engaged_names(items: Iterable[Clutch | Brake]) -> list[str]:
-    """The names of those that are engaged."""
-    return [item.name for item in items if item.engaged]
+def may_hold(engaged: Number) -> bool:
+    """Whether something is engaged, or may be: a number that hides its value may."""
+    return np.asarray(engaged).dtype == object or bool(engaged)
+
+
+def slipping_names(items: Iterable[Clutch | Brake]) -> list[str]:
+    """The names of those that are engaged, or may be, and can slip."""
+    return [item.name for item in items if may_hold(item.engaged) and np.isfinite(item.capacity)]
+
+
+def contradiction_faults(clutches: Iterable[Clutch]) -> Iterator[Fault]:
+    """Clutches that, engaged as they are, drive a joint at two ratios."""
+    driven: dict[tuple[str, str], Clutch] = {}
+    for clutch in clutches:
+        if not clutch.engaged:
+            continue
+        ratio, pair = clutch.ratio, (clutch.a, clutch.b)
+        if pair[::-1] in driven:
+            ratio, pair = 1.0 / ratio, pair[::-1]
+        first = driven.setdefault(pair, clutch)
+        if first.ratio != ratio:
+            reason = f"drives {pair[1]!r} from {pair[0]!r} at {ratio:g}, and clutch {first.name!r} at {first.ratio:g}"
+            yield Fault(reason, f"clutch {clutch.name!r}", "engage one of them at a time")
 
 
 def _joint_faults(element: str, given: Mapping[str, str], kinds: Mapping[str, JointKind]) -> Iterator[Fault]:

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.errors import ModelError, ShapeError, unknown_name
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, as_numbers, over_batch, refuse_non_finite
-from linkwork.model.clutches import Brake, Clutch
+from linkwork.model.clutches import Brake, Clutch, Tie, may_hold
 from linkwork.model.drives import Drive
 from linkwork.model.faults import raise_first
 from linkwork.model.joints import JointKind
@@ -106,6 +106,9 @@ BODY_PARAMETERS = ("mass", "com", "inertia")
 JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness", "friction")
 SPRING_PARAMETERS = ("stiffness", "damping", "length")
 LOOP_PARAMETERS = ("closed",)
+CLUTCH_PARAMETERS = ("engaged", "ratio")
+BRAKE_PARAMETERS = ("engaged",)
+SWITCHES = (".closed", ".engaged")
 NO_MIMICS: Named[Mimic] = Named("mimic", [])
 NO_KEYFRAMES: Named[Keyframe] = Named("keyframe", [])
 NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness", ".friction", ".length")
@@ -118,13 +121,18 @@ NO_CONTACTS: Named[Contact] = Named("contact", [])
 NO_SPRINGS: Named[Spring] = Named("spring", [])
 
 
+def _number(value: Number) -> Array:
+    """A number or a truth as an array (); what hides its value stays as it is."""
+    return np.asarray(float(value) if isinstance(value, (bool, int)) else value)
+
+
 def check_parameter(name: str, values: Array) -> None:
     """Raise an error unless all values of a parameter, one or a batch of them, are finite and of a possible sign."""
     refuse_non_finite(f"parameter {name!r}", values)
     if values.dtype != object and name.endswith(NOT_NEGATIVE) and (values < 0.0).any():
         raise ModelError(f"must be >= 0; got {values.min():g}", f"parameter {name!r}")
-    if values.dtype != object and name.endswith(".closed") and not np.isin(values, (0.0, 1.0)).all():
-        raise ModelError("must be 1, or 0 where the loop is open", f"parameter {name!r}")
+    if values.dtype != object and name.endswith(SWITCHES) and not np.isin(values, (0.0, 1.0)).all():
+        raise ModelError("must be 1, or 0 where nothing is held", f"parameter {name!r}")
 
 
 def numbered(joints: Named[Joint], mimics: Named[Mimic] = NO_MIMICS) -> Named[Joint]:
@@ -190,6 +198,29 @@ class Mechanism:
     def nc(self) -> int:
         """Number of closure rows of all loops."""
         return sum(len(loop.kind.closing) for loop in self.loops)
+
+    @cached_property
+    def ties(self) -> tuple[Tie, ...]:
+        """What clutches and brakes hold together, of those that are engaged or may be."""
+        found = [tie for item in (*self.clutches, *self.brakes) for tie in item.ties]
+        return tuple(tie for tie in found if may_hold(tie.engaged))
+
+    @property
+    def holds(self) -> bool:
+        """Whether anything is held together beside the tree of joints, or may be: loops, clutches, brakes."""
+        return bool(self.loops or self.ties)
+
+    @property
+    def nh(self) -> int:
+        """Number of rows of all that is held: those of loops, then those of clutches and brakes."""
+        return self.nc + len(self.ties)
+
+    def holder_of_row(self, row: int) -> str:
+        """What holds one of the `nh` rows, in words."""
+        if row < self.nc:
+            return f"loop {self.loop_of_row(row).name!r}"
+        name = self.ties[row - self.nc].name
+        return f"{'clutch' if name in self.clutches else 'brake'} {name!r}"
 
     def loop_of_row(self, row: int) -> Loop:
         """The loop to which one of the `nc` closure rows belongs."""
@@ -315,6 +346,9 @@ class Mechanism:
         for spring in self.springs:
             found |= {f"{spring.name}.{key}": np.asarray(getattr(spring, key)) for key in SPRING_PARAMETERS}
         found |= {f"{loop.name}.closed": np.asarray(loop.closed) for loop in self.loops}
+        for clutch in self.clutches:
+            found |= {f"{clutch.name}.{key}": _number(getattr(clutch, key)) for key in CLUTCH_PARAMETERS}
+        found |= {f"{brake.name}.engaged": _number(brake.engaged) for brake in self.brakes}
         return found
 
     def with_parameters(self, values: Mapping[str, Any]) -> Mechanism:
@@ -356,6 +390,8 @@ class Mechanism:
             joints=self.joints.replaced([moved(joint) for joint in self.joints]),
             springs=self.springs.replaced([replace(s, **picked(s.name, SPRING_PARAMETERS)) for s in self.springs]),
             loops=self.loops.replaced([replace(loop, **picked(loop.name, LOOP_PARAMETERS)) for loop in self.loops]),
+            clutches=self.clutches.replaced([replace(c, **picked(c.name, CLUTCH_PARAMETERS)) for c in self.clutches]),
+            brakes=self.brakes.replaced([replace(b, **picked(b.name, BRAKE_PARAMETERS)) for b in self.brakes]),
         )
         if not hidden:
             raise_first(massless_faults(mechanism))

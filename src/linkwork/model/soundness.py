@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.model.bodies import Body, Part, inertia_matrix
+from linkwork.model.clutches import contradiction_faults
 from linkwork.model.faults import Fault, as_warnings
 from linkwork.spatial.scalar import Array
 
@@ -106,3 +107,12 @@ def _of_point(body: Body) -> Array:
     """Inertia (3, 3) [kg m^2] about the frame's origin of all the body's mass at its centre."""
     h, m = body.inertia.moment, body.inertia.mass
     return (h @ h * np.eye(3) - np.outer(h, h)) / m if m > 0.0 else np.zeros((3, 3))
+
+
+def faults_of_places(mechanism: Mechanism) -> Iterator[Fault]:
+    """What shows once parts are welded: ties of a body with itself, and clutches that contradict each other."""
+    for tie in (*mechanism.loops, *mechanism.springs):
+        yield from tie.faults()
+    yield from contradiction_faults(mechanism.clutches)
+    for contact in mechanism.contacts:
+        yield from contact.faults(mechanism.surfaces)

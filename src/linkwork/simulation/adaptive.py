@@ -92,7 +92,7 @@ class Member:
         if self.asked.sampler is not None:
             self._sample(self.first)
         for switch in self.asked.switches:
-            if switch.time == self.first:
+            if self._when(switch) == self.first:
                 self._switch(switch)
         self.keep(0, self.now)
         actions = self._actions(times)
@@ -116,7 +116,7 @@ class Member:
             near = times[np.abs(times - t) < 1e-9 * self.march.dt]
             found.setdefault(float(near[0]) if len(near) else t, []).append(act)
 
-        for t in times[1:].tolist() if self.asked.mechanism.loops else ():
+        for t in times[1:].tolist() if self.asked.system(self.values).mechanism.holds else ():
             at(t, self._close)
         sampling, end = self.asked.sampling, times[-1]
         if sampling is not None:
@@ -124,8 +124,9 @@ class Member:
             for k in range(int(np.floor(self.first / period + 1e-9)) + 1, int(np.floor(end / period + 1e-9)) + 1):
                 at(k * period, partial(self._sample, k * period))
         for switch in self.asked.switches:
-            if self.first < switch.time <= end:
-                at(switch.time, partial(self._switch, switch))
+            t = self._when(switch)
+            if self.first < t <= end:
+                at(t, partial(self._switch, switch))
         at(end, lambda: None)
         return dict(sorted(found.items()))
 
@@ -134,11 +135,15 @@ class Member:
         repair = np.maximum(self.now.repair, after.moved)
         self.now = self.now._replace(q=after.q, v=after.v, repair=repair)
 
+    def _when(self, switch: Switch) -> float:
+        """The time [s] at which this member is switched."""
+        return float(np.broadcast_to(switch.time, self.asked.batch)[self.index])
+
     def _switch(self, switch: Switch) -> None:
         self.values[switch.parameter] = np.array(switch.value)
         after, jump = self.march.task.switched(self.values, self.now)
         self.now = Carry(*map(np.asarray, after))
-        self.march.events += happened([switch], switch.time, self.index, self.now, jump.gap, jump.energy)
+        self.march.events += happened([switch], self._when(switch), self.index, self.now.code, jump.gap, jump.energy)
 
     def _sample(self, t: float) -> None:
         forces, memory = self.asked.sample(self.values, t, self.now)

@@ -135,14 +135,17 @@ class Interval:
             after.append(pulls[1] * half + rotor - rubbing[j.v])
         return np.concatenate(before), np.concatenate(after)
 
-    def rows(self, at: Position) -> tuple[Array, Array]:
-        """Errors (nc,) of loops in a position, and their rows J (nc, nv)."""
+    def rows(self, at: Position, dv: Array) -> tuple[Array, Array]:
+        """Errors (nh,) of what is held, in a position reached by dv (nv,), and the rows J (nh, nv) there.
+
+        Loops are to be closed; clutches and brakes are not to slip on the way.
+        """
         tree = self.tree
-        if not tree.loops:
+        if not tree.holds:
             return np.zeros(0), np.zeros((0, self.mechanism.nv))
         loops = closure.closed(tree, world_poses(tree, at.X))
-        J = closure.rows(tree, at, loops)
-        return closure.errors(loops), reduced_rows(self.mechanism, J)
+        J = reduced_rows(self.mechanism, closure.all_rows(tree, at, loops))
+        return np.concatenate([closure.errors(loops), J[tree.nc :] @ dv]), J
 
     def work(self, dv: Array, loads: Loads) -> Number:
         """Work [J] through the step of what no energy belongs to."""

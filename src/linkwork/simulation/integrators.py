@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.closure import constraint_jacobian, smallest
+from linkwork.algorithms.closure import smallest
 from linkwork.algorithms.coordinates import integrate, tangent_rate
-from linkwork.algorithms.coupled import closed_again, coupled, to_tree
+from linkwork.algorithms.coupled import closed_again, held_rows, to_tree
 from linkwork.algorithms.passive import resistance
 from linkwork.simulation.moving import Moving, Step
 from linkwork.simulation.structured_steps import energy_momentum, variational
@@ -77,8 +77,8 @@ def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> 
         q, mean = middle(v)
         loads = system.loads(t + 0.5 * h, q, mean, held)
         change = solve(system.imbalance(q, mean, (v - now.v) / h, loads) * h)
-        if m.loops:  # impulses along their rows leave no mean velocity that would open them
-            J = coupled("constraint_jacobian", constraint_jacobian, ("q",))(m, q)
+        if m.holds:  # impulses along the rows leave no mean velocity that would open loops, or slip
+            J = held_rows(m, q)
             response = solve(J.T)
             change = change + response @ smallest(J @ response, J @ (mean * 2.0 - change))
         better, size, scale = v - change, largest(change), largest(v) + 1.0
@@ -87,7 +87,7 @@ def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> 
         slow = (size <= ROUNDED * scale) & (size >= before[0]) | (size <= SINGULAR * scale) & (size >= 0.5 * before[0])
         return (better, size), (size <= SOLVED * scale) | slow
 
-    started = () if not (m.springs or m.loops) else (largest(now.v) + 1.0,)
+    started = () if not (m.springs or m.holds) else (largest(now.v) + 1.0,)
     (v, *_), _, solved = iterate(ROUNDS, improve, now.v, *started)
     q, mean = middle(v)
     power = system.power(q, mean, system.loads(t + 0.5 * h, q, mean, held))
@@ -99,7 +99,7 @@ def closing(step: Step) -> Step:
 
     def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
         moved, solved = step(system, t, now, h, held)
-        if not system.mechanism.loops or system.baumgarte is not None:
+        if not system.mechanism.holds or system.baumgarte is not None:
             return moved, solved
         q, v, error, repair = closed_again(system.mechanism, moved.q, moved.v)
         closed = (error <= OPENED) | (error != error)  # what is not a number is another matter

@@ -50,8 +50,11 @@ def label_of(mechanism: Mechanism, series: str, shape: tuple[int, ...] = ()) -> 
         return Label("positions", (Axis("coordinate", coordinate_names(m)),), units)
     if series in WRENCHES:
         title, axis = WRENCHES[series]
-        names = m.bodies.names[1:] if axis == "body" else m.joints.names
+        names = m.bodies.names[1:] if axis == "body" else (*m.joints.names, *m.loops.names)
         return Label(title, (Axis(axis, names), WRENCH), _six("N", "N m"))
+    if series == "carried":
+        names = tuple(item.name for item in (*m.clutches, *m.brakes) for _ in item.ties)
+        return Label("forces of clutches and brakes", (Axis("clutch or brake", names),), ("N m or N",) * len(names))
     if kind in OF_FRAMES:
         title, axes, units = OF_FRAMES[kind]
         return Label(f"{title} of {series.partition('.')[2]!r}", axes, units)

@@ -41,11 +41,12 @@ class FixedSteps:
         # Rows of a piece must not reach beyond a call of a controller in Python
         every = gcd(storage.every, self.tick) if self.in_python else storage.every
         self.task = Task(asked, METHODS[choice.method], storage.series, every, self.tick)
-        self._rollout = lambda asked: Rollout(replace(self.task, asked=asked), choice.dt, target, threads)
-        self.rollout = self._rollout(asked)
-        self.switches: dict[int, list[Switch]] = {}
+        self.rollout = Rollout(self.task, choice.dt, target, threads)
+        self.switches: dict[int, list[tuple[Switch, Array]]] = {}  # by step: what is switched, for which members
         for switch in asked.switches:
-            self.switches.setdefault(round(switch.time / choice.dt - storage.steps[0]), []).append(switch)
+            steps = np.broadcast_to(np.round(switch.time / choice.dt - storage.steps[0]), asked.batch)
+            for step in np.unique(steps):
+                self.switches.setdefault(int(step), []).append((switch, steps == step))
         self.events: list[Event] = []
         self._count = max(1, FIRST // (max(1, self.now.step.size) * every))  # rows of the next piece
 
@@ -126,15 +127,20 @@ class FixedSteps:
         switches = self.switches.get(self.done, [])
         if not switches:
             return False
-        values = {switch.parameter: switch.value for switch in switches}
-        batch, before = self.asked.batch, self.asked.parameters
-        changed = {name: np.full_like(np.broadcast_to(before[name], batch), value) for name, value in values.items()}
-        self.asked = replace(self.asked, parameters=before | changed)
-        self.rollout = self._rollout(self.asked)
-        self.now, gap, energy = self.rollout.switched(self.now)
-        for index in np.ndindex(batch):
-            now, time = self.now._replace(code=self.now.code[index]), float(self.now.step[index]) * self.dt
-            self.events += happened(switches, time, index, now, gap[index], energy[index])
+        values, batch, any_ = dict(self.asked.parameters), self.asked.batch, np.zeros(self.asked.batch, dtype=bool)
+        for switch, who in switches:
+            values[switch.parameter] = np.where(who, switch.value, np.broadcast_to(values[switch.parameter], batch))
+            any_ = any_ | who
+        self.asked = replace(self.asked, parameters=values)
+        self.rollout.task = replace(self.rollout.task, asked=self.asked)  # the program is the same, and so its kernels
+        after, gap, energy = self.rollout.switched(self.now)
+        pairs = zip(self.now, after, strict=True)
+        self.now = Carry(*(np.where(any_.reshape(batch + (1,) * (x.ndim - any_.ndim)), y, x) for x, y in pairs))
+        for index in np.argwhere(any_):
+            k = tuple(int(n) for n in index)
+            mine = [switch for switch, who in switches if who[k]]
+            time = float(self.now.step[k]) * self.dt
+            self.events += happened(mine, time, k, self.now.code[k], gap[k], energy[k])
         return True
 
     def _call(self) -> None:

@@ -18,7 +18,7 @@ from linkwork.model.mechanism import Keyframe, Mechanism, check_parameter
 from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.controllers import Law, Sampled
 from linkwork.simulation.recording import Run
-from linkwork.simulation.switching import Switch, scheduled
+from linkwork.simulation.switching import Switch, lockable, locked_names, scheduled, slips
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number
 
@@ -138,8 +138,11 @@ def request(
     m = mechanism
     if not isinstance(m, Mechanism):
         raise LinkworkError(f"a Mechanism is simulated, as lw.load(...) or lw.example(...) gives; got {m!r:.80}")
-    refuse_unhonoured("motion", m)
+    m = mechanism = lockable(m, locked_names(schedule))
+    refuse_unhonoured(m)
     continued = q0 if isinstance(q0, Run) else None
+    if continued is not None:
+        m = lockable(m, continued.mechanism.brakes.names)
     if continued is not None and (v0 is not None or memory is not None or continued.mechanism.nq != m.nq):
         raise LinkworkError("a run is continued from its own end: give no v0 or memory, and the same mechanism")
     given = dict(continued.parameters if parameters is None and continued is not None else parameters or {})
@@ -291,21 +294,21 @@ OPEN = 1e-6  # errors of closure [m or rad] at the start beyond which someone mu
 
 
 def refuse_open(asked: Request) -> None:
-    """Raise a LinkworkError if loops are open at the start, or opening."""
+    """Raise a LinkworkError if loops are open at the start, or opening, or if something slips that is engaged."""
     m, given = asked.mechanism, asked.parameters
-    if not m.loops:
-        return
-    d = compile(m, parameters=given)
-    errors = np.abs(d.constraint(asked.start.q, parameters=given))
-    J = d.constraint_jacobian(asked.start.q, parameters=given)
-    speeds = np.abs((J @ asked.start.v[..., None])[..., 0])
-    for what, found, remedy in (
-        ("is open by", errors, "q0 = d.assemble(q0), with d = lw.compile(m), closes it"),
-        ("opens at", speeds, "v0 = d.consistent(q0, v0), with d = lw.compile(m), does not"),
-    ):
-        if found.max(initial=0.0) > OPEN:
-            worst = int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))
-            raise LinkworkError(f"loop {m.loop_of_row(worst).name!r} {what} {found.max():.3g} at the start; {remedy}")
+    remedies = tuple(f"{call}, with d = lw.compile(m)" for call in ("q0 = d.assemble(q0)", "v0 = d.consistent(q0, v0)"))
+    if m.loops:
+        d = compile(m, parameters=given)
+        errors = np.abs(d.constraint(asked.start.q, parameters=given))
+        J = d.constraint_jacobian(asked.start.q, parameters=given)
+        speeds = np.abs((J @ asked.start.v[..., None])[..., 0])
+        for what, found, remedy in zip(("is open by", "opens at"), (errors, speeds), remedies, strict=True):
+            if found.max(initial=0.0) > OPEN:
+                name = m.loop_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
+                raise LinkworkError(f"loop {name!r} {what} {found.max():.3g} at the start; {remedy}, closes it")
+    for name, speeds in slips(m, asked.start.v, given).items():
+        if speeds.max(initial=0.0) > OPEN:
+            raise LinkworkError(f"{name} slips at {speeds.max():.3g} at the start; {remedies[1]}, holds it")
 
 
 def try_once(asked: Request) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ENERGIES: tuple[str, ...] = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
 FROM_STATE = (*ENERGIES, "momentum", "center_of_mass", "passive")  # what follows from q and v
-FROM_FORCES = ("reactions",)  # what follows from these and the forces
+FROM_FORCES = ("reactions", "carried")  # what follows from these and the forces
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ class Run:
         given = self.along_time()
         if name in ENERGIES:
             return self._energies(given)[name]
-        if name == "reactions":
-            return d.reactions(q, v, self._all_forces(), self.recorded.get("wrenches"), parameters=given)
+        if name in FROM_FORCES:
+            return getattr(d, name)(q, v, self._all_forces(), self.recorded.get("wrenches"), parameters=given)
         if name.startswith("pose."):
             return d.pose(q, name.removeprefix("pose."), parameters=given)
         if name.startswith("velocity."):

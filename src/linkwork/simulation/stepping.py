@@ -14,7 +14,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.integrators import METHODS
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.preparation import positive, refuse_open, request
-from linkwork.simulation.switching import jumped, too_far
+from linkwork.simulation.switching import jumped, lockable, locked_names, modes_of, scheduled, too_far
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, where
 
@@ -54,8 +54,8 @@ class Simulator:
         self._x = np.concatenate([self._asked.start.q, self._asked.start.v])
         self._zero = np.zeros(mechanism.nv)
         self._pushes: list[tuple[int, Array, int]] = []  # the step that ends them, the wrench, the body
-        self._closed = np.array([float(loop.closed) for loop in mechanism.loops])
-        self._switched = False  # whether loops are other than they were built
+        self._modes = modes_of(mechanism)
+        self._switched = False  # whether loops, clutches or brakes are other than they were built
         self._free = _Stepper(self, changed=False)
         self._changed = _Stepper(self, changed=True)
 
@@ -100,45 +100,66 @@ class Simulator:
 
     def open(self, loop: str) -> None:
         """Let go what a loop holds together."""
-        self._switch(loop, 0.0)
+        self._switch("open", loop)
 
     def close(self, loop: str) -> float:
         """Hold together what a loop does, from now on: velocities jump by impulses along it; the energy [J] gained.
 
         It must be open by less than 1 cm or 0.01 rad, which is bridged.
         """
-        return self._switch(loop, 1.0)
+        return self._switch("close", loop)
 
-    def _switch(self, loop: str, closed: float) -> float:
-        m, nq = self.mechanism, self._nq
-        after = self._closed.copy()
-        after[m.loops.index_of(loop)] = closed
-        system = System(m.with_parameters(_closures(m, after)))
+    def engage(self, name: str) -> float:
+        """Engage a clutch or a brake: velocities jump by impulses along what it holds; the energy [J] gained."""
+        return self._switch("engage", name)
+
+    def release(self, name: str) -> None:
+        """Release a clutch or a brake."""
+        self._switch("release", name)
+
+    def shift(self, clutch: str, ratio: float) -> float:
+        """Give a clutch another ratio; while it is engaged, velocities jump; the energy [J] gained."""
+        return self._switch("shift", clutch, ratio)
+
+    def reverse(self, clutch: str) -> float:
+        """Turn the ratio of a clutch round; while it is engaged, velocities jump; the energy [J] gained."""
+        return self._switch("reverse", clutch)
+
+    def lock(self, joint: str) -> float:
+        """Hold a joint still, which needs no brake: its velocities jump to zero; the energy [J] gained."""
+        return self._switch("lock", joint)
+
+    def unlock(self, joint: str) -> None:
+        """Let a joint that was locked move again."""
+        self._switch("unlock", joint)
+
+    def _switch(self, *entry: Any) -> float:
+        held = lockable(self.mechanism, locked_names([(0.0, *entry)]))
+        (switch,) = scheduled(held.with_parameters(self._modes), [(0.0, *entry)])
+        after = {**modes_of(held), **self._modes, switch.parameter: switch.value}
+        system, nq = System(held.with_parameters(after)), self._nq
         jump = jumped(system, self._x[:nq], self._x[nq:])
         if not jump.possible:
-            raise NotConverged(too_far(system.mechanism, self._x[:nq]) or f"loop {loop!r} cannot be closed from here")
-        self._closed, self._x = after, np.concatenate([jump.q, jump.v])
-        self._switched = bool((after != [float(loop.closed) for loop in m.loops]).any())
+            raise NotConverged(too_far(system.mechanism, self._x[:nq]) or f"{switch.what}: cannot be done from here")
+        if len(after) > len(self._modes):  # a joint that had no brake
+            self.mechanism, self._changed = held, _Stepper(self, changed=True)
+        self._modes, self._x = after, np.concatenate([jump.q, jump.v])
+        self._switched = after != modes_of(held)
         return float(jump.energy)
 
     def _under_changes(self, forces: Any) -> Array:
         wrenches = np.zeros((self.mechanism.nbodies, 6))
         for _, wrench, body in self._pushes:
             wrenches[body - 1] += wrench
-        found = self._changed.step(self._x, forces, wrenches, self._closed)
+        found = self._changed.step(self._x, forces, wrenches, np.array(list(self._modes.values())))
         self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
         return found
-
-
-def _closures(m: Mechanism, closed: Array) -> dict[str, Any]:
-    """Which loops are closed, as parameters, from (nloops,) numbers."""
-    return {f"{loop.name}.closed": closed[k] for k, loop in enumerate(m.loops)}
 
 
 class _Stepper:
     """The kernel of a step, which turns to `slow` for anything but float64 arrays of the right shape.
 
-    One that is `changed` takes wrenches (nbodies, 6) and which loops are closed (nloops,) too.
+    One that is `changed` takes wrenches (nbodies, 6) and modes (k,), what is closed and engaged, too.
     """
 
     def __init__(self, simulator: Simulator, changed: bool):
@@ -149,10 +170,11 @@ class _Stepper:
         """The next state (nq + nv,), nan if its equations were not solved."""
         sim = self.simulator
         asked, nq = sim._asked, sim._nq
-        m, law = asked.mechanism, None
+        m, law = sim.mechanism, None
         if self.changed:
-            wrenches, closed = changes
-            m, law = m.with_parameters(_closures(m, closed)), lambda t, q, v: wrenches
+            wrenches, modes = changes
+            named = dict(zip(sim._modes, modes, strict=True))
+            m, law = m.with_parameters(named), lambda t, q, v: wrenches
         now = Moving(x[:nq], x[nq:], 0.0)
         moved, solved = METHODS[sim.method].step(System(m, None, law, asked.stops), 0.0, now, sim.dt, tau)
         found = np.concatenate([moved.q, moved.v])
@@ -164,8 +186,8 @@ class _Stepper:
 
         sim = self.simulator
         m, size = sim.mechanism, len(sim._x)
-        shapes = [(size,), (m.nv,), *([(m.nbodies, 6), (len(m.loops),)] if self.changed else [])]
-        name = ("changed step" if self.changed else "step", sim.method, repr(sim.dt))
+        shapes = [(size,), (m.nv,), *([(m.nbodies, 6), (len(sim._modes),)] if self.changed else [])]
+        name = ("changed step" if self.changed else "step", sim.method, repr(sim.dt), repr(list(sim._modes)))
         self.kernel = kernel_of(sim._asked, name, self.one, shapes, [(size,)])
         self.step = fast_call(self.kernel, self._slow, "step", "One step of the simulator.")
         return self.step(*inputs)

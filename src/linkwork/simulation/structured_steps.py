@@ -92,14 +92,14 @@ class Balance:
 
 def _step(interval: Interval, balance: Balance | None) -> tuple[Moving, Any]:
     m, now, h = interval.mechanism, interval.now, interval.h
-    rows = interval.rows(interval.first)[1]
+    rows = interval.rows(interval.first, np.zeros(m.nv))[1]
 
     def improve(*state: Any) -> tuple[tuple[Any, ...], Any]:
         best = Guess(*state)
         dv = best.dv + best.move * best.part
         multipliers, kick = best.multipliers + best.more * best.part, best.kick + best.push * best.part
         guess = interval.between(dv)
-        errors, J = interval.rows(guess.second)
+        errors, J = interval.rows(guess.second, dv)
         q, u = integrate(m, now.q, dv), dv / h
         lack, momentum, work = guess.lack + rows.T @ multipliers, guess.momentum, interval.work(dv, guess.loads)
         begin = end = np.zeros(m.nv)
@@ -109,12 +109,12 @@ def _step(interval: Interval, balance: Balance | None) -> tuple[Moving, Any]:
         v = velocities(m, q, momentum)
         size = largest(lack) / (largest(interval.p) + largest(momentum) + TINY) + largest(errors) * OPEN
         solve = interval.solver(guess, dv)
-        response = solve(rows.T) if m.loops else np.zeros((m.nv, 0))
+        response = solve(rows.T) if m.holds else np.zeros((m.nv, 0))
 
         def answer(lack: Array, errors: Array) -> tuple[Array, Array]:
             """The move, and the change of multipliers, that make up for a lack of momentum and errors of closure."""
             move = solve(lack)
-            more = closure.smallest(J @ response, -(errors + J @ move)) if m.loops else np.zeros(0)
+            more = closure.smallest(J @ response, -(errors + J @ move)) if m.holds else np.zeros(0)
             return move + response @ more, more
 
         (move, more), push = answer(lack, errors), 0.0
@@ -125,7 +125,7 @@ def _step(interval: Interval, balance: Balance | None) -> tuple[Moving, Any]:
             # A lack of momentum is a lack of energy too, which goes with it
             missing = won + (lack + rows.T @ more) @ u
             push = where(near & (power > STANDING * scale), -missing / where(power > 0.0, power, 1.0), 0.0)
-            along, held = answer(begin, np.zeros(m.nc))
+            along, held = answer(begin, np.zeros(m.nh))
             move, more = move + along * push, more + held * push
         better = size < best.lack
         found = Guess(
@@ -143,7 +143,7 @@ def _step(interval: Interval, balance: Balance | None) -> tuple[Moving, Any]:
         ended = (size <= SOLVED) & (best.lack <= NEAR) | (size >= best.lack) & (best.lack <= ROUNDED)
         return tuple(found), ended | (size <= ROUND_OFF)
 
-    none, free = np.zeros(m.nc), np.zeros(m.nv)
+    none, free = np.zeros(m.nh), np.zeros(m.nv)
     begin = Guess(now.v * h, none, 0.0, free, none, 0.0, 1.0, FAR, free, 0.0)
     found, _, solved = iterate(ROUNDS, improve, *begin)
     best = Guess(*found)

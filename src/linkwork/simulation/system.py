@@ -61,11 +61,11 @@ class System:
             stiffer = m
         else:
             extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
-            if any(_is_there(spring.damping) for spring in m.springs) and not m.loops:  # which no armature is like
+            if any(_is_there(spring.damping) for spring in m.springs) and not m.holds:  # which no armature is like
                 solve = stiffened_solver(m, q, extra, [spring.damping * implicit for spring in m.springs])
                 return solve(tau - self._needed(q, v, np.zeros(m.nv), loads))
             stiffer = with_armature(m, extra)
-        if m.loops and self.baumgarte is not None:
+        if m.holds and self.baumgarte is not None:
             return closed_forward_dynamics(stiffer, q, v, tau, loads.wrenches, self.baumgarte).a
         names = ("q", "v", "tau", "wrenches")[: 3 if loads.wrenches is None else 4]
         return coupled("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.wrenches))

@@ -19,6 +19,7 @@ from linkwork.errors import LinkworkError, unknown_name
 from linkwork.model.mechanism import WORLD, Joint
 from linkwork.simulation.integrators import METHODS
 from linkwork.simulation.recording import Run
+from linkwork.simulation.switching import slips
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def report(run: Run, compare: bool = False) -> Report:
             *_momentum(run),
             _quaternions(run),
             *_loops(run),
+            *_slips(run),
             _limits(run),
         ]
     if compare:
@@ -199,6 +201,15 @@ def _loops(run: Run) -> Iterator[Row]:
         repair = float(np.max(run.final.repair, initial=0.0))
         yield Row("loops moved by", repair, note="m or rad, the farthest that a step moved a joint to close them again")
     yield _singular(run, J)
+
+
+def _slips(run: Run) -> Iterator[Row]:
+    """How fast clutches and brakes slipped that were engaged."""
+    if "v" in run.recorded and (run.mechanism.clutches or run.mechanism.brakes):
+        speeds = slips(run.mechanism, run.v, run.along_time())
+        name = max(speeds, key=lambda name: float(np.nanmax(speeds[name], initial=0.0)))
+        most = float(np.nanmax(speeds[name], initial=0.0))
+        yield Row("slip", most, CLOSED, _verdict(most <= CLOSED), f"rad/s or m/s, of {name}" if most else "none")
 
 
 def _singular(run: Run, J: Array) -> Row:

@@ -1,0 +1,201 @@
+"""Clutches and brakes hold what they say while engaged, and engaging keeps momentum wherever motion stays allowed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms.ties import tie_rows
+from linkwork.compiler import kernel
+from linkwork.model.clutches import Brake, Clutch
+from zoo import tree
+
+METHODS = ("semi-implicit", "rk4", "midpoint", "variational", "energy-momentum", "dop853")
+
+
+def flywheels(engaged: bool = False, ratio: float = 1.0) -> lw.Mechanism:
+    """Two wheels of 2 and 3 kg m^2 on parallel shafts, with a clutch between them."""
+    b = lw.Builder("flywheels", gravity=(0, 0, 0))
+    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
+    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
+    return b.clutch("clutch", "a", "b", ratio=ratio, engaged=engaged).build()
+
+
+def held_tree(seed: int) -> lw.Mechanism:
+    """A random tree with an engaged brake on one of its joints and an engaged clutch between two others."""
+    m = tree(seed)
+    single = [joint.name for joint in m.joints if joint.kind.nv == 1]
+    rng = np.random.default_rng(seed)
+    picked = list(rng.permutation(single))
+    clutches = [Clutch("clutch", picked[0], picked[1], -1.5, np.inf, 1.0)] if len(picked) > 1 else []
+    brakes = [Brake("brake", picked[-1], np.inf, 1.0)] if len(picked) != 2 else []
+    return replace(m, clutches=m.clutches.replaced(clutches), brakes=m.brakes.replaced(brakes))
+
+
+TREES = [held_tree(seed) for seed in (5, 6, 9, 12)]
+
+
+@pytest.mark.parametrize("m", TREES, ids=lambda m: m.name)
+def test_all_formulations_agree_on_what_is_held(m):
+    assert m.ties
+    assert lw.cross_check(m, samples=5).worst < 1e-9
+
+
+@pytest.mark.parametrize("m", TREES, ids=lambda m: m.name)
+def test_the_jump_keeps_momentum_in_all_directions_that_stay_allowed(m):
+    rng = np.random.default_rng(1)
+    q, v = m.random(rng), rng.normal(size=m.nv)
+    d = lw.compile(m, target="numpy")
+    after, M, C = d.consistent(q, v), d.mass_matrix(q), tie_rows(m)
+    assert abs(C @ after).max() < 1e-12
+    allowed = np.linalg.svd(C)[2][np.linalg.matrix_rank(C) :].T
+    scale = abs(M @ v).max()
+    assert abs(allowed.T @ M @ (after - v)).max() < 1e-12 * scale
+    lost = 0.5 * v @ M @ v - 0.5 * after @ M @ after
+    removed = v - after
+    assert lost == pytest.approx(0.5 * removed @ M @ removed, rel=1e-10)
+
+
+@pytest.mark.parametrize("m", TREES, ids=lambda m: m.name)
+def test_what_is_carried_does_the_work_of_the_constraint(m):
+    """The open tree under the joint forces that clutches and brakes carry moves as the held one does."""
+    rng = np.random.default_rng(2)
+    d = lw.compile(m, target="numpy")
+    q = m.random(rng)
+    v, tau = d.consistent(q, rng.normal(size=m.nv)), rng.normal(size=m.nv)
+    free = lw.compile(replace(m, clutches=m.clutches.replaced([]), brakes=m.brakes.replaced([])), target="numpy")
+    carried = d.carried(q, v, tau)
+    expected = free.forward_dynamics(q, v, tau + tie_rows(m).T @ carried)
+    np.testing.assert_allclose(d.forward_dynamics(q, v, tau), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_two_flywheels_meet_at_their_common_speed(method):
+    schedule = [(0.1, "engage", "clutch"), (0.2, "release", "clutch"), (0.25, "lock", "b"), (0.3, "unlock", "b")]
+    run = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], duration=0.4, dt=1e-2, method=method, schedule=schedule)
+    common = 2 * 5.0 / (2 + 3)
+    np.testing.assert_allclose(run.v[[5, 15, 22, 28, 38]], [[5, 0], [common] * 2, [common] * 2, *[[common, 0]] * 2])
+    assert [event.what for event in run.events] == [
+        "engage clutch (energy -15 J)",
+        "release clutch",
+        "lock b (energy -6 J)",
+        "unlock b",
+    ]
+    turned = [0.1 * 5 + 0.3 * common, 0.15 * common]
+    np.testing.assert_allclose(run.q[-1], turned, rtol=1e-3 if method in ("variational", "energy-momentum") else 1e-12)
+    assert run.report().passed
+
+
+def test_a_gearbox_shifts_and_reverses():
+    schedule = [(0.1, "shift", "clutch", 2.0), (0.2, "reverse", "clutch")]
+    run = lw.simulate(flywheels(engaged=True), [0, 0], [1, 1], duration=0.3, dt=1e-2, method="rk4", schedule=schedule)
+    momentum = np.array([2.0, 3.0])
+    expected, v = [], np.array([1.0, 1.0])
+    for ratio in (1.0, 2.0, -2.0):
+        along = np.array([1.0, ratio])
+        v = along * (along @ (momentum * v)) / (along @ (momentum * along))
+        expected.append(v)
+    np.testing.assert_allclose(run.v[[5, 15, 25]], expected, rtol=1e-12)
+    assert (run["clutch.ratio"][[5, 15, 25]] == [1, 2, -2]).all()
+
+
+def test_the_clutch_tells_what_it_carries():
+    run = lw.simulate(
+        flywheels(engaged=True), [0, 0], duration=0.1, dt=1e-2, method="rk4", controller=lambda t, q, v: [1.0, 0.0]
+    )
+    np.testing.assert_allclose(run["carried"][:, 0], 3.0 / 5.0)  # what the second wheel needs of 1 N m
+
+
+def test_locking_and_unlocking_a_thousand_times_does_not_drift():
+    b = lw.Builder("arm")
+    b.body("upper", 1.0, com=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02)).body("lower", 1.0, com=(0.2, 0, 0))
+    b.joint("shoulder", lw.Revolute((0, 1, 0)), "world", "upper")
+    b.joint("elbow", lw.Revolute((0, 1, 0)), "upper", "lower", at=(0.4, 0, 0))
+    m = b.build()
+    schedule = [(k * 1e-3, "lock" if k % 2 else "unlock", "elbow") for k in range(1, 2001)]
+    run = lw.simulate(m, [0.3, 0.5], duration=2.0, dt=1e-3, method="rk4", schedule=schedule, every=2)
+    still = lw.simulate(m, [0.3, 0.5], duration=2.0, dt=1e-3, method="rk4", schedule=[(0.0, "lock", "elbow")], every=2)
+    assert len(run.events) == 2000
+    assert abs(run.report()["energy balance"].value) < 1e-6
+    np.testing.assert_allclose(still.q[:, 1], 0.5, rtol=0, atol=1e-14)
+
+
+def test_no_kernel_is_built_while_modes_change(monkeypatch):
+    built = []
+    build = kernel.Kernel._build
+    monkeypatch.setattr(kernel.Kernel, "_build", lambda self, width: built.append(width) or build(self, width))
+    few = [(0.05, "engage", "clutch")]
+    many = few + [(0.05 + 0.01 * k, ("release", "engage")[k % 2], "clutch") for k in range(1, 20)]
+    arguments = {"duration": 0.4, "dt": 1e-2, "method": "rk4", "controller": lambda t, q, v: [0.1, 0.0]}
+    lw.simulate(flywheels(), [0, 0], [5.0, 0.0], schedule=few, **arguments)
+    first = len(built)
+    lw.simulate(flywheels(), [0, 0], [5.0, 0.0], schedule=many, **arguments)
+    assert len(built) - first <= first
+
+
+def test_members_with_schedules_of_their_own_move_as_they_would_alone():
+    times = np.random.default_rng(0).uniform(0.05, 0.3, 20).round(2)
+    speeds = np.random.default_rng(1).normal(size=(20, 2))
+    m = flywheels(ratio=-0.7)
+    run = lw.simulate(m, [0, 0], speeds, duration=0.4, dt=1e-2, method="rk4", schedule=[(times, "engage", "clutch")])
+    for k in (0, 7, 19):
+        alone = lw.simulate(
+            m, [0, 0], speeds[k], duration=0.4, dt=1e-2, method="rk4", schedule=[(times[k], "engage", "clutch")]
+        )
+        assert (alone.q == run.q[k]).all()
+        assert (alone.v == run.v[k]).all()
+
+
+def test_a_simulator_switches_by_hand():
+    simulator = lw.Simulator(flywheels(), [0, 0], [5.0, 0.0], dt=1e-2)
+    assert simulator.engage("clutch") == pytest.approx(-15.0)
+    simulator.step()
+    np.testing.assert_allclose(simulator.state.v, [2.0, 2.0])
+    simulator.shift("clutch", -2.0)
+    np.testing.assert_allclose(simulator.state.v, np.array([1.0, -2.0]) * (2 * 2 - 3 * 2 * 2) / (2 + 3 * 4))
+    simulator.reverse("clutch")
+    simulator.release("clutch")
+    simulator.lock("a")
+    simulator.step([1.0, 3.0])
+    assert simulator.state.v[0] == 0.0
+    simulator.unlock("a")
+    simulator.step([2.0, 0.0])
+    assert simulator.state.v[0] == pytest.approx(1e-2)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ([(0.1, "engage", "cluch")], "there is no clutch or brake 'cluch'. Did you mean 'clutch'?"),
+        ([(0.1, "lock", "c")], "there is no brake or joint 'c'. Valid: a, b"),
+        ([(0.1, "shift", "clutch")], "with a ratio other than 0"),
+        ([(0.1, "shift", "clutch", 0.0)], "with a ratio other than 0"),
+        ([(0.2, "engage", "clutch"), (0.1, "release", "clutch")], "earlier than the one before it: release clutch"),
+        ([(0.1, "engage", "second"), (0.1, "engage", "clutch")], "drives 'b' from 'a' at 2, and clutch 'clutch' at 1"),
+    ],
+)
+def test_schedules_that_make_no_sense_are_refused(schedule, message):
+    b = lw.Builder("wheels", gravity=(0, 0, 0))
+    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
+    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
+    m = b.clutch("clutch", "a", "b").clutch("second", "a", "b", ratio=2.0).build()
+    with pytest.raises(lw.LinkworkError) as error:
+        lw.simulate(m, [0, 0], duration=0.5, schedule=schedule)
+    assert message in str(error.value)
+
+
+def test_clutches_that_contradict_each_other_are_refused():
+    b = lw.Builder("wheels")
+    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
+    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
+    b.clutch("low", "a", "b", ratio=0.5, engaged=True).clutch("high", "b", "a", ratio=1.0, engaged=True)
+    with pytest.raises(lw.ModelError, match=r"clutch 'high'.*clutch 'low'"):
+        b.build()
+
+
+def test_a_start_that_slips_is_refused():
+    with pytest.raises(lw.LinkworkError, match=r"clutch 'clutch' slips at 5 at the start; v0 = d\.consistent"):
+        lw.simulate(flywheels(engaged=True), [0, 0], [5.0, 0.0], duration=0.1)
