@@ -477,7 +477,7 @@ class Builder:
             Named("loop", [loop.placed(home) for loop in self._loops.values()]),
             Named("drive", [drive.numbered(own, mimics) for drive in self._drives.values()]),
             Named("clutch", list(self._clutches.values())),
-            Named("brake", list(self._brakes.values())),
+            Named("brake", [brake.sized(own) for brake in self._brakes.values()]),
             surfaces,
             Named("contact", [contact.placed(home, surfaces) for contact in self._contacts.values()]),
             Named("spring", [spring.placed(home) for spring in self._springs.values()]),

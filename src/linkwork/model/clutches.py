@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from linkwork.model.joints import JointKind
 from linkwork.model.mimic import Mimic
 from linkwork.model.requests import unknown_faults
 from linkwork.spatial.scalar import Number
+
+if TYPE_CHECKING:
+    from linkwork.model.mechanism import Joint
+    from linkwork.model.naming import Named
 
 
 class Tie(NamedTuple):
@@ -58,13 +62,17 @@ class Clutch:
 
 @dataclass(frozen=True)
 class Brake:
-    """Holds a joint of one velocity still while it is `engaged`; it slips above its `capacity` [N m or N]."""
+    """Holds a joint still while it is `engaged`; it slips above its `capacity` [N m or N], of each velocity."""
 
     name: str
     joint: str
     capacity: float
     engaged: Number
-    size: int = 1  # velocities that it holds
+    size: int = 1  # velocities that the joint has
+
+    def sized(self, joints: Named[Joint]) -> Brake:
+        """The same, knowing its joint."""
+        return replace(self, size=joints[self.joint].kind.nv)
 
     @property
     def ties(self) -> Iterator[Tie]:
@@ -74,7 +82,10 @@ class Brake:
 
     def faults(self, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
         """What is wrong with it, given the kinds of all joints."""
-        yield from _joint_faults(f"brake {self.name!r}", {"its joint": self.joint}, kinds)
+        element = f"brake {self.name!r}"
+        yield from unknown_faults(element, "joint", {"its joint": self.joint}, kinds)
+        if self.joint in kinds and not kinds[self.joint].nv:
+            yield Fault(f"its joint: {self.joint!r} is a Weld joint, which does not move", element)
 
 
 def may_hold(engaged: Number) -> bool:

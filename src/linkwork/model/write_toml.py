@@ -100,7 +100,8 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
     yield from map(_loop, mechanism.loops)
     yield from (Table(("drives", drive.name), _drive(drive)) for drive in mechanism.drives)
     for section, items in (("clutches", mechanism.clutches), ("brakes", mechanism.brakes)):
-        yield from (Table((section, item.name), _own_numbers(item, "name")) for item in items)
+        for item in items:
+            yield Table((section, item.name), _own_numbers(item, "name", "size") | {"engaged": bool(item.engaged)})
     yield from map(_surface, mechanism.surfaces)
     yield from (Table(("contacts", contact.name), _contact(contact)) for contact in mechanism.contacts)
     yield from (Table(("springs", spring.name), _spring(spring)) for spring in mechanism.springs)
