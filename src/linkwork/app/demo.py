@@ -44,7 +44,7 @@ def main() -> int:
         run = lw.simulate(m, duration=DURATION, controller=reach)
         console.print(_arms(run), _reaction(run), Text(_speed(m)), sep="\n")
         check = lw.cross_check(m, samples=5)
-        console.print(Panel(Text(str(check)), title="Five formulations, one answer", expand=False))
+        console.print(Panel(Text(str(check)), title="Six formulations, one answer", expand=False))
         code = finish(console, run, OUT, drawing(None))
     except lw.LinkworkError as error:
         Console(stderr=True).print(refusal(error), soft_wrap=True)

@@ -19,12 +19,16 @@ QUANTITIES = ("accelerations", "joint forces", "mass matrix", "reactions")
 
 @dataclass(frozen=True)
 class CrossCheck:
-    """Largest relative differences, by formulation and quantity, from the first formulation that has the quantity."""
+    """Largest relative differences, by formulation and quantity, from the first formulation that has the quantity.
+
+    `left_out` says of each formulation that does not apply to the mechanism why.
+    """
 
     mechanism: str
     samples: int
     references: dict[str, str]
     differences: dict[str, dict[str, float]]
+    left_out: dict[str, str]
 
     @property
     def worst(self) -> float:
@@ -32,7 +36,7 @@ class CrossCheck:
         return max((d for row in self.differences.values() for d in row.values()), default=0.0)
 
     def __str__(self) -> str:
-        wide = max(map(len, (*self.differences, "formulation")))
+        wide = max(map(len, (*self.differences, *self.left_out, "formulation")))
         lines = [
             f"{self.mechanism}: largest relative differences over {self.samples} random states",
             " ".join([f"{'formulation':{wide}}", *(f"{quantity:>13}" for quantity in QUANTITIES)]),
@@ -41,11 +45,12 @@ class CrossCheck:
             cells = {quantity: f"{difference:.1e}" for quantity, difference in row.items()}
             cells |= {quantity: "reference" for quantity, source in self.references.items() if source == name}
             lines.append(" ".join([f"{name:{wide}}", *(f"{cells.get(quantity, '-'):>13}" for quantity in QUANTITIES)]))
+        lines += [f"{name:{wide}} does not apply: {reason}" for name, reason in self.left_out.items()]
         return "\n".join([*lines, f"worst: {self.worst:.1e}"])
 
 
 def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> CrossCheck:
-    """Solve `samples` random states with every formulation; the table of largest relative differences.
+    """Solve `samples` random states with every formulation that applies; the table of largest relative differences.
 
     Where there are loops, states are closed ones near the first keyframe, or near any position if there is none.
     """
@@ -54,7 +59,8 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
     rng = np.random.default_rng(seed)
     m = mechanism
     references: dict[str, str] = {}  # the first formulation that has the quantity
-    differences: dict[str, dict[str, float]] = {name: {} for name in formulations}
+    left_out = {name: f.why_not(m) for name, f in formulations.items() if not f.applies(m)}
+    differences: dict[str, dict[str, float]] = {name: {} for name in formulations if name not in left_out}
     for sample in range(samples):
         q, v = random_state(m, rng)
         tau = rng.normal(size=m.nv) * 10.0
@@ -69,7 +75,7 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
                 else:
                     difference = relative_difference(value, expected[quantity])
                     row[quantity] = max(row.get(quantity, 0.0), difference)
-    return CrossCheck(m.name, samples, references, differences)
+    return CrossCheck(m.name, samples, references, differences, left_out)
 
 
 def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import forward, inverse, mass, newton_euler, reactions, spacedyn
+from linkwork.algorithms import forward, inverse, limb_systems, mass, newton_euler, reactions, spacedyn
 from linkwork.algorithms.factorization import factorization
 from linkwork.errors import unknown_name
 from linkwork.evaluation import multipliers
@@ -18,12 +18,18 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 
+def _everything(mechanism: Mechanism) -> str:
+    """A formulation that applies to every mechanism has no reason not to."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Formulation:
     """One way to write the equations of motion. Call it with a mechanism to get its methods for any batch of states.
 
     Each function takes (mechanism, q, v, a or tau, wrenches) at one state, `mass` only (mechanism, q). A formulation
-    without a mass matrix or reactions of its own leaves them out.
+    without a mass matrix or reactions of its own leaves them out. `why_not` says why it does not apply to a mechanism,
+    nothing if it does; the functions raise a LinkworkError that says so too.
     """
 
     name: str
@@ -32,6 +38,11 @@ class Formulation:
     inverse: Callable[..., Array]
     mass: Callable[[Mechanism, Array], Array] | None = None
     reactions: Callable[..., Array] | None = None
+    why_not: Callable[[Mechanism], str] = _everything
+
+    def applies(self, mechanism: Mechanism) -> bool:
+        """Whether a mechanism has nothing that the formulation cannot express."""
+        return not self.why_not(mechanism)
 
     def with_mimics(self) -> Formulation:
         """The same for mechanisms in which joints mimic others, or are held together, by multipliers."""
@@ -159,6 +170,14 @@ formulations = Formulations(
                 spacedyn.forward_dynamics,
                 lambda *state: spacedyn.inverse_dynamics(*state)[0],
                 spacedyn.mass_matrix,
+            ),
+            Formulation(
+                "limbs",
+                "Nelson and Quinn (1) to (41)",
+                limb_systems.forward_dynamics,
+                limb_systems.inverse_dynamics,
+                limb_systems.mass_matrix,
+                why_not=limb_systems.why_not,
             ),
         )
     }
