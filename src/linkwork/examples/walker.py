@@ -1,0 +1,170 @@
+"""The K2T Walker: two stacked frames that yaw, eight legs, 17 revolute joints, five motors (Nelson and Quinn, 5).
+
+The paper has no numbers but ratios. Masses [kg], lengths and places [m] are chosen and published here. There is no
+ground yet: the walker floats or falls.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.limb_systems import LimbSystem, accelerations, limb_system
+from linkwork.algorithms.mass import mass_matrix
+from linkwork.examples.catalogue import Claim
+from linkwork.model import Builder, Free, Mechanism, Revolute
+from linkwork.spatial.scalar import Array
+
+LEGS = ("front left", "front right", "back left", "back right")
+FRAMES = ("bottom", "top")  # in the paper's order of limbs
+FEMUR_MASS, FEMUR_LENGTH, TIBIA_MASS, TIBIA_LENGTH, RADIUS = 0.6, 0.18, 0.4, 0.24, 0.015
+BELOW = 0.1  # from the top frame's centre of mass down to the bottom one's
+START = 0.5 * BELOW + TIBIA_LENGTH  # height of the top frame with all feet on the ground
+
+
+class BodyFrame(NamedTuple):
+    """A frame of the walker: mass [kg], its box and the places of its hips, forward, sideways and up [m]."""
+
+    mass: float
+    size: tuple[float, float, float]
+    hips: tuple[float, float, float]
+
+
+NUMBERS = {
+    "top": BodyFrame(8.0, (0.60, 0.32, 0.08), (0.28, 0.18, -0.05)),
+    "bottom": BodyFrame(7.0, (0.36, 0.48, 0.08), (0.16, 0.26, 0.05)),  # hips of both frames are at one height
+}
+FEMURS = dict(zip(LEGS, (1.0, 1.0, -1.0, -1.0), strict=True))  # a motor that turns positively lowers all (49)
+
+
+def hip(frame: str, leg: str) -> str:
+    """The name of the joint between a frame and a femur."""
+    return f"{frame} {leg} hip"
+
+
+def knee(frame: str, leg: str) -> str:
+    """The name of the joint between a femur and its tibia."""
+    return f"{frame} {leg} knee"
+
+
+def build() -> Mechanism:
+    """The walker: x is forward, y to the left, z up, and all frames are parallel in the neutral position.
+
+    Femurs then point forward on front legs and backward on back legs, and tibiae down. Drives act on joints as motors on
+    the frames do: that of the femurs on hips, that of the tibiae by cables on the turns of tibiae against the frame,
+    which are sums of hip and knee. A drive's coordinate is the mean of what it moves. Clutches tie the femurs of a
+    frame together, brakes hold hips and yaw; all are released.
+    """
+    b = Builder("walker")
+    for name in ("top", "bottom"):
+        x, y, z = NUMBERS[name].size
+        mass = NUMBERS[name].mass
+        inertia = mass / 12.0 * np.array([y * y + z * z, x * x + z * z, x * x + y * y])
+        b.body(name, mass, inertia=inertia)
+    b.joint("float", Free(), "world", "top")
+    b.joint("yaw", Revolute((0, 0, 1)), "top", "bottom", at=(0, 0, -BELOW))
+    for frame in FRAMES:
+        for leg in LEGS:
+            _leg(b, frame, leg)
+    b.drive("yaw", {"yaw": 1.0})
+    for frame in FRAMES:
+        hips = {hip(frame, leg): sign / len(LEGS) for leg, sign in FEMURS.items()}
+        turns = {name(frame, leg): 1.0 / len(LEGS) for leg in LEGS for name in (hip, knee)}
+        b.drive(f"{frame} femurs", hips).drive(f"{frame} tibiae", turns)
+        for leg in LEGS[1:]:
+            first = hip(frame, LEGS[0])
+            b.clutch(f"{frame} {leg} femur clutch", first, hip(frame, leg), FEMURS[leg] * FEMURS[LEGS[0]])
+        for leg in LEGS:
+            b.brake(f"{frame} {leg} hip brake", hip(frame, leg))
+    b.brake("yaw brake", "yaw")
+    return b.keyframe("start", {"float": (0.0, 0.0, START, 1.0, 0.0, 0.0, 0.0)}).build()
+
+
+def _leg(b: Builder, frame: str, leg: str) -> None:
+    """A femur and a tibia, full cylinders, on a frame."""
+    forward = 1.0 if leg.startswith("front") else -1.0
+    side = 1.0 if leg.endswith("left") else -1.0
+    x, y, z = NUMBERS[frame].hips
+    femur, tibia = f"{frame} {leg} femur", f"{frame} {leg} tibia"
+    along, across = _cylinder(FEMUR_MASS, FEMUR_LENGTH)
+    b.body(femur, FEMUR_MASS, com=(0.5 * forward * FEMUR_LENGTH, 0, 0), inertia=(along, across, across))
+    along, across = _cylinder(TIBIA_MASS, TIBIA_LENGTH)
+    b.body(tibia, TIBIA_MASS, com=(0, 0, -0.5 * TIBIA_LENGTH), inertia=(across, across, along))
+    b.joint(hip(frame, leg), Revolute((0, 1, 0)), frame, femur, at=(forward * x, side * y, z))
+    b.joint(knee(frame, leg), Revolute((0, 1, 0)), femur, tibia, at=(forward * FEMUR_LENGTH, 0, 0))
+    b.frame(f"{frame} {leg} foot", tibia, at=(0, 0, -TIBIA_LENGTH))
+
+
+def _cylinder(mass: float, length: float) -> tuple[float, float]:
+    """Moments of inertia of a full cylinder [kg m^2] along and across."""
+    return mass * RADIUS**2 / 2.0, mass * (3.0 * RADIUS**2 + length**2) / 12.0
+
+
+def motors() -> dict[str, dict[str, float]]:
+    """What each motor but that of yaw moves, with ratios: hips, and turns of tibiae that are measured from the frame."""
+    found: dict[str, dict[str, float]] = {}
+    for frame in FRAMES:
+        found[f"{frame} femurs"] = {hip(frame, leg): sign for leg, sign in FEMURS.items()}
+        found[f"{frame} tibiae"] = {knee(frame, leg): 1.0 for leg in LEGS}
+    return found
+
+
+def limbs(mechanism: Mechanism) -> LimbSystem:
+    """The walker's eight limbs with all clutches engaged: eleven coordinates, six of the base and five of motors."""
+    from_frame = {knee(frame, leg): frame for frame in FRAMES for leg in LEGS}
+    return limb_system(mechanism, motors(), measured_from=from_frame)
+
+
+# --- the paper's matrices ---
+
+
+def matrices(system: LimbSystem) -> dict[str, Array]:
+    """D of a limb on the bottom and on the top frame, D1, D2, D3, by their names in the paper (42) to (49).
+
+    Turns of the base are its angular velocities, as by Euler angles in the neutral position.
+    """
+    bottom, top = (system.D0[number][3:, 3:] for number in (0, -1))
+    return {"D bottom": bottom, "D top": top, "D1": system.D1, "D2": system.D2, "D3": system.D3}
+
+
+def printed() -> dict[str, Array]:
+    """The same as the paper prints them, block by block."""
+    base, y, z = (0, np.eye(6)), np.array([[0.0], [1.0], [0.0]]), np.array([[0.0], [0.0], [1.0]])  # (43)
+    D_A = [block for k in range(4) for block in (base, (6 + 3 * k, np.eye(3)))]  # (45)
+    D_B = [block for k in range(4) for block in (base, (18 + 2 * k, np.eye(2)))]  # (46)
+    shared = [block for k in range(4) for block in ((6, np.eye(1)), (7 + 2 * k, np.eye(2)))]
+    D_F, D_T = (1.0, 0.0, 1.0, 0.0, -1.0, 0.0, -1.0, 0.0), (0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0)  # (49)
+    legs = np.array([D_F, D_T])
+    return {
+        "D bottom": _columns(12, (0, np.eye(3)), (3, z), (6, y), (9, y)),  # (42)
+        "D top": _columns(9, (0, np.eye(3)), (3, y), (6, y)),
+        "D1": _columns(26, *D_A, *D_B).T,  # (44)
+        "D2": _columns(23, base, *shared, (15, np.eye(8))).T,  # (47)
+        "D3": _columns(11, base, (6, np.eye(1)), (7, legs), (9, legs)).T,  # (48)
+    }
+
+
+def _columns(rows: int, *blocks: tuple[int, Array]) -> Array:
+    """Blocks side by side, each from a row on, with zeros above and below."""
+    return np.hstack([np.pad(block, ((above, rows - above - len(block)), (0, 0))) for above, block in blocks])
+
+
+def claim() -> Claim:
+    """Matrices are the paper's, and limbs move as articulated bodies do, with motors coupled and without."""
+    m, rng = build(), np.random.default_rng(0)
+    system, free = limbs(m), limb_system(m)
+    P, expected = system.spread, printed()
+    errors = [np.abs(found - expected[name]).max() for name, found in matrices(system).items()]
+    for _ in range(5):
+        q, rate, tau = m.random(rng), rng.normal(size=P.shape[1]), rng.normal(size=m.nv)
+        a = forward_dynamics(m, q, P @ rate, tau)
+        errors.append(np.abs(accelerations(m, free, q, P @ rate, tau) - a).max() / np.abs(a).max())
+        h = inverse_dynamics(m, q, P @ rate, np.zeros(m.nv)).tau
+        coupled = np.linalg.solve(P.T @ mass_matrix(m, q) @ P, P.T @ (tau - h))
+        errors.append(np.abs(accelerations(m, system, q, rate, tau) - coupled).max() / np.abs(coupled).max())
+    return Claim(
+        "the matrices are the paper's, and limbs accelerate as articulated bodies, relative", float(max(errors)), 1e-11
+    )
