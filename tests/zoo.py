@@ -99,6 +99,27 @@ def tree(seed: int) -> lw.Mechanism:
     return b.build()
 
 
+@lru_cache(maxsize=50)
+def revolute_tree(seed: int) -> lw.Mechanism:
+    """A branched tree of 1 to 16 revolute joints, on the world or on a free body, with welds, armature and gravity."""
+    rng = np.random.default_rng([seed, 9])
+    b = lw.Builder(f"revolute tree {seed}", gravity=rng.normal(size=3) * 9.81)
+    bodies = ["world"]
+    for k in range(1 + seed % 16 + 2 * (seed % 2)):
+        name, mass = f"body {k}", float(rng.uniform(0.5, 3.0))
+        kind = (
+            lw.Free() if k == 0 and seed % 2 else random_kind(rng, "weld" if k and rng.random() < 0.1 else "revolute")
+        )
+        outer = bodies[1:] if seed % 2 and k else bodies
+        parent = outer[-1] if rng.random() < 0.5 else outer[int(rng.integers(len(outer)))]
+        b.body(name, mass=mass, com=rng.normal(size=3) * 0.2, inertia=mass * random_inertia(rng))
+        rotor = float(rng.uniform(0.0, 0.2)) if rng.random() < 0.4 else 0.0
+        at, rpy = rng.normal(size=3) * 0.4, rng.uniform(-3, 3, size=3)
+        b.joint(f"joint {k}", kind, parent, name, at, rpy, armature=rotor)
+        bodies.append(name)
+    return b.build()
+
+
 @cache
 def coupled_tree(seed: int) -> lw.Mechanism:
     """A tree in which some joints of one coordinate follow others, wherever they are."""

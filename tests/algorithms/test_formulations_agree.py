@@ -1,4 +1,4 @@
-"""Five independent formulations solve the same states to 1e-10, on 300 random trees with every joint kind."""
+"""Independent formulations solve the same states to 1e-10, on 300 random trees with every joint kind."""
 
 import numpy as np
 import pytest
@@ -23,6 +23,8 @@ def test_every_formulation_gives_the_same_motion_and_forces(group: range, near: 
         s = state(m, seed, near)
         expected: dict[str, Array] = {}
         for name, formulation in lw.formulations.items():
+            if not formulation.applies(m):
+                continue
             for quantity, value in answers(formulation, m, s.q, s.v, s.tau, s.wrenches).items():
                 difference = relative(value, expected.setdefault(quantity, value))
                 assert difference < 1e-10, f"{m.name}, {name}, {quantity}: {difference}"

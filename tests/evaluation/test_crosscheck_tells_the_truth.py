@@ -16,7 +16,8 @@ EXAMPLES = [found.name for found in lw.examples()]
 def test_all_formulations_agree_on_every_example(name: str) -> None:
     check = lw.cross_check(lw.example(name), samples=5)
     assert check.worst < 1e-10
-    assert set(check.differences) == set(lw.formulations)
+    assert {*check.differences, *check.left_out} == set(lw.formulations)
+    assert not {*check.differences} & {*check.left_out}
 
 
 def test_a_wrong_formulation_is_seen() -> None:
@@ -44,8 +45,20 @@ def test_formulations_take_batches_with_the_same_call() -> None:
     q = np.array([m.random(seed) for seed in range(3)])
     v, tau = np.ones(m.nv), np.zeros(m.nv)
     expected = lw.compile(m, target="numpy").forward_dynamics(q, v, tau)
-    for formulation in lw.formulations.values():
+    for formulation in (one for one in lw.formulations.values() if one.applies(m)):
         found = formulation(m).forward_dynamics(q, v, tau)
         assert np.abs(found - expected).max() < 1e-10 * np.abs(expected).max()
         back = formulation(m).inverse_dynamics(q, v, found)
         assert np.abs(back - tau).max() < 1e-9
+
+
+def test_a_formulation_that_does_not_apply_is_left_out_and_says_why() -> None:
+    m = lw.example("branched_tree")
+    check, limbs = lw.cross_check(m, samples=1), lw.formulations["limbs"]
+    reason = "limbs have revolute joints, and free ones on the world; 'joint 3' is Ball"
+    assert check.left_out == {"limbs": reason}
+    assert f"does not apply: {reason}" in str(check)
+    assert not limbs.applies(m)
+    with pytest.raises(lw.LinkworkError, match=r"'branched_tree' is not made of limbs: .*'joint 3' is Ball"):
+        limbs(m).forward_dynamics(m.neutral(), np.zeros(m.nv), np.zeros(m.nv))
+    assert limbs.applies(lw.example("free_flyer"))

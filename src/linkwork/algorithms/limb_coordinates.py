@@ -15,17 +15,13 @@ from linkwork.errors import LinkworkError, unknown_name
 from linkwork.spatial.scalar import Array, Number
 
 
-def adjacent(n: int) -> list[int]:
-    """For each of n frames that before it: turns are measured from there, unless a motor sits further inboard."""
-    return list(range(-1, n - 1))
-
-
-def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int]) -> Array:
+def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int] | None = None) -> Array:
     """C^R (3n, 3n) of frames with rotations C (n, 3, 3) to the inertial frame: omega = C^R Omega (10).
 
     `measured_from` has for every frame the one from which its turn is measured, -1 for the base. That is the frame
-    before it in (11); one further inboard leaves a column empty below the diagonal, as in (29).
+    before it (11) if nothing is said; one further inboard leaves a column empty below the diagonal, as in (29).
     """
+    measured_from = range(-1, len(C) - 1) if measured_from is None else measured_from
     rows = []
     for x, rotation in enumerate(C):
         row, i = [np.zeros((3, 3))] * len(C), x

@@ -17,7 +17,6 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
 from linkwork.algorithms.limb_coordinates import (
-    adjacent,
     constrained,
     relative_to_absolute,
     true_to_relative,
@@ -38,10 +37,10 @@ PARALLEL = 1e-12  # by how much the cosine between parallel axes may differ from
 class LimbSystem:
     """The limbs of a mechanism in one mode, in k coordinates alpha: what is locked, coupled, and measured from where.
 
-    `paths`: the bodies of each limb, from base to tip. `measured_from`: for each of them the frame of the limb from which
-    its turn is measured. `shares` (nbodies + 1,): how many limbs contain each body. `D0`: a matrix D of (17) for each
-    limb. `D1`: limbs on common bases (36). `D2`: bodies that limbs share (40). `D3` (nv, k): what is locked and coupled.
-    `spread` (nv, k): v = spread alpha'. `bases`: each free body, with the first of its six columns.
+    `paths`: the bodies of each limb, from base to tip. `measured_from`: for each of them the frame of the limb from
+    which its turn is measured. `shares` (nbodies + 1,): how many limbs contain each body. `D0`: a matrix D of (17) for
+    each limb. `D1`: limbs on common bases (36). `D2`: bodies that limbs share (40). `D3` (nv, k): what is locked and
+    coupled. `spread` (nv, k): v = spread alpha'. `bases`: each free body, with the first of its six columns.
     """
 
     paths: tuple[tuple[int, ...], ...]
@@ -57,9 +56,8 @@ class LimbSystem:
     @cached_property
     def maps(self) -> tuple[Array, ...]:
         """For each limb of n frames, D0 D1 D2 D3 (3 + 3n, k) of (40), multiplied once (5.3.2)."""
-        rows = np.cumsum([D.shape[1] for D in self.D0])[:-1]
-        together = np.split(self.D1 @ self.D2 @ self.D3, rows)
-        return tuple(D @ part for D, part in zip(self.D0, together, strict=True))
+        together, ends = self.D1 @ self.D2 @ self.D3, np.cumsum([D.shape[1] for D in self.D0])
+        return tuple(D @ together[end - D.shape[1] : end] for D, end in zip(self.D0, ends, strict=True))
 
 
 def why_not(mechanism: Mechanism) -> str:
@@ -100,7 +98,7 @@ def limb_system(
     return LimbSystem(
         paths,
         tuple(_measured(base, joints, inboard) for base, joints in limbs),
-        np.bincount([body for path in paths for body in path], minlength=len(mechanism.bodies)),
+        np.array([sum(body.index in path for path in paths) for body in mechanism.bodies]),
         tuple(_turns(joints) for _, joints in limbs),
         _common_bases(paths, list(bases)),
         _shared_joints(mechanism, limbs, list(bases.values())),
@@ -116,7 +114,7 @@ def limb_system(
 def system_equations(
     mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, wrenches: Array | None = None
 ) -> Equations:
-    """M (k, k) and h (k,) of M alpha'' + h = forces, at q (nq,) and the velocities `rate` (k,): one loop over the limbs.
+    """M (k, k) and h (k,) of M alpha'' + h = forces, at q (nq,) and velocities `rate` (k,): one loop over the limbs.
 
     `wrenches` (nbodies, 6) [N, N m] act on the bodies; forces belong to alpha, spread^T tau for joint forces tau (nv,).
     """
@@ -150,7 +148,7 @@ def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses
 def accelerations(
     mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, tau: Array, wrenches: Array | None = None
 ) -> Array:
-    """alpha'' (k,) under joint forces tau (nv,) [N m, N], at the velocities `rate` (k,)."""
+    """Accelerations alpha'' (k,) under joint forces tau (nv,) [N m, N], at the velocities `rate` (k,)."""
     M, h = system_equations(mechanism, system, q, rate, wrenches)
     return ldlt(M).solve(system.spread.T @ tau - h)
 
@@ -216,14 +214,14 @@ def _measured(base: int, joints: Sequence[Joint], inboard: Mapping[str, int]) ->
 
 
 def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
-    """The row (nv,) whose product with v is the turn of the parent of `joint` against `body`, about the joint's axis."""
+    """The row (nv,) whose product with v is the turn of the parent of `joint` against `body`, about its axis."""
     row, axis = np.zeros(mechanism.nv), joint.place.R @ _axis(joint)
     between = list(to_root(mechanism, joint.i))
     inner = [*(j.o for j in between), WORLD]
     if body not in inner:
         raise LinkworkError(
-            f"joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}, which is not inboard of it; "
-            f"inboard are {', '.join(mechanism.bodies[number].name for number in inner)}"
+            f"joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}, which is not inboard of "
+            f"it; inboard are {', '.join(mechanism.bodies[number].name for number in inner)}"
         )
     for j in between[: inner.index(body)]:
         along = float(axis @ _axis(j)) if isinstance(j.kind, Revolute) else 0.0
@@ -248,7 +246,7 @@ def _turns(joints: Sequence[Joint]) -> Array:
 
 
 def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array:
-    """D1: six coordinates for each free base, then those of all limbs' joints (36), (37); a fixed base has no column."""
+    """D1: six coordinates for each free base, then all limbs' joints (36), (37); a fixed base has no column."""
     joints = sum(len(path) - 1 for path in paths)
     blocks, before = [np.zeros((0, 6 * len(bases) + joints))], 6 * len(bases)
     for path in paths:
@@ -262,9 +260,7 @@ def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array
     return np.concatenate(blocks)
 
 
-def _shared_joints(
-    mechanism: Mechanism, limbs: Sequence[tuple[int, Sequence[Joint]]], bases: Sequence[Joint]
-) -> Array:
+def _shared_joints(mechanism: Mechanism, limbs: Sequence[tuple[int, Sequence[Joint]]], bases: Sequence[Joint]) -> Array:
     """D2: joints that several limbs contain have one coordinate, in the order of the mechanism's velocities (40)."""
     turning = [j for _, joints in limbs for j in joints]
     everywhere = np.eye(mechanism.nv)

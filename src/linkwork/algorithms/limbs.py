@@ -19,8 +19,9 @@ from linkwork.spatial.scalar import Array, cross, hat
 class Limb(NamedTuple):
     """A limb of n frames in one position; a body may have several frames, with the masses of its regions (3.1).
 
-    `m` (n,) [kg] masses, `S` (n, 3) [m] centres of mass, `L` (n - 1, 3) [m] origin of the next frame, both in the frame
-    itself, `I` (n, 3, 3) [kg m^2] inertias about the centres of mass, `C` (n, 3, 3) from each frame to the inertial one.
+    `m` (n,) [kg] masses, `S` (n, 3) [m] centres of mass, `L` (n - 1, 3) [m] origin of the next frame, both in the
+    frame itself, `I` (n, 3, 3) [kg m^2] inertias about the centres of mass, `C` (n, 3, 3) from each frame to the
+    inertial one.
     """
 
     m: Array

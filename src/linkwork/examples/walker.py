@@ -53,10 +53,11 @@ def knee(frame: str, leg: str) -> str:
 def build() -> Mechanism:
     """The walker: x is forward, y to the left, z up, and all frames are parallel in the neutral position.
 
-    Femurs then point forward on front legs and backward on back legs, and tibiae down. Drives act on joints as motors on
-    the frames do: that of the femurs on hips, that of the tibiae by cables on the turns of tibiae against the frame,
+    Femurs then point forward on front legs and backward on back legs, and tibiae down. Drives act on joints as motors
+    on the frames do: that of the femurs on hips, that of the tibiae by cables on the turns of tibiae against the frame,
     which are sums of hip and knee. A drive's coordinate is the mean of what it moves. Clutches tie the femurs of a
-    frame together, brakes hold hips and yaw; all are released.
+    frame together, brakes hold hips and yaw; all are released. Tibiae have no clutches, which tie joints to each other
+    and not turns against a frame: `limbs` couples them.
     """
     b = Builder("walker")
     for name in ("top", "bottom"):
@@ -104,7 +105,7 @@ def _cylinder(mass: float, length: float) -> tuple[float, float]:
 
 
 def motors() -> dict[str, dict[str, float]]:
-    """What each motor but that of yaw moves, with ratios: hips, and turns of tibiae that are measured from the frame."""
+    """What each motor but that of yaw moves, with ratios: hips, and turns of tibiae measured from the frame."""
     found: dict[str, dict[str, float]] = {}
     for frame in FRAMES:
         found[f"{frame} femurs"] = {hip(frame, leg): sign for leg, sign in FEMURS.items()}

@@ -1,0 +1,101 @@
+"""The K2T Walker: the matrices (42) to (49) as printed, coordinates 68 to 26 to 23 to 11, and what its motors move."""
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms import limb_systems
+from linkwork.algorithms.actuation import drive_forces
+from linkwork.algorithms.kinematics import joint_poses, world_poses
+from linkwork.algorithms.limb_systems import LimbSystem, accelerations
+from linkwork.examples import walker
+
+M = walker.build()
+MOTORS = ("yaw", "bottom femurs", "bottom tibiae", "top femurs", "top tibiae")
+
+
+@pytest.fixture(scope="module")
+def system() -> LimbSystem:
+    return walker.limbs(M)
+
+
+def test_it_has_17_joints_5_motors_and_8_limbs(system: LimbSystem) -> None:
+    assert sum(isinstance(j.kind, lw.Revolute) for j in M.joints) == 17
+    assert tuple(drive.name for drive in M.drives) == MOTORS
+    assert [len(path) for path in system.paths] == [4, 4, 4, 4, 3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("name", walker.printed())
+def test_a_matrix_is_as_printed(system: LimbSystem, name: str) -> None:
+    assert np.array_equal(walker.matrices(system)[name], walker.printed()[name])
+
+
+def test_coordinates_are_reduced_as_printed(system: LimbSystem) -> None:
+    assert sum(D.shape[1] for D in system.D0) == 68
+    assert [D.shape for D in (system.D1, system.D2, system.D3)] == [(68, 26), (26, 23), (23, 11)]
+    assert [D.shape for D in (walker.matrices(system)[name] for name in ("D top", "D bottom"))] == [(9, 5), (12, 6)]
+
+
+def test_frames_are_shared_by_8_and_4_limbs(system: LimbSystem) -> None:
+    """(41)."""
+    poses = world_poses(M, joint_poses(M, M.neutral()))
+    for number, path in enumerate(system.paths):
+        limb = limb_systems.limb_at(M, system, path, poses)
+        assert limb.m[0] == walker.NUMBERS["top"].mass / 8
+        assert number >= 4 or limb.m[1] == walker.NUMBERS["bottom"].mass / 4
+
+
+def test_each_drive_moves_its_own_motor_coordinate(system: LimbSystem) -> None:
+    """Joint forces of drives have the power of five motors: rows times spread are units."""
+    rows = np.array([drive.row for drive in M.drives])
+    assert np.allclose(rows @ system.spread, np.eye(11)[6:], rtol=0, atol=1e-15)
+    tau = drive_forces(M, M.neutral(), np.zeros(M.nv), np.arange(5.0))
+    assert np.allclose(system.spread.T @ tau, [0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("frame", walker.FRAMES)
+def test_motors_lift_femurs_and_leave_tibiae_parallel_to_the_body(system: LimbSystem, frame: str) -> None:
+    """5.2: a femur motor that turns negatively lifts four knees; tibiae and the legs of the other frame do not turn."""
+    rate = np.zeros(11)
+    rate[6 + MOTORS.index(f"{frame} femurs")] = -1.0
+    d, v = lw.compile(M, target="numpy"), system.spread @ rate
+    twists = dict(zip((body.name for body in M.bodies[1:]), d.velocities(M.neutral(), v), strict=True))
+    for leg in walker.LEGS:
+        for other in walker.FRAMES:
+            tibia = twists[f"{other} {leg} tibia"]
+            assert np.allclose(tibia[3:], 0.0, rtol=0, atol=1e-15)
+            assert tibia[2] == pytest.approx(walker.FEMUR_LENGTH if other == frame else 0.0, abs=1e-15)
+    rate = np.zeros(11)
+    rate[6 + MOTORS.index(f"{frame} tibiae")] = 1.0
+    twists = dict(zip(twists, d.velocities(M.neutral(), system.spread @ rate), strict=True))
+    assert all(np.allclose(twists[f"{frame} {leg} tibia"], [0, 0, 0, 0, 1, 0]) for leg in walker.LEGS)
+
+
+def test_clutches_tie_femurs_as_the_motor_does(system: LimbSystem) -> None:
+    """Clutches are the ratios of (49), and none is engaged."""
+    for clutch in M.clutches:
+        assert not clutch.engaged
+        coupled = system.spread[M.joints[clutch.b].v] - clutch.ratio * system.spread[M.joints[clutch.a].v]
+        assert not coupled.any()
+    assert len(M.clutches) == 6
+    assert [brake.engaged for brake in M.brakes] == [False] * 9
+
+
+def test_reversed_clutches_are_other_signs() -> None:
+    """3.1.4: back femurs clutched the other way move all femurs the same way, by the sign of D_F alone."""
+    same = {name: dict.fromkeys(ratios, 1.0) for name, ratios in walker.motors().items()}
+    changed = limb_systems.limb_system(M, same)
+    assert np.array_equal(changed.D3, np.abs(walker.printed()["D3"]))
+    q, rng = M.random(0), np.random.default_rng(0)
+    rate, tau = rng.normal(size=11), rng.normal(size=M.nv)
+    d = lw.compile(M, target="numpy")
+    a = changed.spread @ accelerations(M, changed, q, rate, tau)
+    left = tau - d.inverse_dynamics(q, changed.spread @ rate, a)
+    assert np.abs(changed.spread.T @ left).max() < 1e-12  # what is left over does no work
+
+
+def test_it_stands_with_all_feet_on_the_ground() -> None:
+    poses = lw.compile(M, target="numpy").poses(M.keyframes["start"].q)
+    feet = [poses[frame.body - 1] @ [*frame.pose.p, 1.0] for frame in M.frames if frame.name.endswith("foot")]
+    assert len(feet) == 8
+    assert np.allclose([foot[2] for foot in feet], 0.0, rtol=0, atol=1e-15)
