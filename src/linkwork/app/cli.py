@@ -117,6 +117,7 @@ def paper_anew(name: str, *, out: Path = Path("out"), plot: bool | None = None) 
     ----------
     name
         wendlandt: Tables 2.1 and 2.2 and Figures 2.2 to 2.12, integrators from a discrete variational principle.
+        nelson-quinn: the matrices (42) to (49) of an eight-legged walker, by limbs in quasicoordinates.
     out
         The folder in which the page is written; it is made if it is not there.
     plot

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,24 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 import linkwork as lw
+from linkwork.app.nelson_quinn import nelson_quinn
+from linkwork.app.pages import NO_FIGURES, figure, write_page
 from linkwork.app.running import DOUBTED, TRUSTED, drawing, ready_folder
 from linkwork.app.wendlandt import Experiment, pendulum_experiment, rigid_body_experiment
 from linkwork.errors import unknown_name
-from linkwork.model.whole_files import reason_of, write_whole
 
 AGREES = 0.03  # part of a printed number by which ours may differ
 ROUND_OFF = 1e-9  # of errors that the paper prints as zero
-
-HEAD = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }}
-th {{ font-weight: 600; }} .paper {{ color: #777; }} .far {{ color: #b00; font-weight: 600; }}
-figure {{ display: inline-block; vertical-align: top; margin: 1rem .5rem; width: 28rem; }}
-figure img {{ width: 100%; }} figcaption {{ font-size: .9rem; }}
-</style></head><body>
-"""
 
 ABOUT = """<h1>Wendlandt, chapter 2: mechanical integrators</h1>
 <p>J. M. Wendlandt, <i>Control and Simulation of Multibody Systems</i>, PhD dissertation, University of California,
@@ -72,7 +61,7 @@ def _wendlandt(console: Console, out: Path, drawn: bool) -> int:
     console.print("The rigid body and the double spherical pendulum, each 30 s at steps from 0.0001 s to 0.1 s ...")
     body, pendulum = rigid_body_experiment(), pendulum_experiment()
     tables = (("Table 2.1", BODY, "quaternion", body), ("Table 2.2", PENDULUM, "position", pendulum))
-    text = HEAD.format(title="Wendlandt, chapter 2") + ABOUT.format(version=html.escape(lw.__version__))
+    text = ABOUT.format(version=html.escape(lw.__version__))
     far = 0
     for title, about, position, experiment in tables:
         rows = _rows(experiment)
@@ -80,18 +69,15 @@ def _wendlandt(console: Console, out: Path, drawn: bool) -> int:
         head = ["h [s]", "method", "time [s]", f"{position} error", "energy error", "momentum error"]
         console.print(_told(title, head, rows))
         text += about + f"<h3>{title}</h3>" + _as_html(head, rows)
-    text += _figures(body, pendulum) if drawn else "<p>Figures need matplotlib: pip install 'linkwork[plot]'.</p>"
+    text += _figures(body, pendulum) if drawn else NO_FIGURES
     file = out / "wendlandt.html"
-    try:
-        write_whole(file, lambda beside: beside.write_text(text + "</body></html>\n", encoding="utf-8"))
-    except OSError as error:
-        raise lw.LinkworkError(f"{file}: it cannot be written: {reason_of(error)}") from None
+    write_page(file, "Wendlandt, chapter 2", text)
     verdict = f"{far} number(s) differ by more than {AGREES:.0%}" if far else f"all errors agree within {AGREES:.0%}"
     console.print(Text(f"{verdict}; written: {file}", "bold red" if far else ""), soft_wrap=True)
     return DOUBTED if far else TRUSTED
 
 
-PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {"wendlandt": _wendlandt}
+PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {"wendlandt": _wendlandt, "nelson-quinn": nelson_quinn}
 
 
 # --- tables ---
@@ -144,10 +130,5 @@ def _as_html(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 def _figures(body: Experiment, pendulum: Experiment) -> str:
     from linkwork.app.wendlandt_figures import figures
 
-    text = "<h2>Figures</h2>"
-    for drawn in figures(body, pendulum):
-        image = base64.b64encode(drawn.svg).decode()
-        about = html.escape(f"Figure {drawn.number}. {drawn.about}")
-        text += f'<figure><img alt="{about}" src="data:image/svg+xml;base64,{image}">'
-        text += f"<figcaption>{about}</figcaption></figure>"
-    return text
+    pictures = [figure(drawn.svg, f"Figure {drawn.number}. {drawn.about}") for drawn in figures(body, pendulum)]
+    return "<h2>Figures</h2>" + "".join(pictures)

@@ -1,0 +1,122 @@
+"""`linkwork paper nelson-quinn`: the matrices of the K2T Walker, found from its tree, beside those that are printed."""
+
+from __future__ import annotations
+
+import html
+import io
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import linkwork as lw
+from linkwork.app.pages import NO_FIGURES, figure, write_page
+from linkwork.app.running import DOUBTED, TRUSTED
+from linkwork.examples import walker
+from linkwork.spatial.scalar import Array
+
+AGREES = 1e-10  # relative difference of accelerations that is still round-off
+STATES = 20  # random ones, at which formulations are compared
+TURNED = (0.3, 0.0, 0.0, -0.6, 0.4)  # by motors: yaw, femurs and tibiae of the bottom frame and of the top one [rad]
+SHOWN = (
+    "The walker at its start, faint, and with motors turned: yaw by 0.3 rad, the femurs of the top frame by -0.6 rad, "
+    "which lifts its feet, and their tibiae by 0.4 rad."
+)
+EQUATIONS = {"D bottom": "(42), (43)", "D top": "(42), (43)", "D1": "(44) to (46)", "D2": "(47)", "D3": "(48), (49)"}
+MEANINGS = {
+    "D bottom": "turns of the frames top, bottom, femur, tibia, from those of the top and three joints",
+    "D top": "turns of top, femur, tibia, from those of the top and two joints",
+    "D1": "coordinates of eight limbs, each with a base of its own, from those of limbs on one base",
+    "D2": "those of limbs on one base, from base, yaw, and hip and tibia of each leg",
+    "D3": "base, yaw, and hip and tibia of each leg, from base and five motors",
+}
+
+ABOUT = """<h1>Nelson and Quinn: the K<sup>2</sup>T Walker</h1>
+<p>G. Nelson and R. Quinn, <i>A quasicoordinate formulation for dynamic simulation of complex multibody systems with
+constraints</i>, Case Western Reserve University. Matrices (42) to (49), which linkwork {version} finds from the tree of
+its example <code>walker</code>. The paper gives no masses and lengths; those of the example are chosen. Turns of the
+base are its angular velocities, where the paper has rates of Euler angles.</p>
+"""
+
+
+class Matrix(NamedTuple):
+    """A matrix of the paper, as found and as printed."""
+
+    name: str
+    found: Array
+    printed: Array
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both are the same, to the last bit."""
+        return np.array_equal(self.found, self.printed)
+
+    @property
+    def size(self) -> str:
+        """Rows and columns."""
+        return "{} x {}".format(*self.found.shape)
+
+    def told(self) -> str:
+        """The matrix in lines of text, with dots for zeros."""
+        return "\n".join(" ".join(f"{x:2g}" if x else " ." for x in row) for row in self.found)
+
+
+def nelson_quinn(console: Console, out: Path, drawn: bool) -> int:
+    """Compare the walker's matrices and motion; TRUSTED, or DOUBTED if some differ."""
+    m = lw.example("walker")
+    system, printed = walker.limbs(m), walker.printed()
+    matrices = [Matrix(name, found, printed[name]) for name, found in walker.matrices(system).items()]
+    counts = [sum(D.shape[1] for D in system.D0), *(D.shape[1] for D in (system.D1, system.D2, system.D3))]
+    fewer = "Coordinates: " + " -> ".join(map(str, counts)) + "."
+    whole, coupled = walker.differences(m, STATES)
+    moves = (
+        f"Accelerations at {STATES} random states differ, relative, by {whole:.1e} from those of articulated bodies "
+        f"({m.nv} coordinates), and by {coupled:.1e} from the projected mass matrix ({counts[-1]} coordinates)."
+    )
+    for matrix in matrices:
+        console.print(f"{matrix.name}: {MEANINGS[matrix.name]}", Text(matrix.told() + "\n", no_wrap=True), sep="\n")
+    console.print(_table(matrices), fewer, moves, sep="\n")
+    file = out / "nelson-quinn.html"
+    write_page(file, "Nelson and Quinn: the K2T Walker", _body(matrices, f"{fewer} {moves}") + _drawing(m, drawn))
+    far = [matrix.name for matrix in matrices if not matrix.agrees]
+    far += [
+        f"motion {what}" for what, difference in (("whole", whole), ("with motors", coupled)) if difference > AGREES
+    ]
+    verdict = f"not as printed or computed otherwise: {', '.join(far)}" if far else "all matrices are as printed"
+    console.print(Text(f"{verdict}; written: {file}", "bold red" if far else ""), soft_wrap=True)
+    return DOUBTED if far else TRUSTED
+
+
+def _drawing(m: lw.Mechanism, drawn: bool) -> str:
+    """The walker at its start, faint, and where its motors turned it."""
+    if not drawn:
+        return NO_FIGURES
+    start, stream = m.keyframes["start"].q, io.BytesIO()
+    q = m.integrate(start, walker.limbs(m).spread @ np.array([0.0] * 6 + [*TURNED]))
+    lw.draw(m, np.stack([start, q])).savefig(stream, format="svg", metadata={"Date": None})
+    return figure(stream.getvalue(), SHOWN)
+
+
+def _table(matrices: list[Matrix]) -> Table:
+    table = Table("matrix", "equation", "size", "as printed", box=SIMPLE)
+    for matrix in matrices:
+        style = "" if matrix.agrees else "bold red"
+        table.add_row(matrix.name, EQUATIONS[matrix.name], matrix.size, Text("yes" if matrix.agrees else "no", style))
+    return table
+
+
+def _body(matrices: list[Matrix], summary: str) -> str:
+    text = ABOUT.format(version=html.escape(lw.__version__)) + f"<p>{html.escape(summary)}</p>"
+    text += "<table><tr><th>matrix</th><th>equation</th><th>size</th><th>as printed</th></tr>"
+    for matrix in matrices:
+        verdict = "yes" if matrix.agrees else '<span class="far">no</span>'
+        cells = (matrix.name, EQUATIONS[matrix.name], matrix.size, verdict)
+        text += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    text += "</table>"
+    for matrix in matrices:
+        text += f"<h2>{matrix.name}</h2><p>{MEANINGS[matrix.name].capitalize()}.</p><pre>{matrix.told()}</pre>"
+    return text

@@ -1,0 +1,38 @@
+"""Pages that need nothing but themselves: a head with its style, and writing them."""
+
+from __future__ import annotations
+
+import base64
+import html
+from pathlib import Path
+
+import linkwork as lw
+from linkwork.model.whole_files import reason_of, write_whole
+
+HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
+table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }}
+th {{ font-weight: 600; }} .paper {{ color: #777; }} .far {{ color: #b00; font-weight: 600; }}
+figure {{ display: inline-block; vertical-align: top; margin: 1rem .5rem; width: 28rem; }}
+figure img {{ width: 100%; }} figcaption {{ font-size: .9rem; }} pre {{ font-size: .7rem; line-height: 1.15; }}
+</style></head><body>
+"""
+NO_FIGURES = "<p>Figures need matplotlib: pip install 'linkwork[plot]'.</p>"
+
+
+def figure(svg: bytes, about: str) -> str:
+    """A picture in the page itself, and below it what it shows."""
+    image, about = base64.b64encode(svg).decode(), html.escape(about)
+    picture = f'<img alt="{about}" src="data:image/svg+xml;base64,{image}">'
+    return f"<figure>{picture}<figcaption>{about}</figcaption></figure>"
+
+
+def write_page(file: Path, title: str, body: str) -> None:
+    """Write a page with a body of HTML, whole or not at all; a LinkworkError says why that cannot be."""
+    text = HEAD.format(title=html.escape(title)) + body + "</body></html>\n"
+    try:
+        write_whole(file, lambda beside: beside.write_text(text, encoding="utf-8"))
+    except OSError as error:
+        raise lw.LinkworkError(f"{file}: it cannot be written: {reason_of(error)}") from None
