@@ -1,4 +1,4 @@
-"""`linkwork paper wendlandt`: the numbers of Tables 2.1 and 2.2, and a page that shows them with the figures."""
+"""`linkwork paper NAME`: tables and matrices are those that are printed, and pages show them with the figures."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from linkwork.app import papers
 from linkwork.app.cli import main
 from linkwork.app.wendlandt import Experiment, Measured, pendulum_experiment, rigid_body_experiment
+from linkwork.examples import walker
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +88,35 @@ def test_a_page_is_written(
     assert code == 1
     assert "1 number(s) differ by more than 3%" in said
     page = (tmp_path / "wendlandt.html").read_text(encoding="utf-8")
+    assert page.count('class="far"') == 1
+    assert "matplotlib" in page
+
+
+def test_a_page_shows_the_matrices_of_the_walker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    code, said = told(capsys, "paper", "nelson-quinn", "--out", tmp_path)
+    assert code == 0, said
+    assert "68 -> 26 -> 23 -> 11" in said
+    assert "all matrices are as printed" in said
+    page = (tmp_path / "nelson-quinn.html").read_text(encoding="utf-8")
+    shown = [
+        np.array([[float(x) for x in line.replace(".", "0").split()] for line in block.splitlines()])
+        for block in re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)
+    ]
+    assert all(np.array_equal(*pair) for pair in zip(shown, walker.printed().values(), strict=True))
+    assert b"<svg" in base64.b64decode(re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)[0])
+    assert 'class="far"' not in page
+    assert "http" not in page  # nothing is fetched from elsewhere
+
+    wrong = walker.printed() | {"D3": -walker.printed()["D3"]}
+    monkeypatch.setattr(walker, "printed", lambda: wrong)
+    monkeypatch.setattr(walker, "differences", lambda m, states: (1e-16, 1e-9))
+    code, said = told(capsys, "paper", "nelson-quinn", "--out", tmp_path, "--no-plot")
+    assert code == 1
+    assert "not as printed or computed otherwise: D3, motion with motors" in said
+    page = (tmp_path / "nelson-quinn.html").read_text(encoding="utf-8")
     assert page.count('class="far"') == 1
     assert "matplotlib" in page
 
