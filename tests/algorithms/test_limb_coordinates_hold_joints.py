@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import inverse, limb_systems, mass
+from linkwork.algorithms import inverse, mass
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.algorithms.limb_coordinates import constrained, relative_to_absolute, with_place
-from linkwork.algorithms.limb_systems import accelerations, limb_system, system_equations
+from linkwork.algorithms.limb_dynamics import accelerations, limb_at, system_equations
+from linkwork.algorithms.limb_systems import limb_system
 from linkwork.algorithms.limbs import block_diagonal
 from linkwork.model.mechanism import numbered
 from linkwork.model.mimic import Mimic
@@ -186,7 +187,7 @@ def test_the_rate_of_relative_coordinates_is_what_xi_says(measured_from: tuple[i
     C_R = relative_to_absolute(C, measured_from)
     omega = (C_R @ Omega).reshape(-1, 3)
     moved = np.array([R + 1e-30j * R @ hat(w) for R, w in zip(C, omega, strict=True)])  # (8)
-    rate = relative_to_absolute(moved, measured_from).imag / 1e-30
+    rate = np.imag(relative_to_absolute(moved, measured_from)) / 1e-30
     assert relative(rate @ Omega, C_R @ np.cross(omega, Omega.reshape(-1, 3)).ravel()) < 1e-13
 
 
@@ -198,7 +199,7 @@ def test_masses_are_shared_by_the_limbs_that_contain_them() -> None:
         poses = world_poses(m, joint_poses(m, q))
         total = np.zeros(len(m.bodies))
         for path in system.paths:
-            limb = limb_systems.limb_at(m, system, path, poses)
+            limb = limb_at(m, system, path, poses)
             np.add.at(total, list(path), limb.m)
         assert relative(total[1:], np.array([body.mass for body in m.bodies[1:]])) < 1e-15
 
@@ -228,6 +229,13 @@ def test_contradictions_are_explained(case: str) -> None:
     arguments, says = BAD[case]
     with pytest.raises(lw.LinkworkError, match=says):
         limb_system(arms(1).mechanism, **arguments)
+
+
+def test_mimics_are_couplings_of_the_tree() -> None:
+    coupled = _mimicking(arms(1).mechanism, {"a0": 1.0, "b0": 2.0})
+    with pytest.raises(lw.LinkworkError, match=r"mimic others; take its \.tree"):
+        limb_system(coupled)
+    assert np.array_equal(limb_system(coupled.tree, {"motor": {"a0": 1.0, "b0": 2.0}}).spread, coupled.spread)
 
 
 def test_axes_that_are_not_parallel_cannot_be_measured_past() -> None:

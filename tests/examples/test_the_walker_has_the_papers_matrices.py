@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import limb_systems
 from linkwork.algorithms.actuation import drive_forces
 from linkwork.algorithms.kinematics import joint_poses, world_poses
-from linkwork.algorithms.limb_systems import LimbSystem, accelerations
+from linkwork.algorithms.limb_dynamics import accelerations, limb_at
+from linkwork.algorithms.limb_systems import LimbSystem, limb_system
 from linkwork.examples import walker
 
 M = walker.build()
@@ -40,7 +40,7 @@ def test_frames_are_shared_by_8_and_4_limbs(system: LimbSystem) -> None:
     """(41)."""
     poses = world_poses(M, joint_poses(M, M.neutral()))
     for number, path in enumerate(system.paths):
-        limb = limb_systems.limb_at(M, system, path, poses)
+        limb = limb_at(M, system, path, poses)
         assert limb.m[0] == walker.NUMBERS["top"].mass / 8
         assert number >= 4 or limb.m[1] == walker.NUMBERS["bottom"].mass / 4
 
@@ -84,7 +84,7 @@ def test_clutches_tie_femurs_as_the_motor_does(system: LimbSystem) -> None:
 def test_reversed_clutches_are_other_signs() -> None:
     """3.1.4: back femurs clutched the other way move all femurs the same way, by the sign of D_F alone."""
     same = {name: dict.fromkeys(ratios, 1.0) for name, ratios in walker.motors().items()}
-    changed = limb_systems.limb_system(M, same)
+    changed = limb_system(M, same)
     assert np.array_equal(changed.D3, np.abs(walker.printed()["D3"]))
     q, rng = M.random(0), np.random.default_rng(0)
     rate, tau = rng.normal(size=11), rng.normal(size=M.nv)

@@ -1,10 +1,8 @@
-"""Many limbs that share bodies and motors (S0 sections 4 and 5): a tree of revolute joints, whole or with constraints.
+"""A tree of revolute joints as limbs that share bodies and motors (S0 sections 4 and 5): the constant matrices.
 
-Every path from a base to an outermost body is a limb. Bodies that several limbs contain give each a share of their mass
-(38), (39), and constant matrices lead from few coordinates to those of all limbs: omega_G = C0^R D0 D1 D2 D3 alpha_G3'
-(40). A base is a body on a free joint, or else the world, which is a base that is locked.
-
-The paper turns the base by Euler angles; here its velocities are those of its joint: its twist, in its own frame.
+Every path from a base to an outermost body is a limb. A base is a body on a free joint, or else the world, which is a
+base that is locked. Matrices lead from few coordinates to those of all limbs: omega_G = C0^R D0 D1 D2 D3 alpha_G3'
+(40). What is locked, coupled or measured from elsewhere is in them alone: a mode is a `LimbSystem`, made once.
 """
 
 from __future__ import annotations
@@ -15,20 +13,12 @@ from functools import cached_property
 
 import numpy as np
 
-from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
-from linkwork.algorithms.limb_coordinates import (
-    constrained,
-    relative_to_absolute,
-    true_to_relative,
-    with_place,
-)
-from linkwork.algorithms.limbs import Equations, Limb, applied_forces, block_diagonal, true_equations
+from linkwork.algorithms.limb_coordinates import constrained, true_to_relative, with_place
 from linkwork.algorithms.sweeps import outward, to_root
 from linkwork.errors import LinkworkError
 from linkwork.model.joints import Free, Revolute
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
-from linkwork.spatial import Transform
-from linkwork.spatial.scalar import Array, cross, hat, ldlt, where
+from linkwork.spatial.scalar import Array
 
 PARALLEL = 1e-12  # by how much the cosine between parallel axes may differ from 1
 
@@ -78,11 +68,13 @@ def limb_system(
 
     `couplings` has for every motor the joints that it drives, with ratios; `locked` names joints. `measured_from` has
     for a joint a body inboard of its parent, where its motor sits: its coordinate is its body's turn against that one
-    (29). All joints between must have parallel axes.
+    (29). All joints between must have parallel axes. Clutches and brakes of the mechanism are not looked at.
     """
     reason = why_not(mechanism)
     if reason:
         raise LinkworkError(f"{mechanism.name!r} is not made of limbs: {reason}")
+    if mechanism.mimics:
+        raise LinkworkError(f"joints of {mechanism.name!r} mimic others; take its .tree, and say so by couplings")
     driven = [name for ratios in (couplings or {}).values() for name in ratios]
     for name in (*driven, *locked, *(measured_from or {})):
         if isinstance(mechanism.joints[name].kind, Free):
@@ -106,85 +98,6 @@ def limb_system(
         np.linalg.solve(relations, D3),
         tuple((body, int(D3[joint.v.start].argmax())) for body, joint in bases.items()),
     )
-
-
-# --- equations of all limbs ---
-
-
-def system_equations(
-    mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, wrenches: Array | None = None
-) -> Equations:
-    """M (k, k) and h (k,) of M alpha'' + h = forces, at q (nq,) and velocities `rate` (k,): one loop over the limbs.
-
-    `wrenches` (nbodies, 6) [N, N m] act on the bodies; forces belong to alpha, spread^T tau for joint forces tau (nv,).
-    """
-    poses, external = world_poses(mechanism, joint_poses(mechanism, q)), external_forces(mechanism, wrenches)
-    T, drift = _base_velocities(system, poses, rate)
-    M, h = np.zeros((len(rate), len(rate))), np.zeros(len(rate))
-    for path, measured_from, D in zip(system.paths, system.measured_from, system.maps, strict=True):
-        limb = limb_at(mechanism, system, path, poses)
-        C_R = with_place(relative_to_absolute(limb.C, measured_from))
-        own = true_equations(limb, C_R, D, T @ rate, mechanism.gravity)
-        on_bodies = [external[body] * (1.0 / system.shares[body]) for body in path]
-        applied = applied_forces(limb, [F.linear for F in on_bodies], [F.angular for F in on_bodies])
-        M, h = M + own.M, h + own.h - (C_R @ D).T @ applied
-    rotors = system.spread.T @ np.diag(mechanism.armature) @ system.spread
-    return Equations(T.T @ M @ T + rotors, T.T @ (h + M @ drift))
-
-
-def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses: Sequence[Transform]) -> Limb:
-    """The limb along a path of bodies, with its shares of their masses (39), (41), for poses of all bodies."""
-    m, S, I = [], [], []
-    for number in path:
-        inertia, part = mechanism.bodies[number].inertia, 1.0 / system.shares[number]
-        centre = inertia.moment / where(inertia.mass > 0.0, inertia.mass, 1.0)  # without mass there is no moment
-        m.append(inertia.mass * part)
-        S.append(centre)
-        I.append((inertia.rotational + hat(inertia.moment) @ hat(centre)) * part)
-    L = np.array([mechanism.joints[number - 1].place.p for number in path[1:]]).reshape(-1, 3)
-    return Limb(np.array(m), np.array(S), L, np.array(I), np.array([poses[number].R for number in path]))
-
-
-def accelerations(
-    mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, tau: Array, wrenches: Array | None = None
-) -> Array:
-    """Accelerations alpha'' (k,) under joint forces tau (nv,) [N m, N], at the velocities `rate` (k,)."""
-    M, h = system_equations(mechanism, system, q, rate, wrenches)
-    return ldlt(M).solve(system.spread.T @ tau - h)
-
-
-def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Joint accelerations (nv,) [rad/s^2, m/s^2] without constraints."""
-    return accelerations(mechanism, limb_system(mechanism), q, v, tau, wrenches)
-
-
-def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None) -> Array:
-    """Joint forces (nv,) [N m, N] that produce the accelerations a (nv,), without constraints."""
-    M, h = system_equations(mechanism, limb_system(mechanism), q, v, wrenches)
-    return M @ a + h
-
-
-def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """M (nv, nv) without constraints."""
-    return system_equations(mechanism, limb_system(mechanism), q, np.zeros(mechanism.nv)).M
-
-
-def _base_velocities(system: LimbSystem, poses: Sequence[Transform], rate: Array) -> tuple[Array, Array]:
-    """T (k, k) and a drift (k,): alpha' with R' and omega of free bases is T rate, and its rate T rate' + drift.
-
-    The linear velocity of a free joint is in the base's own frame: R' = C v, and R'' = C (v' + omega x v).
-    """
-    blocks, drift, column = [], [], 0
-    for body, first in system.bases:
-        C, (v, w) = poses[body].R, np.split(rate[first : first + 6], 2)
-        blocks += [np.eye(first - column), C, np.eye(3)]
-        drift += [np.zeros(first - column), C @ cross(w, v), np.zeros(3)]
-        column = first + 6
-    rest = len(rate) - column
-    return block_diagonal([*blocks, np.eye(rest)]), np.concatenate([*drift, np.zeros(rest)])
-
-
-# --- the constant matrices ---
 
 
 def _outermost(mechanism: Mechanism) -> Iterator[int]:

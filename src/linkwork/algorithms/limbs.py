@@ -94,7 +94,7 @@ def true_equations(
     return Equations(to_absolute.T @ M @ to_absolute, to_absolute.T @ h)  # (16)
 
 
-def applied_forces(limb: Limb, forces: Array, torques: Array) -> Array:
+def applied_forces(limb: Limb, forces: Array | Sequence[Array], torques: Array | Sequence[Array]) -> Array:
     """F and moments (3 + 3n,) [N, N m] of (1), for forces (n, 3) [N] at the frames' origins and torques (n, 3) [N m].
 
     Both are in the frames themselves.

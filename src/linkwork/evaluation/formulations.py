@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import forward, inverse, limb_systems, mass, newton_euler, reactions, spacedyn
+from linkwork.algorithms import forward, inverse, limb_dynamics, limb_systems, mass, newton_euler, reactions, spacedyn
 from linkwork.algorithms.factorization import factorization
 from linkwork.errors import unknown_name
 from linkwork.evaluation import multipliers
@@ -174,9 +174,9 @@ formulations = Formulations(
             Formulation(
                 "limbs",
                 "Nelson and Quinn (1) to (41)",
-                limb_systems.forward_dynamics,
-                limb_systems.inverse_dynamics,
-                limb_systems.mass_matrix,
+                limb_dynamics.forward_dynamics,
+                limb_dynamics.inverse_dynamics,
+                limb_dynamics.mass_matrix,
                 why_not=limb_systems.why_not,
             ),
         )

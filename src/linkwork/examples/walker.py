@@ -12,7 +12,8 @@ import numpy as np
 
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.inverse import inverse_dynamics
-from linkwork.algorithms.limb_systems import LimbSystem, accelerations, limb_system
+from linkwork.algorithms.limb_dynamics import accelerations
+from linkwork.algorithms.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Free, Mechanism, Revolute
