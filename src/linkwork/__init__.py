@@ -28,6 +28,8 @@ from linkwork.model import (
     Cylindrical,
     Free,
     Gear,
+    Ground,
+    HeightField,
     Mechanism,
     Mesh,
     Planar,
@@ -41,6 +43,7 @@ from linkwork.model import (
     Sphere,
     Universal,
     Weld,
+    box_corners,
 )
 from linkwork.spatial.noise import normal, white_noise
 from linkwork.spatial.scalar import where
@@ -78,6 +81,8 @@ __all__ = [
     "Dynamics",
     "Free",
     "Gear",
+    "Ground",
+    "HeightField",
     "LinkworkError",
     "Mechanism",
     "Mesh",
@@ -102,6 +107,7 @@ __all__ = [
     "Sphere",
     "Universal",
     "Weld",
+    "box_corners",
     "compile",
     "convert",
     "cross_check",

@@ -19,3 +19,8 @@ def tangent_rate(mechanism: Mechanism, dv: Array, v: Array) -> Array:
 def qdot(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """The rate of the coordinates (nq,) for the velocity v (nv,) at q (nq,) (S4 3.34)."""
     return mechanism.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v]))
+
+
+def difference(mechanism: Mechanism, q0: Array, q1: Array) -> Array:
+    """The velocity (nv,) that takes q0 (nq,) to q1 (nq,) in unit time: the inverse of `integrate`."""
+    return mechanism.by_joint(lambda j: j.kind.difference(q0[j.q], q1[j.q]))

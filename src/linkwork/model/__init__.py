@@ -2,6 +2,7 @@
 
 from linkwork.model.builder import Builder
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Plane, Sphere
+from linkwork.model.grounds import Ground, HeightField
 from linkwork.model.joints import (
     Ball,
     Cylindrical,
@@ -16,6 +17,7 @@ from linkwork.model.joints import (
 )
 from linkwork.model.loop_kinds import Gear, PointOnLine, Rack, Rod
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.surfaces import box_corners
 
 __all__ = [
     "Ball",
@@ -27,6 +29,8 @@ __all__ = [
     "Free",
     "Gear",
     "Geometry",
+    "Ground",
+    "HeightField",
     "JointKind",
     "Mechanism",
     "Mesh",
@@ -41,4 +45,5 @@ __all__ = [
     "Sphere",
     "Universal",
     "Weld",
+    "box_corners",
 ]

@@ -17,11 +17,9 @@ from linkwork.model.arguments import (
     at_least_zero,
     checked_name,
     closing_kind,
-    friction_pair,
     interval,
     joint_kind,
     joint_limits,
-    names_of,
     not_negative,
     not_zero,
     number_of,
@@ -36,6 +34,7 @@ from linkwork.model.clutches import Brake, Clutch
 from linkwork.model.drives import Drive, refuse_zero_ratios
 from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
+from linkwork.model.grounds import SurfaceShape, checked_surface
 from linkwork.model.joints import ClosingKind, JointKind, Weld
 from linkwork.model.kinematic_loops import Loop, refuse_closing_nothing
 from linkwork.model.mechanism import WORLD, Joint, Keyframe, Mechanism, numbered
@@ -276,7 +275,14 @@ class Builder:
         return self
 
     def surface(
-        self, name: str, shape: Shape, body: str = "world", at: Any = ZERO, rpy: Any = ZERO, *, rotation: Any = None
+        self,
+        name: str,
+        shape: SurfaceShape,
+        body: str = "world",
+        at: Any = ZERO,
+        rpy: Any = ZERO,
+        *,
+        rotation: Any = None,
     ) -> Self:
         """Give `body` a surface that contacts can touch, such as lw.Plane(), whose z is its normal.
 
@@ -284,7 +290,7 @@ class Builder:
         """
         element = _new(self._surfaces, "surface", name)
         place = Place.stated(placement(at, rpy, rotation, element))
-        self._surfaces[name] = Surface(name, str(body), checked_shape(shape, element), place)
+        self._surfaces[name] = Surface(name, str(body), checked_surface(shape, element), place)
         return self
 
     def touch(
@@ -301,30 +307,27 @@ class Builder:
         tangential_damping: float | None = None,
         friction: Any = 0.0,
         rest_speed: float = REST_SPEED,
+        rolling: float = 0.0,
+        spinning: float = 0.0,
+        dissipation: float | None = None,
     ) -> Self:
         """Let a point at `at` (3,) [m] of `body`, or a ball of `radius` [m] about it, touch surfaces.
 
-        `against` names the surfaces: all of other bodies, if none. `stiffness` [N/m] and `damping` [N s/m] are along
-        the normal; along the surface they are the same unless given. `friction` is the coefficients (static, dynamic),
-        or one number for both; below `rest_speed` [m/s] a sliding contact sticks.
+        Of an array (k, 3) of points, as `lw.box_corners` gives, each does, called "name 1" to "name k". `against` names
+        the surfaces: all of other bodies, if none. `stiffness` [N/m] and `damping` [N s/m] are along the normal; along
+        the surface they are the same unless given. `friction` is the coefficients (static, dynamic), or one number for
+        both; below `rest_speed` [m/s] a sliding contact sticks. Torques of `rolling` and `spinning` [m] times the
+        normal force brake a ball. With a `dissipation` c [s/m] the normal force at a depth d [m] is
+        stiffness d^1.5 (1 + c dd/dt), as Hunt and Crossley have it.
         """
-        element = _new(self._contacts, "contact", name)
-        stiffness, damping = above_zero(stiffness, "stiffness", element), at_least_zero(damping, "damping", element)
-        along = stiffness if tangential_stiffness is None else tangential_stiffness
-        losses = damping if tangential_damping is None else tangential_damping
-        self._contacts[name] = Contact(
-            name,
-            str(body),
-            Place.stated(placement(at, ZERO, None, element)),
-            at_least_zero(radius, "radius", element),
-            names_of(against, "against", element),
-            stiffness,
-            damping,
-            above_zero(along, "tangential_stiffness", element),
-            at_least_zero(losses, "tangential_damping", element),
-            friction_pair(friction, element),
-            above_zero(rest_speed, "rest_speed", element),
-        )
+        several = isinstance(at, np.ndarray) and at.ndim == 2
+        for number, point in enumerate(at if several else [at], start=1):
+            own = f"{name} {number}" if several else name
+            self._contacts[own] = Contact.stated(
+                own, _new(self._contacts, "contact", own), body, point, against, tangential_stiffness,
+                tangential_damping, friction, dissipation, stiffness=stiffness, damping=damping, radius=radius,
+                rest_speed=rest_speed, rolling=rolling, spinning=spinning,
+            )  # fmt: skip
         return self
 
     def spring(
@@ -416,7 +419,7 @@ class Builder:
         for surface in self._surfaces.values():
             yield from unknown_faults(f"surface {surface.name!r}", "body", {"its body": surface.body}, bodies)
         for contact in self._contacts.values():
-            yield from contact.reference_faults(bodies, self._surfaces)
+            yield from contact.reference_faults(bodies, self._surfaces, {*kinds, *self._springs})
         for spring in self._springs.values():
             yield from spring.reference_faults(bodies, kinds)
 

@@ -269,7 +269,7 @@ class _DocumentReader(Reader):
     def surface(self, name: str, at: Key, table: dict[str, Any]) -> None:
         self.places[f"surface {name!r}"] = at, table
         before = self.errors
-        shape, options = self.of_a_class(at, table, "shape", tables.SHAPES, tables.SURFACE)
+        shape, options = self.of_a_class(at, table, "shape", tables.SURFACES, tables.SURFACE)
         if self.errors == before:
             self.told_by(at, table, lambda: self.builder.surface(name, shape, **options))
         if self.errors > before:  # contacts may name it all the same

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from linkwork.model.geometry import ROLES, Shape
+from linkwork.model.grounds import HeightField
 from linkwork.model.joints import ClosingKind, Free, JointKind
 from linkwork.model.loop_kinds import Gear, PointOnLine, Rack, Rod  # noqa: F401  they are kinds too
 from linkwork.model.reading import LONGEST_NAME
@@ -135,6 +136,9 @@ CONTACT: Keys = {
     "tangential_damping": _number(" [N s/m]", "along the surface; that along the normal, if left out"),
     "friction": _of(float | _INTERVAL, "a number, or [static, dynamic]", "coefficients of friction"),
     "rest_speed": _number(" [m/s]", "below which a sliding contact sticks"),
+    "rolling": _number(" [m]", "torque by normal force that brakes a rolling ball"),
+    "spinning": _number(" [m]", "torque by normal force that brakes a spinning ball"),
+    "dissipation": _number(" [s/m]", "of Hunt and Crossley's normal force; the stiffness is in N/m^1.5 then"),
 }
 SPRING: Keys = {
     "a": NEEDED,
@@ -161,6 +165,8 @@ WRITTEN: Keys = {
     "int": _of(int, "a whole number"),
     "Axis": _numbers(3),
     "Three": _numbers(3),
+    "Two": _numbers(2),
+    "Rows": _of(list[list[float]], "rows of numbers"),
     "str": TEXT,
 }
 
@@ -175,6 +181,7 @@ def _kinds(base: type = JointKind) -> Iterator[type]:
 KINDS: dict[str, type] = {written_name(class_): class_ for class_ in _kinds()}
 CLOSING_KINDS = {written_name(class_): class_ for class_ in _kinds(ClosingKind) if class_ is not Free}
 SHAPES: dict[str, type] = {written_name(class_): class_ for class_ in get_args(Shape)}
+SURFACES: dict[str, type] = SHAPES | {written_name(HeightField): HeightField}
 
 
 def own_keys(class_: type) -> Keys:
@@ -241,7 +248,7 @@ def schema() -> dict[str, Any]:
         "bodies": dict[NAME, _struct("Body", BODY | geometry)],
         "joints": dict[NAME, _choice("Joint", "kind", KINDS, JOINT | mimic)],
         "loops": dict[NAME, _choice("Loop", "kind", CLOSING_KINDS, LOOP)],
-        "surfaces": dict[NAME, _choice("Surface", "shape", SHAPES, SURFACE)],
+        "surfaces": dict[NAME, _choice("Surface", "shape", SURFACES, SURFACE)],
     }
     for section, (name, keys) in PLAIN.items():
         tables[section] = dict[NAME, _struct(name.title(), keys)]

@@ -1,16 +1,20 @@
-"""What bodies look like and touch with: shapes, and their place, colour and purpose. Dynamics does not read it."""
+"""What bodies look like and touch with: shapes, and their place, colour and purpose.
+
+As surfaces that contacts touch, shapes say how near a point is: `near` is text for any numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array, Number, dot, maximum, minimum, where
 
 Role = Literal["visual", "collision"]
 ROLES: tuple[Role, ...] = ("visual", "collision")
@@ -29,6 +33,30 @@ def _numbers(value: Any, count: int, what: str, signed: bool = False) -> tuple[f
     return tuple(array.tolist())
 
 
+class Near(NamedTuple):
+    """How near a point is to a shape: signed `distance` [m], negative inside, and the shape's outward `normal` (3,).
+
+    `bend` (3, 3) [1/m] is the derivative of the normal by the point.
+    """
+
+    distance: Number
+    normal: Array
+    bend: Array
+
+
+def _off(apart: Array, radius: Number, moves: Array) -> Near:
+    """Near a shape at the distance `radius` [m] about a core; `apart` (3,) is the way from the core's nearest point.
+
+    `moves` (3,) is 1 along the axes along which that point follows, else 0.
+    """
+    squared = dot(apart, apart)
+    away = squared > 0.0
+    length = np.sqrt(where(away, squared, 1.0))
+    normal = where(away, apart / length, np.array([0.0, 0.0, 1.0]))
+    bend = (np.diag(1.0 - moves) - np.outer(normal, normal)) / length
+    return Near(where(away, length, 0.0) - radius, normal, bend)
+
+
 @dataclass(frozen=True)
 class Box:
     """A cuboid about its frame's origin; `size` is its (x, y, z) extent [m]."""
@@ -37,6 +65,25 @@ class Box:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", _numbers(self.size, 3, "size"))
+
+    def near(self, p: Array) -> Near:
+        """How near p (3,) [m] is: outside by the nearest point of the box, inside by its nearest face."""
+        half = [0.5 * length for length in self.size]
+        core = np.array([minimum(maximum(x, -a), a) for x, a in zip(p, half, strict=True)])
+        within = np.array([where(abs(x) < a, 1.0, 0.0) for x, a in zip(p, half, strict=True)])
+        outside = _off(p - core, 0.0, within)
+        over = [abs(x) - a for x, a in zip(p, half, strict=True)]  # how far beyond each pair of faces
+        distance = maximum(maximum(over[0], over[1]), over[2])
+        x_faces = where(over[0] >= distance, 1.0, 0.0)
+        y_faces = where(over[1] >= distance, 1.0 - x_faces, 0.0)
+        faces = (x_faces, y_faces, 1.0 - x_faces - y_faces)
+        normal = np.array([face * where(x < 0.0, -1.0, 1.0) for face, x in zip(faces, p, strict=True)])
+        away = distance > 0.0
+        return Near(
+            where(away, outside.distance, distance),
+            where(away, outside.normal, normal),
+            where(away, outside.bend, np.zeros((3, 3))),
+        )
 
 
 @dataclass(frozen=True)
@@ -47,6 +94,10 @@ class Sphere:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", _numbers(self.radius, 1, "radius")[0])
+
+    def near(self, p: Array) -> Near:
+        """How near p (3,) [m] is."""
+        return _off(p, self.radius, np.zeros(3))
 
 
 @dataclass(frozen=True)
@@ -60,15 +111,41 @@ class Cylinder:
         object.__setattr__(self, "radius", _numbers(self.radius, 1, "radius")[0])
         object.__setattr__(self, "length", _numbers(self.length, 1, "length")[0])
 
+    def near(self, p: Array) -> Near:
+        """How near p (3,) [m] is: to the barrel, to a lid, or to the rim between them."""
+        x, y, z = p
+        round_ = _off(np.array([x, y, 0.0 * z]), self.radius, np.array([0.0, 0.0, 1.0]))
+        side = where(z < 0.0, -1.0, 1.0)
+        beyond = abs(z) - 0.5 * self.length
+        lid = Near(beyond, np.array([0.0, 0.0, 1.0]) * side, np.zeros((3, 3)))
+        inside = Near(*(where(beyond > round_.distance, a, b) for a, b in zip(lid, round_, strict=True)))
+        at_rim = (round_.distance > 0.0) & (beyond > 0.0)
+        out, up = where(at_rim, round_.distance, 1.0), where(at_rim, beyond, 1.0)
+        gap = np.sqrt(out * out + up * up)
+        along = (round_.normal * up - lid.normal * out) / gap
+        bend = round_.bend * (out / gap) + np.outer(along, along) / gap
+        rim = Near(gap, (round_.normal * out + lid.normal * up) / gap, bend)
+        return Near(*(where(at_rim, a, b) for a, b in zip(rim, inside, strict=True)))
+
 
 @dataclass(frozen=True)
 class Capsule(Cylinder):
     """A cylinder of `radius` and `length` [m] along z, with half a sphere at either end."""
 
+    def near(self, p: Array) -> Near:
+        """How near p (3,) [m] is."""
+        half = 0.5 * self.length
+        core = np.array([0.0 * p[0], 0.0 * p[1], minimum(maximum(p[2], -half), half)])
+        return _off(p - core, self.radius, np.array([0.0, 0.0, where(abs(p[2]) < half, 1.0, 0.0)]))
+
 
 @dataclass(frozen=True)
 class Plane:
     """A plane without end through its frame's origin, whose solid side is below it: z is the normal, outwards."""
+
+    def near(self, p: Array) -> Near:
+        """How near p (3,) [m] is."""
+        return Near(p[2], np.array([0.0, 0.0, 1.0]), np.zeros((3, 3)))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ def refuse_unhonoured(mechanism: Mechanism) -> None:
     for what, names in (
         ("engaged clutches that can slip", slipping_names(mechanism.clutches)),
         ("engaged brakes that can slip", slipping_names(mechanism.brakes)),
-        ("contacts", mechanism.contacts.names),
     ):
         if names:
             raise LinkworkError(f"{what} are not simulated yet; {mechanism.name!r} has {listed(names)}")

@@ -22,7 +22,7 @@ from linkwork.model.naming import Named
 from linkwork.model.questions import ANSWERS, Independent, LoopCheck
 from linkwork.model.soundness import massless_faults, part_faults
 from linkwork.model.springs import Spring
-from linkwork.model.surfaces import Contact, Surface
+from linkwork.model.surfaces import Contact, Pair, Surface, pairs_of
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
@@ -109,6 +109,9 @@ LOOP_PARAMETERS = ("closed",)
 CLUTCH_PARAMETERS = ("engaged", "ratio")
 BRAKE_PARAMETERS = ("engaged",)
 SWITCHES = (".closed", ".engaged")
+CONTACT_PARAMETERS = (
+    "stiffness", "damping", "tangential_stiffness", "tangential_damping", "friction", "rest_speed",
+)  # fmt: skip
 NO_MIMICS: Named[Mimic] = Named("mimic", [])
 NO_KEYFRAMES: Named[Keyframe] = Named("keyframe", [])
 NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness", ".friction", ".length")
@@ -226,6 +229,11 @@ class Mechanism:
         """The loop to which one of the `nc` closure rows belongs."""
         owners = [loop for loop in self.loops for _ in loop.kind.closing]
         return owners[row]
+
+    @cached_property
+    def touches(self) -> tuple[Pair, ...]:
+        """The pairs of a contact and a surface that may touch, contact after contact."""
+        return pairs_of(self.contacts, self.surfaces)
 
     @cached_property
     def mass(self) -> Number:
@@ -349,6 +357,8 @@ class Mechanism:
         for clutch in self.clutches:
             found |= {f"{clutch.name}.{key}": _number(getattr(clutch, key)) for key in CLUTCH_PARAMETERS}
         found |= {f"{brake.name}.engaged": _number(brake.engaged) for brake in self.brakes}
+        for contact in self.contacts:
+            found |= {f"{contact.name}.{key}": np.asarray(getattr(contact, key)) for key in CONTACT_PARAMETERS}
         return found
 
     def with_parameters(self, values: Mapping[str, Any]) -> Mechanism:
@@ -392,6 +402,7 @@ class Mechanism:
             loops=self.loops.replaced([replace(loop, **picked(loop.name, LOOP_PARAMETERS)) for loop in self.loops]),
             clutches=self.clutches.replaced([replace(c, **picked(c.name, CLUTCH_PARAMETERS)) for c in self.clutches]),
             brakes=self.brakes.replaced([replace(b, **picked(b.name, BRAKE_PARAMETERS)) for b in self.brakes]),
+            contacts=self.contacts.replaced([replace(c, **picked(c.name, CONTACT_PARAMETERS)) for c in self.contacts]),
         )
         if not hidden:
             raise_first(massless_faults(mechanism))

@@ -16,6 +16,7 @@ from linkwork.model.bodies import Frame, Part
 from linkwork.model.drives import Drive
 from linkwork.model.faults import raise_first
 from linkwork.model.geometry import Geometry
+from linkwork.model.grounds import Ground
 from linkwork.model.joints import Weld
 from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mechanism import SPRING_PARAMETERS, WORLD, Joint, Keyframe, Mechanism
@@ -188,6 +189,8 @@ def _drive(drive: Drive) -> dict[str, Any]:
 
 
 def _surface(surface: Surface) -> Table:
+    if isinstance(surface.shape, Ground):
+        raise ModelError("ground that is a function cannot be written", f"surface {surface.name!r}")
     offset = surface.place.offset
     keys = {"shape": written_name(type(surface.shape))} | _own_numbers(surface.shape) | {"body": surface.body}
     return Table(("surfaces", surface.name), keys | _place(offset), _turn_note(offset))
@@ -202,7 +205,11 @@ def _contact(contact: Contact) -> dict[str, Any]:
         "tangential_damping": contact.damping,
         "friction": np.zeros(2),
         "rest_speed": REST_SPEED,
+        "rolling": 0.0,
+        "spinning": 0.0,
     }
+    if keys["dissipation"] is None:
+        del keys["dissipation"]
     against = {"body": contact.body} | _place(contact.at.offset) | {"against": list(contact.against)}
     return against | _unusual(keys, usual)
 
@@ -221,7 +228,11 @@ def _unusual(keys: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any
 def _own_numbers(owner: Any, *others: str) -> dict[str, Any]:
     """All fields but `others`; where a mesh is on this machine is not for others."""
     found = {field.name: getattr(owner, field.name) for field in fields(owner) if field.name not in ("path", *others)}
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+    return {key: _listed(value) for key, value in found.items()}
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _place(pose: Transform, where: str = "at", turn: str = "") -> dict[str, Any]:

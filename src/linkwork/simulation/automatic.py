@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.carry import Carry
+from linkwork.simulation.contact_start import contact_rates
 from linkwork.simulation.field import Field
 from linkwork.simulation.preparation import Request
 
@@ -40,6 +41,8 @@ def chosen(asked: Request, field: Field, method: str, dt: float | None, duration
         return Choice(method, dt, "as asked")
     if asked.mechanism.nv == 0 or 0 in asked.batch:
         return Choice("rk4" if method == "auto" else method, dt or LONGEST["rk4"], "nothing moves")
+    if asked.mechanism.touches:
+        return _for_contacts(asked, method, dt, duration)
     rate = fastest_rate(asked, field, asked.member(asked.first)[0])
     first = _judged(asked, method, dt, duration, rate, "at the start")
     if dt is not None:
@@ -47,6 +50,16 @@ def chosen(asked: Request, field: Field, method: str, dt: float | None, duration
     # Motion may become faster on the way: a trial run shows how fast
     rates = [fastest_rate(asked, field, state) for state in trial(first)]
     return _judged(asked, method, dt, duration, max(rate, *rates), "in a trial run") if rates else first
+
+
+def _for_contacts(asked: Request, method: str, dt: float | None, duration: float) -> Choice:
+    """A choice that follows the bounces of contacts, by the stiffness of their springs and the masses they move."""
+    now, values = asked.member(asked.first)
+    rates = contact_rates(asked.system(values).mechanism, now.q)
+    method = "variational" if method == "auto" else method
+    rate = max(rates.springs, rates.dampers) if method == "rk4" else rates.springs
+    reach = min(LONGEST["semi-implicit"], FINE / max(rate, 1e-9))
+    return Choice(method, dt or _fitting(reach, asked, duration), f"contacts bounce at {rates.springs:.3g} 1/s")
 
 
 def _judged(asked: Request, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:

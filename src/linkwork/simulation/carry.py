@@ -16,7 +16,8 @@ class Carry(NamedTuple):
     `step` counts steps since the run began, so that the time is step dt exactly, whatever was computed in one call;
     `code` says why a member no longer goes on; `work` [J] was done by forces without energy; `held` (nv,) [N m or N]
     are the joint forces of a sampled controller, and `memory` (k,) is what it remembers; `repair` [m or rad] is the
-    farthest that a step moved a coordinate to close loops again.
+    farthest that a step moved a coordinate to close loops again; `touch` (n, 4) is what contacts remember, the number
+    of their state and their anchor [m].
     """
 
     step: Number
@@ -27,8 +28,9 @@ class Carry(NamedTuple):
     held: Array
     memory: Array
     repair: Number
+    touch: Array
 
     @property
     def moving(self) -> Moving:
         """What a step changes."""
-        return Moving(self.q, self.v, self.work, self.repair)
+        return Moving(self.q, self.v, self.work, self.repair, self.touch)

@@ -34,15 +34,16 @@ from linkwork.algorithms.two_poses import Position, TwoPoses
 from linkwork.model.bodies import Place
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.moving import Moving
-from linkwork.simulation.system import Loads, System
+from linkwork.simulation.system import Loads, System, Touching, stiffened_matrix
 from linkwork.spatial import Force, Transform
-from linkwork.spatial.scalar import Array, Number, cross, dot, where
+from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu, where
 
 
 class Between(NamedTuple):
     """A guess at a step: the joints' motion, the bodies', the second position, what acts and what is lacking.
 
-    `lack` (nv,) [N s, N m s] is the momentum that lacks at the beginning, `momentum` (nv,) that at the end.
+    `lack` (nv,) [N s, N m s] is the momentum that lacks at the beginning, `momentum` (nv,) that at the end; `pressed`
+    [N s] is what contacts give, which may be much where there is no momentum.
     """
 
     joints: list[Increment]
@@ -51,6 +52,7 @@ class Between(NamedTuple):
     loads: Loads
     lack: Array
     momentum: Array
+    pressed: Number
 
 
 class Interval:
@@ -92,12 +94,15 @@ class Interval:
         own_before, own_after = self._of_joints(self.mechanism.tree_velocity(dv))
         acting = (loads.control + loads.stops) * (0.5 * h)
         lack = self.p + self.reduced(before + own_before) + acting
-        return Between(joints, bodies, second, loads, lack, self.reduced(after + own_after) + acting)
+        grips = [] if loads.touching is None else loads.touching.grips
+        pressed = sum((largest(grip.force) for grip in grips), 0.0) * h
+        return Between(joints, bodies, second, loads, lack, self.reduced(after + own_after) + acting, pressed)
 
     def _impulses(self, loads: Loads, poses: list[Transform]) -> tuple[list[Force], list[Force]]:
         """Half the impulse of gravity, wrenches and springs on every body, in its first and in its second pose."""
         half, tree = 0.5 * self.h, self.tree
         outside = external_forces(tree, loads.wrenches)
+        touching = () if loads.touching is None else zip(tree.touches, loads.touching.grips, strict=True)
         found: list[list[Force]] = []
         for at in (self.poses, poses):
             each = []
@@ -117,6 +122,10 @@ class Interval:
                 for place, sign in ((spring.at, half), (spring.to, -half)):
                     pull = at[place.body].R.T @ (along * (tension * sign))
                     each[place.body] = each[place.body] + Force(pull, cross(place.pose.p, pull))
+        for pair, grip in touching:  # along the same lines of the world at both ends
+            for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
+                for at, each in zip((self.poses, poses), found, strict=True):
+                    each[body] = each[body] + grip.on(loads.touching.poses[body], at[body]) * sign
         return found[0], found[1]
 
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
@@ -154,14 +163,43 @@ class Interval:
 
     def solver(self, guess: Between, dv: Array) -> Callable[[Array], Array]:
         """Newton's matrix at a guess: how the joints' motion must change for a lack of momentum (nv,) or (nv, k)."""
-        if self.mechanism.mimics:
-            solve = mass_solver(self.mechanism, self.now.q)
+        m, touching = self.mechanism, guess.loads.touching
+        if touching is not None and (m.mimics or any(pair.surface.place.body for pair in m.touches)):
+            return self._coupled_solver(touching, dv)
+        if m.mimics:
+            solve = mass_solver(m, self.now.q)
             return lambda lack: solve(lack) * self.h
         pairs = zip(self.tree.bodies, guess.bodies, strict=True)
         B = [momentum_derivative(body.inertia, moved, self.h) for body, moved in pairs]
+        self._add_contacts(B, guess)
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(self.tree))])
         own = self.tree.armature / self.h + resistance(self.tree, dv / self.h) * 0.5 + stiffness * (0.25 * self.h)
         return TwoPoses(self.tree, self.first, guess.second, B, own).solve
+
+    def _coupled_solver(self, touching: Touching, dv: Array) -> Callable[[Array], Array]:
+        """The same where contacts tie bodies to each other, which no tree is like; inertia is of the first pose."""
+        m, tree, h = self.mechanism, self.tree, self.h
+        stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
+        extra = resistance(tree, m.tree_velocity(dv) / h) * (0.5 * h) + stiffness * (0.25 * h * h)
+        weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.springs]
+        M = stiffened_matrix(m, self.now.q, extra, weights) + self.system.contact_step_matrix(self.now.q, touching, h)
+        return lambda lack: lu(M).solve(lack) * h
+
+    def _add_contacts(self, B: list[Array], guess: Between) -> None:
+        """How forces of contacts with the world change as their bodies move (S4 5.3), added to B (6, 6) of each."""
+        if guess.loads.touching is None:
+            return
+        poses, none = world_poses(self.tree, guess.second.X), np.zeros((3, 3))
+        for pair, grip in zip(self.tree.touches, guess.loads.touching.grips, strict=True):
+            R = grip.at.pose.R
+            change = R @ (grip.stiffness * (0.25 * self.h) + grip.damping * 0.5) @ R.T
+            body = pair.contact.at.body
+            arm = hat(grip.at.on(guess.loads.touching.poses[body]))
+            before, after = (np.concatenate([X[body].R, -X[body].R @ arm], axis=1) for X in (self.poses, poses))
+            B[body] = B[body] + before.T @ change @ after
+            if grip.brakes:
+                turned = (self.poses[body].R.T @ R) @ (grip.braking * 0.5) @ (R.T @ poses[body].R)
+                B[body] = B[body] + np.block([[none, none], [none, turned]])
 
 
 def _point(poses: list[Transform], place: Place) -> Array:

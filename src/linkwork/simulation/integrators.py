@@ -15,16 +15,18 @@ from linkwork.algorithms.closure import smallest
 from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.coupled import closed_again, held_rows, to_tree
 from linkwork.algorithms.passive import resistance
+from linkwork.simulation.contact import touching
 from linkwork.simulation.moving import Moving, Step
 from linkwork.simulation.structured_steps import energy_momentum, variational
-from linkwork.simulation.system import System, stiffened_solver
+from linkwork.simulation.system import System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
-from linkwork.spatial.scalar import Array, Number, largest, maximum, where
+from linkwork.spatial.scalar import Array, Number, largest, lu, maximum, where
 
 ROUNDS = 60  # of the midpoint's iteration, at most
 SOLVED = 1e-14  # change of a velocity, relative to the largest, at which it has ended
 ROUNDED = 1e-10  # so with springs between bodies and loops, which are rounded, if changes do not become less
 SINGULAR = 1e-6  # so if changes become less slowly, as where loops lose grip of a direction
+FAR, TINY = 1e300, 1e-300
 OPENED = 1e-6  # error of closure [m or rad] after a step that was too large to close loops again
 
 
@@ -33,7 +35,10 @@ def semi_implicit(system: System, t: Number, now: Moving, h: Number, held: Array
     loads = system.loads(t, now.q, now.v, held)
     v = now.v + h * system.acceleration(now.q, now.v, loads, implicit=h)
     mean = (now.v + v) * 0.5
-    return Moving(integrate(system.mechanism, now.q, h * v), v, now.work + h * system.power(now.q, mean, loads)), True
+    power = system.power(now.q, mean, loads)
+    if loads.touching is not None and not system.mechanism.holds:
+        power = power - mean @ (system.viscous(now.q, loads.touching) @ (v - now.v))
+    return Moving(integrate(system.mechanism, now.q, h * v), v, now.work + h * power), True
 
 
 def rk4(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
@@ -67,7 +72,8 @@ def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> 
     (speed,) = to_tree(m, ("v",), (now.v,))
     extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
     weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.springs]
-    solve = stiffened_solver(m, now.q, extra, weights)
+    M = stiffened_matrix(m, now.q, extra, weights)
+    solve = stiffened_solver(m, M)
 
     def middle(v: Array) -> tuple[Array, Array]:
         mean = (now.v + v) * 0.5
@@ -87,8 +93,30 @@ def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> 
         slow = (size <= ROUNDED * scale) & (size >= before[0]) | (size <= SINGULAR * scale) & (size >= 0.5 * before[0])
         return (better, size), (size <= SOLVED * scale) | slow
 
-    started = () if not (m.springs or m.holds) else (largest(now.v) + 1.0,)
-    (v, *_), _, solved = iterate(ROUNDS, improve, now.v, *started)
+    def improve_touching(best: Array, move: Array, part: Number, least: Number) -> tuple[tuple[Any, ...], Any]:
+        """With contacts, whose forces have kinks: the matrix of their present states, and shortened steps."""
+        v = best + move * part
+        q, mean = middle(v)
+        loads = system.loads(t + 0.5 * h, q, mean, held)
+        assert loads.touching is not None
+        contacts = system.contact_step_matrix(q, loads.touching, h)
+        lack = system.imbalance(q, mean, (v - now.v) / h, loads) * h
+        pressed = sum((largest(grip.force) for grip in loads.touching.grips), 0.0) * h
+        size = largest(lack) / (largest(M @ now.v) + largest(M @ v) + pressed + TINY)
+        better = size < least
+        found = (
+            where(better, v, best),
+            where(better, -lu(M + contacts).solve(lack), move),
+            where(better, 1.0, 0.5 * part),
+            where(better, size, least),
+        )
+        return found, (size <= SOLVED) | (size >= least) & (least <= ROUNDED)
+
+    if m.touches:
+        (v, *_), _, solved = iterate(ROUNDS, improve_touching, now.v, np.zeros(m.nv), 1.0, FAR)
+    else:
+        started = () if not (m.springs or m.holds) else (largest(now.v) + 1.0,)
+        (v, *_), _, solved = iterate(ROUNDS, improve, now.v, *started)
     q, mean = middle(v)
     power = system.power(q, mean, system.loads(t + 0.5 * h, q, mean, held))
     return Moving(integrate(m, now.q, mean * h), v, now.work + h * power), solved
@@ -122,10 +150,15 @@ class Method:
 METHODS = {
     method.name: method
     for method in (
-        Method("semi-implicit", closing(semi_implicit), 1, "quick, stable with dampers; rough"),
-        Method("rk4", closing(rk4), 4, "accurate for smooth motion"),
-        Method("midpoint", closing(midpoint), 2, "for stiff springs and dampers; reversible"),
-        Method("variational", variational, 2, "keeps momenta and the symplectic form, for long runs and large steps"),
-        Method("energy-momentum", energy_momentum, 2, "keeps momenta and energy exactly"),
+        Method("semi-implicit", touching(closing(semi_implicit)), 1, "quick, stable with dampers; rough"),
+        Method("rk4", touching(closing(rk4)), 4, "accurate for smooth motion"),
+        Method("midpoint", touching(closing(midpoint), True), 2, "for stiff springs and dampers; reversible"),
+        Method(
+            "variational",
+            touching(variational, True),
+            2,
+            "keeps momenta and the symplectic form, for long runs and large steps",
+        ),
+        Method("energy-momentum", touching(energy_momentum, True), 2, "keeps momenta and energy exactly"),
     )
 }

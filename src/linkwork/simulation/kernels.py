@@ -8,7 +8,8 @@ that was built before is neither traced nor compiled.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from linkwork.compiler.graph import Count
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows
 from linkwork.evaluation.compiled import mechanism_digest, source_digest
+from linkwork.model.grounds import Ground
+from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.preparation import Request
 
 __all__ = ["Count", "Rows", "kernel_of"]
@@ -49,10 +52,25 @@ def _key(asked: Request, *name: str) -> str | None:
     """What a kernel without users' functions is known by; None if there are some."""
     if any((asked.control, asked.sampler, asked.wrenches, asked.stop)):
         return None
+    m = asked.mechanism
+    if any(isinstance(surface.shape, Ground) for surface in m.surfaces):
+        return None
     stops = () if asked.stops is None else (a.tobytes() for a in asked.stops)
     name = (*name, repr(asked.baumgarte))
-    limits = [a.tobytes() for j in asked.mechanism.joints for a in j.limits]
-    return store.digest(source_digest(), _room_digest(), mechanism_digest(asked.mechanism), *stops, *limits, *name)
+    limits = [a.tobytes() for j in m.joints for a in j.limits]
+    parts = (*stops, *limits, *_contacts(m), *name)
+    return store.digest(source_digest(), _room_digest(), mechanism_digest(m), *parts)
+
+
+def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
+    """All that contacts say, which only motion depends on."""
+    for pair in mechanism.touches:
+        numbers = {
+            field.name: getattr(pair.contact, field.name) for field in fields(pair.contact) if field.name != "at"
+        }
+        yield f"{numbers} {pair.surface.name} {pair.surface.shape}"
+        for place in (pair.contact.at, pair.surface.place):
+            yield from (str(place.body), place.pose.R.tobytes(), place.pose.p.tobytes())
 
 
 @cache

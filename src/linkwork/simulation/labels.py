@@ -55,6 +55,11 @@ def label_of(mechanism: Mechanism, series: str, shape: tuple[int, ...] = ()) -> 
     if series == "carried":
         names = tuple(item.name for item in (*m.clutches, *m.brakes) for _ in item.ties)
         return Label("forces of clutches and brakes", (Axis("clutch or brake", names),), ("N m or N",) * len(names))
+    if series in OF_CONTACTS:
+        title, unit = OF_CONTACTS[series]
+        names = Axis("contact", tuple(pair.name for pair in m.touches))
+        vector = series != "contact.state"
+        return Label(title, (names, DIRECTION) if vector else (names,), (unit,) * (3 if vector else len(m.touches)))
     if kind in OF_FRAMES:
         title, axes, units = OF_FRAMES[kind]
         return Label(f"{title} of {series.partition('.')[2]!r}", axes, units)
@@ -87,6 +92,7 @@ def _six(linear: str, angular: str) -> tuple[str, ...]:
 WRENCH = Axis("wrench", ("fx", "fy", "fz", "tx", "ty", "tz"))
 TWIST = Axis("twist", ("vx", "vy", "vz", "wx", "wy", "wz"))
 WHOLE = Axis("component", ("px", "py", "pz", "lx", "ly", "lz"))
+DIRECTION = Axis("direction", ("x", "y", "z"))
 POSE = (Axis("row", ("x", "y", "z", "one")), Axis("column", ("ex", "ey", "ez", "origin")))
 
 BY_VELOCITY = {  # title, unit where it turns, unit where it slides
@@ -103,7 +109,14 @@ SINGLE = {
     "energy.gravity": ("energy of gravity", (), ("J",)),
     "energy.springs": ("energy of springs", (), ("J",)),
     "momentum": ("momentum about the centre of mass", (WHOLE,), _six("kg m/s", "kg m^2/s")),
-    "center_of_mass": ("centre of mass", (Axis("direction", ("x", "y", "z")),), ("m",) * 3),
+    "center_of_mass": ("centre of mass", (DIRECTION,), ("m",) * 3),
+    "contact.energy": ("energy of springs of contacts", (), ("J",)),
+}
+OF_CONTACTS = {
+    "contact.state": ("states of contacts", "1"),
+    "contact.force": ("forces of contacts", "N"),
+    "contact.anchor": ("anchors of contacts", "m"),
+    "contact.slip": ("slip of contacts", "m/s"),
 }
 WRENCHES = {"wrenches": ("wrenches on bodies", "body"), "reactions": ("reactions of joints", "joint")}
 OF_FRAMES = {"pose": ("pose", POSE, ("1", "1", "1", "m")), "velocity": ("twist", (TWIST,), _six("m/s", "rad/s"))}

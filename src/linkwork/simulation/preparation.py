@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms.contact_forces import APART
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.passive import Stops
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
@@ -16,6 +17,7 @@ from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_n
 from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Keyframe, Mechanism, check_parameter
 from linkwork.simulation.carry import GOING, STOPPED, Carry
+from linkwork.simulation.contact_rows import contact_series
 from linkwork.simulation.controllers import Law, Sampled
 from linkwork.simulation.recording import Run
 from linkwork.simulation.switching import Switch, lockable, locked_names, scheduled, slips
@@ -74,6 +76,7 @@ class Request:
         shapes |= {"memory": (memory,)} if memory else {}
         shapes |= {"stops": (m.nv,)} if self.stops else {}
         shapes |= {name: self.core(name) for name in self.switched}
+        shapes |= contact_series(m)
         return shapes | ({"wrenches": (m.nbodies, 6)} if self.wrenches else {})
 
     def system(self, values: Mapping[str, Any]) -> System:
@@ -277,7 +280,8 @@ def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Car
         return np.array(np.broadcast_to(array, batch + array.shape[-1:]))
 
     zeros = np.zeros(batch)
-    return Carry(zeros, zeros, all_of(q), all_of(v), zeros, np.zeros((*batch, m.nv)), all_of(memory), zeros)
+    apart = np.broadcast_to([APART, 0.0, 0.0, 0.0], (*batch, len(m.touches), 4)).copy()
+    return Carry(zeros, zeros, all_of(q), all_of(v), zeros, np.zeros((*batch, m.nv)), all_of(memory), zeros, apart)
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, Carry
+from linkwork.simulation.contact_rows import contact_row
 from linkwork.simulation.integrators import Method
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.switching import Jump, jumped
@@ -60,6 +61,7 @@ class Task:
             now.held,
             now.memory,
             where(good, moved.repair, now.repair),
+            _chosen(good, moved.touch, now.touch),
         )
 
     def sampled(self, values: Mapping[str, Any], dt: Number, now: Carry, always: bool) -> Carry:
@@ -75,6 +77,8 @@ class Task:
         """What is recorded of a state."""
         rows: dict[str, Any] = {"q": now.q, "v": now.v, "work": now.work, "memory": now.memory}
         rows |= {name: values[name] for name in self.asked.switched}
+        if any(name.startswith("contact.") for name in self.series):
+            rows |= contact_row(self.asked.system(values).mechanism, now)
         if not rows.keys() >= set(self.series):
             loads = self.asked.system(values).loads(now.step * dt, now.q, now.v, now.held)
             rows |= {"tau": loads.control, "stops": loads.stops, "wrenches": loads.wrenches}

@@ -15,6 +15,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.automatic import ADAPTIVE, Choice, chosen
 from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.companion import companion
+from linkwork.simulation.contact_start import check_start, refuse_unfit
 from linkwork.simulation.evidence import outcomes
 from linkwork.simulation.field import Field
 from linkwork.simulation.integrators import METHODS
@@ -96,10 +97,12 @@ def simulate(
     if isinstance(q0, Run):
         method, dt = (q0.method if method == "auto" else method), q0.settings.dt if dt is None else dt
     refuse_open(asked)
+    refuse_unfit(mechanism, method, adaptive=method in ADAPTIVE)
     try_once(asked)
     field = Field(asked, target)
     try:
         choice = chosen(asked, field, method, dt, duration, partial(_trial, asked, duration, target))
+        check_start(asked, choice.method, choice.dt)
         storage = Storage(asked, choice, record, every, duration)
         if choice.method in ADAPTIVE:
             from linkwork.simulation.adaptive import Adaptive

@@ -11,6 +11,7 @@ from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, 
 from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.carry import Carry
 from linkwork.simulation.integrators import METHODS
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.preparation import positive, refuse_open, request
@@ -50,8 +51,8 @@ class Simulator:
         refuse_open(self._asked)
         if self._asked.batch:
             raise ShapeError(f"a Simulator holds one state; q0 and v0 have the batch {self._asked.batch}")
-        self._nq, self._steps = mechanism.nq, 0
-        self._x = np.concatenate([self._asked.start.q, self._asked.start.v])
+        self._steps = 0
+        self._x = _flat(self._asked.start)
         self._zero = np.zeros(mechanism.nv)
         self._pushes: list[tuple[int, Array, int]] = []  # the step that ends them, the wrench, the body
         self._modes = modes_of(mechanism)
@@ -65,17 +66,18 @@ class Simulator:
     @property
     def state(self) -> State:
         """Where the mechanism is now: t [s], q (nq,), v (nv,)."""
-        return State(self._steps * self.dt, self._x[: self._nq], self._x[self._nq :])
+        q, v, _ = _parts(self.mechanism, self._x)
+        return State(self._steps * self.dt, q, v)
 
     @state.setter
     def state(self, new: tuple[float, Any, Any]) -> None:
-        """Put the mechanism elsewhere: t [s], q (nq,), v (nv,)."""
+        """Put the mechanism elsewhere: t [s], q (nq,), v (nv,). Its contacts forget what they held."""
         t, q, v = new
         start = request(self.mechanism, q, v, None, None, None, None, None, None, None).start
         if start.q.ndim > 1:
             raise ShapeError("a Simulator holds one state, not a batch")
         self._steps = round(float(t) / self.dt)
-        self._x = np.concatenate([start.q, start.v])
+        self._x = _flat(start)
 
     def step(self, tau: Any = None) -> None:
         """Go on by one step under the joint forces tau (nv,) [N m or N], none if not given."""
@@ -137,13 +139,14 @@ class Simulator:
         held = lockable(self.mechanism, locked_names([(0.0, *entry)]))
         (switch,) = scheduled(held.with_parameters(self._modes), [(0.0, *entry)])
         after = {**modes_of(held), **self._modes, switch.parameter: switch.value}
-        system, nq = System(held.with_parameters(after)), self._nq
-        jump = jumped(system, self._x[:nq], self._x[nq:])
+        system = System(held.with_parameters(after))
+        q, v, touch = _parts(held, self._x)
+        jump = jumped(system, q, v)
         if not jump.possible:
-            raise NotConverged(too_far(system.mechanism, self._x[:nq]) or f"{switch.what}: cannot be done from here")
+            raise NotConverged(too_far(system.mechanism, q) or f"{switch.what}: cannot be done from here")
         if len(after) > len(self._modes):  # a joint that had no brake
             self.mechanism, self._changed = held, _Stepper(self, changed=True)
-        self._modes, self._x = after, np.concatenate([jump.q, jump.v])
+        self._modes, self._x = after, _flat(Moving(jump.q, jump.v, 0.0, touch=touch))
         self._switched = after != modes_of(held)
         return float(jump.energy)
 
@@ -154,6 +157,16 @@ class Simulator:
         found = self._changed.step(self._x, forces, wrenches, np.array(list(self._modes.values())))
         self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
         return found
+
+
+def _flat(now: Moving | Carry) -> Array:
+    """Coordinates, velocities and what contacts remember, (nq + nv + 4 n,)."""
+    return np.concatenate([now.q, now.v, np.ravel(now.touch)])
+
+
+def _parts(m: Mechanism, x: Array) -> tuple[Array, Array, Array]:
+    """Coordinates (nq,), velocities (nv,) and what contacts remember (n, 4)."""
+    return x[: m.nq], x[m.nq : m.nq + m.nv], x[m.nq + m.nv :].reshape(-1, 4)
 
 
 class _Stepper:
@@ -167,17 +180,18 @@ class _Stepper:
         self.step: Callable[..., Array] = self._build
 
     def one(self, x: Array, tau: Array, *changes: Array) -> Array:
-        """The next state (nq + nv,), nan if its equations were not solved."""
+        """The next state (nq + nv + 4 n,), nan if its equations were not solved."""
         sim = self.simulator
-        asked, nq = sim._asked, sim._nq
+        asked = sim._asked
         m, law = sim.mechanism, None
         if self.changed:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
             m, law = m.with_parameters(named), lambda t, q, v: wrenches
-        now = Moving(x[:nq], x[nq:], 0.0)
+        q, v, touch = _parts(m, x)
+        now = Moving(q, v, 0.0, touch=touch)
         moved, solved = METHODS[sim.method].step(System(m, None, law, asked.stops), 0.0, now, sim.dt, tau)
-        found = np.concatenate([moved.q, moved.v])
+        found = _flat(moved)
         return found if solved is True else where(solved, found, np.full(len(found), np.nan))
 
     def _build(self, *inputs: Any) -> Array:

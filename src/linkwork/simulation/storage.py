@@ -16,7 +16,10 @@ from linkwork.simulation.automatic import Choice
 from linkwork.simulation.preparation import Request
 from linkwork.spatial.scalar import Array
 
-SERIES = ("q", "v", "tau", "work", "memory", "stops", "wrenches")
+SERIES = (
+    "q", "v", "tau", "work", "memory", "stops", "wrenches",
+    "contact.state", "contact.force", "contact.anchor", "contact.slip", "contact.energy",
+)  # fmt: skip
 COMFORTABLE = 2 << 30  # bytes that are recorded without being asked for
 WORTH_TELLING = 1 << 30
 

@@ -107,7 +107,8 @@ def _step(interval: Interval, balance: Balance | None) -> tuple[Moving, Any]:
             begin, end = balance.along(now.q, u), balance.along(q, u)
             lack, momentum = lack + begin * kick, momentum + end * kick
         v = velocities(m, q, momentum)
-        size = largest(lack) / (largest(interval.p) + largest(momentum) + TINY) + largest(errors) * OPEN
+        there = largest(interval.p) + largest(momentum) + guess.pressed + TINY
+        size = largest(lack) / there + largest(errors) * OPEN
         solve = interval.solver(guess, dv)
         response = solve(rows.T) if m.holds else np.zeros((m.nv, 0))
 

@@ -8,27 +8,49 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.contact_forces import Grip, Memory, contact_wrenches, grips
+from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.coupled import closed_forward_dynamics, coupled, to_tree
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.frame_springs import frame_damper_power, frame_spring_matrix
 from linkwork.algorithms.inverse import inverse_dynamics
-from linkwork.algorithms.kinematics import external_forces, kinematics
+from linkwork.algorithms.kinematics import external_forces, kinematics, subspaces
 from linkwork.algorithms.mass import factor, mass_matrix
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
 from linkwork.algorithms.passive import Stops, passive, resistance, spring_energy, stop_forces
 from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt
 
 Law = Callable[[Number, Array, Array], Array]  # of time [s], q (nq,) and v (nv,)
 FORCES = "passive"  # forces of the tree's joints reduce as those do
 
 
+class Touching(NamedTuple):
+    """What contacts do at one instant: each of them, their wrenches (nbodies, 6) and the poses of bodies."""
+
+    grips: list[Grip]
+    wrenches: Array
+    poses: list[Transform]
+
+
 class Loads(NamedTuple):
-    """What acts at one instant: `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on the bodies, if any."""
+    """What acts at one instant: `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on the bodies, if any.
+
+    `touching` is what contacts do, if there are any.
+    """
 
     control: Array
     stops: Array
     wrenches: Array | None
+    touching: Touching | None = None
+
+    @property
+    def outside(self) -> Array | None:
+        """All wrenches (nbodies, 6) [N, N m] on the bodies, those of contacts too; None if there are none."""
+        if self.touching is None:
+            return self.wrenches
+        return self.touching.wrenches if self.wrenches is None else self.wrenches + self.touching.wrenches
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +62,7 @@ class System:
     wrenches: Law | None = None
     stops: Stops | None = None
     baumgarte: float | None = None  # rate [1/s] at which forces close loops; None where steps close them
+    memory: Memory | None = None  # of contacts as a step begins; without it they do nothing
 
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
         """What acts in a state, where `held` (nv,) [N m or N] comes from controllers that are sampled."""
@@ -48,7 +71,43 @@ class System:
         pushes = np.zeros(m.nv)
         if stops is not None:
             pushes = coupled(FORCES, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(m, q, v)
-        return Loads(control, pushes, None if self.wrenches is None else self.wrenches(t, q, v))
+        wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
+        return Loads(control, pushes, wrenches, self._touching(t, q, v))
+
+    def _touching(self, t: Number, q: Array, v: Array) -> Touching | None:
+        """What contacts do in a state."""
+        m = self.mechanism
+        if self.memory is None or not m.touches:
+            return None
+        there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (q, v)))
+        found = grips(m.touches, self.memory, t, there)
+        return Touching(found, contact_wrenches(m.touches, found, poses), poses)
+
+    def contact_matrix(self, q: Array, touching: Touching, of: Callable[[Grip], Array], share: Number = 1.0) -> Array:
+        """The sum (nv, nv) of J^T C J over contacts, with C (3, 3) by `of`, and a `share` of what brakes balls."""
+
+        def of_tree(m: Mechanism, q: Array) -> Array:
+            S, total = subspaces(m, q), np.zeros((m.nv, m.nv))
+            for pair, one in zip(m.touches, touching.grips, strict=True):
+                J, W = contact_rows(m, touching.poses, S, pair, one.at)
+                total = total + J.T @ of(one) @ J
+                if one.brakes:
+                    total = total + W.T @ (one.braking * share) @ W
+            return total
+
+        return coupled("mass_matrix", of_tree, ("q",))(self.mechanism, q)
+
+    def contact_step_matrix(self, q: Array, touching: Touching, h: Number) -> Array:
+        """How impulses of contacts in the middle of a step h [s] change with velocities at its end: (nv, nv).
+
+        It is not symmetric where friction follows the normal force.
+        """
+        half, quarter = 0.5 * h, 0.25 * h * h
+        return self.contact_matrix(q, touching, lambda g: g.damping * half + g.stiffness * quarter, half)
+
+    def viscous(self, q: Array, touching: Touching) -> Array:
+        """What contacts take from velocities (nv, nv), by dampers and friction."""
+        return self.contact_matrix(q, touching, lambda grip: grip.viscous)
 
     def acceleration(self, q: Array, v: Array, loads: Loads, implicit: Number = 0.0) -> Array:
         """Accelerations (nv,) under the loads and the joints' own forces.
@@ -61,14 +120,17 @@ class System:
             stiffer = m
         else:
             extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
-            if any(_is_there(spring.damping) for spring in m.springs) and not m.holds:  # which no armature is like
-                solve = stiffened_solver(m, q, extra, [spring.damping * implicit for spring in m.springs])
-                return solve(tau - self._needed(q, v, np.zeros(m.nv), loads))
+            coupling = loads.touching is not None or any(_is_there(spring.damping) for spring in m.springs)
+            if coupling and not m.holds:  # which no armature is like
+                M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.springs])
+                if loads.touching is not None:
+                    M = M + self.viscous(q, loads.touching) * implicit
+                return ldlt(M).solve(tau - self._needed(q, v, np.zeros(m.nv), loads))
             stiffer = with_armature(m, extra)
         if m.holds and self.baumgarte is not None:
-            return closed_forward_dynamics(stiffer, q, v, tau, loads.wrenches, self.baumgarte).a
-        names = ("q", "v", "tau", "wrenches")[: 3 if loads.wrenches is None else 4]
-        return coupled("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.wrenches))
+            return closed_forward_dynamics(stiffer, q, v, tau, loads.outside, self.baumgarte).a
+        names = ("q", "v", "tau", "wrenches")[: 3 if loads.outside is None else 4]
+        return coupled("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.outside))
 
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Joint forces (nv,) [N m or N] that lack for the acceleration a: zero if the equations of motion hold."""
@@ -77,9 +139,9 @@ class System:
 
     def _needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Joint forces (nv,) [N m or N] that give the acceleration a under the loads' wrenches."""
-        names = ("q", "v", "a", "wrenches")[: 3 if loads.wrenches is None else 4]
+        names = ("q", "v", "a", "wrenches")[: 3 if loads.outside is None else 4]
         needed = coupled("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
-        return needed(self.mechanism, q, v, a, *_given(loads.wrenches))
+        return needed(self.mechanism, q, v, a, *_given(loads.outside))
 
     def energies(self, q: Array, v: Array) -> tuple[Number, Number]:
         """Energy [J] of motion, and what is stored in gravity and springs."""
@@ -89,15 +151,15 @@ class System:
         return kinetic_energy(tree, position, speed), stored
 
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
-        """Power [W] of all forces that no energy belongs to: controllers, wrenches, stops, dampers and friction."""
+        """Power [W] of forces that no energy belongs to: controllers, wrenches, contacts, stops, dampers, friction."""
         m = self.mechanism
         position, speed = to_tree(m, ("q", "v"), (q, v))
         total = (loads.control + loads.stops) @ v - (resistance(m.tree, speed) * speed) @ speed
         if m.springs:
             total = total - frame_damper_power(m.tree, position, speed)
-        if loads.wrenches is not None:
+        if loads.outside is not None:
             twists = kinematics(m.tree, position, speed).twist
-            for V, F in zip(twists, external_forces(m, loads.wrenches), strict=True):
+            for V, F in zip(twists, external_forces(m, loads.outside), strict=True):
                 total = total + V.pair(F)
         return total
 
@@ -119,10 +181,15 @@ def with_armature(mechanism: Mechanism, extra: Array) -> Mechanism:
     )
 
 
-def stiffened_solver(mechanism: Mechanism, q: Array, extra: Array, weights: list[Number]) -> Callable[[Array], Array]:
-    """Solves with the mass matrix at q, `extra` (tree.nv,) added as armature, and weight row row^T of every spring."""
+def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list[Number]) -> Array:
+    """The mass matrix (nv, nv) at q, `extra` (tree.nv,) added as armature, and weight row row^T of every spring."""
     m = with_armature(mechanism, extra)
     M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
     if m.springs:
         M = M + coupled("mass_matrix", lambda m, q: frame_spring_matrix(m, q, weights), ("q",))(m, q)
-    return (ldlt(M) if m.mimics or m.springs else factor(m, M)).solve
+    return M
+
+
+def stiffened_solver(mechanism: Mechanism, M: Array) -> Callable[[Array], Array]:
+    """Solves with such a matrix of the mechanism."""
+    return (ldlt(M) if mechanism.mimics or mechanism.springs else factor(mechanism, M)).solve

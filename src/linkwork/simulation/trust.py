@@ -296,6 +296,9 @@ def _what_changes_momentum(run: Run) -> str:
         for one in things:
             if WORLD in (one.at.body, one.to.body):
                 return f"{what} {one.name!r} holds it to the world"
+    for pair in run.mechanism.touches:
+        if WORLD in (pair.contact.at.body, pair.surface.place.body):
+            return f"contact {pair.contact.name!r} may touch the world"
     if run.settings.controlled and "tau" not in run.recorded:
         return "a controller acts, and tau was not recorded"
     if "tau" in run.recorded:

@@ -1,0 +1,54 @@
+"""A block on an incline just below the angle at which it would slide: friction holds it, and it does not creep."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.contact_forces import STICKING, grip
+from linkwork.algorithms.contact_geometry import meetings
+from linkwork.examples.catalogue import Claim
+from linkwork.model import Box, Builder, Free, Mechanism, Plane, box_corners
+from linkwork.spatial.scalar import Array
+
+SIZE = (0.2, 0.2, 0.02)  # [m]
+MASS = 2.0  # [kg]
+STIFFNESS, DAMPING = 2e4, 200.0  # [N/m], [N s/m] of each corner of the sole
+# Along the incline overdamped: a corner that begins to stick would overshoot its anchor, and slip again, otherwise
+TANGENTIAL_DAMPING = 2000.0
+FRICTION = 0.5
+GRAVITY = 9.81
+ANGLE = np.arctan(FRICTION) - np.radians(0.1)
+
+
+def build(angle: float = ANGLE, friction: float = FRICTION, azimuth: float = 0.0) -> Mechanism:
+    """The incline falls by an angle [rad] along its x; the block, turned on it by `azimuth` [rad], starts at rest.
+
+    Its centre of mass is in its sole, so that all corners bear alike and none slips before the others.
+    """
+    b = Builder("incline_block", gravity=(0, 0, -GRAVITY))
+    height, width, depth = MASS / 12.0 * (np.square(SIZE).sum() - np.square(SIZE))
+    b.body("block", MASS, com=(0, 0, -0.5 * SIZE[2]), inertia=(height, width, depth))
+    b.joint("float", Free(), "world", "block", rpy=(0, angle, 0))
+    b.geometry("block", Box(SIZE))
+    b.surface("incline", Plane(), rpy=(0, angle, 0))
+    b.touch("corner", "block", box_corners(SIZE)[:4], stiffness=STIFFNESS, damping=DAMPING, friction=friction,
+            tangential_damping=TANGENTIAL_DAMPING)  # fmt: skip
+    return b.keyframe("start", {"float": resting(angle, azimuth)}).build()
+
+
+def resting(angle: float = ANGLE, azimuth: float = 0.0) -> Array:
+    """Coordinates (7,) [m, quaternion] in which springs along the normal bear the block."""
+    depth = MASS * GRAVITY * np.cos(angle) / (4.0 * STIFFNESS)
+    half = 0.5 * azimuth
+    return np.array([0.0, 0.0, 0.5 * SIZE[2] - depth, np.cos(half), 0.0, 0.0, np.sin(half)])
+
+
+def claim() -> Claim:
+    """Where anchors are stretched by weight sin(angle) / 4 k, all forces cancel, and friction is below its limit."""
+    m, down = build(), MASS * GRAVITY * np.sin(ANGLE)
+    there, _ = meetings(m, resting(), np.zeros(6))
+    stretch = np.array([down / (4.0 * STIFFNESS), 0.0, 0.0])
+    grips = [grip(pair.contact, STICKING, at.point - stretch, at) for pair, at in zip(m.touches, there, strict=True)]
+    total = sum(at.pose.R @ found.force for found, at in zip(grips, there, strict=True)) + MASS * m.gravity
+    lost = sum(abs(found.number - STICKING) for found in grips)
+    return Claim("friction holds it 0.1 degree below the angle of friction", float(np.abs(total).max() + lost), 1e-10)

@@ -1,0 +1,49 @@
+"""What a run records of contacts: their states, forces, anchors and slip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.contact_forces import APART, SLIPPING, STICKING, Memory, grip, stored
+from linkwork.algorithms.contact_geometry import meetings
+from linkwork.algorithms.coupled import to_tree
+from linkwork.model.broadcast import Shape
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.carry import Carry
+from linkwork.spatial.scalar import dot, where
+
+
+def contact_series(mechanism: Mechanism) -> dict[str, Shape]:
+    """The series of a mechanism with contacts, with the shape of a row: (n,) or (n, 3) for n pairs that may touch."""
+    n = len(mechanism.touches)
+    if not n:
+        return {}
+    vectors = dict.fromkeys(("contact.force", "contact.anchor", "contact.slip"), (n, 3))
+    return {"contact.state": (n,), **vectors, "contact.energy": ()}
+
+
+def contact_row(mechanism: Mechanism, now: Carry) -> dict[str, Any]:
+    """The row of a state: numbers of states, and in the world's axes forces [N], anchors [m] and slip [m/s].
+
+    `contact.energy` [J] is what the springs of contacts hold.
+    """
+    m, memory = mechanism, Memory.of(now.touch)
+    there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+    forces, anchors, slips, energy = [], [], [], 0.0
+    for pair, number, anchor, at in zip(m.touches, memory.number, memory.anchor, there, strict=True):
+        sticks = (number == STICKING) | (number == SLIPPING)
+        found = grip(pair.contact, where(sticks, STICKING, number), anchor, at)
+        slip = at.velocity - at.normal * dot(at.normal, at.velocity)
+        forces.append(at.pose.R @ found.force)
+        anchors.append(where(number > APART, at.pose.point(anchor), np.zeros(3)))
+        slips.append(where(at.distance < 0.0, at.pose.R @ slip, np.zeros(3)))
+        energy = energy + stored(pair.contact, number, anchor, at)
+    return {
+        "contact.state": np.array(memory.number),
+        "contact.force": np.array(forces),
+        "contact.anchor": np.array(anchors),
+        "contact.slip": np.array(slips),
+        "contact.energy": energy,
+    }

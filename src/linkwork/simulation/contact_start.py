@@ -1,0 +1,108 @@
+"""Before a run with contacts: whether its method can follow them, how fine its steps must be, and where it starts."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.contact_forces import APART
+from linkwork.algorithms.contact_geometry import contact_rows, meetings
+from linkwork.algorithms.coupled import coupled, to_tree
+from linkwork.algorithms.kinematics import subspaces
+from linkwork.algorithms.mass import mass_matrix
+from linkwork.errors import LinkworkError
+from linkwork.model.geometry import Mesh
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.preparation import Request
+from linkwork.spatial.scalar import Array
+
+FINE = 0.1  # product of step and rate at which a bounce is followed by sixty steps
+EXPLICIT = {"rk4": 2.5}  # product of step and rate of dampers beyond which a method blows up
+COARSE = 1.5  # product of step and rate of springs beyond which no method follows a bounce
+DEEP = 3.0  # times the weight: a spring at the start that throws the mechanism
+LOOKED_AT = 64  # members whose start is looked at
+
+
+class Rates(NamedTuple):
+    """How fast contacts can be [1/s]: all springs together, all dampers together; and the pair that adds most."""
+
+    springs: float
+    dampers: float
+    fastest: str
+
+
+def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
+    """The rates at q (nq,) [rad, m] if all contacts touched at once: of stiffness and damping over the masses."""
+    m = mechanism
+    M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
+    (position,) = to_tree(m, ("q",), (q,))
+    there, poses = meetings(m.tree, position, np.zeros(m.tree.nv))
+    S, springs, dampers, each = subspaces(m.tree, position), np.zeros_like(M), np.zeros_like(M), []
+    for pair, at in zip(m.touches, there, strict=True):
+        J = contact_rows(m.tree, poses, S, pair, at, at.point - at.normal * at.distance)[0] @ m.spread
+        contact = pair.contact
+        hard, drag = contact.slopes(float(m.mass) * float(np.linalg.norm(m.gravity)))
+        N = np.outer(at.normal, at.normal)
+        P = np.eye(3) - N
+        K = J.T @ (N * hard + P * contact.tangential_stiffness) @ J
+        springs, dampers = springs + K, dampers + J.T @ (N * drag + P * contact.tangential_damping) @ J
+        each.append(_largest(M, K))
+    return Rates(np.sqrt(_largest(M, springs)), _largest(M, dampers), m.touches[int(np.argmax(each))].name)
+
+
+def _largest(M: Array, K: Array) -> float:
+    """The largest eigenvalue of M^-1 K."""
+    return float(np.abs(np.linalg.eigvals(np.linalg.solve(M, K))).max())
+
+
+def refuse_unfit(mechanism: Mechanism, method: str, adaptive: bool) -> None:
+    """Raise a LinkworkError if a method cannot follow a mechanism's contacts."""
+    if not mechanism.touches:
+        return
+    for pair in mechanism.touches:
+        if isinstance(pair.surface.shape, Mesh):
+            reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a mesh"
+            raise LinkworkError(f"{reason}: name other surfaces `against` it, or make it of boxes and other shapes")
+    if adaptive:
+        raise LinkworkError(f"contacts change at the ends of steps, which {method!r} chooses by itself: name another")
+    if method == "midpoint" and mechanism.holds:
+        raise LinkworkError("'midpoint' does not know contacts together with loops, clutches or brakes: 'variational' does")
+
+
+def check_start(asked: Request, method: str, dt: float) -> None:
+    """Warn of contacts that start deep inside, and of steps that are too large for them."""
+    m = asked.mechanism
+    if not m.touches or 0 in asked.batch:
+        return
+    _warn_of_depth(asked)
+    now, values = asked.member(asked.first)
+    rates = contact_rates(asked.system(values).mechanism, now.q)
+    product = max(dt * rates.springs / COARSE, dt * rates.dampers / EXPLICIT.get(method, np.inf))
+    if product > 1.0:
+        fine = FINE / max(rates.springs, rates.dampers if method in EXPLICIT else 0.0)
+        warnings.warn(
+            f"linkwork: a step of {dt:g} s is too large for contact {rates.fastest!r}, whose springs and dampers move "
+            f"its body at rates of {rates.springs:.3g} and {rates.dampers:.3g} 1/s: dt={fine:.1g} follows them",
+            stacklevel=3,
+        )
+
+
+def _warn_of_depth(asked: Request) -> None:
+    for index in islice(np.ndindex(asked.batch), LOOKED_AT):
+        now, values = asked.member(index)
+        m = asked.system(values).mechanism
+        there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+        weight = float(m.mass) * float(np.linalg.norm(m.gravity))
+        for (contact, surface), at, (number, *_) in zip(m.touches, there, now.touch, strict=True):
+            force = contact.press(max(0.0, -float(at.distance)))
+            if number == APART and force > DEEP * weight:
+                who = f"of member {index} " if asked.batch else ""
+                warnings.warn(
+                    f"linkwork: contact {contact.name!r} {who}starts {-at.distance:.3g} m inside surface "
+                    f"{surface.name!r}, whose spring will throw it with {force:.3g} N: start it higher",
+                    stacklevel=4,
+                )
+                return
