@@ -69,7 +69,9 @@ def refuse_unfit(mechanism: Mechanism, method: str, adaptive: bool) -> None:
     if adaptive:
         raise LinkworkError(f"contacts change at the ends of steps, which {method!r} chooses by itself: name another")
     if method == "midpoint" and mechanism.holds:
-        raise LinkworkError("'midpoint' does not know contacts together with loops, clutches or brakes: 'variational' does")
+        raise LinkworkError(
+            "'midpoint' does not know contacts together with loops, clutches or brakes: 'variational' does"
+        )
 
 
 def check_start(asked: Request, method: str, dt: float) -> None:
