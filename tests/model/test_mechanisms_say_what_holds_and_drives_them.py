@@ -139,7 +139,7 @@ def test_the_tree_drives_its_own_joints() -> None:
     assert m.drives["servo"].offset != 0.0
 
 
-# --- what holds, and what simulations do not contain yet ---
+# --- what holds ---
 
 
 @pytest.mark.parametrize("target", ["numpy", "cpu"])
@@ -149,12 +149,6 @@ def test_what_is_engaged_holds(target: str) -> None:
     state = m.neutral(), np.zeros(m.nv), np.ones(m.nv)
     assert d.forward_dynamics(*state)[m.joints["a"].v] == pytest.approx(0.0, abs=1e-12)
     assert abs(free.forward_dynamics(*state)[m.joints["a"].v]) > 0.1  # its kernels are others
-
-
-def test_simulations_refuse_what_can_slip() -> None:
-    m = four_bar().brake("stop", "a", 3.0, True).build()
-    with pytest.raises(lw.LinkworkError, match="engaged brakes that can slip are not simulated yet; 'four-bar' has"):
-        lw.simulate(m, duration=0.1)
 
 
 def test_all_other_answers_are_those_of_the_tree() -> None:

@@ -33,9 +33,14 @@ def test_the_normal_is_the_gradient_of_distance(name: str) -> None:
     for _ in range(60):
         p = rng.uniform(-0.7, 0.7, 3)
         near = shape.near(p)
-        gradient = np.array([(shape.near(p + d).distance - shape.near(p - d).distance) / (2 * e) for d in e * np.eye(3)])
+        gradient = np.array(
+            [(shape.near(p + d).distance - shape.near(p - d).distance) / (2 * e) for d in e * np.eye(3)]
+        )
         assert near.normal @ near.normal == pytest.approx(1.0, abs=1e-12)
-        if name in ("height field", "ground"):  # whose distance is along the normal of the ground below, not the nearest
+        if name in (
+            "height field",
+            "ground",
+        ):  # whose distance is along the normal of the ground below, not the nearest
             continue
         assert gradient == pytest.approx(near.normal, abs=1e-8)
 

@@ -8,17 +8,23 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.sweeps import to_meeting, to_root
+from linkwork.model.clutches import Tie
 from linkwork.model.mechanism import Joint, Mechanism
-from linkwork.spatial.scalar import Array
+from linkwork.spatial.scalar import Array, Number
 
 
 def tie_rows(mechanism: Mechanism) -> Array:
     """The rows (nties, nv) of what clutches and brakes of a tree hold together: rows times v is zero."""
-    rows = [[0.0] * mechanism.nv for _ in mechanism.ties]
-    for row, tie in zip(rows, mechanism.ties, strict=True):
-        for joint, number, factor in tie.velocities:
-            row[mechanism.joints[joint].v.start + number] += factor * tie.engaged
+    rows = [factors(mechanism, tie) * tie.engaged for tie in mechanism.ties]
     return np.array(rows).reshape(-1, mechanism.nv)
+
+
+def factors(mechanism: Mechanism, tie: Tie) -> Array:
+    """By what (nv,) the velocities of a tree enter a tie."""
+    row: list[Number] = [0.0] * mechanism.nv
+    for joint, number, factor in tie.velocities:
+        row[mechanism.joints[joint].v.start + number] += factor
+    return np.array(row)
 
 
 class Path(NamedTuple):

@@ -86,16 +86,14 @@ class Brake:
         yield from unknown_faults(element, "joint", {"its joint": self.joint}, kinds)
         if self.joint in kinds and not kinds[self.joint].nv:
             yield Fault(f"its joint: {self.joint!r} is a Weld joint, which does not move", element)
+        elif self.joint in kinds and kinds[self.joint].nv > 1 and np.isfinite(self.capacity):
+            reason = f"its joint {self.joint!r} has {kinds[self.joint].nv} velocities; a brake that slips holds one"
+            yield Fault(reason, element, "leave its capacity out, or give the joint another kind")
 
 
 def may_hold(engaged: Number) -> bool:
     """Whether something is engaged, or may be: a number that hides its value may."""
     return np.asarray(engaged).dtype == object or bool(engaged)
-
-
-def slipping_names(items: Iterable[Clutch | Brake]) -> list[str]:
-    """The names of those that are engaged, or may be, and can slip."""
-    return [item.name for item in items if may_hold(item.engaged) and np.isfinite(item.capacity)]
 
 
 def contradiction_faults(clutches: Iterable[Clutch]) -> Iterator[Fault]:

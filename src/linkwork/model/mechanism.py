@@ -208,6 +208,11 @@ class Mechanism:
         found = [tie for item in (*self.clutches, *self.brakes) for tie in item.ties]
         return tuple(tie for tie in found if may_hold(tie.engaged))
 
+    @cached_property
+    def slippers(self) -> tuple[Clutch | Brake, ...]:
+        """Clutches and brakes that slip above a capacity."""
+        return tuple(item for item in (*self.clutches, *self.brakes) if np.isfinite(item.capacity))
+
     @property
     def holds(self) -> bool:
         """Whether anything is held together beside the tree of joints, or may be: loops, clutches, brakes."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.coupled import closed_again
-from linkwork.errors import LinkworkError
+from linkwork.errors import LinkworkError, listed
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, STOPPED, Carry
 from linkwork.simulation.field import Field
@@ -31,6 +31,9 @@ class Adaptive:
     """A run by one of SciPy's methods: every member alone, from sample to sample of its controller."""
 
     def __init__(self, asked: Request, choice: Choice, storage: Storage, field: Field, rtol: float, atol: float):
+        if asked.mechanism.slippers:
+            names = listed([item.name for item in asked.mechanism.slippers])
+            raise LinkworkError(f"{choice.method!r} does not let clutches or brakes slip, as {names} may; 'rk4' does")
         try:
             from scipy import integrate
         except ImportError:

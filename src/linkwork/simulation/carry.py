@@ -17,7 +17,7 @@ class Carry(NamedTuple):
     `code` says why a member no longer goes on; `work` [J] was done by forces without energy; `held` (nv,) [N m or N]
     are the joint forces of a sampled controller, and `memory` (k,) is what it remembers; `repair` [m or rad] is the
     farthest that a step moved a coordinate to close loops again; `touch` (n, 4) is what contacts remember, the number
-    of their state and their anchor [m].
+    of their state and their anchor [m]; `slip` (k,) is which way clutches and brakes slip, of those that can.
     """
 
     step: Number
@@ -29,8 +29,9 @@ class Carry(NamedTuple):
     memory: Array
     repair: Number
     touch: Array
+    slip: Array
 
     @property
     def moving(self) -> Moving:
         """What a step changes."""
-        return Moving(self.q, self.v, self.work, self.repair, self.touch)
+        return Moving(self.q, self.v, self.work, self.repair, self.touch, self.slip)

@@ -17,6 +17,7 @@ from linkwork.algorithms.coupled import closed_again, held_rows, to_tree
 from linkwork.algorithms.passive import resistance
 from linkwork.simulation.contact import touching
 from linkwork.simulation.moving import Moving, Step
+from linkwork.simulation.slipping import slipping
 from linkwork.simulation.structured_steps import energy_momentum, variational
 from linkwork.simulation.system import System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
@@ -150,15 +151,15 @@ class Method:
 METHODS = {
     method.name: method
     for method in (
-        Method("semi-implicit", touching(closing(semi_implicit)), 1, "quick, stable with dampers; rough"),
-        Method("rk4", touching(closing(rk4)), 4, "accurate for smooth motion"),
-        Method("midpoint", touching(closing(midpoint), True), 2, "for stiff springs and dampers; reversible"),
+        Method("semi-implicit", slipping(touching(closing(semi_implicit))), 1, "quick, stable with dampers; rough"),
+        Method("rk4", slipping(touching(closing(rk4))), 4, "accurate for smooth motion"),
+        Method("midpoint", slipping(touching(closing(midpoint), True)), 2, "for stiff springs and dampers; reversible"),
         Method(
             "variational",
-            touching(variational, True),
+            slipping(touching(variational, True)),
             2,
             "keeps momenta and the symplectic form, for long runs and large steps",
         ),
-        Method("energy-momentum", touching(energy_momentum, True), 2, "keeps momenta and energy exactly"),
+        Method("energy-momentum", slipping(touching(energy_momentum, True)), 2, "keeps momenta and energy exactly"),
     )
 }

@@ -10,14 +10,14 @@ import numpy as np
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number
 
-NO_CONTACTS = np.zeros((0, 4))
+NO_CONTACTS, NO_SLIP = np.zeros((0, 4)), np.zeros(0)
 
 
 class Moving(NamedTuple):
     """What a step changes: coordinates q (nq,), velocities v (nv,), work done by forces without energy [J].
 
     `repair` is the farthest [m or rad] that any step so far moved a coordinate to close loops again; `touch` (n, 4) is
-    what contacts remember.
+    what contacts remember; `slip` (k,) which way clutches and brakes slip, of those that can.
     """
 
     q: Array
@@ -25,6 +25,7 @@ class Moving(NamedTuple):
     work: Number
     repair: Number = 0.0
     touch: Array = NO_CONTACTS
+    slip: Array = NO_SLIP
 
 
 Step = Callable[[System, Number, Moving, Number, Array], tuple[Moving, Any]]

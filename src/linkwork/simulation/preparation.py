@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +14,12 @@ from linkwork.algorithms.passive import Stops
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.evaluation import compile
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
-from linkwork.model.honoured import refuse_unhonoured
 from linkwork.model.mechanism import Keyframe, Mechanism, check_parameter
 from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.contact_rows import contact_series
 from linkwork.simulation.controllers import Law, Sampled
 from linkwork.simulation.recording import Run
+from linkwork.simulation.slipping import begun
 from linkwork.simulation.switching import Switch, lockable, locked_names, scheduled, slips
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number
@@ -76,6 +76,7 @@ class Request:
         shapes |= {"memory": (memory,)} if memory else {}
         shapes |= {"stops": (m.nv,)} if self.stops else {}
         shapes |= {name: self.core(name) for name in self.switched}
+        shapes |= {"slip": (len(m.slippers),)} if m.slippers else {}
         shapes |= contact_series(m)
         return shapes | ({"wrenches": (m.nbodies, 6)} if self.wrenches else {})
 
@@ -142,7 +143,6 @@ def request(
     if not isinstance(m, Mechanism):
         raise LinkworkError(f"a Mechanism is simulated, as lw.load(...) or lw.example(...) gives; got {m!r:.80}")
     m = mechanism = lockable(m, locked_names(schedule))
-    refuse_unhonoured(m)
     continued = q0 if isinstance(q0, Run) else None
     if continued is not None:
         m = lockable(m, continued.mechanism.brakes.names)
@@ -153,7 +153,8 @@ def request(
         if name not in m.parameters:
             raise unknown_name("parameter", name, m.parameters)
     switches = scheduled(m, schedule)
-    given = {switch.parameter: m.parameters[switch.parameter] for switch in switches} | given
+    changing = [switch.parameter for switch in switches] + [f"{item.name}.engaged" for item in m.slippers]
+    given = {name: m.parameters[name] for name in changing} | given
     named = dict(gains or {})
     clash = [name for name in named if name in given or name == CONSTANT]
     if clash:
@@ -185,6 +186,9 @@ def request(
         _start(m, found["q0"], found["v0"], found["memory"], batch) if continued is None else _resumed(continued, dt)
     )
     varied = {name: found[name] for name in given}
+    if continued is None and m.slippers:
+        engaged = [np.broadcast_to(varied[f"{item.name}.engaged"], batch) for item in m.slippers]
+        begin = begin._replace(slip=begun(m, begin.v, np.stack(engaged, axis=-1)))
     rate = None if baumgarte is None else positive("baumgarte, a rate [1/s],", baumgarte)
     forces = (control, sampler, sampling, laws["wrenches"], laws["stop"])
     return Request(m, *forces, varied, named, batch, begin, _stops(m, stops), switches, rate)
@@ -280,8 +284,10 @@ def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Car
         return np.array(np.broadcast_to(array, batch + array.shape[-1:]))
 
     zeros = np.zeros(batch)
+    slip = np.zeros((*batch, len(m.slippers)))
     apart = np.broadcast_to([APART, 0.0, 0.0, 0.0], (*batch, len(m.touches), 4)).copy()
-    return Carry(zeros, zeros, all_of(q), all_of(v), zeros, np.zeros((*batch, m.nv)), all_of(memory), zeros, apart)
+    held = np.zeros((*batch, m.nv))
+    return Carry(zeros, zeros, all_of(q), all_of(v), zeros, held, all_of(memory), zeros, apart, slip)
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
@@ -310,9 +316,15 @@ def refuse_open(asked: Request) -> None:
             if found.max(initial=0.0) > OPEN:
                 name = m.loop_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
                 raise LinkworkError(f"loop {name!r} {what} {found.max():.3g} at the start; {remedy}, closes it")
-    for name, speeds in slips(m, asked.start.v, given).items():
+    rigid = replace(m, **{of: getattr(m, of).replaced(_rigid(getattr(m, of))) for of in ("clutches", "brakes")})
+    for name, speeds in slips(rigid, asked.start.v, given).items():
         if speeds.max(initial=0.0) > OPEN:
             raise LinkworkError(f"{name} slips at {speeds.max():.3g} at the start; {remedies[1]}, holds it")
+
+
+def _rigid(items: Iterable[Any]) -> list[Any]:
+    """Clutches and brakes that never slip."""
+    return [item for item in items if not np.isfinite(item.capacity)]
 
 
 def try_once(asked: Request) -> None:

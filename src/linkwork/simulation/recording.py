@@ -157,7 +157,8 @@ class Run:
         if name in ENERGIES:
             return self._energies(given)[name]
         if name in FROM_FORCES:
-            return getattr(d, name)(q, v, self._all_forces(), self.recorded.get("wrenches"), parameters=given)
+            found = getattr(d, name)(q, v, self._all_forces(), self.recorded.get("wrenches"), parameters=given)
+            return found if name != "carried" or "slip" not in self.recorded else self._with_slip(found)
         if name.startswith("pose."):
             return d.pose(q, name.removeprefix("pose."), parameters=given)
         if name.startswith("velocity."):
@@ -166,6 +167,15 @@ class Run:
         if name == "center_of_mass":
             return d.center_of_mass(q, parameters=given)
         return getattr(d, name)(q, v, parameters=given)
+
+    def _with_slip(self, carried: Array) -> Array:
+        """What clutches and brakes carry, those that slip as much as they can."""
+        m, slip = self.mechanism, self.recorded["slip"]
+        names = [item.name for item in (*m.clutches, *m.brakes) for _ in item.ties]
+        for k, item in enumerate(m.slippers):
+            number = names.index(item.name)
+            carried[..., number] = np.where(slip[..., k] == 0.0, carried[..., number], -slip[..., k] * item.capacity)
+        return carried
 
     def _energies(self, given: dict[str, Array]) -> dict[str, Array]:
         kinetic, gravity = self.dynamics.energy(self.q, self.v, parameters=given)
@@ -176,13 +186,23 @@ class Run:
 
     def _all_forces(self) -> Array:
         """Joint forces of controllers, of the joints' springs, dampers and friction, and of their stops."""
-        return self["passive"] + self.recorded.get("tau", 0.0) + self.recorded.get("stops", 0.0)
+        forces = self["passive"] + self.recorded.get("tau", 0.0) + self.recorded.get("stops", 0.0)
+        if "slip" not in self.recorded:
+            return forces
+        from linkwork.simulation.slipping import rows
+
+        pushes = self.recorded["slip"] * [item.capacity for item in self.mechanism.slippers]
+        return forces - pushes @ rows(self.mechanism)
 
     def along_time(self) -> dict[str, Array]:
         """Parameters (..., 1, shape), the same at all times, or (..., T, shape) where they were switched."""
         core = self.mechanism.parameters
         constant = {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
-        return constant | {name: self.recorded[name] for name in constant if name in self.recorded}
+        found = constant | {name: self.recorded[name] for name in constant if name in self.recorded}
+        for k, item in enumerate(self.mechanism.slippers if "slip" in self.recorded else ()):
+            name = f"{item.name}.engaged"  # what slips holds nothing
+            found[name] = found[name] * (self.recorded["slip"][..., k] == 0.0)
+        return found
 
     # --- what is made of it ---
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import gcd
 from typing import Any
@@ -15,6 +15,7 @@ from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, C
 from linkwork.simulation.contact_rows import contact_row
 from linkwork.simulation.integrators import Method
 from linkwork.simulation.preparation import Request
+from linkwork.simulation.slipping import begun, holding
 from linkwork.simulation.switching import Jump, jumped
 from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, where
@@ -62,6 +63,7 @@ class Task:
             now.memory,
             where(good, moved.repair, now.repair),
             _chosen(good, moved.touch, now.touch),
+            _chosen(good, moved.slip, now.slip),
         )
 
     def sampled(self, values: Mapping[str, Any], dt: Number, now: Carry, always: bool) -> Carry:
@@ -75,7 +77,7 @@ class Task:
 
     def row(self, values: Mapping[str, Any], dt: Number, now: Carry) -> tuple[Any, ...]:
         """What is recorded of a state."""
-        rows: dict[str, Any] = {"q": now.q, "v": now.v, "work": now.work, "memory": now.memory}
+        rows: dict[str, Any] = {"q": now.q, "v": now.v, "work": now.work, "memory": now.memory, "slip": now.slip}
         rows |= {name: values[name] for name in self.asked.switched}
         if any(name.startswith("contact.") for name in self.series):
             rows |= contact_row(self.asked.system(values).mechanism, now)
@@ -96,6 +98,10 @@ class Task:
     def switched(self, values: Mapping[str, Any], now: Carry) -> tuple[Carry, Jump]:
         """After the jump that follows from what `values` now say of loops; one who cannot make it has ended."""
         system, going = self.asked.system(values), now.code == GOING
+        m, slip = system.mechanism, now.slip
+        if m.slippers:  # those that slip do so until speeds meet, and do not jump
+            slip = begun(m, now.v, np.array([item.engaged for item in m.slippers]))
+            system = replace(system, mechanism=holding(m, slip))
         jump = jumped(system, now.q, now.v)
         good = going & jump.possible
         after = now._replace(
@@ -103,6 +109,7 @@ class Task:
             q=where(good, jump.q, now.q),
             v=where(good, jump.v, now.v),
             work=where(good, now.work + jump.energy, now.work),
+            slip=_chosen(good, slip, now.slip),
         )
         return after, jump
 

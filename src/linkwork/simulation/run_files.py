@@ -176,7 +176,8 @@ def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> Run:
 def _state(m: Mechanism) -> dict[str, tuple[int | None, ...]]:
     """The shape of every part of a member's state; None where any size may be."""
     none: tuple[int | None, ...] = ()
-    sizes = {"q": (m.nq,), "v": (m.nv,), "held": (m.nv,), "memory": (None,), "touch": (len(m.touches), 4)}
+    sizes = {"q": (m.nq,), "v": (m.nv,), "held": (m.nv,), "memory": (None,)}
+    sizes |= {"touch": (len(m.touches), 4), "slip": (len(m.slippers),)}
     return {name: sizes.get(name, none) for name in Carry._fields}
 
 

@@ -15,6 +15,7 @@ from linkwork.simulation.carry import Carry
 from linkwork.simulation.integrators import METHODS
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.preparation import positive, refuse_open, request
+from linkwork.simulation.slipping import begun, holding
 from linkwork.simulation.switching import jumped, lockable, locked_names, modes_of, scheduled, too_far
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, where
@@ -66,7 +67,7 @@ class Simulator:
     @property
     def state(self) -> State:
         """Where the mechanism is now: t [s], q (nq,), v (nv,)."""
-        q, v, _ = _parts(self.mechanism, self._x)
+        q, v, _, _ = _parts(self.mechanism, self._x)
         return State(self._steps * self.dt, q, v)
 
     @state.setter
@@ -139,14 +140,17 @@ class Simulator:
         held = lockable(self.mechanism, locked_names([(0.0, *entry)]))
         (switch,) = scheduled(held.with_parameters(self._modes), [(0.0, *entry)])
         after = {**modes_of(held), **self._modes, switch.parameter: switch.value}
-        system = System(held.with_parameters(after))
-        q, v, touch = _parts(held, self._x)
+        q, v, touch, slip = _parts(held, self._x)
+        m = held.with_parameters(after)
+        if m.slippers:
+            slip = begun(m, v, np.array([float(item.engaged) for item in m.slippers]))
+        system = System(holding(m, slip) if m.slippers else m)
         jump = jumped(system, q, v)
         if not jump.possible:
             raise NotConverged(too_far(system.mechanism, q) or f"{switch.what}: cannot be done from here")
         if len(after) > len(self._modes):  # a joint that had no brake
             self.mechanism, self._changed = held, _Stepper(self, changed=True)
-        self._modes, self._x = after, _flat(Moving(jump.q, jump.v, 0.0, touch=touch))
+        self._modes, self._x = after, _flat(Moving(jump.q, jump.v, 0.0, touch=touch, slip=slip))
         self._switched = after != modes_of(held)
         return float(jump.energy)
 
@@ -160,13 +164,15 @@ class Simulator:
 
 
 def _flat(now: Moving | Carry) -> Array:
-    """Coordinates, velocities and what contacts remember, (nq + nv + 4 n,)."""
-    return np.concatenate([now.q, now.v, np.ravel(now.touch)])
+    """Coordinates, velocities, what contacts remember and which way clutches slip, (nq + nv + 4 n + k,)."""
+    return np.concatenate([now.q, now.v, np.ravel(now.touch), now.slip])
 
 
-def _parts(m: Mechanism, x: Array) -> tuple[Array, Array, Array]:
-    """Coordinates (nq,), velocities (nv,) and what contacts remember (n, 4)."""
-    return x[: m.nq], x[m.nq : m.nq + m.nv], x[m.nq + m.nv :].reshape(-1, 4)
+def _parts(m: Mechanism, x: Array) -> tuple[Array, Array, Array, Array]:
+    """Coordinates (nq,), velocities (nv,), what contacts remember (n, 4), and which way clutches slip (k,)."""
+    ends = np.cumsum([m.nq, m.nv, 4 * len(m.touches)])
+    q, v, touch, slip = x[: ends[0]], x[ends[0] : ends[1]], x[ends[1] : ends[2]], x[ends[2] :]
+    return q, v, touch.reshape(-1, 4), slip
 
 
 class _Stepper:
@@ -188,8 +194,8 @@ class _Stepper:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
             m, law = m.with_parameters(named), lambda t, q, v: wrenches
-        q, v, touch = _parts(m, x)
-        now = Moving(q, v, 0.0, touch=touch)
+        q, v, touch, slip = _parts(m, x)
+        now = Moving(q, v, 0.0, touch=touch, slip=slip)
         moved, solved = METHODS[sim.method].step(System(m, None, law, asked.stops), 0.0, now, sim.dt, tau)
         found = _flat(moved)
         return found if solved is True else where(solved, found, np.full(len(found), np.nan))

@@ -17,7 +17,7 @@ from linkwork.simulation.preparation import Request
 from linkwork.spatial.scalar import Array
 
 SERIES = (
-    "q", "v", "tau", "work", "memory", "stops", "wrenches",
+    "q", "v", "tau", "work", "memory", "stops", "wrenches", "slip",
     "contact.state", "contact.force", "contact.anchor", "contact.slip", "contact.energy",
 )  # fmt: skip
 COMFORTABLE = 2 << 30  # bytes that are recorded without being asked for

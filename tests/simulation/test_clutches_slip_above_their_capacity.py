@@ -1,0 +1,93 @@
+"""Clutches and brakes slip above their capacity: times, heat and speeds are those of the textbook's constant torque."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+EXACT = ("rk4", "semi-implicit", "midpoint")  # for constant accelerations of velocities
+
+
+def flywheels(capacity: float, engaged: bool = False) -> lw.Mechanism:
+    """Wheels of 2 and 3 kg m^2 with a clutch that slips above its capacity [N m]."""
+    b = lw.Builder("flywheels", gravity=(0, 0, 0))
+    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
+    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
+    return b.clutch("clutch", "a", "b", capacity=capacity, engaged=engaged).build()
+
+
+@pytest.mark.parametrize("method", EXACT)
+def test_two_flywheels_meet_after_the_time_that_the_capacity_takes(method):
+    m, schedule = flywheels(6.0), [(0.3, "engage", "clutch")]
+    run = lw.simulate(m, [0, 0], [5.0, 0.0], duration=2.0, dt=0.03, method=method, schedule=schedule)
+    meeting = 0.3 + 5.0 / (6 / 2 + 6 / 3)  # slip over its rate
+    before, after = run.t < meeting, run.t > meeting + 0.03
+    engaged = run.t >= 0.3 - 1e-9
+    assert (run["slip"][before & engaged, 0] == -1).all()
+    assert (run["slip"][after, 0] == 0).all()
+    np.testing.assert_allclose(run.v[before & engaged, 0], 5.0 - 3.0 * (run.t[before & engaged] - 0.3), rtol=1e-12)
+    np.testing.assert_allclose(run.v[after], 2.0, rtol=1e-12)  # the common speed
+    assert run["work"][-1] == pytest.approx(-15.0, rel=1e-12)  # heat: all that the speeds lose in energy
+    np.testing.assert_allclose(run["carried"][:, 0], np.where(before & engaged, 6.0, 0.0), atol=1e-12)
+    assert run.report().passed
+
+
+def test_within_a_step_the_meeting_is_located():
+    """The turn until then is that of the exact time, however long steps are."""
+    runs = [
+        lw.simulate(flywheels(6.0, True), [0, 0], [5.0, 0.0], duration=2.1, dt=dt, method="rk4") for dt in (0.7, 0.021)
+    ]
+    turned = [5.0 - 1.5 + 2.0 * 1.1, 1.0 + 2.0 * 1.1]  # one second of slip, then together
+    for run in runs:
+        np.testing.assert_allclose(run.q[-1], turned, rtol=1e-12)
+
+
+def test_a_clutch_begins_to_slip_when_it_carries_too_much():
+    m = flywheels(6.0, engaged=True)
+    run = lw.simulate(m, [0, 0], duration=1.0, dt=1e-3, method="rk4", controller=lambda t, q, v: [20.0 * t, 0.0])
+    slips = run.t[np.flatnonzero(run["slip"][:, 0])[0]]
+    assert slips == pytest.approx(0.5, abs=2e-3)  # the second wheel gets 3/5 of 20 t
+    assert run.v[-1, 1] == pytest.approx(0.25 * 20 / 5 / 2 + 6 / 3 * 0.5, rel=2e-3)
+
+
+def test_a_brake_stops_a_wheel_and_holds_it_up_to_its_capacity():
+    b = lw.Builder("wheel", gravity=(0, 0, 0))
+    b.body("rim", 1.0, inertia=(1, 1, 2)).joint("axle", lw.Revolute(), "world", "rim")
+    m = b.brake("brake", "axle", capacity=4.0, engaged=True).build()
+    run = lw.simulate(m, [0.0], [-3.0], duration=3.0, dt=0.01, method="rk4", controller=lambda t, q, v: [3.9])
+    stopping = 3.0 / ((4.0 + 3.9) / 2)
+    still = run.t > stopping + 0.01
+    np.testing.assert_allclose(run.v[still], 0.0, atol=1e-13)
+    np.testing.assert_allclose(run.q[still], -3.0 * stopping / 2, rtol=1e-12)
+    np.testing.assert_allclose(run["carried"][still, 0], -3.9, rtol=1e-12)
+    pushed = lw.simulate(m, [0.0], [0.0], duration=1.0, dt=0.01, method="rk4", controller=lambda t, q, v: [5.0])
+    assert pushed.v[-1, 0] == pytest.approx(0.5 * (1.0 - 0.01), rel=1e-9)  # it slips after the first step
+
+
+def test_members_slip_each_on_its_own():
+    m = flywheels(6.0, engaged=True)
+    speeds = np.array([[5.0, 0.0], [0.0, 5.0], [1.0, 1.0], [2.0, -3.0]])
+    run = lw.simulate(m, [0, 0], speeds, duration=0.5, dt=0.01, method="rk4")
+    assert run["slip"][:, 0, 0].tolist() == [-1, 1, 0, -1]
+    for k in range(4):
+        alone = lw.simulate(m, [0, 0], speeds[k], duration=0.5, dt=0.01, method="rk4")
+        assert (alone.v == run.v[k]).all()
+
+
+def test_a_simulator_lets_it_slip_too():
+    simulator = lw.Simulator(flywheels(6.0), [0, 0], [5.0, 0.0], dt=0.01)
+    assert simulator.engage("clutch") == 0.0  # nothing jumps
+    for _ in range(150):
+        simulator.step()
+    np.testing.assert_allclose(simulator.state.v, 2.0, rtol=1e-12)
+
+
+def test_methods_that_cannot_say_so():
+    with pytest.raises(lw.LinkworkError, match="'dop853' does not let clutches or brakes slip, as clutch may"):
+        lw.simulate(flywheels(6.0), [0, 0], duration=0.1, method="dop853")
+    b = lw.Builder("ball")
+    b.body("ball", 1.0, inertia=(1, 1, 1)).joint("socket", lw.Ball(), "world", "ball")
+    with pytest.raises(lw.ModelError, match="'socket' has 3 velocities; a brake that slips holds one"):
+        b.brake("brake", "socket", capacity=1.0).build()
