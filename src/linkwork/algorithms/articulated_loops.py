@@ -138,7 +138,7 @@ def passages(mechanism: Mechanism) -> tuple[list[Rows], list[Rows]]:
     meeting: list[list[int]] = [[] for _ in mechanism.bodies]
     start = 0
     for path in paths(mechanism):
-        rows = range(start, start := start + path.count)
+        rows = range(start, start := start + path.size)
         for j in path.joints:
             through[j.o] += rows
         meeting[path.top] += rows

@@ -30,7 +30,7 @@ def factors(mechanism: Mechanism, tie: Tie) -> Array:
 class Path(NamedTuple):
     """So many rows that involve these joints of a tree, and the body on which all of them hang."""
 
-    count: int
+    size: int
     joints: tuple[Joint, ...]
     top: int
 

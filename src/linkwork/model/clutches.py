@@ -103,8 +103,8 @@ def contradiction_faults(clutches: Iterable[Clutch]) -> Iterator[Fault]:
         if not clutch.engaged:
             continue
         ratio, pair = clutch.ratio, (clutch.a, clutch.b)
-        if pair[::-1] in driven:
-            ratio, pair = 1.0 / ratio, pair[::-1]
+        if (clutch.b, clutch.a) in driven:
+            ratio, pair = 1.0 / ratio, (clutch.b, clutch.a)
         first = driven.setdefault(pair, clutch)
         if first.ratio != ratio:
             reason = f"drives {pair[1]!r} from {pair[0]!r} at {ratio:g}, and clutch {first.name!r} at {first.ratio:g}"
