@@ -1,0 +1,70 @@
+"""Steps of higher order, put together from steps of a symmetric method of order 2 that go forth and back.
+
+A composition of steps keeps what each of them keeps: momenta, energy, the symplectic form. Coefficients are symmetric,
+so that the composed step is symmetric too, and of even order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwork.errors import LinkworkError
+from linkwork.spatial.scalar import Number
+
+
+class Composition(NamedTuple):
+    """Parts of a step, one after the other, and the order that they have together; the parts add up to one."""
+
+    name: str
+    order: int
+    parts: tuple[float, ...]
+
+
+class Substep(NamedTuple):
+    """A part of a step: where it begins and how long it is, both [s] or in the unit of the step."""
+
+    offset: Number
+    h: Number
+
+
+def _symmetric(*first: float) -> tuple[float, ...]:
+    """Coefficients and their mirror image, about a middle with which they add up to one."""
+    return (*first, 1.0 - 2.0 * sum(first), *first[::-1])
+
+
+_FIFTH = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))
+
+# More parts than an order needs are smaller, and have smaller errors for the same work
+# (Hairer, Lubich and Wanner 2006, V.3.2): five for order 4 and nine for order 6 instead of three and seven.
+COMPOSITIONS = (
+    Composition("plain", 2, (1.0,)),
+    Composition("Suzuki", 4, _symmetric(_FIFTH, _FIFTH)),  # Suzuki 1990, Phys. Lett. A 146
+    Composition(  # Kahan and Li 1997, Math. Comp. 66, s9odr6a; Hairer, Lubich and Wanner (V.3.11)
+        "Kahan and Li",
+        6,
+        _symmetric(
+            0.39216144400731413927925056,
+            0.33259913678935943859974864,
+            -0.70624617255763935980996482,
+            0.08221359629355080023149045,
+        ),
+    ),
+)
+
+
+def composition(order: int) -> Composition:
+    """The composition that has an order: 2, which is the method itself, 4 or 6."""
+    for one in COMPOSITIONS:
+        if one.order == order:
+            return one
+    orders = ", ".join(str(one.order) for one in COMPOSITIONS)
+    raise LinkworkError(f"order={order!r} is none that steps are composed to; give one of {orders}")
+
+
+def substeps(order: int, h: Number) -> list[Substep]:
+    """The steps of which a step h of this order consists, in their sequence."""
+    found, offset = [], 0.0
+    for part in composition(order).parts:
+        found.append(Substep(offset * h, part * h))
+        offset += part
+    return found
