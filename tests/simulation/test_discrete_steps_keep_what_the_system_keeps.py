@@ -143,6 +143,20 @@ def test_steps_with_constraints_keep_the_form_on_their_tangents(rule: str) -> No
         now = system.step(now, h)
 
 
+def test_runs_tell_their_symplectic_defect() -> None:
+    """Also of quaternions, whose masses are singular, and for each member of a batch."""
+    for rule in RULES:
+        run = lw.discrete(lg.pendulum, lg.rod, rule=rule).run(lg.PLACE, lg.SPEED, 20.0, 0.05)
+        assert run.symplectic_defect < 1e-13 if rule != "energy-momentum" else run.symplectic_defect > 1e-5
+    body = lg.rigid_body().run([1.0, 0.0, 0.0, 0.0], 0.5 * np.array([0.0, *lg.SPIN]), 10.0, 0.05)
+    assert body.symplectic_defect < 1e-12
+    dragged = lw.discrete(lg.pendulum, lg.rod, lambda x, v, c: -c * v)
+    many = dragged.run(np.tile(lg.PLACE, (3, 1)), lg.SPEED, 1.0, 0.05, gains={"c": np.array([0.0, 0.1, 0.2])})
+    assert many.symplectic_defect[0] < 1e-14
+    # drag shrinks areas by c h / m
+    assert many.symplectic_defect[1:] == pytest.approx(np.array([0.1, 0.2]) * 0.05 / lg.MASS, rel=0.2)
+
+
 def test_derivatives_of_steps_are_those_of_differences() -> None:
     system, h, tiny = lw.discrete(lg.springs, forces=lg.driven), 0.1, 1e-6
     now = system.start(*lg.SPRINGS_START)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.errors import LinkworkError
-from linkwork.spatial.scalar import Number
+from linkwork.spatial.scalar import Number, where
 
 
 class Composition(NamedTuple):
@@ -59,6 +59,16 @@ def composition(order: int) -> Composition:
             return one
     orders = ", ".join(str(one.order) for one in COMPOSITIONS)
     raise LinkworkError(f"order={order!r} is none that steps are composed to; give one of {orders}")
+
+
+def part_of_round(order: int, k: Number) -> Number:
+    """The part of a step that its round k = 0, 1, ... is, where rounds are those of a loop that is traced."""
+    parts = composition(order).parts
+    found = parts[0]
+    for j in range(1, len(parts)):
+        if parts[j] != parts[j - 1]:
+            found = where(k >= j, parts[j], found)
+    return found
 
 
 def substeps(order: int, h: Number) -> list[Substep]:

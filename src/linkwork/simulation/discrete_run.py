@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from linkwork.errors import NotConverged
-from linkwork.simulation.discrete_step import State, Stepper
+from linkwork.simulation.discrete_step import Mover, State
 from linkwork.simulation.newton import Floor, newton
 from linkwork.spatial.scalar import Array
 
-SERIES = ("x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a row
+SERIES = ("t", "x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a row
 HALVINGS = 12  # of a step that is too large, in search of one that is not
+LOOKED_AT = 1000  # steps of a run whose derivatives are taken, at most
 SINGULAR = 1e-9  # part of the largest singular value of Dg at which rows repeat each other
 
 
@@ -21,9 +24,10 @@ SINGULAR = 1e-9  # part of the largest singular value of Dg at which rows repeat
 class DiscreteRun:
     """A motion of a discrete system, or of a batch of them.
 
-    `t` (T,) [s]; `x`, `xdot` and `p` (..., T, n); `multipliers` (..., T, m), those over the step that led to a row;
-    `energy` (..., T) [J]; `momentum` (..., T, k), what the symmetries keep; `iterations` (..., T), the most rounds of
-    Newton's method in a step since the row before. A member that ended early has numbers until then and nan after.
+    `t` (T,) [s], where there is a clock (..., T); `x`, `xdot` and `p` (..., T, n); `multipliers` (..., T, m), those
+    over the step that led to a row; `energy` (..., T) [J]; `momentum` (..., T, k), what the symmetries keep;
+    `iterations` (..., T), the most rounds of Newton's method in a step since the row before. A member that ended early
+    has numbers until then and nan after.
     `outcome` is how the run ended: an `Outcome`, for a batch an array of them. `final` is the last good state, from
     which it can go on.
     """
@@ -39,6 +43,23 @@ class DiscreteRun:
     iterations: Array
     outcomes: Array
     final: State
+    step_derivatives: Callable[[Array], list[Array]] = field(repr=False)
+
+    @cached_property
+    def symplectic_defect(self) -> Array:
+        """By how much steps changed the symplectic form, the most of any (...,): round-off, where a rule keeps it.
+
+        Areas of the (x, p) plane that changes of the state span are compared before and after the steps from up to a
+        thousand rows; the changes are orthonormal, and those that constraints allow.
+        """
+        good = np.isfinite(self.energy)
+        rows = np.unique(np.linspace(0, self.energy.shape[-1] - 2, LOOKED_AT).astype(int))
+        A, held, dp = self.step_derivatives(rows)
+        found = np.zeros(good.shape[:-1])
+        for *member, k in np.argwhere(good[..., rows + 1]):
+            at = (*member, k)
+            found[tuple(member)] = max(found[tuple(member)], _form_changed(A[at], held[at], dp[at]))
+        return found[()]
 
     @property
     def outcome(self) -> Any:
@@ -51,8 +72,19 @@ class DiscreteRun:
         return f"<run{members}: {len(self.t)} rows to {self.t[-1]:g} s by steps of {self.h:g} s, {', '.join(kinds)}>"
 
 
-def failure(stepper: Stepper, now: State, h: float) -> NotConverged:
-    """Why the step h [s] of one member from a state (floats) has no solution, and which step would have one."""
+def _form_changed(A: Array, held: Array, dp: Array) -> float:
+    """By how much a derivative A (2n, 2n) of (x, p) changes the areas of tangents, told by `system.tangents`."""
+    n = len(A) // 2
+    allowed = np.linalg.svd(held)[2][np.linalg.matrix_rank(held) :].T if len(held) else np.eye(2 * n)
+    before = np.linalg.qr(np.concatenate([allowed[:n], dp @ allowed]))[0]
+    after = A @ before
+    areas = [T[:n].T @ T[n:] for T in (before, after)]
+    return float(np.abs((areas[1] - areas[1].T) - (areas[0] - areas[0].T)).max())
+
+
+def failure(mover: Mover, start: State, length: float) -> NotConverged:
+    """Why a step of one member from a state (floats) has no solution, and which length [s] would have one."""
+    stepper, now, h = mover.failing(start, length)
     history: list[float] = []
     left: list[Array] = []
 
@@ -65,8 +97,8 @@ def failure(stepper: Stepper, now: State, h: float) -> NotConverged:
     with np.errstate(all="ignore"):
         rows = stepper.system.rows(now.x)
         newton(watched, now.xdot, np.zeros(len(rows)), Floor(0.0, 0.0))
-        halves = (h / 2.0**k for k in range(1, HALVINGS + 1))
-        smaller = next((one for one in halves if stepper.step(now, one).solved), None)
+        halves = (length / 2.0**k for k in range(1, HALVINGS + 1))
+        smaller = next((one for one in halves if mover.step(start, one).solved), None)
     momenta, positions = (np.nan_to_num(np.abs(part), nan=np.inf) for part in left)
     n = int(np.argmax(np.concatenate([momenta, positions])))
     worst = f"the momentum of x[{n}]" if n < len(momenta) else f"constraint {n - len(momenta)}"
@@ -74,13 +106,15 @@ def failure(stepper: Stepper, now: State, h: float) -> NotConverged:
     if repeated is not None:
         remedy = f"constraint {repeated} repeats others in this position: leave it out, or stay away from here"
     elif smaller is None:
-        remedy = f"no step down to {h / 2.0**HALVINGS:.3g} s converges here either: look at the forces and constraints"
+        remedy = (
+            f"no step down to {length / 2.0**HALVINGS:.3g} s converges here either: look at the forces and constraints"
+        )
     else:
         remedy = f"h={smaller:.6g} converges here"
     told = ", ".join(f"{one:.1e}" for one in (*history[:4], *history[-1:]))
     return NotConverged(
-        f"the step of {h:g} s from t = {float(now.t):.6g} s has no solution that {len(history)} rounds could find; "
-        f"worst is {worst}; residuals {told}; {remedy}",
+        f"the step of {length:g} s from t = {float(start.t):.6g} s has no solution that {len(history)} rounds could "
+        f"find; worst is {worst}; residuals {told}; {remedy}",
         tuple(history),
         smaller,
     )

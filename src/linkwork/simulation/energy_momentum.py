@@ -32,10 +32,6 @@ class EnergyMomentum(Stepper):
     quadratic_potential: bool = False
     quadratic_constraints: bool = False
 
-    def start(self, t: Number, x: Array, xdot: Array) -> State:
-        """The state in which a system starts that moves by xdot (n,)."""
-        return State(t, x, self.system.momentum(x, xdot), xdot)
-
     def defect(self, now: State, h: Number, d: Array) -> Array:
         """What the momentum gains in a step with velocity d (n,), less what forces give; afterwards it is 2 M d - p."""
         system, middle = self.system, now.x + (0.5 * h) * d
@@ -45,17 +41,18 @@ class EnergyMomentum(Stepper):
         return 2.0 * (system.momentum(middle, d) - now.p) - h * force
 
     def acting(self, now: State, h: Number, d: Array) -> Array:
-        """Differences (m, n) of the constraints along the step."""
+        """Differences (m, n) of the constraints along the step, and the rows (l, n) of what must not slip in it."""
         violation, count = self.system.violation, len(self.system.violation(now.x))
         each = [lambda x, k=k: violation(x)[k] for k in range(count)]
         rows = [_difference(one, now.x, h * d, self.quadratic_constraints) for one in each]
-        return np.array(rows).reshape(count, self.system.size)
+        held = np.array(rows).reshape(count, self.system.size)
+        return np.concatenate([held, self.system.slip_rows(now.x + (0.5 * h) * d)])
 
     def landed(self, now: State, h: Number, root: Root) -> Step:
         """The end of a step whose velocity and impulses are known."""
         d, y = root.unknown, now.x + h * root.unknown
         p = 2.0 * self.system.momentum(now.x, d) - now.p
-        state = State(now.t + h, y, p, lu(self.system.mass(y, d)).solve(p))
+        state = State(now.t + h, y, p, lu(self.system.mass(y, d)).solve(p), now.energy)
         return Step(state, root.multipliers / h, root.rounds, root.solved)
 
     def _potential(self, x: Array) -> Number:

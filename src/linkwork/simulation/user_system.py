@@ -21,7 +21,8 @@ from linkwork.spatial.scalar import Array, Number
 class Form(NamedTuple):
     """What a system is by the form of its functions, whatever numbers they get."""
 
-    held: int  # how many constraints there are
+    positions: int  # how many constraints of positions there are
+    held: int  # how many constraints there are, with those that are nonholonomic
     kept: int  # how many symmetries
     linear_momentum: bool  # in the velocity, as that of bodies is
 
@@ -40,6 +41,8 @@ class Functions:
     lagrangian: Callable[..., Any]
     constraints: Callable[..., Any] | None
     forces: Callable[..., Any] | None
+    nonholonomic: Callable[..., Any] | None
+    clock: Callable[..., Any] | None
     chart: Callable[..., Any] | None
     symmetries: Callable[..., Any] | None
     more: Mapping[str, tuple[str, ...]]
@@ -54,8 +57,9 @@ class Functions:
 
         def looked_at(system: LagrangianSystem, x: Array, xdot: Array) -> Form:
             system.load(0.0, system.point(x), system.point(xdot))
-            held, kept = len(system.violation(x)), len(system.momenta(x, xdot))
-            return Form(held, kept, vanishes(jacobian(system.mass, 1)(x, xdot)))
+            system.pace(x)
+            positions, held, kept = len(system.violation(x)), len(system.rows(x)), len(system.momenta(x, xdot))
+            return Form(positions, held, kept, vanishes(jacobian(system.mass, 1)(x, xdot)))
 
         return self._of_unknowns(size, gains, looked_at)
 
@@ -90,8 +94,10 @@ class Functions:
             partial(called, "lagrangian"),
             None if self.constraints is None else partial(called, "constraints"),
             None if self.forces is None else lambda t, x, xdot: called("forces", x, xdot, t=t),
+            None if self.nonholonomic is None else partial(called, "nonholonomic"),
             None if self.chart is None else partial(called, "chart"),
             None if self.symmetries is None else partial(called, "symmetries"),
+            None if self.clock is None else partial(called, "clock"),
             linear_momentum,
         )
 
@@ -114,20 +120,22 @@ def _shaped(name: str, value: Any, size: int) -> Any:
         raise ShapeError(f"{name} must return numbers; got {value!r:.80}")
     wanted: dict[str, tuple[bool, str]] = {
         "lagrangian": (array.shape == (), "one number"),
+        "clock": (array.shape == (), "one number"),
         "constraints": (array.ndim == 1 and len(array) > 0, "numbers (m,) that vanish where the system may be"),
         "forces": (array.shape == (size,), f"forces ({size},)"),
+        "nonholonomic": (array.ndim == 2 and array.shape[1:] == (size,), f"rows (l, {size}) of velocities that vanish"),
         "chart": (array.ndim == 1 and len(array) >= size, f"a point with at least {size} coordinates"),
         "symmetries": (array.ndim == 2 and array.shape[1:] == (size,), f"directions (k, {size})"),
     }
     fits, what = wanted[name]
     if not fits:
         raise ShapeError(f"{name} must return {what}; got shape {array.shape}")
-    return array[()] if name == "lagrangian" else array
+    return array[()] if array.ndim == 0 else array
 
 
 def read_functions(**functions: Callable[..., Any] | None) -> Functions:
     """Users' functions, each with the names of what it takes besides the state."""
-    states = {"lagrangian": 2, "constraints": 1, "forces": 2, "chart": 1, "symmetries": 1}
+    states = dict.fromkeys(functions, 1) | {"lagrangian": 2, "forces": 2}
     more: dict[str, tuple[str, ...]] = {}
     for name, function in functions.items():
         if function is None:

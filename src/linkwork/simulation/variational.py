@@ -38,6 +38,15 @@ class Ends(NamedTuple):
     after: Array
 
 
+class Arrived(NamedTuple):
+    """Momenta (n,) and velocities (n,) that constraints allow, their impulses (m,), and whether these were found."""
+
+    p: Array
+    xdot: Array
+    impulses: Array
+    solved: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Variational(Stepper):
     """A system, and the rule for the action of its steps."""
@@ -45,28 +54,26 @@ class Variational(Stepper):
     system: LagrangianSystem
     rule: Quadrature = MIDPOINT
 
-    def start(self, t: Number, x: Array, xdot: Array) -> State:
-        """The state in which a system starts that moves by xdot (n,)."""
-        return State(t, x, self.system.coordinate_momentum(x, xdot), xdot)
-
-    def start_between(self, t: Number, x: Array, y: Array, h: Number) -> State:
-        """The state at x from which a step leads to y (n,): a start from two points, as in the paper."""
+    def velocity_between(self, t: Number, x: Array, y: Array, h: Number) -> Array:
+        """The velocity (n,) at x from which a step leads to y (n,): a start from two points, as in the paper."""
         d = (y - x) / h
-        return self._arrived(t, x, self.ends(t, x, d, h).before, d).state
+        return self._arrived(x, self.ends(t, x, d, h).before, d).xdot
 
     def defect(self, now: State, h: Number, d: Array) -> Array:
         """The momenta (n,) that a step with velocity d (n,) needs, less those that are there (S4, 2.27)."""
         return self.ends(now.t, now.x, d, h).before - now.p
 
     def acting(self, now: State, h: Number, d: Array) -> Array:
-        """Dg (m, n) where the step begins."""
+        """Dg and nonholonomic rows (m + l, n) where the step begins."""
         return self.system.rows(now.x)
 
     def landed(self, now: State, h: Number, root: Root) -> Step:
         """The end of a step whose velocity and impulses are known."""
         d = root.unknown
-        last = self._arrived(now.t + h, now.x + h * d, self.ends(now.t, now.x, d, h).after, d)
-        return Step(last.state, (root.multipliers + last.multipliers) / h, root.rounds, root.solved & last.solved)
+        y = now.x + h * d
+        last = self._arrived(y, self.ends(now.t, now.x, d, h).after, d)
+        state = State(now.t + h, y, last.p, last.xdot, now.energy)
+        return Step(state, (root.multipliers + last.impulses) / h, root.rounds, root.solved & last.solved)
 
     def ends(self, t: Number, x: Array, d: Array, h: Number) -> Ends:
         """The discrete Legendre transforms of a step that moves by d (n,): -D1 and D2 of its action, and forces.
@@ -84,8 +91,8 @@ class Variational(Stepper):
             after = after + weight * (p + place * load)
         return Ends(system.pulled(x, before), system.pulled(y, after))
 
-    def _arrived(self, t: Number, x: Array, p: Array, guess: Array) -> Step:
-        """The state at x with the momentum p (n,) less what constraints forbid, and their impulses (m,).
+    def _arrived(self, x: Array, p: Array, guess: Array) -> Arrived:
+        """The momentum p (n,) at x less what constraints forbid.
 
         This is the second half of RATTLE (S4, 2.36 and 2.37): Dg xdot = 0 holds at every step. It does not change the
         points that follow, since impulses at the beginning of the next step act along the same rows.
@@ -105,4 +112,4 @@ class Variational(Stepper):
         else:
             still = Floor(0.0, ROUND_OFF * largest(guess))
             root = newton(correction, guess, none, still)
-        return Step(State(t, x, p + G.T @ root.multipliers, root.unknown), root.multipliers, root.rounds, root.solved)
+        return Arrived(p + G.T @ root.multipliers, root.unknown, root.multipliers, root.solved)
