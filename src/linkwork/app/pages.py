@@ -12,21 +12,26 @@ from linkwork.model.whole_files import reason_of, write_whole
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
 body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }}
+.table {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; white-space: nowrap; }}
+th, td {{ padding: .2rem .7rem; text-align: right; vertical-align: top; border-bottom: 1px solid #ddd; }}
 th {{ font-weight: 600; }} .paper {{ color: #777; }} .far {{ color: #b00; font-weight: 600; }}
-figure {{ display: inline-block; vertical-align: top; margin: 1rem .5rem; width: 28rem; }}
-figure img {{ width: 100%; }} figcaption {{ font-size: .9rem; }} pre {{ font-size: .7rem; line-height: 1.15; }}
+figure {{ display: inline-block; vertical-align: top; margin: 1rem 0; width: 28rem; max-width: 100%; }}
+.figures {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1.5rem; }}
+.figures figure {{ margin: 0; width: auto; }} .figures .wide {{ grid-column: 1 / -1; }}
+figure img {{ width: 100%; }} figcaption {{ font-size: .9rem; text-wrap: balance; }}
+pre {{ font-size: .7rem; line-height: 1.15; overflow-x: auto; }}
 </style></head><body>
 """
 NO_FIGURES = "<p>Figures need matplotlib: pip install 'linkwork[plot]'.</p>"
 
 
-def figure(svg: bytes, about: str) -> str:
-    """A picture in the page itself, and below it what it shows."""
+def figure(svg: bytes, about: str, wide: bool = False) -> str:
+    """A picture in the page itself, as wide as others or as the page, and below it what it shows."""
     image, about = base64.b64encode(svg).decode(), html.escape(about)
     picture = f'<img alt="{about}" src="data:image/svg+xml;base64,{image}">'
-    return f"<figure>{picture}<figcaption>{about}</figcaption></figure>"
+    kind = ' class="wide"' if wide else ""
+    return f"<figure{kind}>{picture}<figcaption>{about}</figcaption></figure>"
 
 
 def write_page(file: Path, title: str, body: str) -> None:

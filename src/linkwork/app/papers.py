@@ -103,8 +103,9 @@ def _rows(experiment: Experiment) -> list[list[Cell]]:
 
 def _error(ours: float, paper: float, difference: float) -> Cell:
     if np.isnan(difference):  # the paper has zero
-        return Cell(f"{ours:.1e}", "0", ours < ROUND_OFF)
-    return Cell(f"{ours:.3e}", f"{paper:.3e} ({100.0 * difference:+.2f} %)", abs(difference) < AGREES)
+        return Cell(f"{ours:.1e}" if ours else "0", "0", ours < ROUND_OFF)
+    percent = round(100.0 * difference, 2)
+    return Cell(f"{ours:.3e}", f"{paper:.3e} ({percent:{'+' if percent else ''}.2f} %)", abs(difference) < AGREES)
 
 
 def _told(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
@@ -117,18 +118,20 @@ def _told(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Ta
 
 
 def _as_html(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    text = "<table><tr>" + "".join(f"<th>{html.escape(one)}</th>" for one in head) + "</tr>"
+    text = '<div class="table"><table><tr>' + "".join(f"<th>{html.escape(one)}</th>" for one in head) + "</tr>"
     for row in rows:
         cells = ""
         for cell in row:
             kind = "" if cell.agrees else ' class="far"'
             cells += f'<td{kind}>{html.escape(cell.ours)}<br><span class="paper">{html.escape(cell.paper)}</span></td>'
         text += f"<tr>{cells}</tr>"
-    return text + "</table>"
+    return text + "</table></div>"
 
 
 def _figures(body: Experiment, pendulum: Experiment) -> str:
     from linkwork.app.wendlandt_figures import figures
 
-    pictures = [figure(drawn.svg, f"Figure {drawn.number}. {drawn.about}") for drawn in figures(body, pendulum)]
-    return "<h2>Figures</h2>" + "".join(pictures)
+    pictures = [
+        figure(drawn.svg, f"Figure {drawn.number}. {drawn.about}", drawn.wide) for drawn in figures(body, pendulum)
+    ]
+    return f'<h2>Figures</h2><div class="figures">{"".join(pictures)}</div>'

@@ -21,11 +21,12 @@ SIZE = (6.4, 3.8)  # inches
 
 
 class Drawn(NamedTuple):
-    """A figure: its number in the paper, what it shows, and the drawing as SVG."""
+    """A figure: its number in the paper, what it shows, the drawing as SVG, and whether it is as wide as two."""
 
     number: str
     about: str
     svg: bytes
+    wide: bool = False
 
 
 def figures(body: Experiment, pendulum: Experiment) -> Iterator[Drawn]:
@@ -48,7 +49,8 @@ def figures(body: Experiment, pendulum: Experiment) -> Iterator[Drawn]:
 def _new(down: int = 1) -> tuple[Figure, list[Axes]]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(SIZE[0], SIZE[1] * (1.0 if down == 1 else 0.72 * down)), layout="constrained")
+    size = SIZE if down == 1 else (2.0 * SIZE[0], 0.72 * down * SIZE[1])
+    figure = Figure(figsize=size, layout="constrained")
     axes = list(figure.subplots(down, 1, squeeze=False)[:, 0])
     for one in axes:
         one.grid(color="0.92", linewidth=0.8)
@@ -114,13 +116,14 @@ def _energies(experiment: Experiment) -> Drawn:
             trace: Trace = experiment.traces["DVP", h]
             axes.plot(*_thinned(trace.t[1:] - 0.5 * h, trace.energy), color=colour, linewidth=0.9, label=f"h = {h:g} s")
         axes.set_ylabel("energy [J]")
-        axes.legend(fontsize=8, loc="lower right")
     upper.ticklabel_format(useOffset=False)
     trace = experiment.traces["DVP", 1e-3]
     for k, colour in enumerate(("#7a3b9e", "#c2571a")):
         line = _thinned(trace.t[1:] - 0.5e-3, trace.multipliers[1:, k])
         middle.plot(*line, color=colour, linewidth=0.9, label=f"λ{k + 1}, h = 0.001 s")
     middle.set_ylabel("multipliers [N/m]")
-    middle.legend(fontsize=8, loc="lower right")
     lower.set_xlabel("time [s]")
-    return _drawn("2.12", "Pendulum: energy and multipliers of DVP against time", figure)
+    for axes in (upper, middle, lower):  # beside the lines, which fill the whole
+        axes.margins(x=0.01)
+        axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    return _drawn("2.12", "Pendulum: energy and multipliers of DVP against time", figure)._replace(wide=True)
