@@ -5,14 +5,15 @@
 #   make fuzz   a hundred thousand mutated model files
 #   make bench  linkwork beside its peers, on this machine
 #   make figures  the drawings of docs/examples.md
+#   make bench-figure  errors of methods that keep structure against time, beside their peers
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PEERS := pin mujoco example-robot-data gymnasium dm_control
+PEERS := pin mujoco example-robot-data gymnasium dm_control exudyn
 JOBS ?= auto
 
-.PHONY: demo test test-all fuzz bench figures lint clean
+.PHONY: demo test test-all fuzz bench bench-figure figures lint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m linkwork.app.demo
@@ -29,6 +30,9 @@ fuzz: $(VENV)/.installed-test
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
+
+bench-figure: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks.structure docs/figures/structure.png
 
 figures: $(VENV)/.installed
 	$(BIN)/python -m linkwork.app.gallery docs/figures

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import ladders, peers
+from benchmarks import ladders, peers, step_costs, structure
 from benchmarks.measure import AGREE, FULL, QUICK, Effort, Row, Timing, compare, compare_compile
 from benchmarks.robots import BUNDLED, CHAIN, Robot, States, draw, robot
 from benchmarks.rollouts import run_rollout
@@ -22,7 +22,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-PACKAGES = ("linkwork", "numpy", "pin", "example-robot-data", "mujoco", "llvmlite")
+PACKAGES = ("linkwork", "numpy", "pin", "example-robot-data", "mujoco", "exudyn", "llvmlite")
 BUSY = 0.5  # processes at work before we start, on average
 WIDTH = 160  # where the output is no terminal
 
@@ -41,6 +41,8 @@ class Sizes(NamedTuple):
     rollouts: tuple[tuple[str, str, int, int], ...]  # robot, method, members, steps
     ladders: tuple[int, ...]  # cells
     ladder_steps: int
+    structure: tuple[float, float | None]  # step of methods that keep structure [s], and how long they run [s]
+    step_chains: tuple[int, ...]  # joints
 
 
 ROLLOUTS = (
@@ -50,8 +52,24 @@ ROLLOUTS = (
     ("humanoid", "semi-implicit", 1, 10_000),
 )
 LADDERS = (1, 2, 5, 10, 20, 50, 100)
-LARGE = Sizes(tuple(BUNDLED), (4, 16, 64, 256, 1024), 10_000, 1_000, 100_000, 200_000, 3, FULL, ROLLOUTS, LADDERS, 1000)
-SMALL = Sizes(("arm6", "arm7"), (4, 16), 64, 16, 128, 256, 1, QUICK, (("arm7", "rk4", 8, 10),), (1, 2), 10)
+LARGE = Sizes(
+    tuple(BUNDLED),
+    (4, 16, 64, 256, 1024),
+    10_000,
+    1_000,
+    100_000,
+    200_000,
+    3,
+    FULL,
+    ROLLOUTS,
+    LADDERS,
+    1000,
+    (1e-3, None),
+    (8, 32, 128, 512),
+)
+SMALL = Sizes(
+    ("arm6", "arm7"), (4, 16), 64, 16, 128, 256, 1, QUICK, (("arm7", "rk4", 8, 10),), (1, 2), 10, (0.01, 1.0), (4, 8)
+)
 
 
 class Task(NamedTuple):
@@ -102,6 +120,8 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
         name = f"{ladders.LADDER}{n}"
         rows[f"{name}: forward dynamics, one call"] = partial(ladders.run_forward, n, target, sizes.effort)
         rows[f"{name}: a simulated run, rk4"] = partial(ladders.run_second, n, sizes.ladder_steps, sizes.effort)
+    rows |= structure.rows(*sizes.structure, sizes.effort)
+    rows |= step_costs.rows(sizes.step_chains, sizes.effort)
     for n in sizes.chains:
         for task in ON_CHAINS:
             states = min(task.states(sizes), max(1, sizes.links // n))

@@ -50,12 +50,14 @@ def quiet(m: lw.Mechanism) -> lw.Mechanism:
     return b.build(strict=False)
 
 
-def linkwork_rollout(m: lw.Mechanism, method: str, q: Array, v: Array, steps: int, look: Look) -> Contender:
+def linkwork_rollout(
+    m: lw.Mechanism, method: str, q: Array, v: Array, steps: int, look: Look, step: float = STEP
+) -> Contender:
     """`lw.simulate`, recording q and v at every step, as MuJoCo does; `look` is what is read of them."""
 
     def call() -> lw.Run:
         return lw.simulate(
-            m, q, v, steps * STEP, STEP, method, record=("q", "v"), stops=None, threads=1, progress=False
+            m, q, v, steps * step, step, method, record=("q", "v"), stops=None, threads=1, progress=False
         )
 
     call()  # the first builds the kernel
@@ -67,7 +69,14 @@ def linkwork_rollout(m: lw.Mechanism, method: str, q: Array, v: Array, steps: in
 
 
 def mujoco_rollout(
-    m: lw.Mechanism, method: str, q: Array, v: Array, steps: int, look: Look, equality: str = ""
+    m: lw.Mechanism,
+    method: str,
+    q: Array,
+    v: Array,
+    steps: int,
+    look: Look,
+    equality: str = "",
+    step: float = STEP,
 ) -> Contender:
     """MuJoCo's rollout in C++ on one thread, without contacts, actuators and constraints other than `equality`."""
     try:
@@ -75,7 +84,7 @@ def mujoco_rollout(
         rollout: Any = import_module("mujoco.rollout")
     except ModuleNotFoundError:
         raise NotAvailable("MuJoCo is not installed (the extra 'peers')") from None
-    model = mujoco.MjModel.from_xml_string(mjcf(m, INTEGRATORS[method], equality))
+    model = mujoco.MjModel.from_xml_string(mjcf(m, INTEGRATORS.get(method, method), equality, step))
     q_there, v_there = lw.convert(m, q, v, target="mujoco")
     spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
     data = mujoco.MjData(model)
@@ -90,7 +99,7 @@ def mujoco_rollout(
     def read(found: Array) -> Array:
         return look(m, found[..., 1 : 1 + m.nq], found[..., 1 + m.nq : 1 + m.nq + m.nv])
 
-    return Contender(f"mujoco.rollout, {INTEGRATORS[method]}", call, read)
+    return Contender(f"mujoco.rollout, {INTEGRATORS.get(method, method)}", call, read)
 
 
 def seen(m: lw.Mechanism, q: Array, v: Array) -> Array:
@@ -103,8 +112,8 @@ def seen(m: lw.Mechanism, q: Array, v: Array) -> Array:
     return v[:, 0, joints] if free else np.hstack([v[:, 0], q[:, min(EARLY, q.shape[1]) - 1]])
 
 
-def mjcf(m: lw.Mechanism, integrator: str, equality: str = "") -> str:
-    """A tree of revolute, prismatic and free joints as MJCF without shapes, and with constraints that are so written.
+def mjcf(m: lw.Mechanism, integrator: str, equality: str = "", step: float = STEP) -> str:
+    """A tree of revolute, prismatic, ball and free joints as MJCF without shapes, with constraints that are so written.
 
     Bodies are called b1, b2 and so on, by their numbers.
     """
@@ -115,7 +124,7 @@ def mjcf(m: lw.Mechanism, integrator: str, equality: str = "") -> str:
         I = inertia.rotational - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
         full = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
         kind = {lw.Revolute: "hinge", lw.Prismatic: "slide"}.get(type(j.kind))
-        joint = "<freejoint/>"
+        joint = '<joint type="ball"/>' if isinstance(j.kind, lw.Ball) else "<freejoint/>"
         if kind:
             numbers = f'armature="{float(j.armature[0])!r}" damping="{float(j.damping[0])!r}"'
             joint = f'<joint type="{kind}" axis="{spaced(np.array(j.kind.axis))}" {numbers}/>'
@@ -126,7 +135,7 @@ def mjcf(m: lw.Mechanism, integrator: str, equality: str = "") -> str:
         )
         inside[j.i].insert(0, body + "".join(inside[j.o]) + "</body>")
     return (
-        f'<mujoco><compiler angle="radian" autolimits="false"/><option timestep="{STEP}" '
+        f'<mujoco><compiler angle="radian" autolimits="false"/><option timestep="{step}" '
         f'integrator="{integrator}" gravity="{spaced(m.gravity)}">'
         f'<flag contact="disable" constraint="{"enable" if equality else "disable"}"/></option>'
         f"<worldbody>{''.join(inside[0])}</worldbody><equality>{equality}</equality></mujoco>"
