@@ -123,9 +123,9 @@ def mjcf(m: lw.Mechanism, integrator: str, equality: str = "", step: float = STE
         com = inertia.moment / inertia.mass
         I = inertia.rotational - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
         full = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
-        kind = {lw.Revolute: "hinge", lw.Prismatic: "slide"}.get(type(j.kind))
         joint = '<joint type="ball"/>' if isinstance(j.kind, lw.Ball) else "<freejoint/>"
-        if kind:
+        if isinstance(j.kind, (lw.Revolute, lw.Prismatic)):
+            kind = "hinge" if isinstance(j.kind, lw.Revolute) else "slide"
             numbers = f'armature="{float(j.armature[0])!r}" damping="{float(j.damping[0])!r}"'
             joint = f'<joint type="{kind}" axis="{spaced(np.array(j.kind.axis))}" {numbers}/>'
         mass = float(inertia.mass)

@@ -1,6 +1,7 @@
 """The benchmarks run, agree with their peers and write what they found. Speed is never asserted."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -76,6 +77,30 @@ def test_ladders_are_timed_and_their_accuracy_is_told(tmp_path: Path) -> None:
     for what, found in accuracy.items():
         assert found["linkwork"] < 1e-11, what
         assert found["peer"] < 0.1, what  # it is the same machine
+
+
+@pytest.mark.skipif(find_spec("mujoco") is None, reason="MuJoCo is not installed (the extra 'peers')")
+def test_methods_that_keep_structure_are_timed_and_their_accuracy_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    ran = python(
+        "-m", "benchmarks", "--quick", "--only", "pendulums: a run by steps of 10 ms, rk4", "--json", str(file)
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (row,) = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    assert row["status"] == "ok", row
+    ours, theirs = row["accuracy"]["linkwork"], row["accuracy"]["peer"]
+    assert ours["error [m]"] < 1e-6
+    assert ours["energy drift"] < 1e-7
+    for what, found in ours.items():  # the same method on the same machine, and so the same errors
+        assert theirs[what] == pytest.approx(found, rel=1e-2)
+
+
+def test_long_chains_tell_their_rounds_and_the_time_until_the_first_run(tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    ran = python("-m", "benchmarks", "--quick", "--only", "chain4: a variational step", "--json", str(file))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (row,) = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    assert re.search(r"the first run took [0-9.]+ s; [2-5] rounds", row["note"]), row
 
 
 def test_answers_that_differ_are_not_timed() -> None:

@@ -45,9 +45,10 @@ class Composed(Mover):
 
     def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
         """The first part that fails, else the last."""
-        for part in substeps(self.order, h):
-            found, step = self.mover.failing(now, part.h), self.mover.step(now, part.h)
+        *parts, last = substeps(self.order, h)
+        for part in parts:
+            step = self.mover.step(now, part.h)
             if not step.solved:
-                break
+                return self.mover.failing(now, part.h)
             now = step.state
-        return found
+        return self.mover.failing(now, last.h)
