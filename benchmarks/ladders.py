@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.measure import Effort, Row, race
+from benchmarks.measure import Effort, Entry, Row, available, keep_times
 from benchmarks.peers import Contender, NotAvailable, linkwork
 from benchmarks.rollouts import linkwork_rollout, mjcf, mujoco_rollout, spaced
 
@@ -72,16 +72,10 @@ def run_second(cells: int, steps: int, effort: Effort, row: Row) -> None:
         }
 
 
-def both(row: Row, ours: Any, theirs: Any, work: float, effort: Effort) -> dict[str, Array]:
+def both(row: Row, ours: Entry, theirs: Entry, work: float, effort: Effort) -> dict[str, Array]:
     """Time both sides, where they are available, and give their answers."""
-    present: dict[str, Contender] = {}
-    for side, make in (("linkwork", ours), ("peer", theirs)):
-        try:
-            present[side] = make()
-        except NotAvailable as reason:
-            row.status, row.note = "not available", str(reason)
-    for side, timing in zip(present, race(list(present.values()), work, effort), strict=True):
-        setattr(row, side, timing)
+    present = available(row, ours, theirs)
+    keep_times(row, present, work, effort)
     return {side: contender.read(contender.call()) for side, contender in present.items()}
 
 

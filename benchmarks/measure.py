@@ -24,6 +24,7 @@ from linkwork.spatial.scalar import Array
 
 AGREE = 1e-8  # of the largest number of a state's answer
 ROOT = Path(__file__).parent.parent
+Entry = Callable[[], Contender]  # raises NotAvailable
 
 
 class Effort(NamedTuple):
@@ -96,16 +97,9 @@ def disagreement(ours: Array, theirs: Array) -> float:
     return float(np.max(np.abs(ours - theirs).max(axes) / np.abs(theirs).max(axes)))
 
 
-def compare(
-    row: Row, ours: Callable[[], Contender], theirs: Callable[[], Contender], work: float, effort: Effort
-) -> None:
+def compare(row: Row, ours: Entry, theirs: Entry, work: float, effort: Effort) -> None:
     """Fill in the row. `work` divides the time of a call [us]; who is not available leaves the other to run alone."""
-    present: dict[str, Contender] = {}
-    for side, make in (("linkwork", ours), ("peer", theirs)):
-        try:
-            present[side] = make()
-        except NotAvailable as reason:
-            row.status, row.note = "not available", str(reason)
+    present = available(row, ours, theirs)
     if not present:
         return
     if len(present) == 2:
@@ -113,6 +107,22 @@ def compare(
         if not row.disagreement < AGREE:
             row.status, row.note = "answers differ", f"by {row.disagreement:.1e} of the largest number; not timed"
             return
+    keep_times(row, present, work, effort)
+
+
+def available(row: Row, ours: Entry, theirs: Entry) -> dict[str, Contender]:
+    """The contenders by side; the row says who is missing, and why."""
+    present: dict[str, Contender] = {}
+    for side, make in (("linkwork", ours), ("peer", theirs)):
+        try:
+            present[side] = make()
+        except NotAvailable as reason:
+            row.status, row.note = "not available", str(reason)
+    return present
+
+
+def keep_times(row: Row, present: dict[str, Contender], work: float, effort: Effort) -> None:
+    """Race whoever is present and keep their times in the row."""
     for side, timing in zip(present, race(list(present.values()), work, effort), strict=True):
         setattr(row, side, timing)
 
