@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwork.app.cli import main
+from commands import command
 
 INERTIA = '<inertia ixx="1" iyy="1" izz="{2}" ixy="0" ixz="0" iyz="0"/>'
 LINK = f'<link name="{{0}}"><inertial><mass value="{{1}}"/>{INERTIA}</inertial></link>'
@@ -19,19 +19,11 @@ def robot(mass: str = "1", izz: str = "1", axis: str = "0 0 1", limit: str = LIM
     return f'<robot name="two">\n{links}\n{JOINT.format(axis, limit)}\n</robot>'
 
 
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    out, err = capsys.readouterr()
-    assert "Traceback" not in out + err
-    return int(ended.value.code or 0), out + err
-
-
 def checked(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, *more: str) -> tuple[int, str]:
     path = tmp_path / "two.urdf"
     path.write_text(text)
     before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*")}
-    answer = run(capsys, "check", str(path), *more)
+    answer = command(capsys, "check", str(path), *more)
     assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*")} == before  # nothing is written
     return answer
 
@@ -61,7 +53,7 @@ def test_what_a_document_has_besides_its_tree_is_listed(tmp_path: Path, capsys: 
         + '[surfaces.ground]\nshape = "plane"\n[contacts.toe]\nbody = "leg"\nstiffness = 500\n'
         + '[springs.coil]\na = "arm"\nb = "leg"\nstiffness = 50\nlength = 0.1\n'
     )
-    code, told = run(capsys, "check", str(path))
+    code, told = command(capsys, "check", str(path))
     assert code == 0
     lines = [" ".join(line.split()) for line in told.splitlines()]
     for line in (
@@ -105,13 +97,13 @@ def test_every_fault_of_a_broken_file_is_told(tmp_path: Path, capsys: pytest.Cap
     ],
 )
 def test_mistakes_are_explained(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], says: str) -> None:
-    code, told = run(capsys, *words)
+    code, told = command(capsys, *words)
     assert code != 0
     assert says in told.lower() or says in told
 
 
 def test_the_examples_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    code, told = run(capsys, "examples")
+    code, told = command(capsys, "examples")
     assert code == 0
     assert "double_pendulum" in told
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from commands import command
 from linkwork.app import papers
-from linkwork.app.cli import main
 from linkwork.app.wendlandt import Experiment, Measured, pendulum_experiment, rigid_body_experiment
 from linkwork.examples import walker
 
@@ -18,14 +18,6 @@ from linkwork.examples import walker
 @pytest.fixture(scope="module")
 def experiments() -> tuple[Experiment, Experiment]:
     return rigid_body_experiment(), pendulum_experiment()
-
-
-def told(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    assert "Traceback" not in out + err
-    return int(ended.value.code or 0), out + err
 
 
 def test_table_2_1(experiments: tuple[Experiment, Experiment]) -> None:
@@ -68,7 +60,7 @@ def test_a_page_is_written(
     body, pendulum = experiments
     monkeypatch.setattr(papers, "rigid_body_experiment", lambda: body)
     monkeypatch.setattr(papers, "pendulum_experiment", lambda: pendulum)
-    code, said = told(capsys, "paper", "wendlandt", "--out", tmp_path)
+    code, said = command(capsys, "paper", "wendlandt", "--out", tmp_path)
     assert code == 0, said
     assert "all errors agree within 3%" in said
     assert "Table 2.2" in said
@@ -84,7 +76,7 @@ def test_a_page_is_written(
 
     wrong = body.measured | {("DVP", 1e-1): Measured(1.0, 3.648e-2, 6.217e-1, 0.2)}
     monkeypatch.setattr(papers, "rigid_body_experiment", lambda: body._replace(measured=wrong))
-    code, said = told(capsys, "paper", "wendlandt", "--out", tmp_path, "--no-plot")
+    code, said = command(capsys, "paper", "wendlandt", "--out", tmp_path, "--no-plot")
     assert code == 1
     assert "1 number(s) differ by more than 3%" in said
     page = (tmp_path / "wendlandt.html").read_text(encoding="utf-8")
@@ -122,10 +114,10 @@ def test_a_page_shows_the_matrices_of_the_walker(
 
 
 def test_mistakes_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, said = told(capsys, "paper", "wendland", "--out", tmp_path)
+    code, said = command(capsys, "paper", "wendland", "--out", tmp_path)
     assert code == 2
     assert "Did you mean 'wendlandt'" in said
     (tmp_path / "file").write_text("")
-    code, said = told(capsys, "paper", "wendlandt", "--out", tmp_path / "file")
+    code, said = command(capsys, "paper", "wendlandt", "--out", tmp_path / "file")
     assert code == 2
     assert "nothing can be written" in said

@@ -11,22 +11,15 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from commands import command
 from linkwork.app import quick_bench, running
 from linkwork.app.cli import main
-
-
-def called(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    assert "Traceback" not in out + err
-    return int(ended.value.code or 0), out + err
 
 
 def test_an_example_is_run_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / "new" / "out"
-    code, told = called(capsys, "run", "double_pendulum", "--duration", 1, "--out", out, "--seed", 3)
+    code, told = command(capsys, "run", "double_pendulum", "--duration", 1, "--out", out, "--seed", 3)
     assert code == 0, told
     for words in (
         "from its neutral position, with random velocities",
@@ -44,28 +37,28 @@ def test_an_example_is_run_and_kept(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_options_are_heard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("run", "double_pendulum", "--duration", 0.1, "--out", tmp_path, "--no-plot")
-    code, told = called(capsys, *words, "--dt", 0.01, "--method", "midpoint", "--compare")
+    code, told = command(capsys, *words, "--dt", 0.01, "--method", "midpoint", "--compare")
     assert "estimated error" in told
     assert os.listdir(tmp_path) == ["double_pendulum.npz"]
     assert lw.open_run(tmp_path / "double_pendulum.npz").settings.method == "midpoint"
-    code, told = called(capsys, *words, "--no-report")
+    code, told = command(capsys, *words, "--no-report")
     assert code == 0
     assert "energy balance" not in told
 
 
 def test_a_run_that_cannot_be_trusted_ends_with_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("run", "heavy_top", "--duration", 5, "--dt", 0.5, "--out", tmp_path, "--no-plot", "--method", "rk4")
-    code, told = called(capsys, *words)
+    code, told = command(capsys, *words)
     assert code == 1
     assert "NOT trusted" in told
     assert os.listdir(tmp_path) == ["heavy_top.npz"]
-    code, told = called(capsys, *words, "--no-report")
+    code, told = command(capsys, *words, "--no-report")
     assert code == 1
     assert "NOT trusted" in told
 
 
 def test_closed_linkages_start_closed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, told = called(capsys, "run", "five_bar", "--duration", 0.1, "--out", tmp_path, "--no-plot")
+    code, told = command(capsys, "run", "five_bar", "--duration", 0.1, "--out", tmp_path, "--no-plot")
     assert code == 0, told
     assert "from keyframe 'start', with random velocities" in told
     b = lw.Builder("rhombus")
@@ -74,7 +67,7 @@ def test_closed_linkages_start_closed(tmp_path: Path, capsys: pytest.CaptureFixt
         b.joint(f"to {name}", lw.Revolute((0, 1, 0)), parent, name, at=(1, 0, 0))
     b.close("stay", lw.Rod(1.5), "world", "b", at=(1, 0, 0), to=(1, 0, 0))
     lw.save(b.build(), tmp_path / "rhombus.toml")
-    code, told = called(capsys, "run", tmp_path / "rhombus.toml", "--duration", 0.1, "--out", tmp_path, "--no-plot")
+    code, told = command(capsys, "run", tmp_path / "rhombus.toml", "--duration", 0.1, "--out", tmp_path, "--no-plot")
     assert code == 0, told
     assert "from its neutral position, where its loops were closed, with random velocities" in told
     run = lw.open_run(tmp_path / "rhombus.npz")
@@ -87,13 +80,13 @@ def test_a_model_file_starts_from_its_keyframe(tmp_path: Path, capsys: pytest.Ca
     b.joint("pin", lw.Revolute((0, 1, 0)), "world", "link", limits=(0.5, 1.5))
     lw.save(b.build(), tmp_path / "arm.toml")
     words = ("run", tmp_path / "arm.toml", "--duration", 0.1, "--out", tmp_path, "--no-plot", "--dt", 0.001)
-    code, told = called(capsys, *words)
+    code, told = command(capsys, *words)
     assert code == 0, told
     assert "from its neutral position" in told
     assert lw.open_run(tmp_path / "my_arm.npz").q[0] == [0.5]  # within its limits
     b.keyframe("raised", {"pin": 1.2})
     lw.save(b.build(), tmp_path / "arm.toml")
-    code, told = called(capsys, *words)
+    code, told = command(capsys, *words)
     assert "from keyframe 'raised'" in told
     assert lw.open_run(tmp_path / "my_arm.npz").q[0] == [1.2]
 
@@ -114,7 +107,7 @@ def test_mistakes_end_with_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: Any, says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, told = called(capsys, *words)
+    code, told = command(capsys, *words)
     assert code == 2
     assert says in told or says in told.lower()
     assert not list(tmp_path.rglob("*.npz"))
@@ -128,14 +121,14 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_run(
 
     monkeypatch.setattr(lw, "simulate", never)
     (tmp_path / "file").write_text("")
-    code, told = called(capsys, "run", "double_pendulum", "--out", tmp_path / "file")
+    code, told = command(capsys, "run", "double_pendulum", "--out", tmp_path / "file")
     assert code == 2
     assert "nothing can be written in the folder" in told
     closed = tmp_path / "closed"
     closed.mkdir()
     closed.chmod(0o500)
     if not os.access(closed, os.W_OK):
-        code, told = called(capsys, "run", "double_pendulum", "--out", closed)
+        code, told = command(capsys, "run", "double_pendulum", "--out", closed)
         assert code == 2
         assert "permission denied" in told
 
@@ -144,10 +137,10 @@ def test_figures_need_matplotlib_only_if_they_are_wanted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "find_spec", lambda name: None)
-    code, told = called(capsys, "run", "double_pendulum", "--plot", "--out", tmp_path)
+    code, told = command(capsys, "run", "double_pendulum", "--plot", "--out", tmp_path)
     assert code == 2
     assert "pip install 'linkwork[plot]'" in told
-    code, told = called(capsys, "run", "double_pendulum", "--duration", 0.1, "--out", tmp_path)
+    code, told = command(capsys, "run", "double_pendulum", "--duration", 0.1, "--out", tmp_path)
     assert code == 0
     assert os.listdir(tmp_path) == ["double_pendulum.npz"]
 
@@ -160,11 +153,11 @@ def test_debug_shows_where(tmp_path: Path) -> None:
 def test_bench_measures_the_examples(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quick_bench, "find_spec", lambda name: None)
     monkeypatch.setattr(lw, "examples", lambda found=lw.examples: [e for e in found() if e.name == "double_pendulum"])
-    code, told = called(capsys, "bench")
+    code, told = command(capsys, "bench")
     assert code == 0
     assert "double_pendulum" in told
     assert "one state, us" in told
-    code, told = called(capsys, "bench", "--quick")
+    code, told = command(capsys, "bench", "--quick")
     assert code == 2
     assert "not at hand" in told
 
@@ -180,5 +173,5 @@ def test_bench_runs_the_repositorys_own(
     monkeypatch.syspath_prepend(tmp_path)
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
         monkeypatch.delitem(sys.modules, name)
-    code, told = called(capsys, "bench", "--only", "arm7")
+    code, told = command(capsys, "bench", "--only", "arm7")
     assert (code, told.strip()) == (3, "measured --only arm7")
