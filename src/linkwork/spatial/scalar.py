@@ -89,6 +89,14 @@ def congruence(R: Array, A: Array) -> Array:
     return symmetric(lambda i, j: dot(B[i], R[j]))
 
 
+def largest(values: Array) -> Number:
+    """The largest magnitude among some numbers (n,), 0 of none; not a number if one is not."""
+    found: Number = 0.0
+    for x in values:
+        found = maximum(found, abs(x))
+    return found
+
+
 @dataclass(frozen=True)
 class LDLT:
     """Factors A = L D L^T of a small symmetric positive matrix: rows of unit lower L and the inverse of D."""
@@ -99,21 +107,10 @@ class LDLT:
     def solve(self, b: Array) -> Array:
         """A^-1 b for b of shape (d,) or (d, k)."""
         d = len(self.inverse_D)
-        y: list[Any] = []
-        for i in range(d):
-            y.append(b[i] - sum(self.L[i][j] * y[j] for j in range(i)) if i else b[i])
-        x: list[Any] = [y[i] * self.inverse_D[i] for i in range(d)]
+        x = [y * inverse for y, inverse in zip(_substituted(self.L, b), self.inverse_D, strict=True)]
         for i in reversed(range(d - 1)):
             x[i] = x[i] - sum(self.L[j][i] * x[j] for j in range(i + 1, d))
         return np.array(x)
-
-
-def largest(values: Array) -> Number:
-    """The largest magnitude among some numbers (n,), 0 of none; not a number if one is not."""
-    found: Number = 0.0
-    for x in values:
-        found = maximum(found, abs(x))
-    return found
 
 
 def ldlt(A: Array) -> LDLT:
@@ -143,13 +140,10 @@ class LU:
     def solve(self, b: Array) -> Array:
         """A^-1 b for b of shape (d,) or (d, k)."""
         d = len(self.inverse)
-        y: list[Any] = []
-        for i in range(d):
-            y.append(b[i] - sum(self.L[i][j] * y[j] for j in range(i)) if i else b[i])
-        x: list[Any] = list(y)
+        x = _substituted(self.L, b)
         for i in reversed(range(d)):
             rest = sum(self.U[i][j] * x[j] for j in range(i + 1, d)) if i + 1 < d else 0.0
-            x[i] = (y[i] - rest) * self.inverse[i]
+            x[i] = (x[i] - rest) * self.inverse[i]
         return np.array(x)
 
 
@@ -167,3 +161,11 @@ def lu(A: Array) -> LU:
             for j in range(k + 1, d):
                 U[i][j] = U[i][j] - factor * U[k][j]
     return LU(tuple(map(tuple, L)), tuple(map(tuple, U)), tuple(inverse))
+
+
+def _substituted(L: tuple[tuple[Number, ...], ...], b: Array) -> list[Any]:
+    """L^-1 b for rows of unit lower L."""
+    y: list[Any] = []
+    for i in range(len(L)):
+        y.append(b[i] - sum(L[i][j] * y[j] for j in range(i)) if i else b[i])
+    return y
