@@ -73,6 +73,12 @@ def test_no_file_name_is_used_twice() -> None:
     assert not [name for name, count in counts.items() if count > 1]
 
 
+def test_the_architecture_names_every_file_and_no_other() -> None:
+    named = set(re.findall(r"\b\w+\.py\b", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")))
+    assert {path.name for path in SOURCES if path.parent.name != "examples"} <= named
+    assert named <= {path.name for path in SOURCES + TESTS}
+
+
 def test_every_room_opens_with_a_paragraph() -> None:
     for path in SOURCES:
         assert ast.get_docstring(parsed(path)), name_of(path)
