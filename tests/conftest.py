@@ -1,9 +1,13 @@
-"""Test processes run in parallel: their linear algebra keeps to one thread each, their kernels to their own folder."""
+"""Test processes run in parallel: linear algebra keeps to one thread in each, and they share one folder of kernels."""
 
+import atexit
 import os
+import shutil
 import tempfile
 
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-os.environ["LINKWORK_CACHE_DIR"] = tempfile.mkdtemp(prefix="linkwork-kernels-")
+if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the folder of the process that starts them
+    os.environ["LINKWORK_CACHE_DIR"] = tempfile.mkdtemp(prefix="linkwork-kernels-")
+    atexit.register(shutil.rmtree, os.environ["LINKWORK_CACHE_DIR"], ignore_errors=True)
