@@ -17,7 +17,15 @@ from linkwork.model.naming import Named
 from linkwork.model.springs import Spring
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
+from slices import some_quick
 
+TREES = 300  # that the laws are tried on
+QUICK = 60  # of them always: every size twice, every kind of joint often
+GROUPS = some_quick(
+    [range(start, start + 10) for start in range(0, TREES, 10)],
+    [range(start, start + 10) for start in range(0, QUICK, 10)],
+    name=lambda seeds: f"trees-{seeds.start}",
+)
 MOVING_KINDS = ("revolute", "prismatic", "screw", "cylindrical", "universal", "ball", "planar", "free")
 
 

@@ -1,4 +1,4 @@
-"""Independent formulations solve the same states to 1e-10, on 300 random trees with every joint kind."""
+"""Independent formulations solve the same states to 1e-10, on random trees with every joint kind."""
 
 import numpy as np
 import pytest
@@ -8,15 +8,13 @@ from linkwork.algorithms import newton_euler
 from linkwork.algorithms.factorization import factorization
 from linkwork.evaluation.crosscheck import answers
 from linkwork.spatial.scalar import Array
-from zoo import MOVING_KINDS, relative, state, tree
+from zoo import GROUPS, MOVING_KINDS, QUICK, relative, state, tree
 
-TREES = 300
-GROUPS = [range(start, TREES, 30) for start in range(30)]  # ten trees each, all sizes mixed
 NEAR = ("anywhere", "identity", "gimbal")
 
 
 @pytest.mark.parametrize("near", NEAR)
-@pytest.mark.parametrize("group", GROUPS, ids=lambda seeds: f"trees-{seeds.start}")
+@pytest.mark.parametrize("group", GROUPS)
 def test_every_formulation_gives_the_same_motion_and_forces(group: range, near: str) -> None:
     for seed in group:
         m = tree(seed)
@@ -31,16 +29,16 @@ def test_every_formulation_gives_the_same_motion_and_forces(group: range, near: 
 
 
 def test_the_zoo_has_every_joint_kind_both_bases_and_all_sizes() -> None:
-    kinds = {type(j.kind).__name__.lower() for seed in range(TREES) for j in tree(seed).joints}
-    roots = {type(tree(seed).joints[0].kind) is lw.Free for seed in range(TREES)}
-    welds = sum(len(body.parts) > 1 for seed in range(TREES) for body in tree(seed).bodies[1:])
+    kinds = {type(j.kind).__name__.lower() for seed in range(QUICK) for j in tree(seed).joints}
+    roots = {type(tree(seed).joints[0].kind) is lw.Free for seed in range(QUICK)}
+    welds = sum(len(body.parts) > 1 for seed in range(QUICK) for body in tree(seed).bodies[1:])
     assert kinds == set(MOVING_KINDS)
     assert roots == {True, False}
-    assert {len(tree(seed).joints) for seed in range(TREES)} == set(range(1, 31))
-    assert welds > 100
+    assert {len(tree(seed).joints) for seed in range(QUICK)} == set(range(1, 31))
+    assert welds > 50
 
 
-@pytest.mark.parametrize("seed", range(0, TREES, 15))
+@pytest.mark.parametrize("seed", range(0, QUICK, 3))
 def test_reactions_are_orthogonal_to_motions_and_both_forms_of_the_jacobian_agree(seed: int) -> None:
     m = tree(seed)
     s = state(m, seed)
@@ -52,7 +50,7 @@ def test_reactions_are_orthogonal_to_motions_and_both_forms_of_the_jacobian_agre
     assert relative(system.J_bar, rows) < 1e-12
 
 
-@pytest.mark.parametrize("seed", range(0, TREES, 15))
+@pytest.mark.parametrize("seed", range(0, QUICK, 3))
 def test_reaction_and_triangular_equations_have_the_same_solution(seed: int) -> None:
     m = tree(seed)
     s = state(m, seed)
@@ -72,7 +70,7 @@ def test_reaction_and_triangular_equations_have_the_same_solution(seed: int) -> 
         assert not (bands & ~near & ~siblings).any()  # N is banded: only neighbouring joints share a body
 
 
-@pytest.mark.parametrize("seed", range(0, TREES, 15))
+@pytest.mark.parametrize("seed", range(0, QUICK, 3))
 def test_phi_is_the_inverse_of_one_minus_a(seed: int) -> None:
     m = tree(seed)
     s = state(m, seed)

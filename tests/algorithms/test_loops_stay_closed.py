@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,16 +18,13 @@ from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array
 from looped import CASES, CLOSING_KINDS, SMALL, label, looped_tree, with_loops
 from opaque import hide, reveal
+from slices import some_quick
 from zoo import State, relative, state, tree
 
 Case = tuple[int, tuple[str, ...], bool]
-every_case = pytest.mark.parametrize("case", CASES, ids=label)
-
-
-def some_quick(cases: list[Case], *quick: int) -> list[Any]:
-    """Cases as parameters: those of the numbers `quick` always, the others where there is time."""
-    marks = [() if k in quick else (pytest.mark.slow,) for k in range(len(cases))]
-    return [pytest.param(case, marks=mark, id=label(case)) for case, mark in zip(cases, marks, strict=True)]
+EVERY_KIND = CASES[:10]
+MESHES = CASES[34:36]
+every_case = pytest.mark.parametrize("case", some_quick(CASES, EVERY_KIND + CASES[20:], label))  # larger trees wait
 
 
 def solve(case: Case) -> tuple[lw.Mechanism, State, lw.Dynamics]:
@@ -113,7 +109,7 @@ def test_accelerations_are_those_of_minimal_coordinates(case: Case) -> None:
     assert relative(d.forward_dynamics(s.q, s.v, s.tau, s.wrenches), expected) < 1e-10
 
 
-@pytest.mark.parametrize("case", some_quick(CASES, *range(10), 20, 22, 24, 26, 28, 31, 33))
+@pytest.mark.parametrize("case", some_quick(CASES, EVERY_KIND + CASES[20:35:2], label))
 def test_every_formulation_gives_them(case: Case) -> None:
     m, s, d = solve(case)
     a = d.forward_dynamics(s.q, s.v, s.tau, s.wrenches)
@@ -125,14 +121,14 @@ def test_every_formulation_gives_them(case: Case) -> None:
             assert relative(found, through) < 1e-10, formulation.name
 
 
-@pytest.mark.parametrize("case", some_quick(CASES[::4], 0, 1))
+@pytest.mark.parametrize("case", some_quick(CASES[::4], CASES[:8], label))
 def test_cross_check_tells_of_the_same_agreement(case: Case) -> None:
     m, _, _ = solve(case)
     table = lw.cross_check(m, samples=3)
     assert table.worst < 1e-10, table
 
 
-@pytest.mark.parametrize("case", CASES[:10] + CASES[34:36], ids=label)
+@pytest.mark.parametrize("case", EVERY_KIND + MESHES, ids=label)
 def test_derivatives_are_those_of_the_accelerations(case: Case) -> None:
     m, s, d = solve(case)
     by_q, by_v, by_tau = d.forward_dynamics_derivatives(s.q, s.v, s.tau)
@@ -280,7 +276,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("case", some_quick(SMALL, *range(8), 9, 11, 13))
+@pytest.mark.parametrize("case", some_quick(SMALL, [*SMALL[:8], *SMALL[9:14:2]], label))
 def test_hidden_numbers_give_the_same(case: Case) -> None:
     _, s, d = solve(case)
     for answer, names in ANSWERS.items():
@@ -290,7 +286,7 @@ def test_hidden_numbers_give_the_same(case: Case) -> None:
         assert relative(found, expected, scale=1e-3) < 1e-11, answer
 
 
-@pytest.mark.parametrize("case", some_quick([CASES[k] for k in (0, 2, 4, 22, 33, 34, 35)], 1, 4, 5))
+@pytest.mark.parametrize("case", some_quick([*CASES[:5:2], CASES[22], *CASES[33:36]], [CASES[0], CASES[34]], label))
 def test_kernels_give_the_same(case: Case) -> None:
     m, s, d = solve(case)
     fast = lw.compile(m)

@@ -15,10 +15,10 @@ from linkwork.compiler.graph import BINARY, UNARY
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.trace import trace
 from linkwork.spatial.scalar import Array, maximum, minimum, where
+from slices import some_quick
 from zoo import State, relative, state, tree
 
 SEEDS = (0, 1, 2, 3, 32, 35)  # every joint kind between them, fixed and free bases
-THIRD = {"forward_dynamics_derivatives": "tau", "inverse_dynamics_derivatives": "a"}
 TINY = 1e-30  # a complex step has no cancellation
 
 
@@ -32,7 +32,7 @@ def complex_step(function: Callable[[Array], Array], x: Array, directions: Array
     return np.array([np.imag(function(x + 1j * TINY * direction)) / TINY for direction in directions]).T
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", some_quick(range(60), {*range(15), *range(30, 45)}))  # larger trees wait
 def test_composite_bodies_and_complex_steps_agree(seed: int) -> None:
     for near in ("anywhere", "identity", "gimbal"):
         compare_with_complex_steps(tree(seed), state(tree(seed), seed, near))
@@ -61,18 +61,6 @@ def test_composite_bodies_and_the_differentiated_graph_agree(seed: int) -> None:
     (found,), _ = kernel.over_batch([s.q, s.v, s.a], (), threads=1)
     for ours, theirs in zip(inverse_dynamics_derivatives(m, s.q, s.v, s.a)[:2], found, strict=True):
         assert relative(ours, theirs, scale=1e-3) < 1e-11
-
-
-@pytest.mark.parametrize("call", THIRD)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_machine_code_and_plain_text_agree(seed: int, call: str) -> None:
-    m = tree(seed)
-    compiled, plain = lw.compile(m), lw.compile(m, target="numpy")
-    for near in ("anywhere", "identity", "gimbal"):
-        s = state(m, seed, near)
-        arguments = (s.q, s.v, getattr(s, THIRD[call]))
-        for found, expected in zip(getattr(compiled, call)(*arguments), getattr(plain, call)(*arguments), strict=True):
-            assert relative(found, expected, scale=1e-3) < 1e-10
 
 
 @pytest.mark.parametrize("seed", SEEDS)

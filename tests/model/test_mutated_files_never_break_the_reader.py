@@ -1,4 +1,4 @@
-"""Thousands of mutated files end with a mechanism or a LinkworkError; `make fuzz` tries a hundred thousand of each."""
+"""A thousand mutated files end with a mechanism or a LinkworkError; `make fuzz` tries a hundred thousand of each."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from fuzz_models import FORMATS, fuzz
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_nothing_but_mechanisms_and_linkwork_errors(suffix: str) -> None:
-    found = fuzz(2000, suffix)
-    assert sum(found.values()) == 2000
-    assert found["loaded"] > 100  # some mutations leave a robot, so that all of the reader is reached
-    assert found["refused"] > 1000
+    found = fuzz(1000, suffix)
+    assert sum(found.values()) == 1000
+    assert found["loaded"] > 50  # some mutations leave a robot, so that all of the reader is reached
+    assert found["refused"] > 500

@@ -33,9 +33,8 @@ def test_names_are_those_of_joints() -> None:
     assert label_of(m, "tau").units[:7] == ("N",) * 3 + ("N m",) * 4
 
 
-@pytest.mark.parametrize("seed", [3, 5, 8])
-def test_labels_fit_all_series(seed: int) -> None:
-    for m in (tree(seed), coupled_tree(seed)):
+def test_labels_fit_all_series() -> None:
+    for m in (tree(3), coupled_tree(6)):  # every kind of joint between them
         run = lw.simulate(m, duration=0.02, dt=0.01, method="semi-implicit", target="numpy")
         names = [name for name in run if not name.startswith(("pose.", "velocity."))]
         for name in [*names, "pose.probe", "velocity.probe"]:

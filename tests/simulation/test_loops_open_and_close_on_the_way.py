@@ -11,12 +11,12 @@ from linkwork.examples import four_bar
 METHODS = ("semi-implicit", "rk4", "midpoint", "dop853")
 
 
-def tumbling_pair() -> lw.Mechanism:
-    """Two free bodies with a latch between them that is open."""
+def tumbling_pair(floating: lw.JointKind) -> lw.Mechanism:
+    """Two bodies afloat, in space or in a plane, with a latch between them that is open."""
     b = lw.Builder("pair", gravity=(0, 0, 0))
     b.body("tug", mass=1.0, com=(0.1, 0.2, 0.0), inertia=(0.1, 0.2, 0.25))
     b.body("barge", mass=3.0, com=(0, 0, 0.3), inertia=(0.5, 0.7, 0.6))
-    b.joint("tug free", lw.Free(), "world", "tug").joint("barge free", lw.Free(), "world", "barge")
+    b.joint("tug free", floating, "world", "tug").joint("barge free", floating, "world", "barge")
     b.close("latch", lw.Revolute((0, 1, 0)), "tug", "barge", at=(0.5, 0, 0), to=(-0.5, 0, 0), closed=False)
     return b.build()
 
@@ -33,7 +33,7 @@ def total_momentum(m: lw.Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def test_closing_keeps_momentum_and_takes_the_least_energy_that_stops_the_opening():
-    m = tumbling_pair()
+    m = tumbling_pair(lw.Free())
     q, v = touching(m, np.random.default_rng(0))
     run = lw.simulate(m, q, v, duration=0.01, dt=1e-3, method="rk4", schedule=[(0.0, "close", "latch")])
     shut = lw.compile(m.with_parameters({"latch.closed": 1.0}))
@@ -71,7 +71,7 @@ def _state_at(m: lw.Mechanism, t: float, method: str) -> tuple[np.ndarray, np.nd
     return run.q[-1], run.v[-1]
 
 
-@pytest.mark.parametrize("every", [1, 7, 1000])
+@pytest.mark.parametrize("every", [7, 1000])
 def test_rows_do_not_change_what_happens(every):
     m = four_bar.build()
     schedule = [(0.0503, "open", "closing pin")]
@@ -101,7 +101,7 @@ def test_with_a_controller_in_python_both_are_heard():
 
 
 def test_members_that_are_too_far_apart_end_and_say_so():
-    m = tumbling_pair()
+    m = tumbling_pair(lw.Planar((0, 1, 0)))
     q, _ = touching(m, np.random.default_rng(0))
     far = np.array(q)
     far[0] += 0.3
@@ -112,7 +112,7 @@ def test_members_that_are_too_far_apart_end_and_say_so():
 
 
 def test_small_gaps_are_bridged_and_told():
-    m = tumbling_pair()
+    m = tumbling_pair(lw.Planar((0, 1, 0)))
     q, _ = touching(m, np.random.default_rng(0))
     q = np.array(q)
     q[0] += 0.004
@@ -136,7 +136,7 @@ def test_a_switched_run_can_be_saved_and_continued(tmp_path):
 
 
 def test_a_simulator_switches_between_steps():
-    m = tumbling_pair()
+    m = tumbling_pair(lw.Planar((0, 1, 0)))
     q, v = touching(m, np.random.default_rng(3))
     simulator = lw.Simulator(m, q, v, dt=1e-3)
     lost = simulator.close("latch")

@@ -58,7 +58,7 @@ def test_batches_of_any_shape_broadcast() -> None:
 
 @pytest.mark.parametrize("method", ["semi-implicit", "rk4", "midpoint"])
 def test_machine_code_and_plain_text_agree(method: str) -> None:
-    for m in (tree(3), tree(6), coupled_tree(8)):
+    for m in (tree(3), coupled_tree(6)):  # every kind of joint between them
         s = state(m, 2)
         fast, plain = (
             lw.simulate(m, s.q, 0.2 * s.v, 0.01, 1e-3, method, wrenches=0.1 * s.wrenches, target=target)
@@ -81,7 +81,7 @@ def test_a_controller_in_python_does_what_the_traced_one_does() -> None:
     assert np.abs(np.diff(traced.tau[:, ::4], axis=1)).min() > 0.0
 
 
-@pytest.mark.parametrize("every", [1, 3, 7])
+@pytest.mark.parametrize("every", [1, 7])
 def test_memory_is_carried_from_sample_to_sample(every: int) -> None:
     for controller in (integral, lw.sampled(integral, 500.0)):
         traced = lw.simulate(M, STARTS[:3], None, 0.4, 1e-3, controller=controller, memory=np.zeros(2), every=every)
@@ -118,7 +118,7 @@ def test_rows_are_the_same_however_seldom() -> None:
 
 
 def test_the_simulator_steps_as_simulate_does() -> None:
-    for m in (M, tree(5)):
+    for m in (M, tree(3)):
         s = state(m, 5)
         run = lw.simulate(m, s.q, 0.3 * s.v, 0.05, 1e-3, "rk4", wrenches=s.wrenches)
         simulator = lw.Simulator(m, s.q, 0.3 * s.v, dt=1e-3)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import linkwork as lw
 from zoo import sprung_tree, state
 
-METHODS = ("semi-implicit", "rk4", "midpoint")
 ORDERS = {"semi-implicit": 1, "midpoint": 2, "rk4": 4}
+TREE, WITH_MIMICS = sprung_tree(3), sprung_tree(32, mimics=True)  # small ones, whose kernels are soon built
+each_method = pytest.mark.parametrize(
+    ("method", "m"), [*product(ORDERS, [TREE]), ("midpoint", WITH_MIMICS)], ids=lambda x: getattr(x, "name", x)
+)
 
 
 def two_masses(**spring: float) -> lw.Mechanism:
@@ -82,10 +87,8 @@ def test_strong_dampers_between_bodies_do_not_frighten_the_semi_implicit_method(
     assert np.abs(run.v).max() <= 1.0
 
 
-@pytest.mark.parametrize("mimics", [False, True], ids=["independent", "mimics"])
-@pytest.mark.parametrize("method", METHODS)
-def test_the_energy_balance_closes_with_the_order(method: str, mimics: bool) -> None:
-    m = sprung_tree(5, mimics)
+@each_method
+def test_the_energy_balance_closes_with_the_order(method: str, m: lw.Mechanism) -> None:
     s, found = state(m, 5), []
     for n in (32, 64, 128):
         run = lw.simulate(m, s.q, 0.3 * s.v, 0.2, 0.2 / n, method, wrenches=s.wrenches).check()
@@ -94,10 +97,8 @@ def test_the_energy_balance_closes_with_the_order(method: str, mimics: bool) -> 
     assert found[2] < 1e-11 or np.log2(found[0] / found[2]) / 2.0 > ORDERS[method] - 0.4, found
 
 
-@pytest.mark.parametrize("mimics", [False, True], ids=["independent", "mimics"])
-@pytest.mark.parametrize("method", METHODS)
-def test_kernels_step_as_the_plain_text(method: str, mimics: bool) -> None:
-    m = sprung_tree(6, mimics)
+@each_method
+def test_kernels_step_as_the_plain_text(method: str, m: lw.Mechanism) -> None:
     s, names = state(m, 6), ("spring 0.damping", "spring 1.stiffness")
     given = {name: 1.5 * m.parameters[name] for name in names}
     fast, plain = (
