@@ -60,7 +60,7 @@ def test_lost_runs_fail_with_their_evidence() -> None:
 
 
 def test_work_of_controllers_dampers_and_stops_is_in_the_balance() -> None:
-    m = tree(13)
+    m = tree(3)
     rng = np.random.default_rng(1)
     run = lw.simulate(m, m.random(rng), rng.normal(size=m.nv), 0.3, 5e-4, "rk4", lambda t, q, v: -0.5 * v)
     assert run.report()["energy balance"].verdict == "ok"

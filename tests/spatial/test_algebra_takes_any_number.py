@@ -77,11 +77,14 @@ SCALAR: dict[str, list[Case]] = {
     "hat": over(scalar_module.hat, OBLIQUE),
     "symmetric": over(lambda A: scalar_module.symmetric(lambda i, j: A[i, j]), R),
     "congruence": [(scalar_module.congruence, (R, positive(RNG, 3)))],
-    "ldlt": [
-        (lambda A, b: scalar_module.ldlt(A).solve(b), (positive(RNG, d), b))
-        for d in range(1, 7)
-        for b in (RNG.normal(size=d), RNG.normal(size=(d, 2)))
-    ],
+    **{
+        factor.__name__: [
+            (lambda A, b, factor=factor: factor(A).solve(b), (positive(RNG, d), b))
+            for d in range(1, 7)
+            for b in (RNG.normal(size=d), RNG.normal(size=(d, 2)))
+        ]
+        for factor in (scalar_module.ldlt, scalar_module.lu)
+    },
 }
 TRANSFORM: dict[str, list[Case]] = {
     "place": [(Transform.place, (V.linear, V.angular))],
