@@ -1,17 +1,15 @@
 """Linear quadratic regulators solve the Riccati equation of a machine linearised by hand, and hold what they should."""
 
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_continuous_are
 
 import linkwork as lw
 from linkwork.control.linear import linearised
 from linkwork.control.plant import Plant
 from linkwork.spatial.scalar import Array
-
-linalg: Any = pytest.importorskip("scipy.linalg")
 
 CART, POLE, LENGTH, INERTIA, DRAG, SPRING, G = 1.3, 0.4, 0.6, 0.02, 0.25, 0.7, 9.81
 
@@ -44,7 +42,7 @@ def test_a_cart_pole_has_the_gains_of_its_equations_by_hand() -> None:
     law: Any = lw.feedback.lqr(cart_pole(), np.zeros(2), Q, R, actuated=["rail"])
     for ours, theirs in zip(linearised(Plant(cart_pole(), ["rail"]), np.zeros(2), np.zeros(2)), (A, B), strict=True):
         assert np.abs(ours - theirs).max() < 1e-9
-    P = linalg.solve_continuous_are(A, B, Q, R)
+    P = solve_continuous_are(A, B, Q, R)
     assert law.K.shape == (1, 4)
     assert np.abs(law.K - np.linalg.solve(R, B.T @ P)).max() < 1e-8 * np.abs(law.K).max()
     assert np.linalg.eigvals(A - B @ law.K).real.max() < 0.0
@@ -107,9 +105,3 @@ def test_a_mode_without_weight_is_named_as_the_reason() -> None:
     m = b.joint("rail", lw.Prismatic((1, 0, 0)), "world", "block").build()
     with pytest.raises(lw.NotConverged, match=r"Q must weigh|would not be stable"):
         lw.feedback.lqr(m, [0.0], 0.0, 1.0)
-
-
-def test_without_scipy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.linalg", None)
-    with pytest.raises(lw.LinkworkError, match=r"linkwork\[scipy\]"):
-        lw.feedback.lqr(cart_pole(), np.zeros(2), Q, R, actuated=["rail"])

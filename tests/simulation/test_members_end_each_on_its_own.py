@@ -67,7 +67,6 @@ def test_events_of_fixed_steps_are_met_at_the_step(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["dop853", "radau", "lsoda"])
 def test_events_of_adaptive_methods_are_located(method: str) -> None:
-    pytest.importorskip("scipy")
     ball = lw.Builder("ball").body("ball", mass=1.0).joint("fall", lw.Prismatic((0, 0, 1)), "world", "ball").build()
     for condition in (lambda t, q, v: q[0] <= 0.0, lambda t, q, v: -q[0]):
         run = lw.simulate(ball, [0.7], duration=1.0, method=method, stop_when=condition, rtol=1e-11, atol=1e-12)

@@ -71,7 +71,6 @@ def test_the_midpoint_goes_back_the_way_it_came(seed: int) -> None:
 
 @pytest.mark.parametrize("method", ["dop853", "radau", "lsoda"])
 def test_methods_with_their_own_steps_meet_their_tolerance(method: str) -> None:
-    pytest.importorskip("scipy")
     m, s = tree(5), state(tree(5), 5)
     exact = lw.simulate(m, s.q, 0.3 * s.v, 0.5, 0.05, "dop853", controller=swinging, rtol=1e-13, atol=1e-13)
     for tolerance in (1e-6, 1e-9):
@@ -81,7 +80,6 @@ def test_methods_with_their_own_steps_meet_their_tolerance(method: str) -> None:
 
 
 def test_fixed_steps_and_adaptive_ones_end_in_the_same_place() -> None:
-    pytest.importorskip("scipy")
     for m in (tree(6), coupled_tree(6)):
         s = state(m, 1)
         q, v = s.q, 0.2 * s.v

@@ -31,7 +31,7 @@ def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Itera
     x^T Q x + u^T R u, where u = tau - tau0 of the k driven velocities, for the motion linearised at q0 with the joints'
     own springs and dampers. Q (2 nv, 2 nv) must be symmetric and not negative, R (k, k) symmetric and positive; one
     number, or those of the diagonal, will do. `tau0` (nv,) [N m, N] are the forces that hold it at q0: if not given,
-    those of gravity and springs. SciPy solves the Riccati equation (extra `scipy`).
+    those of gravity and springs. SciPy solves the Riccati equation.
     """
     plant = Plant(m, actuated)
     q0 = _sized("q0", q0, (m.nq,))
@@ -132,10 +132,8 @@ def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
 
 def _riccati_gain(A: Array, B: Array, Q: Array, R: Array) -> Array:
     """K = R^-1 B^T P (k, 2 nv), where A^T P + P A - P B R^-1 B^T P + Q = 0."""
-    try:
-        from scipy.linalg import solve_continuous_are  # here, as SciPy is no requirement
-    except ImportError:
-        raise LinkworkError("lqr needs SciPy to solve the Riccati equation: pip install 'linkwork[scipy]'") from None
+    from scipy.linalg import solve_continuous_are  # here, so that importing linkwork stays quick
+
     try:
         P = solve_continuous_are(A, B, Q, R)
     except np.linalg.LinAlgError as failure:

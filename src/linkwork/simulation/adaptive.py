@@ -31,13 +31,11 @@ class Adaptive:
     """A run by one of SciPy's methods: every member alone, from sample to sample of its controller."""
 
     def __init__(self, asked: Request, choice: Choice, storage: Storage, field: Field, rtol: float, atol: float):
+        from scipy import integrate  # here, so that importing linkwork stays quick
+
         if asked.mechanism.slippers:
             names = listed([item.name for item in asked.mechanism.slippers])
             raise LinkworkError(f"{choice.method!r} does not let clutches or brakes slip, as {names} may; 'rk4' does")
-        try:
-            from scipy import integrate
-        except ImportError:
-            raise LinkworkError(f"method {choice.method!r} is SciPy's: pip install scipy") from None
         self.asked, self.storage, self.dt, self.field = asked, storage, choice.dt, field
         self.solver = getattr(integrate, SOLVERS[choice.method])
         self.tolerances = {"rtol": max(rtol, 3e-14), "atol": atol, "max_step": storage.every * choice.dt}
