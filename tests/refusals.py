@@ -28,3 +28,14 @@ def refused_at(line: int | None, path: Path, content: str | bytes, says: tuple[s
         assert words in message
     assert os.listdir(path.parent) == before  # nothing is written
     return error
+
+
+def refused_for_many_faults(most: int, path: Path, content: str) -> None:
+    """A file with hundreds of faults, of which at most so many are told, is refused in seconds and in few words."""
+    path.write_text(content)
+    start = time.process_time()
+    assert 100 <= len(find_faults(path)) <= most
+    assert time.process_time() - start < 10.0
+    with pytest.raises(lw.ModelError, match=r"and \d+ more faults") as caught:
+        lw.load(path)
+    assert len(str(caught.value)) < 2000

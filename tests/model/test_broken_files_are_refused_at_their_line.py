@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.model.loading import find_faults
-from refusals import refused_at
+from refusals import refused_at, refused_for_many_faults
 
 INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
 INERTIAL = f'<inertial><mass value="1"/>{INERTIA}</inertial>'
@@ -333,11 +332,4 @@ MANY: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("name", MANY)
 def test_very_many_faults_are_refused_as_quickly(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "robot.urdf"
-    path.write_text(robot(link("base"), *MANY[name]))
-    start = time.process_time()
-    assert 100 <= len(find_faults(path)) <= 100_000
-    assert time.process_time() - start < 10.0
-    with pytest.raises(lw.ModelError, match=r"and \d+ more faults") as caught:
-        lw.load(path)
-    assert len(str(caught.value)) < 2000
+    refused_for_many_faults(100_000, tmp_path / "robot.urdf", robot(link("base"), *MANY[name]))
