@@ -88,7 +88,7 @@ def test_a_page_shows_the_matrices_of_the_walker(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
-    code, said = told(capsys, "paper", "nelson-quinn", "--out", tmp_path)
+    code, said = command(capsys, "paper", "nelson-quinn", "--out", tmp_path)
     assert code == 0, said
     assert "68 -> 26 -> 23 -> 11" in said
     assert "all matrices are as printed" in said
@@ -105,7 +105,7 @@ def test_a_page_shows_the_matrices_of_the_walker(
     wrong = walker.printed() | {"D3": -walker.printed()["D3"]}
     monkeypatch.setattr(walker, "printed", lambda: wrong)
     monkeypatch.setattr(walker, "differences", lambda m, states: (1e-16, 1e-9))
-    code, said = told(capsys, "paper", "nelson-quinn", "--out", tmp_path, "--no-plot")
+    code, said = command(capsys, "paper", "nelson-quinn", "--out", tmp_path, "--no-plot")
     assert code == 1
     assert "not as printed or computed otherwise: D3, motion with motors" in said
     page = (tmp_path / "nelson-quinn.html").read_text(encoding="utf-8")
