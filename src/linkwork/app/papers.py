@@ -104,7 +104,7 @@ def _rows(experiment: Experiment) -> list[list[Cell]]:
 def _error(ours: float, paper: float, difference: float) -> Cell:
     if np.isnan(difference):  # the paper has zero
         return Cell(f"{ours:.1e}" if ours else "0", "0", ours < ROUND_OFF)
-    percent = round(100.0 * difference, 2)
+    percent = round(100.0 * difference, 2) + 0.0  # not minus zero
     return Cell(f"{ours:.3e}", f"{paper:.3e} ({percent:{'+' if percent else ''}.2f} %)", abs(difference) < AGREES)
 
 
