@@ -187,6 +187,18 @@ MORE: dict[str, Case] = {
     "contact friction growing": contact("static >= dynamic >= 0", friction=(0.5, 0.6)),
     "contact friction three": contact("friction must be 2 numbers", friction=(1, 1, 1)),
     "contact friction nan": contact("friction must be finite", friction=NAN),
+    "contact of a joint's name": (
+        lambda: hinged(inertia=(1, 1, 1)).surface("ground", lw.Plane()).touch("hinge", "link", stiffness=1.0).build(),
+        "contact 'hinge'",
+        "its name is that of a joint",
+    ),
+    "contact rolling point": contact("give it a radius", rolling=0.1),
+    "contact spinning": contact("spinning must be >= 0", radius=0.1, spinning=-0.1),
+    "contact dissipation": contact("dissipation must be >= 0", tangential_stiffness=1.0, dissipation=-0.1),
+    "contact dissipation and damping": contact(
+        "no damping along", damping=1.0, tangential_stiffness=1.0, dissipation=1.0
+    ),
+    "contact dissipation alone": contact("needs a tangential_stiffness", dissipation=1.0),
     "contact rest_speed": contact("rest_speed must be > 0", rest_speed=0.0),
     "keyframe velocities of an unknown joint": (
         lambda: two().keyframe("it", {}, {"hing": 1.0}).build(),

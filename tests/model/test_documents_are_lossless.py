@@ -203,7 +203,9 @@ def all_there_is() -> lw.Builder:
     b.spring("a.b c", "wheel", "[x]", to=(1e-17, 0, 1), stiffness=1 / 3, damping=0.1, length=5e-324)
     for k, shape in enumerate(shapes):
         b.surface(f"surface {k}", shape, ("world", "=")[k % 2], (0, 0, 1e-17), (0, 0, 0.3 * k))
-    b.touch("usual", "#", stiffness=1e-300)
+    b.surface("hills", lw.HeightField((1 / 3, 2), [[0.0, -0.0, 1e-17], [1 / 3, 5e-324, -1]]), "=")
+    b.touch("as usual", "#", stiffness=1e-300)
+    b.touch("hard", "#", stiffness=1 / 3, tangential_stiffness=1e-300, dissipation=-0.0, against="hills")
     b.touch(
         "all",
         "=",
@@ -216,6 +218,8 @@ def all_there_is() -> lw.Builder:
         tangential_damping=-0.0,
         friction=(1, 1 / 3),
         rest_speed=0.1,
+        rolling=1e-17,
+        spinning=5e-324,
     )
     return b
 

@@ -89,7 +89,7 @@ def test_a_height_field_is_what_it_was_given_and_goes_on_beyond_its_edges() -> N
     assert beyond.distance == edge.distance
     with pytest.raises(lw.ModelError, match="rows of one length"):
         lw.HeightField((1, 1), [[0.0, 1.0], [2.0]])
-    with pytest.raises(lw.ModelError, match="two finite numbers > 0"):
+    with pytest.raises(lw.ModelError, match="2 finite numbers > 0"):
         lw.HeightField((1, 0), HEIGHTS)
 
 

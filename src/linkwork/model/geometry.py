@@ -21,7 +21,7 @@ ROLES: tuple[Role, ...] = ("visual", "collision")
 Three = Sequence[float]  # three numbers; kept as a tuple
 
 
-def _numbers(value: Any, count: int, what: str, signed: bool = False) -> tuple[float, ...]:
+def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tuple[float, ...]:
     """`count` finite floats, not negative unless `signed`."""
     try:
         array = np.array(value, dtype=float).reshape(-1)
@@ -64,7 +64,7 @@ class Box:
     size: Three
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", _numbers(self.size, 3, "size"))
+        object.__setattr__(self, "size", plain_numbers(self.size, 3, "size"))
 
     def near(self, p: Array) -> Near:
         """How near p (3,) [m] is: outside by the nearest point of the box, inside by its nearest face."""
@@ -93,7 +93,7 @@ class Sphere:
     radius: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _numbers(self.radius, 1, "radius")[0])
+        object.__setattr__(self, "radius", plain_numbers(self.radius, 1, "radius")[0])
 
     def near(self, p: Array) -> Near:
         """How near p (3,) [m] is."""
@@ -108,8 +108,8 @@ class Cylinder:
     length: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", _numbers(self.radius, 1, "radius")[0])
-        object.__setattr__(self, "length", _numbers(self.length, 1, "length")[0])
+        object.__setattr__(self, "radius", plain_numbers(self.radius, 1, "radius")[0])
+        object.__setattr__(self, "length", plain_numbers(self.length, 1, "length")[0])
 
     def near(self, p: Array) -> Near:
         """How near p (3,) [m] is: to the barrel, to a lid, or to the rim between them."""
@@ -160,7 +160,7 @@ class Mesh:
     scale: Three = (1.0, 1.0, 1.0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _numbers(self.scale, 3, "scale", signed=True))
+        object.__setattr__(self, "scale", plain_numbers(self.scale, 3, "scale", signed=True))
 
 
 Shape = Box | Sphere | Cylinder | Capsule | Plane | Mesh

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.geometry import Near, Shape
+from linkwork.model.geometry import Near, Shape, plain_numbers
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum
 
 NUDGE = 1e-4  # [m] by which a function of ground is asked aside, for its slopes
@@ -41,11 +41,12 @@ class HeightField:
 
     def __post_init__(self) -> None:
         try:
-            size, heights = np.array(self.size, dtype=float), np.array(self.heights, dtype=float)
+            heights = np.array(self.heights, dtype=float)
         except (TypeError, ValueError):
-            size = heights = np.zeros(0)
-        if size.shape != (2,) or not (np.isfinite(size) & (size > 0.0)).all():
-            raise ModelError(f"size must be two finite numbers > 0; got {self.size!r}")
+            heights = np.zeros(0)
+        size = np.array(plain_numbers(self.size, 2, "size"))
+        if not size.all():
+            raise ModelError(f"size must be 2 finite numbers > 0; got {self.size!r}")
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
             raise ModelError("heights must be finite numbers in at least two rows of one length, at least two in each")
         object.__setattr__(self, "size", tuple(size.tolist()))
@@ -106,5 +107,5 @@ SurfaceShape = Shape | HeightField | Ground  # what contacts can touch; a mesh o
 def checked_surface(shape: object, element: str) -> SurfaceShape:
     """`shape`, if it is one that a surface can have."""
     if not isinstance(shape, SurfaceShape):
-        raise ModelError(f"shape must be one such as lw.Plane() or lw.Box((1, 1, 1)); got {shape!r}", element)
+        raise ModelError(f"shape must be a shape such as lw.Plane(), a HeightField or a Ground; got {shape!r}", element)
     return shape

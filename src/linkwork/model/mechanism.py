@@ -114,7 +114,10 @@ CONTACT_PARAMETERS = (
 )  # fmt: skip
 NO_MIMICS: Named[Mimic] = Named("mimic", [])
 NO_KEYFRAMES: Named[Keyframe] = Named("keyframe", [])
-NOT_NEGATIVE = (".mass", ".armature", ".damping", ".stiffness", ".friction", ".length")
+NOT_NEGATIVE = (
+    ".mass", ".armature", ".damping", ".stiffness", ".friction", ".length",
+    ".tangential_stiffness", ".tangential_damping", ".rest_speed",
+)  # fmt: skip
 NO_LOOPS: Named[Loop] = Named("loop", [])
 NO_DRIVES: Named[Drive] = Named("drive", [])
 NO_CLUTCHES: Named[Clutch] = Named("clutch", [])
@@ -398,6 +401,11 @@ class Mechanism:
                 fields["offset"] = Transform(joint.offset.R, fields.pop("at"))
             return replace(joint, **fields)
 
+        touched = any(name.rpartition(".")[0] in self.contacts.names for name in new)
+
+        def touching(contact: Contact) -> Contact:
+            return replace(contact, **picked(contact.name, CONTACT_PARAMETERS))
+
         mechanism = replace(
             self,
             gravity=new.get("gravity", self.gravity),
@@ -407,7 +415,7 @@ class Mechanism:
             loops=self.loops.replaced([replace(loop, **picked(loop.name, LOOP_PARAMETERS)) for loop in self.loops]),
             clutches=self.clutches.replaced([replace(c, **picked(c.name, CLUTCH_PARAMETERS)) for c in self.clutches]),
             brakes=self.brakes.replaced([replace(b, **picked(b.name, BRAKE_PARAMETERS)) for b in self.brakes]),
-            contacts=self.contacts.replaced([replace(c, **picked(c.name, CONTACT_PARAMETERS)) for c in self.contacts]),
+            contacts=self.contacts.replaced(list(map(touching, self.contacts))) if touched else self.contacts,
         )
         if not hidden:
             raise_first(massless_faults(mechanism))
