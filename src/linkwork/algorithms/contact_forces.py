@@ -17,11 +17,10 @@ import numpy as np
 from linkwork.algorithms.contact_geometry import Meeting
 from linkwork.model.surfaces import Contact, Pair
 from linkwork.spatial import Force, Transform
-from linkwork.spatial.scalar import Array, Number, cross, dot, maximum, where
+from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, where
 
 APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
 TINY = 1e-300
-NOTHING = np.zeros(3)
 
 
 class Memory(NamedTuple):
@@ -53,32 +52,28 @@ class Memory(NamedTuple):
 
 
 class Grip(NamedTuple):
-    """What a contact does in one state: `force` (3,) [N] on its body, in the surface's axes, and how it changes.
+    """What a contact does in one state: `force` (3,) [N] on its body, and how it changes, in the surface's axes.
 
-    With the position and velocity of the contact it changes by -`stiffness` (3, 3) [N/m] and -`damping` (3, 3) [N s/m].
-    `viscous` (3, 3) [N s/m] is the symmetric part of the latter that always takes energy. `torque` (3,) [N m] brakes a
-    ball, as -`braking` (3, 3) [N m s] times its angular velocity. `number` is the state.
+    With the place and velocity of the contact it changes by -`stiffness` (3, 3) [N/m] and -`damping` (3, 3) [N s/m];
+    `viscous` (3, 3) [N s/m] is a symmetric part of the latter that only takes energy. Where a `torque` (3,) [N m]
+    brakes a ball, these are (6, 6), for force and torque, place and turn. `number` is the state.
     """
 
     number: Number
     force: Array
+    torque: Array | None
     stiffness: Array
     damping: Array
     viscous: Array
-    torque: Array
-    braking: Array
     at: Meeting
 
     def on(self, body: Transform, turned: Transform) -> Force:
         """The wrench on a body that is in the pose `body`, in its frame where it has turned to the other pose."""
         push = turned.R.T @ (self.at.pose.R @ self.force)
         wrench = Force(push, cross(self.at.on(body), push))
-        return wrench + Force(NOTHING, turned.R.T @ (self.at.pose.R @ self.torque)) if self.brakes else wrench
-
-    @property
-    def brakes(self) -> bool:
-        """Whether there may be a torque."""
-        return self.torque is not NOTHING
+        if self.torque is None:
+            return wrench
+        return wrench + Force(np.zeros(3), turned.R.T @ (self.at.pose.R @ self.torque))
 
 
 def grip(contact: Contact, number: Number, anchor: Array, at: Meeting, foreseen: Any = None) -> Grip:
@@ -135,7 +130,28 @@ def grip(contact: Contact, number: Number, anchor: Array, at: Meeting, foreseen:
     damping = pushed * drag + where(sticks, held * contact.tangential_damping, turned)
     secant = where(sticks, contact.tangential_damping * clip * on, friction[1] * normal / slow)
     viscous = N * (drag * on) + P * secant
-    return Grip(after, n * normal + along, stiffness, damping, viscous, *_braked(contact, normal, at), at)
+    found = Grip(after, n * normal + along, None, stiffness, damping, viscous, at)
+    return _braked(contact, found, normal, slope * on, drag * on) if contact.rolling or contact.spinning else found
+
+
+def step_change(contact: Contact, found: Grip, h: Number) -> Array:
+    """How the impulse in the middle of a step h [s] changes with the way to its end, turned round: (3, 3), or (6, 6).
+
+    The way is that of the contact's material in its body's last pose. A ball that turns brings other material to the
+    surface, and meets it elsewhere where it bends: beside the steep slope of friction that counts.
+    """
+    at, n, r = found.at, found.at.normal, contact.radius
+    D, spun, skew = found.damping[:3, :3], hat(at.turning), hat(n)
+    normal, speed = dot(n, found.force), dot(n, at.velocity)
+    slip, along = at.velocity - n * speed, found.force - n * normal
+    swings = D @ (np.outer(n, slip) - np.eye(3) * speed - spun * r)
+    bent = (swings - np.eye(3) * normal + np.outer(n, along)) @ at.bend
+    if not r:
+        return (found.stiffness + bent) * (0.25 * h) + found.damping * 0.5
+    law, none = found.stiffness * (0.25 * h) + found.damping * 0.5, np.zeros((3, 3))
+    if len(law) == 3:
+        law = np.block([[law, none], [none, none]])
+    return law + np.block([[bent, (bent + D @ spun) @ skew * -r], [none, none]]) * (0.25 * h)
 
 
 def _pressed(contact: Contact, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
@@ -149,18 +165,29 @@ def _pressed(contact: Contact, distance: Number, speed: Number, damper: Number) 
     return spring * damped, 1.5 * contact.stiffness * root * damped, spring * contact.dissipation
 
 
-def _braked(contact: Contact, normal: Number, at: Meeting) -> tuple[Array, Array]:
-    """The torque (3,) [N m] against rolling and spinning, and what multiplies the angular velocity in it (3, 3)."""
-    if not (contact.rolling or contact.spinning):
-        return NOTHING, np.zeros((3, 3))
-    slow = contact.rest_speed / contact.radius
-    spin = dot(at.normal, at.turning)
-    roll = at.turning - at.normal * spin
-    N = np.outer(at.normal, at.normal)
-    over = contact.rolling * normal / maximum(np.sqrt(dot(roll, roll) + TINY), slow)
-    about = contact.spinning * normal / maximum(abs(spin), slow)
-    braking = (np.eye(3) - N) * over + N * about
-    return -(roll * over + at.normal * (spin * about)), braking
+def _braked(contact: Contact, found: Grip, normal: Number, slope: Number, drag: Number) -> Grip:
+    """The same with a torque against rolling and spinning; the normal force loses `slope` and `drag` by the normal."""
+    n, turning = found.at.normal, found.at.turning
+    rest = contact.rest_speed / contact.radius
+    spin = dot(n, turning)
+    roll = turning - n * spin
+    rate = np.sqrt(dot(roll, roll) + TINY)
+    over, about = maximum(rate, rest), maximum(abs(spin), rest)
+    arm = roll * (contact.rolling / over) + n * (
+        contact.spinning * spin / about
+    )  # torque by normal force, turned round
+    N, way = np.outer(n, n), roll / over
+    P = np.eye(3) - N
+    rolling, spinning = contact.rolling * normal / over, contact.spinning * normal / about
+    bends = (P - np.outer(way, way) * where(rate > rest, 1.0, 0.0)) * rolling
+    turned = bends + N * where(abs(spin) > rest, 0.0, spinning)
+    none, leans = np.zeros((3, 3)), np.outer(arm, n)
+    return found._replace(
+        torque=-arm * normal,
+        stiffness=np.block([[found.stiffness, none], [leans * -slope, none]]),
+        damping=np.block([[found.damping, none], [leans * -drag, turned]]),
+        viscous=np.block([[found.viscous, none], [none, P * rolling + N * spinning]]),
+    )
 
 
 def _along(n: Array, x: Array) -> Array:

@@ -20,7 +20,8 @@ class Meeting(NamedTuple):
     `distance` [m] is negative where it is inside, `normal` (3,) points outwards, `point` (3,) [m] is the contact's
     point that is nearest to the surface, `velocity` (3,) [m/s] that of the material there and `turning` (3,) [rad/s]
     that of the contact's body, both as seen from the surface. Where a ball rolls, other material becomes the nearest:
-    the point is faster than it by `rolling` (3,) [m/s], which is zero for points. `pose` is the surface's in the world.
+    the point is faster than it by `rolling` (3,) [m/s], which is zero for points. `bend` (3, 3) [1/m] is how the
+    normal changes along the surface, `pose` the surface's in the world.
     """
 
     distance: Number
@@ -29,6 +30,7 @@ class Meeting(NamedTuple):
     velocity: Array
     turning: Array
     rolling: Array
+    bend: Array
     pose: Transform
 
     def on(self, body: Transform) -> Array:
@@ -55,7 +57,7 @@ def _meeting(pair: Pair, poses: list[Transform], twists: list[Motion]) -> Meetin
     velocity = V.linear + cross(V.angular, point)
     drift = V.linear + cross(V.angular, centre)  # of the centre
     rolling = (cross(V.angular, normal) - bend @ drift) * contact.radius
-    return Meeting(distance - contact.radius, normal, point, velocity, V.angular, rolling, pose)
+    return Meeting(distance - contact.radius, normal, point, velocity, V.angular, rolling, bend, pose)
 
 
 def _seen(pose: Transform, body: Transform, twist: Motion) -> Motion:
@@ -65,17 +67,16 @@ def _seen(pose: Transform, body: Transform, twist: Motion) -> Motion:
 
 def contact_rows(
     mechanism: Mechanism, X: list[Transform], S: list[Motion], pair: Pair, at: Meeting, foot: Array | None = None
-) -> tuple[Array, Array]:
-    """J (3, nv) [m/rad or 1] and W (3, nv) of a tree: J v is how the contact moves on the surface, W v how it turns.
+) -> Array:
+    """J (6, nv) of a tree with J v = velocity and turn of the contact on the surface, in the surface's axes.
 
-    Both are in the surface's axes. X are the poses of all bodies in the world and S the joints' subspaces. The surface
-    is met at the contact's point, or at its own point `foot` (3,) [m] where they are far apart.
+    X are the poses of all bodies in the world and S the joints' subspaces. The surface is met at the contact's point,
+    or at its own point `foot` (3,) [m] where they are far apart.
     """
-    moves, turns = list(np.zeros((mechanism.nv, 3))), list(np.zeros((mechanism.nv, 3)))
+    columns = list(np.zeros((mechanism.nv, 6)))
     on, under = to_meeting(mechanism, pair.contact.at.body, pair.surface.place.body)
     for joints, sign, point in ((on, 1.0, at.point), (under, -1.0, at.point if foot is None else foot)):
         for j in joints:
-            V = _seen(at.pose, X[j.o], S[j.o])
-            moves[j.v] = list(((V.linear + cross(V.angular, point)) * sign).T)
-            turns[j.v] = list((V.angular * sign).T)
-    return np.array(moves).T, np.array(turns).T
+            V = _seen(at.pose, X[j.o], S[j.o]) * sign
+            columns[j.v] = list(Motion(V.linear + cross(V.angular, point), V.angular).array.T)
+    return np.array(columns).T

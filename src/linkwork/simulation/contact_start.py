@@ -42,7 +42,7 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
     there, poses = meetings(m.tree, position, np.zeros(m.tree.nv))
     S, springs, dampers, each = subspaces(m.tree, position), np.zeros_like(M), np.zeros_like(M), []
     for pair, at in zip(m.touches, there, strict=True):
-        J = contact_rows(m.tree, poses, S, pair, at, at.point - at.normal * at.distance)[0] @ m.spread
+        J = contact_rows(m.tree, poses, S, pair, at, at.point - at.normal * at.distance)[:3] @ m.spread
         contact = pair.contact
         hard, drag = contact.slopes(float(m.mass) * float(np.linalg.norm(m.gravity)))
         N = np.outer(at.normal, at.normal)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms import closure
+from linkwork.algorithms.contact_forces import step_change
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.coupled import mass_solver, reduced_rows, to_tree
 from linkwork.algorithms.increments import (
@@ -189,17 +190,18 @@ class Interval:
         """How forces of contacts with the world change as their bodies move (S4 5.3), added to B (6, 6) of each."""
         if guess.loads.touching is None:
             return
-        poses, none = world_poses(self.tree, guess.second.X), np.zeros((3, 3))
+        poses = world_poses(self.tree, guess.second.X)
         for pair, grip in zip(self.tree.touches, guess.loads.touching.grips, strict=True):
-            R = grip.at.pose.R
-            change = R @ (grip.stiffness * (0.25 * self.h) + grip.damping * 0.5) @ R.T
-            body = pair.contact.at.body
-            arm = hat(grip.at.on(guess.loads.touching.poses[body]))
-            before, after = (np.concatenate([X[body].R, -X[body].R @ arm], axis=1) for X in (self.poses, poses))
+            change = step_change(pair.contact, grip, self.h)
+            body, R = pair.contact.at.body, grip.at.pose.R
+            arm = grip.at.on(guess.loads.touching.poses[body])
+            before, after = (_at_point(R.T @ X[body].R, arm)[: len(change)] for X in (self.poses, poses))
             B[body] = B[body] + before.T @ change @ after
-            if grip.brakes:
-                turned = (self.poses[body].R.T @ R) @ (grip.braking * 0.5) @ (R.T @ poses[body].R)
-                B[body] = B[body] + np.block([[none, none], [none, turned]])
+
+
+def _at_point(R: Array, arm: Array) -> Array:
+    """The matrix (6, 6) from a body's twist to velocity and turn of its point `arm` (3,) [m], in axes turned by R."""
+    return np.block([[R, -R @ hat(arm)], [np.zeros((3, 3)), R]])
 
 
 def _point(poses: list[Transform], place: Place) -> Array:

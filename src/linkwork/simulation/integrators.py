@@ -18,10 +18,10 @@ from linkwork.algorithms.passive import resistance
 from linkwork.simulation.contact import touching
 from linkwork.simulation.moving import Moving, Step
 from linkwork.simulation.slipping import slipping
-from linkwork.simulation.structured_steps import energy_momentum, variational
+from linkwork.simulation.structured_steps import SHORT, energy_momentum, variational
 from linkwork.simulation.system import System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
-from linkwork.spatial.scalar import Array, Number, largest, lu, maximum, where
+from linkwork.spatial.scalar import Array, Number, largest, lu, maximum, minimum, where
 
 ROUNDS = 60  # of the midpoint's iteration, at most
 SOLVED = 1e-14  # change of a velocity, relative to the largest, at which it has ended
@@ -104,11 +104,11 @@ def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> 
         lack = system.imbalance(q, mean, (v - now.v) / h, loads) * h
         pressed = sum((largest(grip.force) for grip in loads.touching.grips), 0.0) * h
         size = largest(lack) / (largest(M @ now.v) + largest(M @ v) + pressed + TINY)
-        better = size < least
+        better = (size < least) | (part < SHORT)  # at a kink nothing is better on this side: step over it
         found = (
             where(better, v, best),
             where(better, -lu(M + contacts).solve(lack), move),
-            where(better, 1.0, 0.5 * part),
+            where(better, minimum(4.0 * part, 1.0), 0.5 * part),
             where(better, size, least),
         )
         return found, (size <= SOLVED) | (size >= least) & (least <= ROUNDED)

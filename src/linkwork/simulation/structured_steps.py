@@ -26,6 +26,7 @@ ROUNDED = 1e-9  # at which it has ended if it does not become less
 OPEN = 0.1  # how much an error of closure of one [m or rad] counts
 CLOSE = 1e-5  # lack of momentum below which energy is looked at
 STANDING = 1e-15  # of the energy: internal motion so slow that no force along it can change the energy
+SHORT = 1e-3  # part of a step that is tried no further
 FAR, TINY = 1e300, 1e-300
 
 
@@ -129,6 +130,8 @@ def _step(interval: Interval, balance: Balance | None) -> tuple[Moving, Any]:
             along, held = answer(begin, np.zeros(m.nh))
             move, more = move + along * push, more + held * push
         better = size < best.lack
+        if m.touches:  # at a kink of friction nothing is better on this side: step over it
+            better = better | (best.part < SHORT)
         found = Guess(
             where(better, dv, best.dv),
             _chosen(better, multipliers, best.multipliers),
@@ -136,7 +139,7 @@ def _step(interval: Interval, balance: Balance | None) -> tuple[Moving, Any]:
             where(better, tangent_rate(m, dv, move), best.move),
             _chosen(better, more, best.more),
             where(better, push, best.push),
-            where(better, 1.0, best.part * 0.5),
+            where(better, minimum(best.part * 4.0, 1.0), best.part * 0.5),
             where(better, size, best.lack),
             where(better, v, best.v),
             where(better, work, best.work),

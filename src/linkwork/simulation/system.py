@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.contact_forces import Grip, Memory, contact_wrenches, grips
+from linkwork.algorithms.contact_forces import Grip, Memory, contact_wrenches, grips, step_change
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.coupled import closed_forward_dynamics, coupled, to_tree
 from linkwork.algorithms.forward import forward_dynamics
@@ -19,6 +19,7 @@ from linkwork.algorithms.mass import factor, mass_matrix
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
 from linkwork.algorithms.passive import Stops, passive, resistance, spring_energy, stop_forces
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.surfaces import Contact
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt
 
@@ -83,16 +84,15 @@ class System:
         found = grips(m.touches, self.memory, t, there)
         return Touching(found, contact_wrenches(m.touches, found, poses), poses)
 
-    def contact_matrix(self, q: Array, touching: Touching, of: Callable[[Grip], Array], share: Number = 1.0) -> Array:
-        """The sum (nv, nv) of J^T C J over contacts, with C (3, 3) by `of`, and a `share` of what brakes balls."""
+    def contact_matrix(self, q: Array, touching: Touching, of: Callable[[Contact, Grip], Array]) -> Array:
+        """The sum (nv, nv) of J^T C J over contacts, with C (3, 3) or (6, 6) by `of`."""
 
         def of_tree(m: Mechanism, q: Array) -> Array:
             S, total = subspaces(m, q), np.zeros((m.nv, m.nv))
             for pair, one in zip(m.touches, touching.grips, strict=True):
-                J, W = contact_rows(m, touching.poses, S, pair, one.at)
-                total = total + J.T @ of(one) @ J
-                if one.brakes:
-                    total = total + W.T @ (one.braking * share) @ W
+                C = of(pair.contact, one)
+                J = contact_rows(m, touching.poses, S, pair, one.at)[: len(C)]
+                total = total + J.T @ C @ J
             return total
 
         return coupled("mass_matrix", of_tree, ("q",))(self.mechanism, q)
@@ -102,12 +102,11 @@ class System:
 
         It is not symmetric where friction follows the normal force.
         """
-        half, quarter = 0.5 * h, 0.25 * h * h
-        return self.contact_matrix(q, touching, lambda g: g.damping * half + g.stiffness * quarter, half)
+        return self.contact_matrix(q, touching, lambda contact, grip: step_change(contact, grip, h) * h)
 
     def viscous(self, q: Array, touching: Touching) -> Array:
         """What contacts take from velocities (nv, nv), by dampers and friction."""
-        return self.contact_matrix(q, touching, lambda grip: grip.viscous)
+        return self.contact_matrix(q, touching, lambda _, grip: grip.viscous)
 
     def acceleration(self, q: Array, v: Array, loads: Loads, implicit: Number = 0.0) -> Array:
         """Accelerations (nv,) under the loads and the joints' own forces.

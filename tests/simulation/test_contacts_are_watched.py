@@ -1,0 +1,146 @@
+"""Runs with contacts: what is refused or warned of, what is kept in files and continued, bodies that touch bodies."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.simulation.contact_start import contact_rates
+
+BOX = lw.example("box_drop")
+START = BOX.keyframes["start"]
+
+
+# --- before a run ---
+
+
+def test_a_start_deep_inside_is_told_with_the_pair() -> None:
+    with pytest.warns(UserWarning, match=r"'corner 1' starts 0.09 m inside surface 'floor'.*start it higher"):
+        lw.simulate(BOX, [0, 0, 0.01, 1, 0, 0, 0], duration=1e-3, dt=1e-3, method="semi-implicit")
+
+
+def test_a_resting_start_and_a_fine_step_are_not_told() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = lw.simulate(BOX, [0, 0, 0.0977, 1, 0, 0, 0], duration=2e-3, dt=1e-3, method="semi-implicit")
+        lw.simulate(BOX, run, duration=1e-3)  # a run that is continued is where it came to
+
+
+def test_a_step_too_large_for_the_stiffness_is_told_with_the_pair_and_a_step_that_is_not() -> None:
+    with pytest.warns(UserWarning, match=r"0.02 s is too large for contact 'corner \d'.*dt=0.0006 follows"):
+        lw.simulate(BOX, duration=0.02, dt=0.02, method="semi-implicit")
+    with pytest.warns(UserWarning, match=r"0.005 s is too large.*686 1/s: dt=0.0001 follows"):
+        lw.simulate(BOX, duration=0.005, dt=0.005, method="rk4")
+
+
+def test_steps_are_chosen_by_stiffness_and_mass() -> None:
+    b = lw.Builder("drop").body("mass", 2.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "mass")
+    m = b.surface("floor", lw.Plane()).touch("it", "mass", stiffness=800.0, damping=4.0).build()
+    rates = contact_rates(m, np.zeros(1))
+    assert rates[:2] == pytest.approx((20.0, 2.0))
+    run = lw.simulate(m, [0.1], duration=0.1)
+    assert run.method == "variational"
+    assert run.settings.dt == pytest.approx(1e-3)
+    assert "20 1/s" in run.settings.why
+
+
+@pytest.mark.parametrize("method", ["dop853", "radau", "lsoda"])
+def test_methods_with_their_own_steps_are_refused(method: str) -> None:
+    with pytest.raises(lw.LinkworkError, match="ends of steps"):
+        lw.simulate(BOX, duration=0.1, method=method)
+
+
+def test_meshes_and_midpoint_with_loops_are_refused() -> None:
+    b = lw.Builder("one").body("a", 1.0, inertia=(1, 1, 1)).joint("free", lw.Free(), "world", "a")
+    b.surface("scan", lw.Mesh("scan.stl")).touch("tip", "a", stiffness=1.0)
+    with pytest.raises(lw.LinkworkError, match="contact 'tip' may touch surface 'scan', which is a mesh"):
+        lw.simulate(b.build(strict=False), duration=0.1)
+    c = lw.Builder("two").body("a", 1.0, inertia=(1, 1, 1)).joint("free", lw.Free(), "world", "a")
+    c.surface("floor", lw.Plane()).touch("tip", "a", stiffness=1.0).close("pin", lw.Ball(), "a", "world")
+    with pytest.raises(lw.LinkworkError, match="'variational' does"):
+        lw.simulate(c.build(), duration=0.1, method="midpoint")
+
+
+# --- what is kept ---
+
+
+def test_a_run_is_saved_read_continued_and_stepped_by_hand(tmp_path: Path) -> None:
+    whole = lw.simulate(BOX, duration=0.6, dt=1e-3, method="rk4")
+    half = lw.simulate(BOX, duration=0.3, dt=1e-3, method="rk4")
+    half.save(tmp_path / "half.npz")
+    read = lw.open_run(tmp_path / "half.npz")
+    assert np.array_equal(read["contact.state"], half["contact.state"])
+    rest = lw.simulate(BOX, read, duration=0.3)
+    assert np.array_equal(rest.q[-1], whole.q[-1])
+    assert np.array_equal(rest["contact.anchor"][-1], whole["contact.anchor"][-1])
+    by_hand = lw.Simulator(BOX, START.q, START.v, dt=1e-3, method="rk4")
+    for _ in range(600):
+        by_hand.step()
+    assert by_hand.state.q == pytest.approx(whole.q[-1], abs=1e-12)
+
+
+def test_members_touch_as_if_alone() -> None:
+    q = np.tile(START.q, (3, 1)) + np.array([[0.0], [0.01], [0.02]]) * np.eye(7)[2]
+    run = lw.simulate(BOX, q, START.v, duration=0.4, dt=1e-3, method="rk4")
+    for k in range(3):
+        alone = lw.simulate(BOX, q[k], START.v, duration=0.4, dt=1e-3, method="rk4")
+        assert np.array_equal(run["contact.state"][k], alone["contact.state"])
+        assert run.q[k] == pytest.approx(alone.q, abs=1e-12)
+    data = run.to_xarray("contact.force")["contact.force"]
+    assert data.sizes["contact"] == 8
+    assert str(data["contact"].values[4]) == "corner 5"
+
+
+def test_what_touches_only_each_other_keeps_momentum() -> None:
+    """Two balls, without gravity, that meet off centre and rub; one of them carries the surface."""
+    b = lw.Builder("billiards", gravity=(0, 0, 0))
+    for name in ("one", "two"):
+        b.body(name, 1.0, inertia=0.004 * np.ones(3)).joint(f"{name} free", lw.Free(), "world", name)
+    b.surface("skin", lw.Sphere(0.1), "two")
+    b.touch("side", "one", radius=0.1, stiffness=1e5, damping=50.0, friction=0.3)
+    m = b.keyframe("start", {"two free": (0.3, 0.05, 0.02, 1, 0, 0, 0)}, {"one free": (2.0, 0, 0, 0, 0, 10.0)}).build()
+    for method in ("variational", "midpoint", "rk4"):
+        run = lw.simulate(m, duration=0.2, dt=1e-4, method=method)
+        assert run["contact.state"].max() >= 2.0
+        assert np.abs(run.v[-1, 6:]).max() > 0.5  # it was hit
+        close = 1e-9 if method == "variational" else 1e-6
+        assert run.momentum[-1, :3] == pytest.approx(run.momentum[0, :3], abs=close)
+        assert run.momentum[-1, 3:] == pytest.approx(run.momentum[0, 3:], abs=2e-5)
+
+
+@pytest.mark.parametrize("floor", [lw.HeightField((8.0, 8.0), 0.1 * np.eye(5)), lw.Ground(lambda x, y: 0.05 * x * x)])
+def test_a_ball_comes_to_rest_on_uneven_ground(floor: lw.HeightField | lw.Ground) -> None:
+    b = lw.Builder("ball").body("ball", 1.0, inertia=0.004 * np.ones(3)).joint("free", lw.Free(), "world", "ball")
+    options = {"stiffness": 2e4, "damping": 100.0, "friction": 0.6, "rolling": 0.01}
+    m = b.surface("ground", floor).touch("skin", "ball", radius=0.1, **options).build()
+    run = lw.simulate(m, [0.5, 0.3, 0.4, 1, 0, 0, 0], duration=6.0, dt=1e-3, method="variational", every=10).check()
+    assert np.abs(run.v[-1]).max() < 0.01  # rest speed over radius, below which torques that brake fade
+    assert run["contact.force"][-1, 0] == pytest.approx([0, 0, 9.81], abs=0.05)
+    assert np.diff(run.energy + run["contact.energy"]).max() < 0.05
+
+
+@pytest.mark.slow
+def test_a_pile_of_boxes_comes_to_rest_and_stays() -> None:
+    size, count = 0.2, 10
+    b = lw.Builder("pile").surface("floor", lw.Plane())
+    places = {}
+    for k in range(count):
+        b.body(f"box {k}", 10.0, inertia=10.0 / 6.0 * size**2 * np.ones(3)).joint(
+            f"free {k}", lw.Free(), "world", f"box {k}"
+        )
+        b.surface(f"sides {k}", lw.Box((size, size, size)), f"box {k}")
+        sole = lw.box_corners((0.7 * size, 0.7 * size, size))[:4]
+        under = "floor" if k == 0 else f"sides {k - 1}"
+        b.touch(f"corner {k}", f"box {k}", sole, stiffness=1e5, damping=2e3, friction=0.6, against=under)
+        places[f"free {k}"] = (0.003 * (-1) ** k, 0.0, 0.5 * size + k * (size + 0.01) + 0.01, 1, 0, 0, 0)
+    m = b.keyframe("start", places).build()
+    run = lw.simulate(m, duration=4.0, dt=5e-4, method="semi-implicit", every=20).check()
+    assert np.diff(run.energy + run["contact.energy"]).max() < 0.1
+    late = run.t > 3.0
+    assert np.abs(run.v[late]).max() < 1e-3
+    assert (run["contact.state"][-1] == 4.0).all()
+    assert run["contact.force"][-1].reshape(count, 4, 3)[:, :, 2].sum(axis=1) == pytest.approx(
+        98.0665 * np.arange(count, 0, -1), rel=1e-3
+    )
