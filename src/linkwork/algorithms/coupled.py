@@ -133,6 +133,8 @@ def closed_forward_dynamics(
     if not mechanism.mimics:
         return closure.forward_dynamics(mechanism, q, v, tau, wrenches, baumgarte)
     free = forward_dynamics(mechanism, q, v, tau, wrenches)
+    if not mechanism.holds:
+        return closure.Constrained(free, np.zeros(0))
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
     J = _reduced_rows(mechanism.spread, J)
