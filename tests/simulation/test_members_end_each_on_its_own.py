@@ -157,7 +157,7 @@ def test_progress_is_told() -> None:
         ({"wrenches": np.zeros((3, 6))}, lw.ShapeError, r"wrenches has shape \(3, 6\)"),
         ({"wrenches": lambda t, q, v: np.zeros(6)}, lw.ShapeError, "function of wrenches"),
         ({"stop_when": lambda t, q, v: q > 0.0}, lw.ShapeError, "one condition or number"),
-        ({"schedule": [(0.5, "lock", "pin 1")]}, lw.LinkworkError, "schedule"),
+        ({"schedule": [(0.5, "lock", "pin 3")]}, lw.LinkworkError, "pin 3"),
         ({"rtol": 0.0}, lw.LinkworkError, "rtol must be"),
     ],
 )
