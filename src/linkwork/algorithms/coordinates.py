@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.scalar import Array
+import numpy as np
+
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.spatial.scalar import Array, ldlt
 
 
 def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
@@ -24,3 +26,15 @@ def qdot(mechanism: Mechanism, q: Array, v: Array) -> Array:
 def difference(mechanism: Mechanism, q0: Array, q1: Array) -> Array:
     """The velocity (nv,) that takes q0 (nq,) to q1 (nq,) in unit time: the inverse of `integrate`."""
     return mechanism.by_joint(lambda j: j.kind.difference(q0[j.q], q1[j.q]))
+
+
+def tangent(mechanism: Mechanism, q: Array, rate: Array) -> Array:
+    """The velocity (nv,) at q (nq,) to which a rate (nq,) of the coordinates belongs: the inverse of `qdot`."""
+
+    def of_joint(j: Joint) -> Array:
+        if not j.kind.nv:
+            return rate[j.q]
+        B = np.array([j.kind.qdot(q[j.q], one) for one in np.eye(j.kind.nv)]).T
+        return ldlt(B.T @ B).solve(B.T @ rate[j.q])
+
+    return mechanism.by_joint(of_joint)

@@ -21,7 +21,7 @@ def momentum(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Linear [kg m/s] and angular [kg m^2/s] momentum (6,) about the centre of mass, in the world's axes."""
     motion = kinematics(mechanism, q, v)
     bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]
-    return _about_center(mechanism, motion.X, _sum_in_world(mechanism, motion.X, bodies)).array
+    return _about_center(mechanism, motion.X, sum_in_world(mechanism, motion.X, bodies)).array
 
 
 def momentum_rate(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
@@ -33,15 +33,20 @@ def momentum_rate(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
         for body, A, V in zip(mechanism.bodies, acc, motion.twist, strict=True)
     ]
     # About the moving centre c: d(k - c x p)/dt = dk/dt - c x dp/dt, for dc/dt is parallel to p
-    return _about_center(mechanism, motion.X, _sum_in_world(mechanism, motion.X, bodies)).array
+    return _about_center(mechanism, motion.X, sum_in_world(mechanism, motion.X, bodies)).array
 
 
 def momentum_matrix(mechanism: Mechanism, q: Array) -> Array:
     """A (6, nv) with A v = `momentum`: the columns are the momenta of the composite bodies."""
+    center = Transform(np.eye(3), center_of_mass(mechanism, q))
+    return center.down(Force.of(momentum_about_origin(mechanism, q))).array
+
+
+def momentum_about_origin(mechanism: Mechanism, q: Array) -> Array:
+    """The matrix (6, nv) that takes v to the momentum about the world's origin; its rows are M xi of whole motions."""
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     X_0, composite = world_poses(mechanism, X), composite_inertias(mechanism, X)
-    center = Transform(np.eye(3), _center(composite[WORLD]))
-    columns = [center.down(X_0[j.o].up(composite[j.o] @ S[j.o])).array for j in outward(mechanism)]
+    columns = [X_0[j.o].up(composite[j.o] @ S[j.o]).array for j in outward(mechanism)]
     return np.concatenate([np.zeros((6, 0)), *columns], axis=1)
 
 
@@ -66,7 +71,7 @@ def _center(whole: RigidInertia) -> Array:
     return whole.moment / whole.mass
 
 
-def _sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) -> Force:
+def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) -> Force:
     """Sum of one force or momentum per body, in the world."""
     total = Force.zero()
     for X_0k, force in zip(world_poses(mechanism, X), bodies, strict=True):

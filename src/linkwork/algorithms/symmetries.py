@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.algorithms.kinematics import kinematics
+from linkwork.algorithms.momentum import sum_in_world
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.spatial import Motion
-from linkwork.spatial.scalar import Array, ldlt
+from linkwork.spatial.scalar import Array, cross, ldlt
 
 TRIED = 5  # positions of a joint in which it must be able to follow
 RANK = 1e-9
@@ -42,11 +44,14 @@ def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
         return False
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     coupled = any(joint.name in (mimic.name, mimic.of) for mimic in mechanism.mimics)
+    coupled = coupled or any(joint.name == name for tie in mechanism.ties for name, _, _ in tie.velocities)
     return not (limited or coupled or any(np.any(x) for x in forces))
 
 
 def _held_elsewhere(mechanism: Mechanism) -> bool:
-    return any(WORLD in (tie.at.body, tie.to.body) for tie in (*mechanism.loops, *mechanism.springs))
+    held = [(tie.at.body, tie.to.body) for tie in (*mechanism.loops, *mechanism.springs)]
+    touching = [(pair.contact.at.body, pair.surface.place.body) for pair in mechanism.touches]
+    return any(WORLD in bodies for bodies in (*held, *touching))
 
 
 def _keeping_heights(gravity: Array) -> Array:
@@ -86,6 +91,22 @@ def _told(basis: Array) -> Array:
     return rows
 
 
+def centred(twists: Array, c: Array) -> Array:
+    """Twists (k, 6) that span the same, with turns about c (3,) [m] as far as shifts among them allow.
+
+    Where a mechanism has drifted far away, turns about the world's origin are nearly shifts.
+    """
+    turning = np.abs(twists[:, 3:]).max(axis=1, initial=0.0) > 0.0
+    shifts = np.linalg.qr(twists[~turning, :3].T)[0]
+    if not (turning.any() and shifts.shape[1]):
+        return twists
+    rows = []
+    for twist, turns in zip(twists, turning, strict=True):
+        there = twist[:3] + cross(twist[3:], c)  # what it does to c
+        rows.append(np.concatenate([twist[:3] - shifts @ (shifts.T @ there), twist[3:]]) if turns else twist)
+    return np.array(rows)
+
+
 def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
     """The velocities (nv, k) with which a mechanism at q follows twists (k, 6) of the world."""
     found = np.zeros((mechanism.nv, len(twists)))
@@ -99,8 +120,12 @@ def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
     return np.array(columns).reshape(mechanism.nv, len(twists))
 
 
-def without(xi: Array, w: Array) -> Array:
-    """The part (nv,) of w (nv,) that is at right angles to all columns of xi (nv, k)."""
-    if not xi.shape[1]:
-        return w
-    return w - xi @ ldlt(xi.T @ xi).solve(xi.T @ w)
+def momentum_maps(mechanism: Mechanism, q: Array, v: Array, twists: Array) -> Array:
+    """The momenta (k,) that belong to twists (k, 6) of the world: power of the bodies' momenta, and of rotors, on them.
+
+    Those of turns [kg m^2/s], of shifts [kg m/s]; they are kept where the twists are symmetries.
+    """
+    motion = kinematics(mechanism, q, v)
+    bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]
+    whole = sum_in_world(mechanism, motion.X, bodies).array
+    return twists @ whole + generators(mechanism, q, twists).T @ (mechanism.armature * v)

@@ -1,6 +1,7 @@
 """The same questions for any batch of states: where mechanism, algorithms and targets meet."""
 
-from linkwork.evaluation import mobility as mobility  # it answers questions of mechanisms
+from linkwork.evaluation import kept_momenta as kept_momenta  # these answer questions of mechanisms
+from linkwork.evaluation import mobility as mobility
 from linkwork.evaluation.crosscheck import CrossCheck, cross_check
 from linkwork.evaluation.dynamics import Dynamics, compile
 from linkwork.evaluation.formulations import formulations

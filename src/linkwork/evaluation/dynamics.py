@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +14,14 @@ from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.passive import passive, spring_energy
 from linkwork.algorithms.reactions import reactions, reactions_about
+from linkwork.algorithms.symmetries import momentum_maps
 from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation import assembly, closed_chains
 from linkwork.evaluation.closed_derivatives import closed_forward_derivatives
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, one_state, over_batch, require_out
 from linkwork.model.mechanism import Mechanism, check_parameter
+from linkwork.model.questions import Symmetry
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -347,6 +349,19 @@ class Dynamics:
         """Matrix (..., 6, nv) that takes v to `momentum` [kg, kg m, kg m^2]."""
         shape = (6, self.mechanism.nv)
         return self._evaluate("momentum_matrix", momentum.momentum_matrix, self._state(q), shape, parameters, out)
+
+    def momentum_maps(
+        self, q: Any, v: Any, *, symmetries: Sequence[Symmetry] | None = None, parameters: Parameters = None
+    ) -> Array:
+        """Momenta (..., k) [kg m^2/s or kg m/s] of symmetries, those of `mechanism.symmetries()` if none are given."""
+        kept = self.mechanism.symmetries() if symmetries is None else symmetries
+        twists = np.array([symmetry.twist for symmetry in kept]).reshape(-1, 6)
+
+        def algorithm(m: Mechanism, q: Array, v: Array) -> Array:
+            return momentum_maps(m, q, v, twists)
+
+        shape, state = (len(twists),), self._state(q, v)
+        return self._evaluate("momentum_maps", algorithm, state, shape, parameters, None, repr(twists.tolist()))
 
     def center_of_mass(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Centre of mass (..., 3) in the world [m]."""

@@ -19,7 +19,7 @@ from linkwork.model.joints import JointKind
 from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
-from linkwork.model.questions import ANSWERS, Independent, LoopCheck
+from linkwork.model.questions import ANSWERS, Independent, LoopCheck, Symmetry
 from linkwork.model.soundness import massless_faults, part_faults
 from linkwork.model.springs import Spring
 from linkwork.model.surfaces import Contact, Pair, Surface, pairs_of
@@ -305,6 +305,12 @@ class Mechanism:
         With the map from them to all others, and its rate at the velocities v (nv,), which are none if not given.
         """
         return ANSWERS["independent"](self, q, v, choose)
+
+    # --- what it keeps ---
+
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Motions of the whole that gravity and anchors allow; `d.momentum_maps` are the momenta that they keep."""
+        return ANSWERS["symmetries"](self)
 
     # --- mimics ---
 

@@ -1,4 +1,4 @@
-"""Questions of a mechanism's loops that take more than this room to answer: what the answers tell, and who gives them.
+"""Questions of a mechanism that take more than this room to answer: what the answers tell, and who gives them.
 
 A mechanism has the questions as methods. The room `evaluation`, which comes with linkwork, enters who answers them.
 """
@@ -52,6 +52,20 @@ class LoopCheck:
                 f"singular position: {len(self.singular)} of the free directions are free in this position alone"
             )
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetry:
+    """A motion of the whole world that changes nothing for a mechanism, to which a momentum belongs that is kept.
+
+    `momentum` names it. `twist` (6,) is [linear; angular] about the world's origin in its axes, with an angular part of
+    one, or a linear one where it does not turn; `through` (3,) [m] is the point of its axis that is nearest to the
+    origin.
+    """
+
+    momentum: str
+    twist: Array
+    through: Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,18 +16,20 @@ from linkwork.simulation.preparation import Request
 ADAPTIVE = ("dop853", "radau", "lsoda")
 FINE = 0.1  # product of step and fastest rate at which rk4 errs by about 1e-7 a step
 STABLE = 2.5  # beyond this product rk4 blows up
-LONGEST = {"rk4": 0.01, "midpoint": 1e-3, "semi-implicit": 1e-3}  # steps that are chosen [s], at most
+LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3}  # steps that are chosen [s], at most
+LONG = 0.01  # the same for other methods
 STIFF = 2000.0  # rate [1/s] from which following it by small steps does not pay
 ROWS = 1000  # of a run whose method chooses its own steps
 NUDGE = 1e-6
 
 
 class Choice(NamedTuple):
-    """A method, its step [s] (for methods with their own steps: the time between rows), and why."""
+    """A method, its step [s] (for methods with their own steps: the time between rows), why; an order to compose to."""
 
     method: str
     dt: float
     why: str
+    order: int | None = None
 
 
 Trial = Callable[[Choice], list[Carry]]  # states along a run of the first member by a choice
@@ -40,7 +42,7 @@ def chosen(asked: Request, field: Field, method: str, dt: float | None, duration
     if method != "auto" and dt is not None:
         return Choice(method, dt, "as asked")
     if asked.mechanism.nv == 0 or 0 in asked.batch:
-        return Choice("rk4" if method == "auto" else method, dt or LONGEST["rk4"], "nothing moves")
+        return Choice("rk4" if method == "auto" else method, dt or LONG, "nothing moves")
     if asked.mechanism.touches:
         return _for_contacts(asked, method, dt, duration)
     rate = fastest_rate(asked, field, asked.member(asked.first)[0])
@@ -70,7 +72,8 @@ def _judged(asked: Request, method: str, dt: float | None, duration: float, rate
         method = "midpoint" if stiff else "rk4"
         why += ", which is stiff" if stiff else ", which small steps follow well"
     if dt is None:
-        reach = LONGEST[method] if method == "midpoint" else min(LONGEST[method], FINE / max(rate, 1e-9))
+        longest = LONGEST.get(method, LONG)
+        reach = longest if method == "midpoint" else min(longest, FINE / max(rate, 1e-9))
         dt = _fitting(reach, asked, duration)
     return Choice(method, dt, why)
 

@@ -17,7 +17,8 @@ class Carry(NamedTuple):
     `code` says why a member no longer goes on; `work` [J] was done by forces without energy; `held` (nv,) [N m or N]
     are the joint forces of a sampled controller, and `memory` (k,) is what it remembers; `repair` [m or rad] is the
     farthest that a step moved a coordinate to close loops again; `touch` (n, 4) is what contacts remember, the number
-    of their state and their anchor [m]; `slip` (k,) is which way clutches and brakes slip, of those that can.
+    of their state and their anchor [m]; `slip` (k,) is which way clutches and brakes slip, of those that can. `rounds`
+    are those in which the last step's equations were solved, and `most_rounds` those of the step that took most.
     """
 
     step: Number
@@ -30,8 +31,10 @@ class Carry(NamedTuple):
     repair: Number
     touch: Array
     slip: Array
+    rounds: Number
+    most_rounds: Number
 
     @property
     def moving(self) -> Moving:
         """What a step changes."""
-        return Moving(self.q, self.v, self.work, self.repair, self.touch, self.slip)
+        return Moving(self.q, self.v, self.work, self.repair, self.touch, self.slip, self.rounds)

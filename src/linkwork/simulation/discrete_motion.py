@@ -7,7 +7,8 @@ Lagrangian of its bodies, the momentum at the beginning and the multipliers lamb
     p_1 = D2 L_d + F h / 2                              M(q_1) v_1 = p_1 + J(q_1)^T mu,  J(q_1) v_1 = 0
 
 are the discrete Euler-Lagrange equations (5.4) in the form of positions and momenta, so that a step begins and ends
-with q and v. Forces F without a potential, and springs, act in the middle of the step; gravity pulls at both ends.
+with q and v. Forces F without a potential act in the middle of the step. Springs do so too, or as those of RATTLE
+(2.33) at both ends, where gravity pulls in any case: its potential is linear in the bodies' places.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from linkwork.algorithms.passive import resistance
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.algorithms.two_poses import Position, TwoPoses
 from linkwork.model.bodies import Place
-from linkwork.model.mechanism import Mechanism
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.model.springs import Spring
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.system import Loads, System, Touching, stiffened_matrix
 from linkwork.spatial import Force, Transform
@@ -57,17 +59,18 @@ class Between(NamedTuple):
 
 
 class Interval:
-    """One step [s] of a system from a state: what follows from a guess at the joints' motion."""
+    """One step [s] of a system from a state: what follows from a guess at the joints' motion.
 
-    def __init__(self, system: System, t: Number, now: Moving, h: Number, held: Array):
-        self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
+    `at_ends` says whether springs act at the ends of the step, instead of in its middle.
+    """
+
+    def __init__(self, system: System, t: Number, now: Moving, h: Number, held: Array, at_ends: bool = False):
+        self.system, self.t, self.now, self.h, self.held, self.at_ends = system, t, now, h, held, at_ends
         self.mechanism, self.tree = system.mechanism, system.mechanism.tree
         self.q, v = to_tree(self.mechanism, ("q", "v"), (now.q, now.v))
         self.first = Position(joint_poses(self.tree, self.q), subspaces(self.tree, self.q))
         self.poses = world_poses(self.tree, self.first.X)
-        twists = kinematics(self.tree, self.q, v).twist
-        own = [body.inertia @ V for body, V in zip(self.tree.bodies, twists, strict=True)]
-        self.p = self.reduced(gathered(self.tree, self.first, own) + self.tree.armature * v)
+        self.p = self.reduced(momenta_of_joints(self.tree, self.q, v))
 
     def reduced(self, forces: Array) -> Array:
         """Forces of the tree's joints as those that move on their own feel them."""
@@ -111,18 +114,16 @@ class Interval:
                 weight = X.R.T @ tree.gravity
                 each.append((Force(weight * body.inertia.mass, cross(body.inertia.moment, weight)) + push) * half)
             found.append(each)
-        for spring in tree.springs:  # ends are where they are on average
+        for spring in tree.springs:
             lines = [_point(at, spring.to) - _point(at, spring.at) for at in (self.poses, poses)]
-            line = (lines[0] + lines[1]) * 0.5
-            apart = dot(line, line) > 0.0
-            length = np.sqrt(where(apart, dot(line, line), 1.0))
-            along = line / length
-            tension = spring.stiffness * (where(apart, length, 0.0) - spring.length)
-            tension = tension + spring.damping * dot(along, lines[1] - lines[0]) / self.h
-            for at, each in zip((self.poses, poses), found, strict=True):
+            middle = (lines[0] + lines[1]) * 0.5  # where its ends are on average
+            along, _ = _direction(middle)
+            drag = along * (spring.damping * dot(along, lines[1] - lines[0]) / self.h)
+            pulls = [_pull(spring, line) + drag for line in (lines if self.at_ends else (middle, middle))]
+            for at, each, pull in zip((self.poses, poses), found, pulls, strict=True):
                 for place, sign in ((spring.at, half), (spring.to, -half)):
-                    pull = at[place.body].R.T @ (along * (tension * sign))
-                    each[place.body] = each[place.body] + Force(pull, cross(place.pose.p, pull))
+                    felt = at[place.body].R.T @ (pull * sign)
+                    each[place.body] = each[place.body] + Force(felt, cross(place.pose.p, felt))
         for pair, grip in touching:  # along the same lines of the world at both ends
             for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
                 for at, each in zip((self.poses, poses), found, strict=True):
@@ -137,13 +138,17 @@ class Interval:
         for j in outward(self.tree):
             q, turn = self.q[j.q], dv[j.v]
             rotor = j.armature * rate[j.v]
-            if j.kind.nq == j.kind.nv:  # plain numbers, which have a middle
+            if self._has_middle(j):
                 pulls = [j.kind.spring(j.stiffness, j.rest, q + turn * 0.5)[0]] * 2
             else:
                 pulls = [j.kind.spring(j.stiffness, j.rest, at)[0] for at in (q, j.kind.integrate(q, turn))]
             before.append(pulls[0] * half - rotor - rubbing[j.v])
             after.append(pulls[1] * half + rotor - rubbing[j.v])
         return np.concatenate(before), np.concatenate(after)
+
+    def _has_middle(self, joint: Joint) -> bool:
+        """Whether a joint's spring acts in the middle of a step: plain numbers have one."""
+        return joint.kind.nq == joint.kind.nv and not self.at_ends
 
     def rows(self, at: Position, dv: Array) -> tuple[Array, Array]:
         """Errors (nh,) of what is held, in a position reached by dv (nv,), and the rows J (nh, nv) there.
@@ -173,8 +178,9 @@ class Interval:
         pairs = zip(self.tree.bodies, guess.bodies, strict=True)
         B = [momentum_derivative(body.inertia, moved, self.h) for body, moved in pairs]
         self._add_contacts(B, guess)
-        stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(self.tree))])
-        own = self.tree.armature / self.h + resistance(self.tree, dv / self.h) * 0.5 + stiffness * (0.25 * self.h)
+        springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
+        own = self.tree.armature / self.h + resistance(self.tree, dv / self.h) * 0.5
+        own = own + np.concatenate([np.zeros(0), *springs])
         return TwoPoses(self.tree, self.first, guess.second, B, own).solve
 
     def _coupled_solver(self, touching: Touching, dv: Array) -> Callable[[Array], Array]:
@@ -207,6 +213,27 @@ def _at_point(R: Array, arm: Array) -> Array:
 def _point(poses: list[Transform], place: Place) -> Array:
     """A place of a body in the world (3,) [m]."""
     return poses[place.body].point(place.pose.p)
+
+
+def _direction(line: Array) -> tuple[Array, Number]:
+    """The unit vector (3,) along a line (3,), and its length [m]; nothing where its ends meet."""
+    apart = dot(line, line) > 0.0
+    length = np.sqrt(where(apart, dot(line, line), 1.0))
+    return line / length, where(apart, length, 0.0)
+
+
+def _pull(spring: Spring, line: Array) -> Array:
+    """The force (3,) [N] of a spring along the line (3,) [m] between its ends, on the first of them."""
+    along, length = _direction(line)
+    return along * (spring.stiffness * (length - spring.length))
+
+
+def momenta_of_joints(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """M v (nv,) [N s, N m s] of a tree at q (nq,) with velocities v (nv,)."""
+    at = Position(joint_poses(mechanism, q), subspaces(mechanism, q))
+    twists = kinematics(mechanism, q, v).twist
+    own = [body.inertia @ V for body, V in zip(mechanism.bodies, twists, strict=True)]
+    return gathered(mechanism, at, own) + mechanism.armature * v
 
 
 def gathered(mechanism: Mechanism, at: Position, forces: list[Force]) -> Array:

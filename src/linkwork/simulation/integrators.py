@@ -6,7 +6,7 @@ it gives the next moving state and whether its equations were solved. Steps neve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,15 @@ from linkwork.algorithms.closure import smallest
 from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.coupled import closed_again, held_rows, to_tree
 from linkwork.algorithms.passive import resistance
+from linkwork.errors import LinkworkError, listed
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.balanced_steps import EnergyMomentum
+from linkwork.simulation.composed_steps import composed
+from linkwork.simulation.composition import composition
 from linkwork.simulation.contact import touching
-from linkwork.simulation.moving import Moving, Step
+from linkwork.simulation.moving import Equations, Found, Moving, Step, Witness, solving
 from linkwork.simulation.slipping import slipping
-from linkwork.simulation.structured_steps import SHORT, energy_momentum, variational
+from linkwork.simulation.structured_steps import SHORT, Rattle, Shake, Variational
 from linkwork.simulation.system import System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
 from linkwork.spatial.scalar import Array, Number, largest, lu, maximum, minimum, where
@@ -61,66 +66,104 @@ def rk4(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple
     return Moving(integrate(m, now.q, dq), now.v + dv, now.work + work), True
 
 
-def midpoint(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+class Midpoint:
     """The equations of motion hold at the middle of the step: for stiff springs and dampers. Order 2, reversible.
 
     Velocities at the end of the step are found by Newton's method with the matrix M + h/2 D + h^2/4 K of the step's
     start, D and K those of the dampers and springs of joints and between bodies, along their lines; what it leaves out
-    only costs rounds.
+    only costs rounds. Impulses (nh,) along the rows of what is held leave no mean velocity that would open it.
     """
-    m = system.mechanism
-    stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
-    (speed,) = to_tree(m, ("v",), (now.v,))
-    extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
-    weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.springs]
-    M = stiffened_matrix(m, now.q, extra, weights)
-    solve = stiffened_solver(m, M)
 
-    def middle(v: Array) -> tuple[Array, Array]:
-        mean = (now.v + v) * 0.5
-        return integrate(m, now.q, mean * (0.5 * h)), mean
+    def __init__(self, system: System, t: Number, now: Moving, h: Number, held: Array):
+        self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
+        self.mechanism = system.mechanism
 
-    def improve(v: Array, *before: Number) -> tuple[tuple[Any, ...], Any]:
-        q, mean = middle(v)
-        loads = system.loads(t + 0.5 * h, q, mean, held)
-        change = solve(system.imbalance(q, mean, (v - now.v) / h, loads) * h)
-        if m.holds:  # impulses along the rows leave no mean velocity that would open loops, or slip
-            J = held_rows(m, q)
-            response = solve(J.T)
-            change = change + response @ smallest(J @ response, J @ (mean * 2.0 - change))
-        better, size, scale = v - change, largest(change), largest(v) + 1.0
-        if not before:
-            return (better,), size <= SOLVED * scale
-        slow = (size <= ROUNDED * scale) & (size >= before[0]) | (size <= SINGULAR * scale) & (size >= 0.5 * before[0])
-        return (better, size), (size <= SOLVED * scale) | slow
+    @staticmethod
+    def unknowns(mechanism: Mechanism) -> int:
+        """How many unknowns there are."""
+        return mechanism.nv + mechanism.nh
 
-    def improve_touching(best: Array, move: Array, part: Number, least: Number) -> tuple[tuple[Any, ...], Any]:
-        """With contacts, whose forces have kinks: the matrix of their present states, and shortened steps."""
-        v = best + move * part
-        q, mean = middle(v)
-        loads = system.loads(t + 0.5 * h, q, mean, held)
-        assert loads.touching is not None
-        contacts = system.contact_step_matrix(q, loads.touching, h)
-        lack = system.imbalance(q, mean, (v - now.v) / h, loads) * h
-        pressed = sum((largest(grip.force) for grip in loads.touching.grips), 0.0) * h
-        size = largest(lack) / (largest(M @ now.v) + largest(M @ v) + pressed + TINY)
-        better = (size < least) | (part < SHORT)  # at a kink nothing is better on this side: step over it
-        found = (
-            where(better, v, best),
-            where(better, -lu(M + contacts).solve(lack), move),
-            where(better, minimum(4.0 * part, 1.0), 0.5 * part),
-            where(better, size, least),
-        )
-        return found, (size <= SOLVED) | (size >= least) & (least <= ROUNDED)
+    def _middle(self, v: Array) -> tuple[Array, Array]:
+        mean = (self.now.v + v) * 0.5
+        return integrate(self.mechanism, self.now.q, mean * (0.5 * self.h)), mean
 
-    if m.touches:
-        (v, *_), _, solved = iterate(ROUNDS, improve_touching, now.v, np.zeros(m.nv), 1.0, FAR)
-    else:
+    def _lack(self, q: Array, mean: Array, v: Array) -> Array:
+        loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
+        return self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
+
+    def _rows(self, q: Array) -> Array:
+        """The rows (nh, nv) of what is held at q (nq,)."""
+        return held_rows(self.mechanism, q) if self.mechanism.holds else np.zeros((0, self.mechanism.nv))
+
+    def residual(self, unknown: Array) -> Array:
+        """Momentum (nv,) and rates of what is held (nh,) that are left of velocities at the end and impulses."""
+        v, impulses = unknown[: self.mechanism.nv], unknown[self.mechanism.nv :]
+        q, mean = self._middle(v)
+        J = self._rows(q)
+        return np.concatenate([self._lack(q, mean, v) - J.T @ impulses, J @ mean])
+
+    def moved(self, unknown: Array) -> Moving:
+        """The state at the end of the step."""
+        v = unknown[: self.mechanism.nv]
+        q, mean = self._middle(v)
+        power = self.system.power(q, mean, self.system.loads(self.t + 0.5 * self.h, q, mean, self.held))
+        return Moving(integrate(self.mechanism, self.now.q, mean * self.h), v, self.now.work + self.h * power)
+
+    def found(self, witness: Witness | None = None) -> Found:
+        """The solution; a `witness` sees how it was found, where numbers are plain."""
+        m, h, now = self.mechanism, self.h, self.now
+        stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
+        (speed,) = to_tree(m, ("v",), (now.v,))
+        extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
+        weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.springs]
+        M = stiffened_matrix(m, now.q, extra, weights)
+        solve = stiffened_solver(m, M)
+
+        def improve(v: Array, *before: Any) -> tuple[tuple[Any, ...], Any]:
+            q, mean = self._middle(v)
+            change, impulses = solve(self._lack(q, mean, v)), np.zeros(0)
+            if m.holds:
+                J = self._rows(q)
+                response = solve(J.T)
+                impulses = smallest(J @ response, J @ (mean * 2.0 - change))
+                change = change + response @ impulses
+            better, size, scale = v - change, largest(change), largest(v) + 1.0
+            if witness is not None:
+                witness.see(size / scale, change, np.zeros(m.nh), True)
+            if not before:
+                return (better,), size <= SOLVED * scale
+            slow = (size <= ROUNDED * scale) & (size >= before[0])
+            slow = slow | (size <= SINGULAR * scale) & (size >= 0.5 * before[0])
+            return (better, size, *([-impulses] if m.holds else [])), (size <= SOLVED * scale) | slow
+
+        def improve_touching(best: Array, move: Array, part: Number, least: Number) -> tuple[tuple[Any, ...], Any]:
+            """With contacts, whose forces have kinks: the matrix of their present states, and shortened steps."""
+            v = best + move * part
+            q, mean = self._middle(v)
+            loads = self.system.loads(self.t + 0.5 * h, q, mean, self.held)
+            assert loads.touching is not None
+            contacts = self.system.contact_step_matrix(q, loads.touching, h)
+            lack = self.system.imbalance(q, mean, (v - now.v) / h, loads) * h
+            pressed = sum((largest(grip.force) for grip in loads.touching.grips), 0.0) * h
+            size = largest(lack) / (largest(M @ now.v) + largest(M @ v) + pressed + TINY)
+            better = (size < least) | (part < SHORT)  # at a kink nothing is better on this side: step over it
+            found = (
+                where(better, v, best),
+                where(better, -lu(M + contacts).solve(lack), move),
+                where(better, minimum(4.0 * part, 1.0), 0.5 * part),
+                where(better, size, least),
+            )
+            return found, (size <= SOLVED) | (size >= least) & (least <= ROUNDED)
+
+        if m.touches:
+            (v, *_), rounds, solved = iterate(ROUNDS, improve_touching, now.v, np.zeros(m.nv), 1.0, FAR)
+            return Found(v, self.moved(v)._replace(rounds=rounds), solved)
+
         started = () if not (m.springs or m.holds) else (largest(now.v) + 1.0,)
-        (v, *_), _, solved = iterate(ROUNDS, improve, now.v, *started)
-    q, mean = middle(v)
-    power = system.power(q, mean, system.loads(t + 0.5 * h, q, mean, held))
-    return Moving(integrate(m, now.q, mean * h), v, now.work + h * power), solved
+        none = (np.zeros(m.nh),) if m.holds else ()
+        (v, *rest), rounds, solved = iterate(ROUNDS, improve, now.v, *started, *none)
+        unknown = np.concatenate([v, *rest[1:]])
+        return Found(unknown, self.moved(unknown)._replace(rounds=rounds), solved)
 
 
 def closing(step: Step) -> Step:
@@ -132,7 +175,7 @@ def closing(step: Step) -> Step:
             return moved, solved
         q, v, error, repair = closed_again(system.mechanism, moved.q, moved.v)
         closed = (error <= OPENED) | (error != error)  # what is not a number is another matter
-        after = Moving(q, v, moved.work, maximum(now.repair, repair))
+        after = moved._replace(q=q, v=v, repair=maximum(now.repair, repair))
         return after, closed if solved is True else closed & solved
 
     return run
@@ -140,26 +183,69 @@ def closing(step: Step) -> Step:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to step: its order, and what it is for."""
+    """A way to step: its order, and what it is for.
+
+    `posed` are the equations that a step solves, if it does, and `closes` whether loops are closed after it;
+    `symmetric` is one that goes back the way it came, and can be composed to higher orders of those `parts`; velocities
+    of one that `opens` keep loops closed to its order only.
+    """
 
     name: str
     step: Step
     order: int
     about: str
+    posed: type[Equations] | None = None
+    closes: bool = False
+    symmetric: bool = False
+    symplectic: bool = False
+    opens: bool = False
+    parts: tuple[float, ...] = (1.0,)
+
+    @property
+    def title(self) -> str:
+        """What tells it from others: its name, and its order."""
+        return f"{self.name}, order {self.order}"
+
+
+def _method(
+    name: str, step: Step, order: int, about: str, posed: type[Equations] | None = None, **more: bool
+) -> Method:
+    """With contacts and clutches that slip around the step; equations that it solves hold in its middle."""
+    return Method(name, slipping(touching(step, posed is not None)), order, about, posed, **more)
+
+
+def _structured(name: str, posed: type[Equations], about: str, **more: bool) -> Method:
+    return _method(name, solving(posed), 2, about, posed, **({"symmetric": True, "symplectic": True} | more))
 
 
 METHODS = {
     method.name: method
     for method in (
-        Method("semi-implicit", slipping(touching(closing(semi_implicit))), 1, "quick, stable with dampers; rough"),
-        Method("rk4", slipping(touching(closing(rk4))), 4, "accurate for smooth motion"),
-        Method("midpoint", slipping(touching(closing(midpoint), True)), 2, "for stiff springs and dampers; reversible"),
-        Method(
-            "variational",
-            slipping(touching(variational, True)),
-            2,
-            "keeps momenta and the symplectic form, for long runs and large steps",
-        ),
-        Method("energy-momentum", slipping(touching(energy_momentum, True)), 2, "keeps momenta and energy exactly"),
+        _method("semi-implicit", closing(semi_implicit), 1, "quick, stable with dampers; rough", closes=True),
+        _method("rk4", closing(rk4), 4, "accurate for smooth motion", closes=True),
+        _method("midpoint", closing(solving(Midpoint)), 2, "for stiff springs and dampers", Midpoint, closes=True),
+        _structured("variational", Variational, "keeps momenta and the symplectic form, for long runs and large steps"),
+        _structured("rattle", Rattle, "the same with springs at the ends of a step"),
+        _structured("shake", Shake, "the points of rattle, velocities not projected", symmetric=False, opens=True),
+        _structured("energy-momentum", EnergyMomentum, "keeps momenta and energy exactly", symplectic=False),
     )
 }
+
+
+def of_order(name: str, order: int | None) -> Method:
+    """The method of that name, composed to an order if one is asked for; a LinkworkError if it cannot be."""
+    method = METHODS[name]
+    if order is None or order == method.order:
+        return method
+    if not method.symmetric:
+        able = [each.name for each in METHODS.values() if each.symmetric]
+        raise LinkworkError(f"method {name!r} has order {method.order} and no other; order is for {listed(able)}")
+    parts = composition(order).parts
+    return replace(method, order=order, step=composed(method.step, parts), parts=parts)
+
+
+def refuse_composed(mechanism: Mechanism, method: Method) -> None:
+    """Raise a LinkworkError where a method of several parts would go back through what does not go back."""
+    if len(method.parts) > 1 and (mechanism.touches or mechanism.slippers):
+        what = "contacts" if mechanism.touches else "clutches and brakes that slip"
+        raise LinkworkError(f"order {method.order} takes some steps back in time, which {what} cannot: leave order out")

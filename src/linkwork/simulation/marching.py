@@ -12,13 +12,14 @@ import numpy as np
 
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import GOING, NON_FINITE, Carry
-from linkwork.simulation.integrators import METHODS, ROUNDS
+from linkwork.simulation.integrators import of_order
 from linkwork.simulation.outcomes import Event
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.progress import Watch
 from linkwork.simulation.rollout import Rollout, Task
 from linkwork.simulation.storage import Storage
 from linkwork.simulation.switching import Switch, happened, too_far
+from linkwork.simulation.unsolved import unsolved
 from linkwork.spatial.scalar import Array
 
 PIECE = 0.2  # seconds that a piece of a run should take: how soon a stop is heard
@@ -40,7 +41,7 @@ class FixedSteps:
         self.tick = 1 if sampling is None else sampling.every(choice.dt)
         # Rows of a piece must not reach beyond a call of a controller in Python
         every = gcd(storage.every, self.tick) if self.in_python else storage.every
-        self.task = Task(asked, METHODS[choice.method], storage.series, every, self.tick)
+        self.task = Task(asked, of_order(choice.method, choice.order), storage.series, every, self.tick)
         self.rollout = Rollout(self.task, choice.dt, target, threads)
         self.switches: dict[int, list[tuple[Switch, Array]]] = {}  # by step: what is switched, for which members
         for switch in asked.switches:
@@ -166,8 +167,11 @@ class FixedSteps:
         """What can be said of a step whose equations were not solved."""
         if open_ := too_far(self.asked.system(values).mechanism, now.q):
             return open_
-        rounds = f"its equations were not solved in {ROUNDS} rounds"
-        failed = rounds if self.task.method.name == "midpoint" else "its loops were not closed again"
+        t, system = float(now.step) * self.dt, self.asked.system(values)
+        if failed := unsolved(self.task.method, system, t, now.moving, self.dt, now.held):
+            return failed.told(self.dt)
+        solved = self.task.method.posed is not None
+        failed = "its equations were not solved" if solved else "its loops were not closed again"
         return f"{failed} at a step of {self.dt:g} s: try dt={self.dt / 4:g}"
 
     def _end_row(self) -> None:

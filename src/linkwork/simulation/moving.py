@@ -1,12 +1,13 @@
-"""What a step of any method changes, and what a step is."""
+"""What a step of any method changes, what a step is, and the equations behind those that solve some."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number
 
@@ -17,7 +18,8 @@ class Moving(NamedTuple):
     """What a step changes: coordinates q (nq,), velocities v (nv,), work done by forces without energy [J].
 
     `repair` is the farthest [m or rad] that any step so far moved a coordinate to close loops again; `touch` (n, 4) is
-    what contacts remember; `slip` (k,) which way clutches and brakes slip, of those that can.
+    what contacts remember; `slip` (k,) which way clutches and brakes slip, of those that can; `rounds` is how many
+    rounds the last step took to solve its equations.
     """
 
     q: Array
@@ -26,6 +28,65 @@ class Moving(NamedTuple):
     repair: Number = 0.0
     touch: Array = NO_CONTACTS
     slip: Array = NO_SLIP
+    rounds: Number = 0.0
 
 
 Step = Callable[[System, Number, Moving, Number, Array], tuple[Moving, Any]]
+
+
+class Found(NamedTuple):
+    """What solving the equations of a step gave: the unknown (n,), the state that follows, whether it is a solution."""
+
+    unknown: Array
+    moved: Moving
+    solved: Any
+
+
+class Witness:
+    """What is seen of equations that are solved in plain numbers: what was left after every round.
+
+    `lack` (nv,) and errors of what is held (nh,) are those of the best guess.
+    """
+
+    def __init__(self) -> None:
+        self.history: list[float] = []
+        self.lack, self.errors = np.zeros(0), np.zeros(0)
+
+    def see(self, size: float, lack: Array, errors: Array, better: bool) -> None:
+        """One round: what is left, of one, and where."""
+        self.history.append(float(size))
+        if better or len(self.history) == 1:
+            self.lack, self.errors = np.asarray(lack, dtype=float), np.asarray(errors, dtype=float)
+
+
+class Equations(Protocol):
+    """The equations of one step from one state, whose solution is found in rounds."""
+
+    def __init__(self, system: System, t: Number, now: Moving, h: Number, held: Array): ...
+
+    @staticmethod
+    def unknowns(mechanism: Mechanism) -> int:
+        """How many unknowns there are."""
+        ...
+
+    def found(self, witness: Witness | None = None) -> Found:
+        """The solution; a `witness` sees how it was found, where numbers are plain."""
+        ...
+
+    def residual(self, unknown: Array) -> Array:
+        """What is lacking (n,) at a guess at the unknown (n,), zero at the solution."""
+        ...
+
+    def moved(self, unknown: Array) -> Moving:
+        """The state that follows from the solution."""
+        ...
+
+
+def solving(posed: type[Equations]) -> Step:
+    """The step that solves these equations."""
+
+    def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+        found = posed(system, t, now, h, held).found()
+        return found.moved, found.solved
+
+    return run

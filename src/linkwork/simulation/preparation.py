@@ -71,7 +71,7 @@ class Request:
     def series_shapes(self) -> dict[str, Shape]:
         """What can be recorded, with the shape of a row."""
         m, memory = self.mechanism, self.start.memory.shape[-1]
-        shapes: dict[str, Shape] = {"q": (m.nq,), "v": (m.nv,), "work": ()}
+        shapes: dict[str, Shape] = {"q": (m.nq,), "v": (m.nv,), "work": (), "rounds": ()}
         shapes |= {"tau": (m.nv,)} if self.control or self.sampler else {}
         shapes |= {"memory": (memory,)} if memory else {}
         shapes |= {"stops": (m.nv,)} if self.stops else {}
@@ -287,7 +287,7 @@ def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Car
     slip = np.zeros((*batch, len(m.slippers)))
     apart = np.broadcast_to([APART, 0.0, 0.0, 0.0], (*batch, len(m.touches), 4)).copy()
     held = np.zeros((*batch, m.nv))
-    return Carry(zeros, zeros, all_of(q), all_of(v), zeros, held, all_of(memory), zeros, apart, slip)
+    return Carry(zeros, zeros, all_of(q), all_of(v), zeros, held, all_of(memory), zeros, apart, slip, zeros, zeros)
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
@@ -303,8 +303,11 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
 OPEN = 1e-6  # errors of closure [m or rad] at the start beyond which someone must decide how to close it
 
 
-def refuse_open(asked: Request) -> None:
-    """Raise a LinkworkError if loops are open at the start, or opening, or if something slips that is engaged."""
+def refuse_open(asked: Request, opening: bool = True) -> None:
+    """Raise a LinkworkError if loops are open at the start, or opening, or if something slips that is engaged.
+
+    Where a run is continued, loops that are `opening` are not at fault: some methods leave them so.
+    """
     m, given = asked.mechanism, asked.parameters
     remedies = tuple(f"{call}, with d = lw.compile(m)" for call in ("q0 = d.assemble(q0)", "v0 = d.consistent(q0, v0)"))
     if m.loops:
@@ -313,7 +316,7 @@ def refuse_open(asked: Request) -> None:
         J = d.constraint_jacobian(asked.start.q, parameters=given)
         speeds = np.abs((J @ asked.start.v[..., None])[..., 0])
         for what, found, remedy in zip(("is open by", "opens at"), (errors, speeds), remedies, strict=True):
-            if found.max(initial=0.0) > OPEN:
+            if found.max(initial=0.0) > OPEN and (opening or found is errors):
                 name = m.loop_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
                 raise LinkworkError(f"loop {name!r} {what} {found.max():.3g} at the start; {remedy}, closes it")
     rigid = replace(m, **{of: getattr(m, of).replaced(_rigid(getattr(m, of))) for of in ("clutches", "brakes")})

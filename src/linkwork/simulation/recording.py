@@ -43,6 +43,7 @@ class Settings:
     pushed: bool = False  # whether wrenches acted
     controlled: bool = False  # whether a controller did
     baumgarte: float | None = None  # rate [1/s] at which loops were pulled closed, where they were not closed by steps
+    order: int | None = None  # of the method, None where its steps are its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +205,12 @@ class Run:
             found[name] = found[name] * (self.recorded["slip"][..., k] == 0.0)
         return found
 
+    def varied(self, index: tuple[int, ...]) -> Mechanism:
+        """The mechanism of one member, with its parameters."""
+        core = self.mechanism.parameters
+        own = {name: np.broadcast_to(x, self.batch + core[name].shape)[index] for name, x in self.parameters.items()}
+        return self.mechanism.with_parameters(own) if own else self.mechanism
+
     # --- what is made of it ---
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -237,14 +244,15 @@ class Run:
 
         return draw_run(self, at, path)
 
-    def report(self, compare: bool = False) -> Report:
+    def report(self, compare: bool = False, structure: bool = False) -> Report:
         """How far the run can be trusted: `print` it, or see `.passed`.
 
         With `compare` it is run again with half the step, or tighter tolerances, and the error of its states estimated.
+        With `structure` the derivative of some steps is taken, and how far they are from keeping the symplectic form.
         """
         from linkwork.simulation.trust import report
 
-        return report(self, compare)
+        return report(self, compare, structure)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies in other processes: without what can be had anew, and without users' functions."""

@@ -18,7 +18,7 @@ from linkwork.simulation.preparation import Request
 from linkwork.simulation.slipping import begun, holding
 from linkwork.simulation.switching import Jump, jumped
 from linkwork.spatial.loops import record, repeat
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.spatial.scalar import Array, Number, maximum, where
 
 HUGE = 1e300  # beyond this a number is as good as infinite
 
@@ -64,6 +64,8 @@ class Task:
             where(good, moved.repair, now.repair),
             _chosen(good, moved.touch, now.touch),
             _chosen(good, moved.slip, now.slip),
+            where(going, moved.rounds, now.rounds),
+            where(going, maximum(now.most_rounds, moved.rounds), now.most_rounds),
         )
 
     def sampled(self, values: Mapping[str, Any], dt: Number, now: Carry, always: bool) -> Carry:
@@ -77,7 +79,8 @@ class Task:
 
     def row(self, values: Mapping[str, Any], dt: Number, now: Carry) -> tuple[Any, ...]:
         """What is recorded of a state."""
-        rows: dict[str, Any] = {"q": now.q, "v": now.v, "work": now.work, "memory": now.memory, "slip": now.slip}
+        rows: dict[str, Any] = {"q": now.q, "v": now.v, "work": now.work, "memory": now.memory}
+        rows |= {"slip": now.slip, "rounds": now.rounds}
         rows |= {name: values[name] for name in self.asked.switched}
         if any(name.startswith("contact.") for name in self.series):
             rows |= contact_row(self.asked.system(values).mechanism, now)
@@ -223,7 +226,7 @@ class Rollout:
             results = [*shapes, *([Rows(Count(0), row, room=Count(1)) for row in rows] if counts else rows)]
             name = (
                 what,
-                task.method.name,
+                task.method.title,
                 repr(task.series),
                 f"{task.every} {task.tick}",
                 repr(list(asked.parameters)),

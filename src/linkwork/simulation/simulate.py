@@ -18,7 +18,7 @@ from linkwork.simulation.companion import companion
 from linkwork.simulation.contact_start import check_start, refuse_unfit
 from linkwork.simulation.evidence import outcomes
 from linkwork.simulation.field import Field
-from linkwork.simulation.integrators import METHODS
+from linkwork.simulation.integrators import METHODS, of_order, refuse_composed
 from linkwork.simulation.marching import FixedSteps, ended
 from linkwork.simulation.preparation import Request, positive, refuse_open, request, try_once
 from linkwork.simulation.progress import Watch, watching
@@ -28,6 +28,7 @@ from linkwork.simulation.storage import Storage
 NAMES = ("auto", *METHODS, *ADAPTIVE)
 TARGETS = ("cpu", "numpy")
 EXPLICIT = ("semi-implicit", "rk4")
+COMPOSED = [method.name for method in METHODS.values() if method.symmetric]
 TRIALS = 20  # states of a trial run that are looked at
 
 
@@ -53,6 +54,7 @@ def simulate(
     baumgarte: float | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-10,
+    order: int | None = None,
     threads: int | None = None,
     target: str = "cpu",
 ) -> Run:
@@ -64,9 +66,11 @@ def simulate(
     switched when: [(0.5, "open", "pin"), (2.0, "close", "pin")]. Closing makes velocities jump as impulses along the
     loop do, which `run.events` tells with the energy it takes; a gap of more than 1 cm or 0.01 rad is not closed.
 
-    `method` is "semi-implicit", "rk4" or "midpoint" (for stiff springs and dampers) with the step `dt` [s], one of
-    SciPy's "dop853", "radau", "lsoda" with the tolerances `rtol` and `atol`, or "auto", which picks one, and a step if
-    none is given; `run.settings.why` says why. Joint springs, dampers and friction act, and joints are stopped at their
+    `method` is "semi-implicit", "rk4" or "midpoint" (for stiff springs and dampers) with the step `dt` [s]; one that
+    keeps momenta at any step, with the symplectic form ("variational", "rattle", "shake") or with energy
+    ("energy-momentum"), which an `order` of 4 or 6 makes more accurate by several substeps; one of SciPy's "dop853",
+    "radau", "lsoda" with the tolerances `rtol` and `atol`; or "auto", which picks one, and a step if none is given;
+    `run.settings.why` says why. Joint springs, dampers and friction act, and joints are stopped at their
     limits by springs and dampers with the time constant `stops` [s], None for none.
 
     `controller(t, q, v)` returns joint forces (nv,) [N m, N] and acts at every instant; `controller(t, q, v, memory)`
@@ -78,8 +82,8 @@ def simulate(
     shape in front of their own.
 
     Rows are recorded at the start, after `every` steps and at the end; `record` names the series ("q", "v", "tau",
-    "work", "memory", "stops", "wrenches"). A run given as `q0` is continued from its end. `progress` shows a bar,
-    by itself on long runs at a terminal, or is called with the fraction that is done.
+    "work", "memory", "stops", "wrenches", "rounds"). A run given as `q0` is continued from its end. `progress` shows a
+    bar, by itself on long runs at a terminal, or is called with the fraction that is done.
 
     What happens to a member shows in `run.outcome`. An error from a controller in Python carries what was computed
     until then as its attribute `run`; Ctrl-C returns it.
@@ -95,14 +99,22 @@ def simulate(
         mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule, baumgarte
     )
     if isinstance(q0, Run):
-        method, dt = (q0.method if method == "auto" else method), q0.settings.dt if dt is None else dt
-    refuse_open(asked)
+        if method == "auto":
+            method, order = q0.method, q0.settings.order if order is None else order
+        dt = q0.settings.dt if dt is None else dt
+    if order is not None:
+        if method not in METHODS:
+            raise LinkworkError(f"order is for methods {listed(COMPOSED)}; name one of them")
+        refuse_composed(mechanism, of_order(method, order))
+    refuse_open(asked, opening=not isinstance(q0, Run))
     refuse_unfit(mechanism, method, adaptive=method in ADAPTIVE)
     try_once(asked)
     field = Field(asked, target)
     try:
         choice = chosen(asked, field, method, dt, duration, partial(_trial, asked, duration, target))
         check_start(asked, choice.method, choice.dt)
+        if choice.method in METHODS:
+            choice = choice._replace(order=of_order(choice.method, order).order)
         storage = Storage(asked, choice, record, every, duration)
         if choice.method in ADAPTIVE:
             from linkwork.simulation.adaptive import Adaptive
@@ -123,11 +135,12 @@ def simulate(
             asked.wrenches is not None,
             asked.control is not None or asked.sampler is not None,
             asked.baumgarte,
+            choice.order,
         )
         same = partial(
             simulate, mechanism, v0=v0, method=choice.method, schedule=schedule, wrenches=wrenches, record=("q", "v"),
             progress=False, parameters=parameters, gains=gains, memory=memory, stop_when=stop_when, stops=stops,
-            baumgarte=baumgarte, threads=threads, target=target,
+            baumgarte=baumgarte, threads=threads, target=target, order=order,
         )  # fmt: skip
         again = partial(companion, same, q0, controller, asked.sampling, settings)
         return replace(_marched(asked, march, settings, progress), again=again)

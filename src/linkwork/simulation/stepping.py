@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +13,14 @@ from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import Carry
-from linkwork.simulation.integrators import METHODS
+from linkwork.simulation.integrators import METHODS, of_order, refuse_composed
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.preparation import positive, refuse_open, request
 from linkwork.simulation.slipping import begun, holding
+from linkwork.simulation.step_derivatives import StepDerivatives, StepMap
 from linkwork.simulation.switching import jumped, lockable, locked_names, modes_of, scheduled, too_far
 from linkwork.simulation.system import System
+from linkwork.simulation.unsolved import unsolved
 from linkwork.spatial.scalar import Array, where
 
 
@@ -32,8 +35,9 @@ class State(NamedTuple):
 class Simulator:
     """A mechanism that is stepped by hand: `step(tau)`, look at `state`, `push` it, go on.
 
-    It starts at q0 (nq,) and v0 (nv,), neutral and at rest if not given, and moves by steps of `dt` [s]. Joint springs,
-    dampers, friction and stops act as in `simulate`. A step that fails raises an error and leaves the state as it was.
+    It starts at q0 (nq,) and v0 (nv,), neutral and at rest if not given, and moves by steps of `dt` [s], by a `method`
+    of `simulate` with fixed steps, of an `order` if it has several. Joint springs, dampers, friction and stops act as
+    in `simulate`. A step that fails raises an error and leaves the state as it was.
     """
 
     def __init__(
@@ -44,10 +48,13 @@ class Simulator:
         dt: float = 1e-3,
         method: str = "rk4",
         stops: float | None = 0.02,
+        order: int | None = None,
     ):
         if method not in METHODS:
             raise unknown_name("method", method, METHODS)
-        self.mechanism, self.dt, self.method = mechanism, positive("dt", dt), method
+        self._method = of_order(method, order)
+        refuse_composed(mechanism, self._method)
+        self.mechanism, self.dt, self.method, self.order = mechanism, positive("dt", dt), method, self._method.order
         self._asked = request(mechanism, q0, v0, None, None, None, None, None, None, stops)
         refuse_open(self._asked)
         if self._asked.batch:
@@ -136,6 +143,18 @@ class Simulator:
         """Let a joint that was locked move again."""
         self._switch("unlock", joint)
 
+    def step_derivatives(self, tau: Any = None) -> StepDerivatives:
+        """Derivatives of the step that `step(tau)` would make from here: A (2 nv, 2 nv) by (q, v), B (2 nv, nv) by tau.
+
+        They are exact, also where the step solves equations and closes loops; dq before and after is in the tangent
+        space, as in `m.difference`. The state stays as it is.
+        """
+        forces = as_numbers("tau", self._zero if tau is None else tau)
+        if forces.shape != (self.mechanism.nv,):
+            raise ShapeError(f"tau has shape {forces.shape}, expected ({self.mechanism.nv},)")
+        stepper = self._changed if self._pushes or self._switched else self._free
+        return stepper.map.derivatives(self._x, forces, *(self._changes() if stepper.changed else ()))
+
     def _switch(self, *entry: Any) -> float:
         held = lockable(self.mechanism, locked_names([(0.0, *entry)]))
         (switch,) = scheduled(held.with_parameters(self._modes), [(0.0, *entry)])
@@ -154,11 +173,15 @@ class Simulator:
         self._switched = after != modes_of(held)
         return float(jump.energy)
 
-    def _under_changes(self, forces: Any) -> Array:
+    def _changes(self) -> tuple[Array, Array]:
+        """Wrenches (nbodies, 6) of all pushes, and which loops are closed (nloops,)."""
         wrenches = np.zeros((self.mechanism.nbodies, 6))
         for _, wrench, body in self._pushes:
             wrenches[body - 1] += wrench
-        found = self._changed.step(self._x, forces, wrenches, np.array(list(self._modes.values())))
+        return wrenches, np.array(list(self._modes.values()))
+
+    def _under_changes(self, forces: Any) -> Array:
+        found = self._changed.step(self._x, forces, *self._changes())
         self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
         return found
 
@@ -175,6 +198,11 @@ def _parts(m: Mechanism, x: Array) -> tuple[Array, Array, Array, Array]:
     return q, v, touch.reshape(-1, 4), slip
 
 
+def _moving(m: Mechanism, x: Array) -> Moving:
+    q, v, touch, slip = _parts(m, x)
+    return Moving(q, v, 0.0, touch=touch, slip=slip)
+
+
 class _Stepper:
     """The kernel of a step, which turns to `slow` for anything but float64 arrays of the right shape.
 
@@ -185,18 +213,34 @@ class _Stepper:
         self.simulator, self.changed = simulator, changed
         self.step: Callable[..., Array] = self._build
 
-    def one(self, x: Array, tau: Array, *changes: Array) -> Array:
-        """The next state (nq + nv + 4 n,), nan if its equations were not solved."""
+    def system(self, *changes: Array) -> System:
+        """What moves."""
         sim = self.simulator
-        asked = sim._asked
         m, law = sim.mechanism, None
         if self.changed:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
             m, law = m.with_parameters(named), lambda t, q, v: wrenches
-        q, v, touch, slip = _parts(m, x)
-        now = Moving(q, v, 0.0, touch=touch, slip=slip)
-        moved, solved = METHODS[sim.method].step(System(m, None, law, asked.stops), 0.0, now, sim.dt, tau)
+        return System(m, None, law, sim._asked.stops)
+
+    @cached_property
+    def map(self) -> StepMap:
+        """The step as a map that has derivatives."""
+        sim = self.simulator
+        name = repr(list(sim._modes)) if self.changed else ""
+        return StepMap(sim._asked, sim._method, sim.dt, self.system, self.shapes[2:], name)
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Those of what a step takes: the state, joint forces, and changes."""
+        sim = self.simulator
+        changes = [(sim.mechanism.nbodies, 6), (len(sim._modes),)] if self.changed else []
+        return [sim._x.shape, (sim.mechanism.nv,), *changes]
+
+    def one(self, x: Array, tau: Array, *changes: Array) -> Array:
+        """The next state (nq + nv + 4 n,), nan if its equations were not solved."""
+        sim, system = self.simulator, self.system(*changes)
+        moved, solved = sim._method.step(system, 0.0, _moving(system.mechanism, x), sim.dt, tau)
         found = _flat(moved)
         return found if solved is True else where(solved, found, np.full(len(found), np.nan))
 
@@ -205,10 +249,8 @@ class _Stepper:
         from linkwork.simulation.kernels import kernel_of
 
         sim = self.simulator
-        m, size = sim.mechanism, len(sim._x)
-        shapes = [(size,), (m.nv,), *([(m.nbodies, 6), (len(sim._modes),)] if self.changed else [])]
-        name = ("changed step" if self.changed else "step", sim.method, repr(sim.dt), repr(list(sim._modes)))
-        self.kernel = kernel_of(sim._asked, name, self.one, shapes, [(size,)])
+        name = ("changed step" if self.changed else "step", sim._method.title, repr(sim.dt), repr(list(sim._modes)))
+        self.kernel = kernel_of(sim._asked, name, self.one, self.shapes, self.shapes[:1])
         self.step = fast_call(self.kernel, self._slow, "step", "One step of the simulator.")
         return self.step(*inputs)
 
@@ -225,5 +267,8 @@ class _Stepper:
             lost = self.one(x, forces, *changes)
         at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
         if np.isfinite(x).all() and np.isnan(lost).all():
-            raise NotConverged(f"the equations of a step were not solved {at}: a smaller step may do")
+            sim, system = self.simulator, self.system(*changes)
+            if failed := unsolved(sim._method, system, 0.0, _moving(system.mechanism, x), sim.dt, forces):
+                raise NotConverged(f"the step at {sim.state.t:g} s: {failed.told(sim.dt)}", failed.history, failed.step)
+            raise NotConverged(f"loops were not closed again after a step {at}: a smaller step may do")
         raise NonFinite(f"the state after a step is not finite {at}: its numbers became too large")

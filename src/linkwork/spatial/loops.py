@@ -42,6 +42,16 @@ def traced_by(tracer: Tracer) -> Iterator[None]:
         _tracer.reset(token)
 
 
+@contextmanager
+def unrolled() -> Iterator[None]:
+    """Let loops inside run round by round in a trace too, as a derivative of what they compute needs them."""
+    token = _tracer.set(None)
+    try:
+        yield
+    finally:
+        _tracer.reset(token)
+
+
 def repeat(count: Any, body: Callable[..., State], *state: Any) -> State:
     """The state after `count` rounds of state = body(k, *state), k = 0, 1, ..."""
     return record(count, lambda k, *now: (body(k, *now), ()), *state)[0]

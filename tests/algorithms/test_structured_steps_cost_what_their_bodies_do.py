@@ -1,0 +1,41 @@
+"""Operations of a step that keeps what motion keeps grow with the number of bodies alone (Wendlandt, Algorithm 5.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.compiler.graph import Graph, Loop
+from linkwork.compiler.trace import trace
+from linkwork.simulation.integrators import METHODS
+from linkwork.simulation.moving import Moving
+from linkwork.simulation.system import System
+
+
+def chain(links: int) -> lw.Mechanism:
+    b = lw.Builder("chain")
+    for k in range(links):
+        b.body(f"link {k}", 1.0, com=(0.1, 0.02, 0.03), inertia=(0.01, 0.02, 0.025))
+        below, at = ("world", (0, 0, 0)) if not k else (f"link {k - 1}", (0.2, 0, 0))
+        b.joint(f"joint {k}", lw.Revolute((1, 0, 0) if k % 2 else (0, 1, 0)), below, f"link {k}", at=at)
+    return b.build()
+
+
+def nodes(graph: Graph) -> int:
+    """All of a graph, with the bodies of its loops."""
+    return sum(1 + (nodes(node[0].body) if isinstance(node[0], Loop) else 0) for node in graph.nodes)
+
+
+def operations(m: lw.Mechanism, method: str) -> int:
+    def step(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        moved, _ = METHODS[method].step(System(m), 0.0, Moving(q, v, 0.0), 0.01, np.zeros(m.nv))
+        return np.concatenate([moved.q, moved.v])
+
+    return nodes(trace(step, [(m.nq,), (m.nv,)]))
+
+
+@pytest.mark.parametrize("method", ["variational", "energy-momentum"])
+def test_twice_as_many_links_cost_twice_as_much(method: str) -> None:
+    counts = [operations(chain(size), method) for size in (4, 8, 16)]
+    assert counts[2] - counts[1] <= 2.02 * (counts[1] - counts[0])
