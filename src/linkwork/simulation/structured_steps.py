@@ -23,6 +23,7 @@ from linkwork.spatial.scalar import Array, Number, largest, minimum, where
 
 ROUNDS = 50  # at most
 SOLVED, NEAR = 1e-15, 1e-8  # lack of momentum, of what there is, at which it has ended if it was near before
+PRESSED = 1e-13  # so with contacts, whose forces are large beside momenta
 ROUND_OFF = 2e-16
 ROUNDED = 1e-9  # at which it has ended if it does not become less
 OPEN = 0.1  # how much an error of closure of one [m or rad] counts
@@ -151,7 +152,9 @@ class Variational:
             where(better, tried.momentum, best.momentum),
             where(better, tried.work, best.work),
         )
-        ended = (size <= SOLVED) & (best.lack <= NEAR) | (size >= best.lack) & (best.lack <= ROUNDED)
+        ended = (size <= (PRESSED if m.touches else SOLVED)) & (best.lack <= NEAR) | (size >= best.lack) & (
+            best.lack <= ROUNDED
+        )
         return tuple(found), ended | (size <= ROUND_OFF)
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
