@@ -1,5 +1,7 @@
 """Contacts change their states as Figure 5.1 of Wendlandt says, and know how their forces change."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -24,9 +26,15 @@ from linkwork.spatial import Transform
 K, B, KT, BT, MU_S, MU_D, REST = 1000.0, 10.0, 800.0, 5.0, 0.6, 0.4, 0.01
 
 
-def contact(**options: float) -> Contact:
+def contact(**options: Any) -> Contact:
     b = lw.Builder("one").body("ball", 1.0, inertia=(1, 1, 1)).joint("free", lw.Free(), "world", "ball")
-    numbers = {"stiffness": K, "damping": B, "tangential_stiffness": KT, "tangential_damping": BT, "rest_speed": REST}
+    numbers: dict[str, Any] = {
+        "stiffness": K,
+        "damping": B,
+        "tangential_stiffness": KT,
+        "tangential_damping": BT,
+        "rest_speed": REST,
+    }
     b.surface("floor", lw.Plane()).touch("it", "ball", friction=(MU_S, MU_D), **numbers | options)
     return b.build().contacts["it"]
 

@@ -35,7 +35,7 @@ BLOCKS: dict[str, tuple[np.ndarray, tuple[float, ...]]] = {  # gravity, velocity
 }
 
 
-def block_run(cases: Mapping[str, Any], duration: float, dt: float) -> Run:
+def block_run(cases: Mapping[Any, Any], duration: float, dt: float) -> Run:
     m = incline_block.build(0.0)
     gravity, v0 = (np.array(x, dtype=float) for x in zip(*cases.values(), strict=True))
     depth = -gravity[:, 2] * incline_block.MASS / (4.0 * incline_block.STIFFNESS)

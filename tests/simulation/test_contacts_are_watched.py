@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,7 +114,7 @@ def test_what_touches_only_each_other_keeps_momentum() -> None:
 @pytest.mark.parametrize("floor", [lw.HeightField((8.0, 8.0), 0.1 * np.eye(5)), lw.Ground(lambda x, y: 0.05 * x * x)])
 def test_a_ball_comes_to_rest_on_uneven_ground(floor: lw.HeightField | lw.Ground) -> None:
     b = lw.Builder("ball").body("ball", 1.0, inertia=0.004 * np.ones(3)).joint("free", lw.Free(), "world", "ball")
-    options = {"stiffness": 2e4, "damping": 100.0, "friction": 0.6, "rolling": 0.01}
+    options: dict[str, Any] = {"stiffness": 2e4, "damping": 100.0, "friction": 0.6, "rolling": 0.01}
     m = b.surface("ground", floor).touch("skin", "ball", radius=0.1, **options).build()
     run = lw.simulate(m, [0.5, 0.3, 0.4, 1, 0, 0, 0], duration=6.0, dt=1e-3, method="variational", every=10).check()
     assert np.abs(run.v[-1]).max() < 0.01  # rest speed over radius, below which torques that brake fade

@@ -1,6 +1,7 @@
 """Wendlandt's box (section 5.3): when and where it touches, how it turns, where it rests, and what its energy does."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def test_newton_needs_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """At most 5 in Figure 5.6; here through the first contact, in plain text."""
     rounds, iterate = [], structured_steps.iterate
 
-    def counted(*inputs: object) -> tuple:
+    def counted(*inputs: Any) -> tuple[Any, ...]:
         found = iterate(*inputs)
         rounds.append(found[1])
         return found

@@ -162,6 +162,10 @@ class Mesh:
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", plain_numbers(self.scale, 3, "scale", signed=True))
 
+    def near(self, p: Array) -> Near:
+        """Not known: what is in the file is not read."""
+        raise ModelError(f"contacts cannot touch the mesh {self.source!r}")
+
 
 Shape = Box | Sphere | Cylinder | Capsule | Plane | Mesh
 

@@ -14,7 +14,7 @@ from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum
 
 NUDGE = 1e-4  # [m] by which a function of ground is asked aside, for its slopes
 Two = Sequence[float]  # two numbers; kept as a tuple
-Rows = Sequence[Sequence[float]]  # numbers in rows of one length; kept as tuples
+Rows = Sequence[Sequence[float]] | Array  # numbers in rows of one length; kept as tuples
 
 
 def _over(p: Array, height: Number, slopes: Array, curvature: Array) -> Near:

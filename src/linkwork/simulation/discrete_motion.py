@@ -106,7 +106,7 @@ class Interval:
         """Half the impulse of gravity, wrenches and springs on every body, in its first and in its second pose."""
         half, tree = 0.5 * self.h, self.tree
         outside = external_forces(tree, loads.wrenches)
-        touching = () if loads.touching is None else zip(tree.touches, loads.touching.grips, strict=True)
+        held, there = ([], []) if loads.touching is None else (loads.touching.grips, loads.touching.poses)
         found: list[list[Force]] = []
         for at in (self.poses, poses):
             each = []
@@ -124,10 +124,12 @@ class Interval:
                 for place, sign in ((spring.at, half), (spring.to, -half)):
                     felt = at[place.body].R.T @ (pull * sign)
                     each[place.body] = each[place.body] + Force(felt, cross(place.pose.p, felt))
-        for pair, grip in touching:  # along the same lines of the world at both ends
+        for pair, grip in zip(
+            tree.touches if held else (), held, strict=True
+        ):  # along the same lines of the world at both ends
             for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
                 for at, each in zip((self.poses, poses), found, strict=True):
-                    each[body] = each[body] + grip.on(loads.touching.poses[body], at[body]) * sign
+                    each[body] = each[body] + grip.on(there[body], at[body]) * sign
         return found[0], found[1]
 
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
