@@ -50,7 +50,8 @@ class HeightField:
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
             raise ModelError("heights must be finite numbers in at least two rows of one length, at least two in each")
         object.__setattr__(self, "size", tuple(size.tolist()))
-        object.__setattr__(self, "heights", tuple(map(tuple, heights.tolist())))
+        rows: Any = heights.tolist()
+        object.__setattr__(self, "heights", tuple(map(tuple, rows)))
 
     def near(self, p: Array) -> Near:
         """How near p (3,) [m] is."""
