@@ -94,6 +94,27 @@ def test_members_touch_as_if_alone() -> None:
     assert str(data["contact"].values[4]) == "corner 5"
 
 
+def test_a_leg_that_stands_bears_the_weight_above_it() -> None:
+    """Reactions follow where what contacts do was recorded: two bodies on a rail, the lower on the floor."""
+    b = lw.Builder("leg", gravity=(0, 0, -10.0)).surface("floor", lw.Plane())
+    b.body("foot", 1.0).joint("rail", lw.Prismatic((0, 0, 1)), "world", "foot")
+    b.body("trunk", 3.0).joint("knee", lw.Prismatic((0, 0, 1)), "foot", "trunk", stiffness=1e3, damping=100.0)
+    m = b.touch("sole", "foot", stiffness=1e4, damping=200.0).build()
+    series = ("q", "v", "contact.state", "contact.force", "contact.wrenches")
+    run = lw.simulate(m, duration=3.0, dt=1e-3, method="variational", record=series, every=100)
+    assert run["contact.force"][-1, 0] == pytest.approx([0, 0, 40.0])
+    assert run["contact.wrenches"][-1] == pytest.approx(np.array([[0, 0, 40.0, 0, 0, 0], [0] * 6]))
+    assert run["reactions"][-1, :, 2] == pytest.approx([0.0, 30.0], abs=1e-6)
+    unknown = lw.simulate(m, duration=0.01, dt=1e-3, method="variational")
+    assert "reactions" not in unknown
+
+
+def test_energy_follows_for_members_whose_contacts_differ() -> None:
+    given = {"corner 1.friction": np.array([[0.4, 0.4], [0.2, 0.2]])}
+    run = lw.simulate(BOX, duration=0.15, dt=1e-3, method="rk4", parameters=given, record=("q", "v", "work"))
+    assert run.report()["energy balance"].value < 1e-3
+
+
 def test_what_touches_only_each_other_keeps_momentum() -> None:
     """Two balls, without gravity, that meet off centre and rub; one of them carries the surface."""
     b = lw.Builder("billiards", gravity=(0, 0, 0))

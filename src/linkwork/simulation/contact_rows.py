@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.contact_forces import APART, SLIPPING, STICKING, Memory, grip, stored
+from linkwork.algorithms.contact_forces import APART, SLIPPING, STICKING, Memory, contact_wrenches, grip, stored
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.coupled import to_tree
 from linkwork.model.broadcast import Shape
@@ -21,29 +21,30 @@ def contact_series(mechanism: Mechanism) -> dict[str, Shape]:
     if not n:
         return {}
     vectors = dict.fromkeys(("contact.force", "contact.anchor", "contact.slip"), (n, 3))
-    return {"contact.state": (n,), **vectors, "contact.energy": ()}
+    return {"contact.state": (n,), **vectors, "contact.energy": (), "contact.wrenches": (mechanism.nbodies, 6)}
 
 
 def contact_row(mechanism: Mechanism, now: Carry) -> dict[str, Any]:
     """The row of a state: numbers of states, and in the world's axes forces [N], anchors [m] and slip [m/s].
 
-    `contact.energy` [J] is what the springs of contacts hold.
+    `contact.energy` [J] is what the springs of contacts hold, `contact.wrenches` (nbodies, 6) [N, N m] what contacts do
+    to bodies, about their origins in their frames.
     """
     m, memory = mechanism, Memory.of(now.touch)
-    there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-    forces, anchors, slips, energy = [], [], [], 0.0
+    there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+    found, anchors, slips, energy = [], [], [], 0.0
     for pair, number, anchor, at in zip(m.touches, memory.number, memory.anchor, there, strict=True):
         sticks = (number == STICKING) | (number == SLIPPING)
-        found = grip(pair.contact, where(sticks, STICKING, number), anchor, at)
+        found.append(grip(pair.contact, where(sticks, STICKING, number), anchor, at))
         slip = at.velocity - at.normal * dot(at.normal, at.velocity)
-        forces.append(at.pose.R @ found.force)
         anchors.append(where(number > APART, at.pose.point(anchor), np.zeros(3)))
         slips.append(where(at.distance < 0.0, at.pose.R @ slip, np.zeros(3)))
         energy = energy + stored(pair.contact, number, anchor, at)
     return {
         "contact.state": np.array(memory.number),
-        "contact.force": np.array(forces),
+        "contact.force": np.array([one.at.pose.R @ one.force for one in found]),
         "contact.anchor": np.array(anchors),
         "contact.slip": np.array(slips),
         "contact.energy": energy,
+        "contact.wrenches": contact_wrenches(m.touches, found, poses),
     }

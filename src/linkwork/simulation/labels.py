@@ -118,6 +118,10 @@ OF_CONTACTS = {
     "contact.anchor": ("anchors of contacts", "m"),
     "contact.slip": ("slip of contacts", "m/s"),
 }
-WRENCHES = {"wrenches": ("wrenches on bodies", "body"), "reactions": ("reactions of joints", "joint")}
+WRENCHES = {
+    "wrenches": ("wrenches on bodies", "body"),
+    "contact.wrenches": ("wrenches of contacts on bodies", "body"),
+    "reactions": ("reactions of joints", "joint"),
+}
 OF_FRAMES = {"pose": ("pose", POSE, ("1", "1", "1", "m")), "velocity": ("twist", (TWIST,), _six("m/s", "rad/s"))}
 OTHERS = {"memory": "memory of the controller"}

@@ -139,6 +139,7 @@ class Run:
     def _knows_forces(self) -> bool:
         """Whether everything that acted on the mechanism was recorded."""
         pushes = "wrenches" in self.recorded or not self.settings.pushed
+        pushes = pushes and ("contact.wrenches" in self.recorded or not self.mechanism.touches)
         return pushes and ("stops" in self.recorded or self.settings.stops is None)
 
     @cached_property
@@ -158,7 +159,9 @@ class Run:
         if name in ENERGIES:
             return self._energies(given)[name]
         if name in FROM_FORCES:
-            found = getattr(d, name)(q, v, self._all_forces(), self.recorded.get("wrenches"), parameters=given)
+            acted = [self.recorded[one] for one in ("wrenches", "contact.wrenches") if one in self.recorded]
+            wrenches = sum(acted[1:], acted[0]) if acted else None
+            found = getattr(d, name)(q, v, self._all_forces(), wrenches, parameters=given)
             return found if name != "carried" or "slip" not in self.recorded else self._with_slip(found)
         if name.startswith("pose."):
             return d.pose(q, name.removeprefix("pose."), parameters=given)
