@@ -190,7 +190,7 @@ MORE: dict[str, Case] = {
     "contact of a joint's name": (
         lambda: hinged(inertia=(1, 1, 1)).surface("ground", lw.Plane()).touch("hinge", "link", stiffness=1.0).build(),
         "contact 'hinge'",
-        "its name is that of a joint",
+        ("its name is that of a joint",),
     ),
     "contact rolling point": contact("give it a radius", rolling=0.1),
     "contact spinning": contact("spinning must be >= 0", radius=0.1, spinning=-0.1),

@@ -112,7 +112,7 @@ def test_a_leg_that_stands_bears_the_weight_above_it() -> None:
 def test_energy_follows_for_members_whose_contacts_differ() -> None:
     given = {"corner 1.friction": np.array([[0.4, 0.4], [0.2, 0.2]])}
     run = lw.simulate(BOX, duration=0.15, dt=1e-3, method="rk4", parameters=given, record=("q", "v", "work"))
-    assert run.report()["energy balance"].value < 1e-3
+    assert float(run.report()["energy balance"].value) < 1e-3
 
 
 def test_what_touches_only_each_other_keeps_momentum() -> None:
@@ -155,7 +155,7 @@ def test_a_pile_of_boxes_comes_to_rest_and_stays() -> None:
         b.surface(f"sides {k}", lw.Box((size, size, size)), f"box {k}")
         sole = lw.box_corners((0.7 * size, 0.7 * size, size))[:4]
         under = "floor" if k == 0 else f"sides {k - 1}"
-        b.touch(f"corner {k}", f"box {k}", sole, stiffness=1e6, damping=5e3, friction=0.6, against=under)
+        b.touch(f"corner {k}", f"box {k}", sole, stiffness=1e6, damping=3e4, friction=0.6, against=under)
         places[f"free {k}"] = (0.003 * (-1) ** k, 0.0, 0.5 * size + k * (size + 0.01) + 0.01, 1, 0, 0, 0)
     m = b.keyframe("start", places).build()
     run = lw.simulate(m, duration=8.0, dt=5e-4, method="semi-implicit", every=20).check()

@@ -187,4 +187,5 @@ def test_a_step_without_a_solution_says_what_it_lacks_and_what_would_do() -> Non
     assert len(told.value.history) == 50
     assert min(told.value.history) > 1e-6
     assert np.array_equal(sim.state.q, run.q[-1])
+    assert told.value.step is not None
     lw.Simulator(m, run.q[-1], run.v[-1], dt=told.value.step, method="variational").step()
