@@ -137,3 +137,14 @@ def test_orders_that_are_not_to_be_had_are_refused(method: str, order: int, says
 def test_a_step_is_chosen_for_methods_of_the_family_too() -> None:
     run = lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.5, method="variational")
     assert (run.method, run.outcome.kind) == ("variational", "finished")
+
+
+def test_contacts_have_no_steps_back_in_time_and_no_derivatives() -> None:
+    b = lw.Builder("ball").body("ball", mass=1.0).joint("fall", lw.Prismatic((0, 0, 1)), "world", "ball")
+    m = b.surface("floor", lw.Plane()).touch("foot", "ball", stiffness=1e3).build()
+    with pytest.raises(lw.LinkworkError, match="back in time, which contacts cannot"):
+        lw.simulate(m, [1.0], duration=0.1, dt=1e-3, method="variational", order=4)
+    with pytest.raises(lw.LinkworkError, match="back in time"):
+        lw.Simulator(m, [1.0], method="variational", order=4)
+    with pytest.raises(lw.LinkworkError, match="no derivatives where contacts"):
+        lw.Simulator(m, [1.0], method="variational").step_derivatives()

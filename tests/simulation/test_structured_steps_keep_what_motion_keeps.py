@@ -56,8 +56,7 @@ def test_a_tumbling_free_flyer_keeps_its_momentum(method: str) -> None:
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])
 def test_a_million_steps_leave_momentum_and_energy(method: str) -> None:
     m = two_arms()
-    q, v = tumbling(m)
-    run = lw.simulate(m, q, 0.2 * v, 1e4, 0.01, method, every=100).check()
+    run = lw.simulate(m, None, tumbling(m)[1], 1e4, 0.01, method, every=100).check()
     assert drift(run) < 1e-11
     slope = np.polyfit(run.t, run.energy, 1)[0]
     assert abs(slope) < 1e-9 * run.energy[0]
@@ -187,5 +186,5 @@ def test_a_step_without_a_solution_says_what_it_lacks_and_what_would_do() -> Non
     assert len(told.value.history) == 50
     assert min(told.value.history) > 1e-6
     assert np.array_equal(sim.state.q, run.q[-1])
-    assert told.value.step is not None
+    assert told.value.step
     lw.Simulator(m, run.q[-1], run.v[-1], dt=told.value.step, method="variational").step()

@@ -207,14 +207,12 @@ class Method:
         return f"{self.name}, order {self.order}"
 
 
-def _method(
-    name: str, step: Step, order: int, about: str, posed: type[Equations] | None = None, **more: bool
-) -> Method:
+def _method(name: str, step: Step, order: int, about: str, posed: type[Equations] | None = None, **more: Any) -> Method:
     """With contacts and clutches that slip around the step; equations that it solves hold in its middle."""
     return Method(name, slipping(touching(step, posed is not None)), order, about, posed, **more)
 
 
-def _structured(name: str, posed: type[Equations], about: str, **more: bool) -> Method:
+def _structured(name: str, posed: type[Equations], about: str, **more: Any) -> Method:
     return _method(name, solving(posed), 2, about, posed, **({"symmetric": True, "symplectic": True} | more))
 
 
