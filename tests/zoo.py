@@ -177,3 +177,13 @@ def relative(found: Array, expected: Array, scale: float = 0.0) -> float:
     found, expected = np.asarray(found), np.asarray(expected)
     assert found.shape == expected.shape
     return float(np.abs(found - expected).max() / max(np.abs(expected).max(), scale, 1e-300)) if found.size else 0.0
+
+
+def hanging_chain(links: int) -> lw.Builder:
+    """Links that hang on each other, with axes that take turns."""
+    b = lw.Builder("chain")
+    for k in range(links):
+        b.body(f"link {k}", 1.0, com=(0.1, 0.02, 0.03), inertia=(0.01, 0.02, 0.025))
+        below, at = ("world", (0, 0, 0)) if not k else (f"link {k - 1}", (0.2, 0, 0))
+        b.joint(f"joint {k}", lw.Revolute((1, 0, 0) if k % 2 else (0, 1, 0)), below, f"link {k}", at=at)
+    return b

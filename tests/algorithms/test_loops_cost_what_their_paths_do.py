@@ -9,15 +9,12 @@ import linkwork as lw
 from linkwork.algorithms.coupled import closed_again, closed_forward_dynamics
 from linkwork.compiler.trace import trace
 from linkwork.examples import scissor_lift
+from zoo import hanging_chain
 
 
 def chain(links: int) -> lw.Mechanism:
     """A hanging chain whose first and last links are tied by a rod each, to the world and to the link before."""
-    b = lw.Builder("chain")
-    for k in range(links):
-        b.body(f"link {k}", 1.0, com=(0.1, 0.02, 0.03), inertia=(0.01, 0.02, 0.025))
-        below, at = ("world", (0, 0, 0)) if not k else (f"link {k - 1}", (0.2, 0, 0))
-        b.joint(f"joint {k}", lw.Revolute((1, 0, 0) if k % 2 else (0, 1, 0)), below, f"link {k}", at=at)
+    b = hanging_chain(links)
     b.close("first", lw.Rod(1.0), "world", "link 1", at=(0, 0, 1))
     b.close("last", lw.Rod(0.5), f"link {links - 3}", f"link {links - 1}", at=(0, 0, 0.3))
     return b.build()

@@ -11,15 +11,7 @@ from linkwork.compiler.trace import trace
 from linkwork.simulation.integrators import METHODS
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.system import System
-
-
-def chain(links: int) -> lw.Mechanism:
-    b = lw.Builder("chain")
-    for k in range(links):
-        b.body(f"link {k}", 1.0, com=(0.1, 0.02, 0.03), inertia=(0.01, 0.02, 0.025))
-        below, at = ("world", (0, 0, 0)) if not k else (f"link {k - 1}", (0.2, 0, 0))
-        b.joint(f"joint {k}", lw.Revolute((1, 0, 0) if k % 2 else (0, 1, 0)), below, f"link {k}", at=at)
-    return b.build()
+from zoo import hanging_chain
 
 
 def nodes(graph: Graph) -> int:
@@ -37,5 +29,5 @@ def operations(m: lw.Mechanism, method: str) -> int:
 
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])
 def test_twice_as_many_links_cost_twice_as_much(method: str) -> None:
-    counts = [operations(chain(size), method) for size in (4, 8, 16)]
+    counts = [operations(hanging_chain(size).build(), method) for size in (4, 8, 16)]
     assert counts[2] - counts[1] <= 2.02 * (counts[1] - counts[0])
