@@ -18,8 +18,9 @@ from linkwork.algorithms.ties import factors
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.moving import Moving, Step
 from linkwork.simulation.system import FORCES, System
-from linkwork.spatial.scalar import Array, Number, minimum, where
+from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
+SHORTEST = 1e-9  # part of a step, at least: some methods divide by it
 STANDING = 1e-9  # slip [rad/s or m/s] below which a clutch that is engaged holds at once
 
 
@@ -44,11 +45,11 @@ def slipping(step: Step) -> Step:
         first: Number = 1.0
         for share in shares:
             first = minimum(first, share)
+        met, first = first < 1.0, maximum(first, SHORTEST)
         until, solved_first = part(now, t, h * first)
         slip = np.array([where(share <= first, 0.0, s) for share, s in zip(shares, now.slip, strict=True)])
         until = _held(m, until._replace(slip=slip))
-        rest, solved_rest = part(until, t + h * first, h * (1.0 - first))
-        met = first < 1.0
+        rest, solved_rest = part(until, t + h * first, h * where(met, 1.0 - first, 1.0))
         ended = Moving(*(_chosen(met, a, b) for a, b in zip(rest, whole, strict=True)))
         ended = ended._replace(slip=np.array([where(met, a, b) for a, b in zip(slip, now.slip, strict=True)]))
         good = where(met, solved_first & solved_rest, solved) if solved is not True else True
