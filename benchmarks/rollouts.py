@@ -51,13 +51,21 @@ def quiet(m: lw.Mechanism) -> lw.Mechanism:
 
 
 def linkwork_rollout(
-    m: lw.Mechanism, method: str, q: Array, v: Array, steps: int, look: Look, step: float = STEP
+    m: lw.Mechanism,
+    method: str,
+    q: Array,
+    v: Array,
+    steps: int,
+    look: Look,
+    step: float = STEP,
+    order: int | None = None,
 ) -> Contender:
     """`lw.simulate`, recording q and v at every step, as MuJoCo does; `look` is what is read of them."""
+    more = {} if order is None else {"order": order}
 
     def call() -> lw.Run:
         return lw.simulate(
-            m, q, v, steps * step, step, method, record=("q", "v"), stops=None, threads=1, progress=False
+            m, q, v, steps * step, step, method, record=("q", "v"), stops=None, threads=1, progress=False, **more
         )
 
     call()  # the first builds the kernel

@@ -71,11 +71,11 @@ MACHINES: dict[str, Callable[..., Machine]] = {"pendulums": pendulums, "tree30":
 # --- who runs ---
 
 
-def linkwork(machine: Machine, method: str, h: float) -> Contender:
+def linkwork(machine: Machine, method: str, h: float, order: int | None = None) -> Contender:
     """`lw.simulate`, recording every step; what is read is the motion at the instants that are compared."""
     m, steps = machine.m, round(machine.duration / h)
-    found = linkwork_rollout(m, method, m.neutral(), machine.v, steps, partial(seldom, h), h)
-    return found._replace(name=f"linkwork, {method}")
+    found = linkwork_rollout(m, method, m.neutral(), machine.v, steps, partial(seldom, h), h, order)
+    return found._replace(name=f"linkwork, {method}" + (f", order {order}" if order else ""))
 
 
 def mujoco(machine: Machine, integrator: str, h: float) -> Contender:
@@ -266,11 +266,21 @@ class Curve(NamedTuple):
 
 def curves() -> list[Curve]:
     """Ours in colours, with full marks; the others in grey."""
-    ours = (("variational", "#1f5fa8", "o"), ("energy-momentum", "#c2571a", "s"), ("rk4", "#2a9d57", "^"))
+    ours = (
+        ("variational", None, "#1f5fa8", "o"),
+        ("variational", 4, "#5b9bd5", "P"),
+        ("variational", 6, "#0b2f5e", "X"),
+        ("energy-momentum", None, "#c2571a", "s"),
+        ("rk4", None, "#2a9d57", "^"),
+    )
     others = (("RK4", "0.35", "^"), ("implicitfast", "0.6", "v"))
     found = [
-        Curve(f"linkwork, {method}", {"color": colour, "marker": mark}, lambda x, h, k=method: linkwork(x, k, h))
-        for method, colour, mark in ours
+        Curve(
+            f"linkwork, {method}" + (f", order {order}" if order else ""),
+            {"color": colour, "marker": mark},
+            lambda x, h, k=method, o=order: linkwork(x, k, h, o),
+        )
+        for method, order, colour, mark in ours
     ]
     grey = {"fillstyle": "none", "linestyle": "--"}
     found += [
