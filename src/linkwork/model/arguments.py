@@ -33,6 +33,14 @@ def checked_name(name: object, what: str) -> str:
     return name
 
 
+def new_element(there: Mapping[str, object], what: str, name: str) -> str:
+    """What messages call a new thing, whose name must not be taken by another of its sort."""
+    element = f"{what} {checked_name(name, what)!r}"
+    if name in there:
+        raise ModelError(f"there is already a {what} of that name", element)
+    return element
+
+
 def joint_kind(kind: object, element: str) -> JointKind:
     """`kind`, if it is one of joints."""
     if not isinstance(kind, JointKind):

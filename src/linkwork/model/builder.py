@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import islice
@@ -12,31 +12,23 @@ import numpy as np
 
 from linkwork.errors import ModelError, unknown_name
 from linkwork.model.arguments import (
-    above_zero,
     anything,
-    at_least_zero,
     checked_name,
-    closing_kind,
-    interval,
     joint_kind,
     joint_limits,
+    new_element,
     not_negative,
-    not_zero,
     number_of,
     numbers_by_joint,
     numbers_of,
     or_infinite,
     placement,
-    yes_or_no,
 )
-from linkwork.model.bodies import Attachment, Body, Frame, Part, Place, six_inertias
-from linkwork.model.clutches import Brake, Clutch
-from linkwork.model.drives import Drive, refuse_zero_ratios
+from linkwork.model.bodies import Attachment, Body, Frame, Part, six_inertias
+from linkwork.model.equipment import ZERO, Equipment
 from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
-from linkwork.model.grounds import SurfaceShape, checked_surface
-from linkwork.model.joints import ClosingKind, JointKind, Weld
-from linkwork.model.kinematic_loops import Loop, refuse_closing_nothing
+from linkwork.model.joints import JointKind, Weld
 from linkwork.model.mechanism import WORLD, Joint, Keyframe, Mechanism, numbered
 from linkwork.model.mimic import Mimic, followed, mimic_faults
 from linkwork.model.naming import Named
@@ -50,16 +42,13 @@ from linkwork.model.requests import (
 )
 from linkwork.model.soundness import faults_of_places, mass_faults, massless_faults, part_faults, tolerant_faults
 from linkwork.model.spanning import spanned
-from linkwork.model.springs import Spring, refuse_one_end
-from linkwork.model.surfaces import REST_SPEED, Contact, Surface
 from linkwork.spatial import Transform
 
-ZERO = (0.0, 0.0, 0.0)
 UNNUMBERED = slice(0, 0)
 MANY = 100  # faults of a tree that are worth telling
 
 
-class Builder:
+class Builder(Equipment):
     """Describes a mechanism: bodies, joints and whatever else there is, in any order, then `build()`.
 
     `gravity` (3,) [m/s^2] is in the world's axes. Every verb returns the builder.
@@ -68,19 +57,13 @@ class Builder:
     def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)):
         self.name = checked_name(name, "mechanism")
         self.gravity = numbers_of(gravity, (3,), "gravity", f"mechanism {name!r}")
+        super().__init__()
         self._parts: dict[str, Part] = {}
         self._joints: dict[str, JointRequest] = {}
         self._frames: dict[str, FrameRequest] = {}
         self._geometry: dict[str, list[Geometry]] = {}
         self._mimics: dict[str, Mimic] = {}
         self._keyframes: dict[str, KeyframeRequest] = {}
-        self._loops: dict[str, Loop] = {}
-        self._drives: dict[str, Drive] = {}
-        self._clutches: dict[str, Clutch] = {}
-        self._brakes: dict[str, Brake] = {}
-        self._surfaces: dict[str, Surface] = {}
-        self._contacts: dict[str, Contact] = {}
-        self._springs: dict[str, Spring] = {}
 
     def body(self, name: str, mass: float = 0.0, com: Any = ZERO, inertia: Any = ZERO) -> Self:
         """Add a rigid body.
@@ -123,7 +106,7 @@ class Builder:
         dry `friction` [N m or N]; `limits` is (lower, upper) [rad or m], `velocity_limit` [rad/s or m/s],
         `effort_limit` [N m or N].
         """
-        element = _new(self._joints, "joint", name)
+        element = new_element(self._joints, "joint", name)
         kind = joint_kind(kind, element)
         lower, upper = joint_limits(limits, kind, element)
         rest = kind.neutral() if rest is None else numbers_of(rest, (kind.nq,), "rest", element)
@@ -195,164 +178,10 @@ class Builder:
 
         So with `velocities` [rad/s or m/s]; others are zero.
         """
-        element = _new(self._keyframes, "keyframe", name)
+        element = new_element(self._keyframes, "keyframe", name)
         q = numbers_by_joint({} if positions is None else positions, "positions", "the position", element)
         v = numbers_by_joint({} if velocities is None else velocities, "velocities", "the velocity", element)
         self._keyframes[name] = KeyframeRequest(name, q, v)
-        return self
-
-    def close(
-        self,
-        name: str,
-        kind: ClosingKind,
-        a: str,
-        b: str,
-        at: Any = ZERO,
-        to: Any = ZERO,
-        *,
-        rpy: Any = ZERO,
-        to_rpy: Any = ZERO,
-        rotation: Any = None,
-        to_rotation: Any = None,
-        closed: bool = True,
-    ) -> Self:
-        """Close a loop: join the bodies `a` and `b` (or "world"), which hang on joints already, by one more.
-
-        `at` (3,) [m], with `rpy` (3,) [rad] or `rotation` (3, 3), is its place in the frame of a. `to`, with `to_rpy`
-        or `to_rotation`, is that in the frame of b, which moves against the first as `kind` allows: any joint kind but
-        Free, or lw.Rod(length), lw.PointOnLine(axis), lw.Gear(teeth, to_teeth), lw.Rack(radius). One that is not
-        `closed` waits until a run closes it.
-        """
-        element = _new(self._loops, "loop", name)
-        refuse_closing_nothing(closing_kind(kind, element), a, b, element)
-        here, there = placement(at, rpy, rotation, element), placement(to, to_rpy, to_rotation, element, "to", "to_")
-        shut = float(yes_or_no(closed, "closed", element))
-        self._loops[name] = Loop(name, kind, str(a), str(b), Place.stated(here), Place.stated(there), shut)
-        return self
-
-    def drive(
-        self,
-        name: str,
-        ratios: Mapping[str, Any],
-        *,
-        gain: float = 1.0,
-        bias: Any = ZERO,
-        control_limits: Any = None,
-        force_limits: Any = None,
-    ) -> Self:
-        """Put a motor on joints: `ratios` are by joint, one number or one for each velocity of the joint.
-
-        Its force is f = clip(gain clip(u, control_limits) + bias[0] + bias[1] l + bias[2] l', force_limits) for a
-        control u, with the length l = sum of ratio q and its rate l' = sum of ratio v; every joint feels ratio f
-        [N m or N]. The limits are (lower, upper). A length needs joints of one coordinate.
-        """
-        element = _new(self._drives, "drive", name)
-        by_joint = numbers_by_joint(ratios, "ratios", "ratios", element)
-        refuse_zero_ratios(by_joint, element)
-        numbers = number_of(gain, "gain", element), numbers_of(bias, (3,), "bias", element)
-        control = interval(control_limits, "control_limits", element)
-        force = interval(force_limits, "force_limits", element)
-        self._drives[name] = Drive(name, tuple(by_joint.items()), *numbers, control, force)
-        return self
-
-    def clutch(
-        self, name: str, a: str, b: str, ratio: float = 1.0, capacity: float = np.inf, engaged: bool = False
-    ) -> Self:
-        """Put a clutch between the joints `a` and `b`: while it is engaged, v_b = ratio v_a [rad/s or m/s].
-
-        It slips above `capacity`, the force that it can put on b [N m or N].
-        """
-        element = _new(self._clutches, "clutch", name)
-        numbers = not_zero(ratio, "ratio", element), above_zero(capacity, "capacity", element, or_infinite)
-        self._clutches[name] = Clutch(name, str(a), str(b), *numbers, yes_or_no(engaged, "engaged", element))
-        return self
-
-    def brake(self, name: str, joint: str, capacity: float = np.inf, engaged: bool = False) -> Self:
-        """Put a brake on a joint, which holds it still while engaged and slips above `capacity` [N m or N]."""
-        element = _new(self._brakes, "brake", name)
-        capacity = above_zero(capacity, "capacity", element, or_infinite)
-        self._brakes[name] = Brake(name, str(joint), capacity, yes_or_no(engaged, "engaged", element))
-        return self
-
-    def surface(
-        self,
-        name: str,
-        shape: SurfaceShape,
-        body: str = "world",
-        at: Any = ZERO,
-        rpy: Any = ZERO,
-        *,
-        rotation: Any = None,
-    ) -> Self:
-        """Give `body` a surface that contacts can touch, such as lw.Plane(), whose z is its normal.
-
-        `at` (3,) [m], and `rpy` (3,) [rad] or `rotation` (3, 3), place it in the body's frame.
-        """
-        element = _new(self._surfaces, "surface", name)
-        place = Place.stated(placement(at, rpy, rotation, element))
-        self._surfaces[name] = Surface(name, str(body), checked_surface(shape, element), place)
-        return self
-
-    def touch(
-        self,
-        name: str,
-        body: str,
-        at: Any = ZERO,
-        *,
-        stiffness: float,
-        damping: float = 0.0,
-        radius: float = 0.0,
-        against: str | Iterable[str] = (),
-        tangential_stiffness: float | None = None,
-        tangential_damping: float | None = None,
-        friction: Any = 0.0,
-        rest_speed: float = REST_SPEED,
-        rolling: float = 0.0,
-        spinning: float = 0.0,
-        dissipation: float | None = None,
-    ) -> Self:
-        """Let a point at `at` (3,) [m] of `body`, or a ball of `radius` [m] about it, touch surfaces.
-
-        Of an array (k, 3) of points, as `lw.box_corners` gives, each does, called "name 1" to "name k". `against` names
-        the surfaces: all of other bodies, if none. `stiffness` [N/m] and `damping` [N s/m] are along the normal; along
-        the surface they are the same unless given. `friction` is the coefficients (static, dynamic), or one number for
-        both; below `rest_speed` [m/s] a sliding contact sticks. Torques of `rolling` and `spinning` [m] times the
-        normal force brake a ball. With a `dissipation` c [s/m] the normal force at a depth d [m] is
-        stiffness d^1.5 (1 + c dd/dt), as Hunt and Crossley have it.
-        """
-        several = isinstance(at, np.ndarray) and at.ndim == 2
-        for number, point in enumerate(at if several else [at], start=1):
-            own = f"{name} {number}" if several else name
-            self._contacts[own] = Contact.stated(
-                own, _new(self._contacts, "contact", own), body, point, against, tangential_stiffness,
-                tangential_damping, friction, dissipation, stiffness=stiffness, damping=damping, radius=radius,
-                rest_speed=rest_speed, rolling=rolling, spinning=spinning,
-            )  # fmt: skip
-        return self
-
-    def spring(
-        self,
-        name: str,
-        a: str,
-        b: str,
-        at: Any = ZERO,
-        to: Any = ZERO,
-        *,
-        stiffness: float = 0.0,
-        damping: float = 0.0,
-        length: float = 0.0,
-    ) -> Self:
-        """Stretch a spring and a damper from the point `at` (3,) [m] of `a` to the point `to` (3,) [m] of `b`.
-
-        Either may be "world". At a distance L the points are pulled together by the force
-        stiffness (L - length) + damping dL/dt, with `stiffness` [N/m], `damping` [N s/m] and `length` [m].
-        """
-        element = _new(self._springs, "spring", name)
-        refuse_one_end(a, b, element)
-        here, there = placement(at, ZERO, None, element), placement(to, ZERO, None, element, "to")
-        given = {"stiffness": stiffness, "damping": damping, "length": length}
-        numbers = [at_least_zero(value, key, element) for key, value in given.items()]
-        self._springs[name] = Spring(name, str(a), str(b), Place.stated(here), Place.stated(there), *numbers)
         return self
 
     @property
@@ -408,20 +237,7 @@ class Builder:
                 yield Fault(unknown_name("body", body, bodies).reason, f"geometry of body {body!r}")
         for keyframe in self._keyframes.values():
             yield from keyframe_faults(keyframe, kinds)
-        for loop in self._loops.values():
-            yield from unknown_faults(f"loop {loop.name!r}", "body", {"body a": loop.a, "body b": loop.b}, bodies)
-        for drive in self._drives.values():
-            yield from drive.faults(kinds)
-        for clutch in self._clutches.values():
-            yield from clutch.faults(kinds, self.mimics)
-        for brake in self._brakes.values():
-            yield from brake.faults(kinds)
-        for surface in self._surfaces.values():
-            yield from unknown_faults(f"surface {surface.name!r}", "body", {"its body": surface.body}, bodies)
-        for contact in self._contacts.values():
-            yield from contact.reference_faults(bodies, self._surfaces, {*kinds, *self._springs})
-        for spring in self._springs.values():
-            yield from spring.reference_faults(bodies, kinds)
+        yield from self._equipment_faults(bodies, kinds, self.mimics)
 
     def _children(self) -> dict[str, list[JointRequest]]:
         """The joints on each body, in the order they were added."""
@@ -485,11 +301,3 @@ class Builder:
             Named("contact", [contact.placed(home, surfaces) for contact in self._contacts.values()]),
             Named("spring", [spring.placed(home) for spring in self._springs.values()]),
         )
-
-
-def _new(there: Mapping[str, object], what: str, name: str) -> str:
-    """What messages call a new thing, whose name must not be taken by another of its sort."""
-    element = f"{what} {checked_name(name, what)!r}"
-    if name in there:
-        raise ModelError(f"there is already a {what} of that name", element)
-    return element
