@@ -14,7 +14,7 @@ import pytest
 
 import linkwork as lw
 from children import many_pendulums, send_many_pendulums
-from linkwork.compiler import store
+from linkwork.compiler import recent, store
 
 Q, V, TAU = np.array([0.3, -0.4]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
 SCRIPT = """
@@ -34,13 +34,15 @@ def expected() -> np.ndarray:
 
 
 def solve() -> np.ndarray:
-    """A new Dynamics, so that the kernel comes from disk or is built."""
+    """With nothing loaded, so that the kernel comes from disk or is built."""
+    recent.forget()
     return lw.compile(lw.example("double_pendulum")).forward_dynamics(Q, V, TAU)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path / "kernels"))
+    recent.forget()
     return tmp_path / "kernels"
 
 
@@ -124,6 +126,14 @@ def test_another_mechanism_or_quantity_is_another_kernel(folder: Path) -> None:
     lw.compile(m).jacobian(Q, "end", "world")
     lw.compile(m).jacobian(Q, "end", "body")
     assert len(kept(folder)) == 5
+
+
+def test_what_was_used_lately_stays_loaded(folder: Path) -> None:
+    bits = solve().tobytes()
+    (path,) = kept(folder)
+    path.unlink()
+    assert lw.compile(lw.example("double_pendulum")).forward_dynamics(Q, V, TAU).tobytes() == bits
+    assert kept(folder) == []  # neither read nor built
 
 
 def test_what_was_not_used_for_longest_makes_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

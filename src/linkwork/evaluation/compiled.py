@@ -11,6 +11,7 @@ import linkwork
 from linkwork.compiler import store
 from linkwork.compiler.fastcall import fast_call
 from linkwork.compiler.kernel import Kernel
+from linkwork.compiler.recent import shared
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 
@@ -63,9 +64,9 @@ def mechanism_digest(mechanism: Mechanism) -> str:
 def kernel_of(
     mechanism: Mechanism, name: tuple[str, ...], one: Callable[..., Any], shapes: Sequence[Shape], result: Shape
 ) -> Kernel:
-    """The kernel of a function of one state of a mechanism; `name` says which function."""
+    """The kernel of a function of one state of a mechanism; `name` says which. It may be one that was used lately."""
     key = store.digest(source_digest(), mechanism_digest(mechanism), *name)
-    return Kernel(f"{name[0]} of {mechanism.name}", one, shapes, [result], key)
+    return shared(Kernel(f"{name[0]} of {mechanism.name}", one, shapes, [result], key))
 
 
 def as_method(kernel: Kernel, method: Callable[..., Any], owner: object) -> Callable[..., Any]:

@@ -7,7 +7,6 @@ that was built before is neither traced nor compiled.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import cache
@@ -18,15 +17,13 @@ from linkwork.compiler import store
 from linkwork.compiler.graph import Count
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows
+from linkwork.compiler.recent import shared
 from linkwork.evaluation.compiled import mechanism_digest, source_digest
 from linkwork.model.grounds import Ground
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.preparation import Request
 
 __all__ = ["Count", "Rows", "kernel_of"]
-
-RECENT = 32  # kernels that stay loaded
-_recent: OrderedDict[str, Kernel] = OrderedDict()
 
 
 def kernel_of(
@@ -39,13 +36,8 @@ def kernel_of(
 ) -> Kernel:
     """The kernel of a program that answers a request; `name` says which. It may be one that was used lately."""
     title = f"{name[0]} of {asked.mechanism.name}"
-    kernel = Kernel(title, program, shapes, results, _key(asked, *name, repr(shapes), repr(results)), counts)
-    key = kernel.key
-    kernel = _recent.pop(key, kernel)
-    _recent[key] = kernel
-    while len(_recent) > RECENT:
-        _recent.popitem(last=False)
-    return kernel
+    key = _key(asked, *name, repr(shapes), repr(results))
+    return shared(Kernel(title, program, shapes, results, key, counts))
 
 
 def _key(asked: Request, *name: str) -> str | None:
