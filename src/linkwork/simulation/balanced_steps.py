@@ -15,13 +15,14 @@ from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.discrete_motion import Interval, momenta_of_joints
 from linkwork.simulation.moving import Found, Moving, Witness
-from linkwork.simulation.structured_steps import FAR, TINY, Guess, Tried, Variational, chosen
+from linkwork.simulation.structured_steps import TINY, Guess, Tried, Variational, chosen
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, ldlt, where
 
 KICKS = 12  # impulses along the motion that are tried to balance energy, at most
 BALANCED, STALLED = 1e-15, 1e-13  # energy won, of what there is, at which it has ended; if it does not become less
+FAR = 1e300
 STANDING = 1e-15  # of the energy: internal motion so slow that no impulse along it can change the energy
 
 
@@ -83,7 +84,7 @@ class EnergyMomentum(Variational):
     def found(self, witness: Witness | None = None) -> Found:
         """The solution: the kick that balances energy by the secant method, the motion under each by Newton's."""
         none, free = np.zeros(self.mechanism.nh), np.zeros(self.mechanism.nv)
-        begin = Kick(0.0, 0.0, FAR, 0.0, self.now.v * self.h, none, free, 0.0)
+        begin = Kick(0.0, 0.0, FAR, 0.0, self.foreseen(), none, free, 0.0)
 
         def improve(*state: Any) -> tuple[tuple[Any, ...], Any]:
             best = Kick(*state)

@@ -180,10 +180,13 @@ class Interval:
         pairs = zip(self.tree.bodies, guess.bodies, strict=True)
         B = [momentum_derivative(body.inertia, moved, self.h) for body, moved in pairs]
         self._add_contacts(B, guess)
-        springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
-        own = self.tree.armature / self.h + resistance(self.tree, dv / self.h) * 0.5
-        own = own + np.concatenate([np.zeros(0), *springs])
+        own = self.tree.armature / self.h + self.joint_stiffness(dv)
         return TwoPoses(self.tree, self.first, guess.second, B, own).solve
+
+    def joint_stiffness(self, dv: Array) -> Array:
+        """How the joints' own springs and dampers change the momentum that lacks, by their motion dv (tree.nv,)."""
+        springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
+        return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
     def _coupled_solver(self, touching: Touching, dv: Array) -> Callable[[Array], Array]:
         """The same where contacts tie bodies to each other, which no tree is like; inertia is of the first pose."""

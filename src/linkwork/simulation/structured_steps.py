@@ -17,33 +17,29 @@ from linkwork.algorithms.coupled import velocities
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.discrete_motion import Between, Interval
 from linkwork.simulation.moving import Found, Moving, Witness
-from linkwork.simulation.system import System
+from linkwork.simulation.system import System, with_armature
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, largest, minimum, where
 
 ROUNDS = 50  # at most
-SOLVED, NEAR = 1e-15, 1e-8  # lack of momentum, of what there is, at which it has ended if it was near before
+SOLVED, NEAR = 1e-15, 1e-6  # lack of momentum, of what there is, at which it has ended if it was near before
 PRESSED = 1e-13  # so with contacts, whose forces are large beside momenta
 ROUND_OFF = 2e-16
 ROUNDED = 1e-9  # at which it has ended if it does not become less
 OPEN = 0.1  # how much an error of closure of one [m or rad] counts
 SHORT = 1e-3  # part of a step that is tried no further
-FAR, TINY = 1e300, 1e-300
+TINY = 1e-300
 
 
 class Guess(NamedTuple):
-    """Where Newton's method is: the best motion dv (nv,) and multipliers (nh,) so far, and what they lack, of one.
+    """Where Newton's method is: a motion dv (nv,), multipliers (nh,), and the part of its next correction to try.
 
-    Next it tries `part` of the moves. `momentum` (nv,) [N s, N m s] and `work` [J] are those at the end of the best
-    motion.
+    `momentum` (nv,) [N s, N m s] and `work` [J] are those at the end of the motion.
     """
 
     dv: Array
     multipliers: Array
-    move: Array
-    more: Array
     part: Number
-    lack: Number
     momentum: Array
     work: Number
 
@@ -112,50 +108,67 @@ class Variational:
 
     def found(self, witness: Witness | None = None) -> Found:
         """The solution; a `witness` sees how it was found, where numbers are plain."""
-        best, rounds, solved = self.newton(self.now.v * self.h, np.zeros(self.mechanism.nh), 0.0, witness)
+        best, rounds, solved = self.newton(self.foreseen(), np.zeros(self.mechanism.nh), 0.0, witness)
         q, v = self.arrived(best.dv, best.momentum)
         moved = Moving(q, v, self.now.work + best.work, self.now.repair, rounds=rounds)
         return Found(np.concatenate([best.dv, best.multipliers]), moved, solved)
 
+    def foreseen(self) -> Array:
+        """A first guess at the motion (nv,), right to the second power of the step where that costs less than a round.
+
+        Springs and dampers of joints count as they do in Newton's matrix, so that stiff ones do not throw it far off.
+        """
+        m, h, now, interval = self.mechanism, self.h, self.now, self.interval
+        straight = now.v * h
+        if m.holds or m.touches or m.springs or m.mimics:
+            return straight
+        system = replace(interval.system, mechanism=with_armature(m, interval.joint_stiffness(straight) * h))
+        loads = system.loads(interval.t, now.q, now.v, interval.held)
+        return straight + system.acceleration(now.q, now.v, loads) * (0.5 * h * h)
+
     def newton(self, dv: Array, multipliers: Array, kick: Number, witness: Witness | None) -> tuple[Guess, Number, Any]:
         """The motion under a kick, from a guess at it and the multipliers; rounds, and whether it is a solution."""
-        none, free = np.zeros(self.mechanism.nh), np.zeros(self.mechanism.nv)
-        begin = Guess(dv, multipliers, free, none, 1.0, FAR, free, 0.0)
+        begin = Guess(dv, multipliers, 1.0, np.zeros(self.mechanism.nv), 0.0)
         found, rounds, solved = iterate(ROUNDS, lambda *state: self._improved(Guess(*state), kick, witness), *begin)
         return Guess(*found), rounds, solved
 
-    def _improved(self, best: Guess, kick: Number, witness: Witness | None) -> tuple[tuple[Any, ...], Any]:
-        m, interval = self.mechanism, self.interval
-        dv, multipliers = best.dv + best.move * best.part, best.multipliers + best.more * best.part
-        tried = self.tried(dv, multipliers, kick)
-        there = largest(interval.p) + largest(tried.momentum) + tried.between.pressed + TINY
-        size = largest(tried.lack) / there + largest(tried.errors) * OPEN
+    def _improved(self, last: Guess, kick: Number, witness: Witness | None) -> tuple[tuple[Any, ...], Any]:
+        m = self.mechanism
+        here = self.tried(last.dv, last.multipliers, kick)
+        move, more = self._correction(here, last.dv, kick)
+        dv, multipliers = last.dv + move * last.part, last.multipliers + more * last.part
+        there = self.tried(dv, multipliers, kick)
+        before, after = self._size(here), self._size(there)
+        better = after < before
+        if m.touches:  # at a kink of friction nothing is better on this side: step over it
+            better = better | (last.part < SHORT)
+        if witness is not None:
+            witness.see(after, there.lack, there.errors, better)
+        found = Guess(
+            where(better, dv, last.dv),
+            chosen(better, multipliers, last.multipliers),
+            where(better, minimum(last.part * 4.0, 1.0), last.part * 0.5),
+            where(better, there.momentum, here.momentum),
+            where(better, there.work, here.work),
+        )
+        ended = (after <= (PRESSED if m.touches else SOLVED)) & (before <= NEAR)
+        return tuple(found), ended | (after >= before) & (before <= ROUNDED) | (after <= ROUND_OFF)
+
+    def _size(self, tried: Tried) -> Number:
+        """What lacks at a guess, of what there is."""
+        there = largest(self.interval.p) + largest(tried.momentum) + tried.between.pressed + TINY
+        return largest(tried.lack) / there + largest(tried.errors) * OPEN
+
+    def _correction(self, tried: Tried, dv: Array, kick: Number) -> tuple[Array, Array]:
+        """How a motion dv (nv,) and its multipliers (nh,) are to change, by Newton's matrix there."""
         solve = self.solver(tried, dv, kick)
         move, more = solve(tried.lack), np.zeros(0)
-        if m.holds:
+        if self.mechanism.holds:
             response = solve(self.rows.T)
             # Over the step, so that the matrix is positive also where composition goes back in time
             more = closure.smallest(tried.J @ response / self.h, -(tried.errors + tried.J @ move) / self.h)
             move = move + response @ more
-        better = size < best.lack
-        if m.touches:  # at a kink of friction nothing is better on this side: step over it
-            better = better | (best.part < SHORT)
-        if witness is not None:
-            witness.see(size, tried.lack, tried.errors, better)
-        found = Guess(
-            where(better, dv, best.dv),
-            chosen(better, multipliers, best.multipliers),
-            where(better, tangent_rate(m, dv, move), best.move),
-            chosen(better, more, best.more),
-            where(better, minimum(best.part * 4.0, 1.0), best.part * 0.5),
-            where(better, size, best.lack),
-            where(better, tried.momentum, best.momentum),
-            where(better, tried.work, best.work),
-        )
-        ended = (size <= (PRESSED if m.touches else SOLVED)) & (best.lack <= NEAR) | (size >= best.lack) & (
-            best.lack <= ROUNDED
-        )
-        return tuple(found), ended | (size <= ROUND_OFF)
+        return tangent_rate(self.mechanism, dv, move), more
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
         """Newton's matrix, without loops."""
