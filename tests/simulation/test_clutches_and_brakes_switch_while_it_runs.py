@@ -35,7 +35,15 @@ def held_tree(seed: int) -> lw.Mechanism:
     return replace(m, clutches=m.clutches.replaced(clutches), brakes=m.brakes.replaced(brakes))
 
 
-TREES = [held_tree(seed) for seed in (5, 6, 9, 12)]
+def summed_tree(seed: int) -> lw.Mechanism:
+    """A random tree with an engaged clutch between sums of joints, one of which is in both."""
+    m, rng = tree(seed), np.random.default_rng(seed)
+    a, b, c = rng.permutation([joint.name for joint in m.joints if joint.kind.nv == 1])[:3]
+    clutch = Clutch("clutch", ((a, 1.0), (b, -0.5)), ((c, 2.0), (a, 1.0)), 0.7, np.inf, 1.0)
+    return replace(m, name=f"{m.name} summed", clutches=m.clutches.replaced([clutch]))
+
+
+TREES = [*map(held_tree, (5, 6, 9, 12)), *map(summed_tree, (7, 8, 32))]
 
 
 @pytest.mark.parametrize("m", TREES, ids=lambda m: m.name)
@@ -100,6 +108,35 @@ def test_a_gearbox_shifts_and_reverses():
         expected.append(v)
     np.testing.assert_allclose(run.v[[5, 15, 25]], expected, rtol=1e-12)
     assert (run["clutch.ratio"][[5, 15, 25]] == [1, 2, -2]).all()
+
+
+def differential(**options: object) -> lw.Mechanism:
+    """A shaft of 2 kg m^2 that drives the sum of two wheels of 3 and 6 kg m^2."""
+    b = lw.Builder("differential", gravity=(0, 0, 0))
+    for place, (name, inertia) in enumerate({"shaft": 2.0, "left": 3.0, "right": 6.0}.items()):
+        b.body(name, 1.0, inertia=(inertia,) * 3).joint(name, lw.Revolute(), "world", name, at=(0, place, 0))
+    return b.clutch("clutch", "shaft", {"left": 1, "right": 1}, 2.0, **options).build()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_clutch_drives_a_sum_of_joints(method):
+    """Impulses on both wheels are the same, and that on the shaft is -2 of it."""
+    schedule = [(0.1, "engage", "clutch"), (0.2, "reverse", "clutch"), (0.3, "release", "clutch")]
+    run = lw.simulate(differential(), v0=[8, 0, 0], duration=0.4, dt=1e-2, method=method, schedule=schedule)
+    row, inertia, v = np.array([-2.0, 1.0, 1.0]), np.array([2.0, 3.0, 6.0]), np.array([8.0, 0.0, 0.0])
+    first = v - row / inertia * (row @ v) / (row @ (row / inertia))
+    row = np.array([2.0, 1.0, 1.0])
+    second = first - row / inertia * (row @ first) / (row @ (row / inertia))
+    np.testing.assert_allclose(run.v[[5, 15, 25, 35]], [v, first, second, second], rtol=1e-12, atol=1e-14)
+    assert run.report().passed
+
+
+def test_a_clutch_on_a_sum_slips_until_the_sums_meet():
+    run = lw.simulate(differential(capacity=6.0, engaged=True), v0=[8, 0, 0], duration=3.0, dt=0.03, method="rk4")
+    meeting = 16.0 / (6.0 * (4 / 2 + 1 / 3 + 1 / 6))  # slip over its rate
+    slips = run.t < meeting
+    np.testing.assert_allclose(run.v[slips, 1], 6.0 / 3.0 * run.t[slips], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(run.v[~slips][1:], [[8 - 6 * meeting, 2 * meeting, meeting]] * (np.sum(~slips) - 1))
 
 
 def test_the_clutch_tells_what_it_carries():
@@ -194,6 +231,18 @@ def test_clutches_that_contradict_each_other_are_refused():
     b.clutch("low", "a", "b", ratio=0.5, engaged=True).clutch("high", "b", "a", ratio=1.0, engaged=True)
     with pytest.raises(lw.ModelError, match=r"clutch 'high'.*clutch 'low'"):
         b.build()
+
+
+def test_clutches_that_contradict_each_other_on_sums_are_refused():
+    """However the sums are scaled and ordered, and whichever side drives."""
+    b = lw.Builder("wheels")
+    for name in "abc":
+        b.body(name, 1.0, inertia=(1, 1, 1)).joint(name, lw.Revolute(), "world", name)
+    b.clutch("one", {"a": 1, "b": 3}, "c", 2.0, engaged=True).clutch("same", "c", {"b": 0.3, "a": 0.1}, 0.05)
+    m = b.clutch("other", {"c": -2}, {"b": 3, "a": 1}).build()
+    lw.simulate(m, duration=0.1, dt=0.1, schedule=[(0.0, "engage", "same")])
+    with pytest.raises(lw.LinkworkError, match=r"'other' drives 'c' from 'a \+ 3 b' at -0.5, and clutch 'one' at 2"):
+        lw.simulate(m, duration=0.1, dt=0.1, schedule=[(0.0, "engage", "other")])
 
 
 def test_a_start_that_slips_is_refused():

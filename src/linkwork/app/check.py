@@ -13,7 +13,7 @@ from rich.text import Text
 
 from linkwork.errors import LinkworkError, ModelWarning, listed
 from linkwork.model import Mechanism
-from linkwork.model.clutches import Brake, Clutch
+from linkwork.model.clutches import Brake, Clutch, side_text
 from linkwork.model.faults import Fault
 from linkwork.model.loading import find_faults, load
 
@@ -65,7 +65,8 @@ def _besides(m: Mechanism) -> Iterator[RenderableType]:
         ratios = ", ".join(f"{joint} x {' '.join(f'{x:g}' for x in numbers)}" for joint, numbers in drive.ratios)
         table.add_row("drive", drive.name, f"gain {drive.gain:g}", ratios)
     for clutch in m.clutches:
-        table.add_row("clutch", clutch.name, _switched(clutch), f"{clutch.a}, {clutch.b} x {clutch.ratio:g}")
+        sides = f"{side_text(clutch.a)}, {side_text(clutch.b)} x {clutch.ratio:g}"
+        table.add_row("clutch", clutch.name, _switched(clutch), sides)
     for brake in m.brakes:
         table.add_row("brake", brake.name, _switched(brake), brake.joint)
     for surface in m.surfaces:

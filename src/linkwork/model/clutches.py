@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from linkwork.errors import ModelError
+from linkwork.model.arguments import not_zero
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic import Mimic
@@ -30,16 +33,44 @@ class Tie(NamedTuple):
     engaged: Number
 
 
+Direction = tuple[tuple[str, float], ...]  # joints with the factors by which their velocities are added
+Side = str | Direction  # of a clutch: a joint, or a sum of joints
+DIGITS, ROUNDING = 12, 1e-12  # within which factors and ratios are the same
+
+
+def summed(side: Side) -> Direction:
+    """The joints of a side, each with its factor."""
+    return ((side, 1.0),) if isinstance(side, str) else side
+
+
+def checked_side(side: object, what: str, element: str) -> Side:
+    """What was given for the side `what`: a joint, or a sum {joint: factor} of joints of one velocity each."""
+    if not isinstance(side, Mapping):
+        return str(side)
+    if not side:
+        raise ModelError(f"{what} must name at least one joint", element)
+    return tuple((str(joint), not_zero(by, f"{what}: the factor of {joint!r}", element)) for joint, by in side.items())
+
+
+def side_text(side: Side) -> str:
+    """What messages call a side: a joint, or a sum such as 'hip + 2 knee'."""
+    terms = [
+        f"{'-' if by < 0.0 else '+'} {f'{abs(by):g} ' if abs(by) != 1.0 else ''}{name}" for name, by in summed(side)
+    ]
+    return " ".join(terms).removeprefix("+ ")
+
+
 @dataclass(frozen=True)
 class Clutch:
-    """Couples the joints `a` and `b`, of one velocity each: v_b = ratio v_a while it is `engaged`.
+    """Couples its sides `a` and `b`: v_b = ratio v_a while it is `engaged`.
 
-    It slips above its `capacity`, the force that it can put on b [N m or N].
+    A side is a joint of one velocity, or several, whose velocities are added with factors. The clutch slips above its
+    `capacity`, the force that it can put on b [N m or N]; joints of a sum feel their factor times that.
     """
 
     name: str
-    a: str
-    b: str
+    a: Side
+    b: Side
     ratio: Number
     capacity: float
     engaged: Number
@@ -47,17 +78,24 @@ class Clutch:
     @property
     def ties(self) -> Iterator[Tie]:
         """What it holds together."""
-        yield Tie(self.name, ((self.b, 0, 1.0), (self.a, 0, -self.ratio)), self.engaged)
+        driven = [(joint, 0, factor) for joint, factor in summed(self.b)]
+        driving = [(joint, 0, -self.ratio * factor) for joint, factor in summed(self.a)]
+        yield Tie(self.name, (*driven, *driving), self.engaged)
 
     def faults(self, kinds: Mapping[str, JointKind], mimics: Mapping[str, Mimic]) -> Iterator[Fault]:
         """What is wrong with it, given the kinds of all joints and who follows whom."""
         element = f"clutch {self.name!r}"
-        yield from _joint_faults(element, {"joint a": self.a, "joint b": self.b}, kinds)
-        lead_a, lead_b = (mimics[name].of if name in mimics else name for name in (self.a, self.b))
-        if self.a == self.b:
-            yield Fault(f"a clutch needs two joints; both are {self.a!r}", element)
-        elif lead_a == lead_b:
-            yield Fault(f"{self.a!r} and {self.b!r} move together already, by mimicking", element, "name other joints")
+        for role, side in (("joint a", self.a), ("joint b", self.b)):
+            for joint, _ in summed(side):
+                yield from _joint_faults(element, {role: joint}, kinds)
+        joints = {joint for side in (self.a, self.b) for joint, _ in summed(side)}
+        a, b = (_direction(side, mimics)[0] for side in (self.a, self.b))
+        if len(joints) == 1:
+            yield Fault(f"a clutch needs two joints; both are {joints.pop()!r}", element)
+        elif a == b or not a or not b:
+            names = f"{side_text(self.a)!r} and {side_text(self.b)!r}"
+            how = ", by mimicking" if joints & set(mimics) else ""
+            yield Fault(f"{names} move together already{how}", element, "name other joints")
 
 
 @dataclass(frozen=True)
@@ -97,18 +135,31 @@ def may_hold(engaged: Number) -> bool:
 
 
 def contradiction_faults(clutches: Iterable[Clutch]) -> Iterator[Fault]:
-    """Clutches that, engaged as they are, drive a joint at two ratios."""
-    driven: dict[tuple[str, str], Clutch] = {}
+    """Clutches that, engaged as they are, drive a joint or a sum of joints at two ratios."""
+    driven: dict[tuple[Direction, Direction], tuple[Clutch, float]] = {}
     for clutch in clutches:
         if not clutch.engaged:
             continue
-        ratio, pair = clutch.ratio, (clutch.a, clutch.b)
-        if (clutch.b, clutch.a) in driven:
-            ratio, pair = 1.0 / ratio, (clutch.b, clutch.a)
-        first = driven.setdefault(pair, clutch)
-        if first.ratio != ratio:
-            reason = f"drives {pair[1]!r} from {pair[0]!r} at {ratio:g}, and clutch {first.name!r} at {first.ratio:g}"
+        (a, by_a), (b, by_b) = _direction(clutch.a), _direction(clutch.b)
+        ratio, pair = float(clutch.ratio) * by_a / by_b, (a, b)
+        if (b, a) in driven:
+            ratio, pair = 1.0 / ratio, (b, a)
+        first, before = driven.setdefault(pair, (clutch, ratio))
+        if abs(ratio / before - 1.0) > ROUNDING:
+            sides, found = f"{side_text(first.b)!r} from {side_text(first.a)!r}", ratio / before * first.ratio
+            reason = f"drives {sides} at {found:g}, and clutch {first.name!r} at {first.ratio:g}"
             yield Fault(reason, f"clutch {clutch.name!r}", "engage one of them at a time")
+
+
+def _direction(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({})) -> tuple[Direction, float]:
+    """The joints of a side, sorted, with factors by that of the first, and that; of those that mimic none, if told."""
+    factors: dict[str, float] = {}
+    for joint, factor in summed(side):
+        lead, by = (mimics[joint].of, mimics[joint].multiplier) if joint in mimics else (joint, 1.0)
+        factors[lead] = factors.get(lead, 0.0) + factor * by
+    kept = sorted((joint, factor) for joint, factor in factors.items() if factor)
+    first = kept[0][1] if kept else 1.0
+    return tuple((joint, round(factor / first, DIGITS)) for joint, factor in kept), first
 
 
 def _joint_faults(element: str, given: Mapping[str, str], kinds: Mapping[str, JointKind]) -> Iterator[Fault]:

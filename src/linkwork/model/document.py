@@ -333,8 +333,8 @@ def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 def _flat(value: Any) -> Iterator[float]:
     """All numbers in a value."""
-    if isinstance(value, list | tuple):
-        for item in value:
+    if isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _flat(item)
     elif isinstance(value, float):
         yield value

@@ -122,7 +122,8 @@ _SWITCHED: Keys = {
     "capacity": _number(" [N m or N]", "above which it slips", extra=_INFINITE),
     "engaged": _YES_OR_NO,
 }
-CLUTCH: Keys = {"a": NEEDED, "b": NEEDED, "ratio": _number("", "v_b = ratio v_a while engaged")} | _SWITCHED
+_SIDE = _of(NAME | dict[NAME, float], "a joint, or a table of numbers by joint", "summed up", extra=_MUST)
+CLUTCH: Keys = {"a": _SIDE, "b": _SIDE, "ratio": _number("", "v_b = ratio v_a while engaged")} | _SWITCHED
 BRAKE: Keys = {"joint": NEEDED} | _SWITCHED
 SURFACE: Keys = {"body": NAME} | PLACE
 CONTACT: Keys = {

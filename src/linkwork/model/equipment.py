@@ -22,7 +22,7 @@ from linkwork.model.arguments import (
     yes_or_no,
 )
 from linkwork.model.bodies import Place
-from linkwork.model.clutches import Brake, Clutch
+from linkwork.model.clutches import Brake, Clutch, checked_side
 from linkwork.model.drives import Drive, refuse_zero_ratios
 from linkwork.model.faults import Fault
 from linkwork.model.grounds import SurfaceShape, checked_surface
@@ -103,15 +103,23 @@ class Equipment:
         return self
 
     def clutch(
-        self, name: str, a: str, b: str, ratio: float = 1.0, capacity: float = np.inf, engaged: bool = False
+        self,
+        name: str,
+        a: str | Mapping[str, float],
+        b: str | Mapping[str, float],
+        ratio: float = 1.0,
+        capacity: float = np.inf,
+        engaged: bool = False,
     ) -> Self:
         """Put a clutch between the joints `a` and `b`: while it is engaged, v_b = ratio v_a [rad/s or m/s].
 
-        It slips above `capacity`, the force that it can put on b [N m or N].
+        Either may be a sum of joints, with factors: a tibia turns against the body by {"hip": 1, "knee": 1}. The clutch
+        slips above `capacity`, the force that it can put on b [N m or N].
         """
         element = new_element(self._clutches, "clutch", name)
+        sides = checked_side(a, "a", element), checked_side(b, "b", element)
         numbers = not_zero(ratio, "ratio", element), above_zero(capacity, "capacity", element, or_infinite)
-        self._clutches[name] = Clutch(name, str(a), str(b), *numbers, yes_or_no(engaged, "engaged", element))
+        self._clutches[name] = Clutch(name, *sides, *numbers, yes_or_no(engaged, "engaged", element))
         return self
 
     def brake(self, name: str, joint: str, capacity: float = np.inf, engaged: bool = False) -> Self:

@@ -13,6 +13,7 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.bodies import Frame, Part
+from linkwork.model.clutches import Clutch
 from linkwork.model.drives import Drive
 from linkwork.model.faults import raise_first
 from linkwork.model.geometry import Geometry
@@ -100,9 +101,9 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
         yield Table(("keyframes", keyframe.name), _keyframe(mechanism, keyframe))
     yield from map(_loop, mechanism.loops)
     yield from (Table(("drives", drive.name), _drive(drive)) for drive in mechanism.drives)
-    for section, items in (("clutches", mechanism.clutches), ("brakes", mechanism.brakes)):
-        for item in items:
-            yield Table((section, item.name), _own_numbers(item, "name", "size") | {"engaged": bool(item.engaged)})
+    yield from (Table(("clutches", clutch.name), _clutch(clutch)) for clutch in mechanism.clutches)
+    for brake in mechanism.brakes:
+        yield Table(("brakes", brake.name), _own_numbers(brake, "name", "size") | {"engaged": bool(brake.engaged)})
     yield from map(_surface, mechanism.surfaces)
     yield from (Table(("contacts", contact.name), _contact(contact)) for contact in mechanism.contacts)
     yield from (Table(("springs", spring.name), _spring(spring)) for spring in mechanism.springs)
@@ -186,6 +187,11 @@ def _drive(drive: Drive) -> dict[str, Any]:
     keys |= {key: getattr(drive, key).tolist() for key in ("control_limits", "force_limits")}
     usual = {"gain": 1.0, "bias": np.zeros(3), "control_limits": free, "force_limits": free}
     return {"ratios": _by_joint(dict(drive.ratios))} | _unusual(keys, usual)
+
+
+def _clutch(clutch: Clutch) -> dict[str, Any]:
+    sides = {key: side if isinstance(side, str) else dict(side) for key, side in (("a", clutch.a), ("b", clutch.b))}
+    return sides | _own_numbers(clutch, "name", *sides) | {"engaged": bool(clutch.engaged)}
 
 
 def _surface(surface: Surface) -> Table:
