@@ -74,7 +74,7 @@ def test_states_follow_in_the_order_of_their_priorities(walk: str) -> None:
 
 def test_the_next_step_begins_in_a_state_that_lasts() -> None:
     numbers = [APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED]
-    begun = Memory(numbers, [np.zeros(3)] * 6).begun(2.0)
+    begun = Memory(numbers, [np.zeros(3)] * 6, [0.0] * 6).begun(2.0)
     assert begun.number == [APART, SLIDING, STICKING, STICKING, SLIDING, SLIDING]
     assert begun.since == 2.0
 

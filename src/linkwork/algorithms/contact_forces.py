@@ -23,32 +23,53 @@ APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED = 1.0, 2.0, 3.0, 4.0, 5.0, 
 TINY = 1e-300
 
 
+class Mode(NamedTuple):
+    """On which side of its kinks the law of a contact is: whether it is `closed`, `pressing`, `fast` and `slips`.
+
+    `along` (3,) [m/s] is its slip where it was found so, in the surface's axes.
+    """
+
+    closed: Any
+    pressing: Any
+    fast: Any
+    slips: Any
+    along: Array
+
+
 class Memory(NamedTuple):
     """What contacts remember: the `number` of their states (n,), and `anchor` (n, 3) [m] in the surfaces' frames.
 
-    `since` [s] is when the step began, from which the anchors of balls have rolled on. `foreseen` (n,) says, where the
-    equations of a step are solved, which contacts were to be expected; without it, each is there if it is inside.
+    They came into these states at `entered` (n,) [s]. `since` [s] is when the step began, from which the anchors of
+    balls have rolled on. `foreseen` (n,) says, where the equations of a step are solved, which contacts were to be
+    expected; without it, each is there if it is inside. `modes` (n,), where there are any, last through the step.
     """
 
     number: Sequence[Number]
     anchor: Sequence[Array]
+    entered: Sequence[Number]
     since: Number = 0.0
     foreseen: Sequence[Any] | None = None
+    modes: Sequence[Mode] | None = None
 
     @staticmethod
     def of(kept: Array) -> Memory:
-        """From (n, 4): the state's number, and the anchor."""
-        return Memory([row[0] for row in kept], [row[1:] for row in kept])
+        """From (n, 5): the state's number, the anchor, and when it came into the state."""
+        return Memory([row[0] for row in kept], [row[1:4] for row in kept], [row[4] for row in kept])
 
     @property
     def kept(self) -> Array:
-        """As (n, 4)."""
-        return np.array([[number, *anchor] for number, anchor in zip(self.number, self.anchor, strict=True)])
+        """As (n, 5)."""
+        rows = zip(self.number, self.anchor, self.entered, strict=True)
+        return np.array([[number, *anchor, entered] for number, anchor, entered in rows])
 
     def begun(self, since: Number) -> Memory:
         """As a step begins, at a time [s]: in a state that can last."""
-        number = [where(n == STOPPING, STICKING, where(n >= SLIPPING, SLIDING, n)) for n in self.number]
-        return self._replace(number=number, since=since)
+        return self._replace(number=[lasting(n) for n in self.number], since=since)
+
+
+def lasting(number: Number) -> Number:
+    """The state in which the next step begins."""
+    return where(number == STOPPING, STICKING, where(number >= SLIPPING, SLIDING, number))
 
 
 class Grip(NamedTuple):
@@ -76,34 +97,38 @@ class Grip(NamedTuple):
         return wrench + Force(np.zeros(3), turned.R.T @ (self.at.pose.R @ self.torque))
 
 
-def grip(contact: Contact, number: Number, anchor: Array, at: Meeting, foreseen: Any = None) -> Grip:
+def grip(
+    contact: Contact, number: Number, anchor: Array, at: Meeting, foreseen: Any = None, mode: Mode | None = None
+) -> Grip:
     """The force of a contact that began the step in state `number`, and the state it is in at `at`.
 
     A damper sets in at once, and equations of a step in which it did might have no solution: where the contact was not
-    `foreseen`, its spring acts alone through the step.
+    `foreseen`, its spring acts alone through the step. A given `mode` lasts, so that the force has no kink.
     """
     n, u, friction = at.normal, at.velocity, contact.friction
     inside = at.distance < 0.0
-    closed = inside if foreseen is None else inside | foreseen
+    closed = mode.closed if mode is not None else inside if foreseen is None else inside | foreseen
     damper = 1.0 if foreseen is None else where(foreseen, 1.0, 0.0)
     speed_n = dot(n, u)
     slip = u - n * speed_n
     raw, slope, drag = _pressed(contact, at.distance, speed_n, damper)
-    pressing = raw >= 0.0
+    pressing = raw >= 0.0 if mode is None else mode.pressing
     normal = where(closed, where(pressing, raw, 0.0), 0.0)
     on = where(closed, where(pressing, 1.0, 0.0), 0.0)
 
     speed = np.sqrt(dot(slip, slip) + TINY)
-    slow = maximum(speed, contact.rest_speed)
+    if mode is not None:  # backwards, where it has turned round
+        speed = where(dot(slip, mode.along) < 0.0, -speed, speed)
+    fast = speed > contact.rest_speed if mode is None else mode.fast
+    slow = where(fast, speed, contact.rest_speed)
     way = slip / slow  # shorter than one below the rest speed
 
-    stretch = _along(n, at.point - anchor)
-    hold = -(stretch * contact.tangential_stiffness + slip * contact.tangential_damping)
+    hold = _hold(contact, anchor, at, slip)
     size, limit = np.sqrt(dot(hold, hold) + TINY), friction[0] * normal
-    slips = size > limit
+    slips = dot(hold, hold) > limit * limit if mode is None else mode.slips
     clip = where(slips, limit / size, 1.0)
 
-    sticks, fast = number == STICKING, speed > contact.rest_speed
+    sticks = number == STICKING
     along = where(sticks, hold * clip * on, way * (-friction[1] * normal))
     after = where(
         closed,
@@ -132,6 +157,48 @@ def grip(contact: Contact, number: Number, anchor: Array, at: Meeting, foreseen:
     viscous = N * (drag * on) + P * secant
     found = Grip(after, n * normal + along, None, stiffness, damping, viscous, at)
     return _braked(contact, found, normal, slope * on, drag * on) if contact.rolling or contact.spinning else found
+
+
+class Measures(NamedTuple):
+    """What decides on a contact's mode: its normal force [N], slip (3,) [m/s], and what its anchor needs too much [N].
+
+    It has a mode where they, and its distance, have their signs; `slip` counts by how fast it is.
+    """
+
+    normal: Number
+    slip: Array
+    excess: Number
+
+
+def _measures(contact: Contact, anchor: Array, at: Meeting) -> Measures:
+    speed = dot(at.normal, at.velocity)
+    slip, normal = at.velocity - at.normal * speed, _pressed(contact, at.distance, speed, 1.0)[0]
+    hold = _hold(contact, anchor, at, slip)
+    return Measures(normal, slip, np.sqrt(dot(hold, hold)) - contact.friction[0] * normal)
+
+
+def mode_of(contact: Contact, anchor: Array, at: Meeting) -> Mode:
+    """On which side of all kinks a contact is, where it is `at`."""
+    normal, slip, excess = _measures(contact, anchor, at)
+    fast = np.sqrt(dot(slip, slip)) > contact.rest_speed
+    return Mode(at.distance < 0.0, normal >= 0.0, fast, excess > 0.0, slip)
+
+
+def mode_margins(contact: Contact, number: Number, anchor: Array, at: Meeting, mode: Mode) -> list[Number]:
+    """How far a contact is from leaving a mode (3,): by its distance [m], its normal force [N], and along the surface.
+
+    There it is by its slip [m/s] where it slides, by friction [N] where it sticks. What does not act has a margin of 1.
+    """
+    normal, slip, excess = _measures(contact, anchor, at)
+    speed = np.sqrt(dot(slip, slip))
+    over = where(dot(slip, mode.along) < 0.0, -speed, speed) - contact.rest_speed  # also where it has turned round
+    sliding, sticking = where(mode.fast, over, -over), where(mode.slips, excess, -excess)
+    along = where(number == STICKING, sticking, sliding)
+    return [
+        where(mode.closed, -at.distance, at.distance),
+        where(mode.closed, where(mode.pressing, normal, -normal), 1.0),
+        where(mode.closed, where(mode.pressing, along, 1.0), 1.0),
+    ]
 
 
 def step_change(contact: Contact, found: Grip, h: Number) -> Array:
@@ -190,6 +257,12 @@ def _braked(contact: Contact, found: Grip, normal: Number, slope: Number, drag: 
     )
 
 
+def _hold(contact: Contact, anchor: Array, at: Meeting, slip: Array) -> Array:
+    """The force (3,) [N] of the spring and damper at a contact's anchor."""
+    stretch = _along(at.normal, at.point - anchor)
+    return -(stretch * contact.tangential_stiffness + slip * contact.tangential_damping)
+
+
 def _along(n: Array, x: Array) -> Array:
     """The part of x along a surface with normal n."""
     return x - n * dot(n, x)
@@ -201,7 +274,8 @@ def grips(pairs: Sequence[Pair], memory: Memory, t: Number, there: Sequence[Meet
     for k, (pair, at) in enumerate(zip(pairs, there, strict=True)):
         anchor = memory.anchor[k] + at.rolling * (t - memory.since)
         foreseen = None if memory.foreseen is None else memory.foreseen[k]
-        found.append(grip(pair.contact, memory.number[k], anchor, at, foreseen))
+        mode = None if memory.modes is None else memory.modes[k]
+        found.append(grip(pair.contact, memory.number[k], anchor, at, foreseen, mode))
     return found
 
 

@@ -24,12 +24,16 @@ NUDGE = 1e-6
 
 
 class Choice(NamedTuple):
-    """A method, its step [s] (for methods with their own steps: the time between rows), why; an order to compose to."""
+    """A method, its step [s] (for methods with their own steps: the time between rows), why; an order to compose to.
+
+    `locate` says whether its steps are parted where contacts switch.
+    """
 
     method: str
     dt: float
     why: str
     order: int | None = None
+    locate: bool = False
 
 
 Trial = Callable[[Choice], list[Carry]]  # states along a run of the first member by a choice

@@ -16,9 +16,10 @@ class Carry(NamedTuple):
     `step` counts steps since the run began, so that the time is step dt exactly, whatever was computed in one call;
     `code` says why a member no longer goes on; `work` [J] was done by forces without energy; `held` (nv,) [N m or N]
     are the joint forces of a sampled controller, and `memory` (k,) is what it remembers; `repair` [m or rad] is the
-    farthest that a step moved a coordinate to close loops again; `touch` (n, 4) is what contacts remember, the number
-    of their state and their anchor [m]; `slip` (k,) is which way clutches and brakes slip, of those that can. `rounds`
-    are those in which the last step's equations were solved, and `most_rounds` those of the step that took most.
+    farthest that a step moved a coordinate to close loops again; `touch` (n, 5) is what contacts remember, the number
+    of their state, their anchor [m] and since when they are in that state [s]; `slip` (k,) is which way clutches and
+    brakes slip, of those that can. `rounds` are those in which the last step's equations were solved, and `most_rounds`
+    those of the step that took most.
     """
 
     step: Number

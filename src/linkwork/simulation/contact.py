@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from linkwork.algorithms.contact_forces import STOPPING, Memory, grips
+import numpy as np
+
+from linkwork.algorithms.contact_forces import STOPPING, Memory, grips, lasting, mode_margins, mode_of
 from linkwork.algorithms.contact_geometry import Meeting, meetings
 from linkwork.algorithms.coordinates import difference, integrate
 from linkwork.algorithms.coupled import to_tree
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.surfaces import Contact
 from linkwork.simulation.moving import Moving, Step
+from linkwork.simulation.parting import Switching, in_parts
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number, dot, where
 
@@ -31,20 +36,87 @@ def touching(step: Step, in_the_middle: bool = False) -> Step:
             memory = memory._replace(foreseen=[_foreseen(at, 0.5 * h) < 0.0 for at in first])
         moved, solved = step(replace(system, memory=memory), t, now, h, held)
         end = there = _meetings(m, moved.q, moved.v)
-        rolled = [(a.rolling + b.rolling) * (0.5 * h) for a, b in zip(first, end, strict=True)]
-        at = t + h
+        rolled, at = _rolled(first, end, h), t + h
         if in_the_middle:
             motion, at = difference(m, now.q, moved.q), t + 0.5 * h
             there = _meetings(m, integrate(m, now.q, motion * 0.5), motion / h)
             rolled = [meeting.rolling * h for meeting in there]
         number = [found.number for found in grips(m.touches, memory, at, there)]
-        anchor = [
-            where(n == STOPPING, last.point, before + way)
-            for n, last, before, way in zip(number, end, memory.anchor, rolled, strict=True)
-        ]
-        return moved._replace(touch=Memory(number, anchor).kept), solved
+        return moved._replace(touch=_changed(memory, number, rolled, end, t + h).kept), solved
 
     return run
+
+
+def locating(step: Step) -> Step:
+    """The step, in parts at whose ends contacts land, leave, slip and stop; through a part no force has a kink.
+
+    What is to change though it passes no limit on the way, as a contact that slides slowly is to stick, does so at the
+    end of the whole step (S4 section 5.2). All is judged at ends, whose states are as accurate as the method.
+    """
+
+    def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+        m = system.mechanism
+        if not m.touches:
+            return step(system, t, now, h, held)
+
+        def advance(begin: Moving, gone: Number, duration: Number) -> tuple[Moving, Any]:
+            first, memory = _meetings(m, begin.q, begin.v), Memory.of(begin.touch)._replace(since=t + gone)
+            modes = [mode_of(*one) for one in zip(_contacts(m), memory.anchor, first, strict=True)]
+            moved, solved = step(replace(system, memory=memory._replace(modes=modes)), t + gone, begin, duration, held)
+            rolled = _rolled(first, _meetings(m, moved.q, moved.v), duration)
+            anchor = [before + way for before, way in zip(memory.anchor, rolled, strict=True)]
+            return moved._replace(touch=memory._replace(anchor=anchor).kept, slip=begin.slip), solved
+
+        def margins(begin: Moving, end: Moving) -> Array:
+            before, after = Memory.of(begin.touch), Memory.of(end.touch)
+            pairs = zip(_contacts(m), before.number, before.anchor, after.anchor, strict=True)
+            first, last = _meetings(m, begin.q, begin.v), _meetings(m, end.q, end.v)
+            found: list[Number] = []
+            for (contact, number, was, anchor), a, b in zip(pairs, first, last, strict=True):
+                found += mode_margins(contact, number, anchor, b, mode_of(contact, was, a))
+            return np.array(found)
+
+        def judged(end: Moving, gone: Number, of: Callable[[int, Number, Number], Number]) -> Moving:
+            memory, there = Memory.of(end.touch), _meetings(m, end.q, end.v)
+            found = grips(m.touches, memory._replace(since=t + gone), t + gone, there)
+            number = [of(k, one.number, n) for k, (one, n) in enumerate(zip(found, memory.number, strict=True))]
+            still = [np.zeros(3)] * len(number)
+            return end._replace(touch=_changed(memory, number, still, there, t + gone).kept)
+
+        def switched(end: Moving, gone: Number, which: list[Any]) -> Moving:
+            def of(k: int, new: Number, old: Number) -> Number:
+                mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
+                return where(mine, new, old)
+
+            after = judged(end, gone, of)
+            return after._replace(touch=Memory.of(after.touch).begun(0.0).kept)
+
+        begin = now._replace(touch=Memory.of(now.touch).begun(t).kept)
+        moved, solved = in_parts(Switching(advance, margins, switched), begin, h)
+        return judged(moved, h, lambda _, new, old: new), solved
+
+    return run
+
+
+def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: list[Meeting], at: Number) -> Memory:
+    """What contacts remember that were as `memory` says and are in states `number` at a time [s].
+
+    Anchors have rolled on by `rolled` (n, 3) [m]; those that stop get theirs where they are.
+    """
+    anchor = [
+        where(n == STOPPING, last.point, before + way)
+        for n, last, before, way in zip(number, end, memory.anchor, rolled, strict=True)
+    ]
+    pairs = zip(number, memory.number, memory.entered, strict=True)
+    return Memory(number, anchor, [where(lasting(new) == old, entered, at) for new, old, entered in pairs])
+
+
+def _rolled(first: list[Meeting], last: list[Meeting], h: Number) -> list[Array]:
+    return [(a.rolling + b.rolling) * (0.5 * h) for a, b in zip(first, last, strict=True)]
+
+
+def _contacts(m: Mechanism) -> list[Contact]:
+    return [pair.contact for pair in m.touches]
 
 
 def _meetings(m: Mechanism, q: Array, v: Array) -> list[Meeting]:

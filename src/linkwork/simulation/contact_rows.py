@@ -21,14 +21,16 @@ def contact_series(mechanism: Mechanism) -> dict[str, Shape]:
     if not n:
         return {}
     vectors = dict.fromkeys(("contact.force", "contact.anchor", "contact.slip"), (n, 3))
-    return {"contact.state": (n,), **vectors, "contact.energy": (), "contact.wrenches": (mechanism.nbodies, 6)}
+    each = {"contact.state": (n,), "contact.since": (n,), **vectors}
+    return each | {"contact.energy": (), "contact.wrenches": (mechanism.nbodies, 6)}
 
 
 def contact_row(mechanism: Mechanism, now: Carry) -> dict[str, Any]:
     """The row of a state: numbers of states, and in the world's axes forces [N], anchors [m] and slip [m/s].
 
-    `contact.energy` [J] is what the springs of contacts hold, `contact.wrenches` (nbodies, 6) [N, N m] what contacts do
-    to bodies, about their origins in their frames.
+    `contact.since` [s] is when contacts landed, left, stuck or slipped to be as they are. `contact.energy` [J] is what
+    the springs of contacts hold, `contact.wrenches` (nbodies, 6) [N, N m] what contacts do to bodies, about their
+    origins in their frames.
     """
     m, memory = mechanism, Memory.of(now.touch)
     there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
@@ -42,6 +44,7 @@ def contact_row(mechanism: Mechanism, now: Carry) -> dict[str, Any]:
         energy = energy + stored(pair.contact, number, anchor, at)
     return {
         "contact.state": np.array(memory.number),
+        "contact.since": np.array(memory.entered),
         "contact.force": np.array([one.at.pose.R @ one.force for one in found]),
         "contact.anchor": np.array(anchors),
         "contact.slip": np.array(slips),

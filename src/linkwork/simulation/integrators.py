@@ -20,7 +20,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.balanced_steps import EnergyMomentum
 from linkwork.simulation.composed_steps import composed
 from linkwork.simulation.composition import composition
-from linkwork.simulation.contact import touching
+from linkwork.simulation.contact import locating, touching
 from linkwork.simulation.moving import Equations, Found, Moving, Step, Witness, solving
 from linkwork.simulation.slipping import slipping
 from linkwork.simulation.structured_steps import SHORT, Rattle, Shake, Variational
@@ -187,7 +187,8 @@ class Method:
 
     `posed` are the equations that a step solves, if it does, and `closes` whether loops are closed after it;
     `symmetric` is one that goes back the way it came, and can be composed to higher orders of those `parts`; velocities
-    of one that `opens` keep loops closed to its order only.
+    of one that `opens` keep loops closed to its order only. `bare` is the step without contacts, and `locates` says
+    whether their switches are located within it.
     """
 
     name: str
@@ -200,16 +201,24 @@ class Method:
     symplectic: bool = False
     opens: bool = False
     parts: tuple[float, ...] = (1.0,)
+    bare: Step | None = None
+    locates: bool = False
 
     @property
     def title(self) -> str:
-        """What tells it from others: its name, and its order."""
-        return f"{self.name}, order {self.order}"
+        """What tells it from others: its name, its order, and whether switches are located."""
+        return f"{self.name}, order {self.order}{', located' if self.locates else ''}"
+
+    @property
+    def located(self) -> Method:
+        """The method whose steps are parted where contacts switch."""
+        assert self.bare
+        return replace(self, step=slipping(locating(self.bare)), locates=True)
 
 
 def _method(name: str, step: Step, order: int, about: str, posed: type[Equations] | None = None, **more: Any) -> Method:
     """With contacts and clutches that slip around the step; equations that it solves hold in its middle."""
-    return Method(name, slipping(touching(step, posed is not None)), order, about, posed, **more)
+    return Method(name, slipping(touching(step, posed is not None)), order, about, posed, bare=step, **more)
 
 
 def _structured(name: str, posed: type[Equations], about: str, **more: Any) -> Method:
@@ -230,9 +239,12 @@ METHODS = {
 }
 
 
-def of_order(name: str, order: int | None) -> Method:
-    """The method of that name, composed to an order if one is asked for; a LinkworkError if it cannot be."""
-    method = METHODS[name]
+def of_order(name: str, order: int | None, locate: bool = False) -> Method:
+    """The method of that name, composed to an order if one is asked for; a LinkworkError if it cannot be.
+
+    With `locate`, its steps are parted where contacts switch.
+    """
+    method = METHODS[name].located if locate else METHODS[name]
     if order is None or order == method.order:
         return method
     if not method.symmetric:

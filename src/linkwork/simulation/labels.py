@@ -58,7 +58,7 @@ def label_of(mechanism: Mechanism, series: str, shape: tuple[int, ...] = ()) -> 
     if series in OF_CONTACTS:
         title, unit = OF_CONTACTS[series]
         names = Axis("contact", tuple(pair.name for pair in m.touches))
-        vector = series != "contact.state"
+        vector = series not in ("contact.state", "contact.since")
         return Label(title, (names, DIRECTION) if vector else (names,), (unit,) * (3 if vector else len(m.touches)))
     if kind in OF_FRAMES:
         title, axes, units = OF_FRAMES[kind]
@@ -114,6 +114,7 @@ SINGLE = {
 }
 OF_CONTACTS = {
     "contact.state": ("states of contacts", "1"),
+    "contact.since": ("times since when contacts are in their states", "s"),
     "contact.force": ("forces of contacts", "N"),
     "contact.anchor": ("anchors of contacts", "m"),
     "contact.slip": ("slip of contacts", "m/s"),

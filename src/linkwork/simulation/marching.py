@@ -41,7 +41,7 @@ class FixedSteps:
         self.tick = 1 if sampling is None else sampling.every(choice.dt)
         # Rows of a piece must not reach beyond a call of a controller in Python
         every = gcd(storage.every, self.tick) if self.in_python else storage.every
-        self.task = Task(asked, of_order(choice.method, choice.order), storage.series, every, self.tick)
+        self.task = Task(asked, of_order(choice.method, choice.order, choice.locate), storage.series, every, self.tick)
         self.rollout = Rollout(self.task, choice.dt, target, threads)
         self.switches: dict[int, list[tuple[Switch, Array]]] = {}  # by step: what is switched, for which members
         for switch in asked.switches:

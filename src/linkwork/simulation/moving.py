@@ -11,13 +11,13 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number
 
-NO_CONTACTS, NO_SLIP = np.zeros((0, 4)), np.zeros(0)
+NO_CONTACTS, NO_SLIP = np.zeros((0, 5)), np.zeros(0)
 
 
 class Moving(NamedTuple):
     """What a step changes: coordinates q (nq,), velocities v (nv,), work done by forces without energy [J].
 
-    `repair` is the farthest [m or rad] that any step so far moved a coordinate to close loops again; `touch` (n, 4) is
+    `repair` is the farthest [m or rad] that any step so far moved a coordinate to close loops again; `touch` (n, 5) is
     what contacts remember; `slip` (k,) which way clutches and brakes slip, of those that can; `rounds` is how many
     rounds the last step took to solve its equations.
     """

@@ -285,7 +285,7 @@ def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Car
 
     zeros = np.zeros(batch)
     slip = np.zeros((*batch, len(m.slippers)))
-    apart = np.broadcast_to([APART, 0.0, 0.0, 0.0], (*batch, len(m.touches), 4)).copy()
+    apart = np.broadcast_to([APART, 0.0, 0.0, 0.0, 0.0], (*batch, len(m.touches), 5)).copy()
     held = np.zeros((*batch, m.nv))
     return Carry(zeros, zeros, all_of(q), all_of(v), zeros, held, all_of(memory), zeros, apart, slip, zeros, zeros)
 

@@ -44,6 +44,7 @@ class Settings:
     controlled: bool = False  # whether a controller did
     baumgarte: float | None = None  # rate [1/s] at which loops were pulled closed, where they were not closed by steps
     order: int | None = None  # of the method, None where its steps are its own
+    locate: bool = False  # whether steps were parted where contacts switch
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,6 +55,7 @@ def simulate(
     rtol: float = 1e-9,
     atol: float = 1e-10,
     order: int | None = None,
+    locate: bool | None = None,
     threads: int | None = None,
     target: str = "cpu",
 ) -> Run:
@@ -71,7 +72,9 @@ def simulate(
     ("energy-momentum"), which an `order` of 4 or 6 makes more accurate by several substeps; one of SciPy's "dop853",
     "radau", "lsoda" with the tolerances `rtol` and `atol`; or "auto", which picks one, and a step if none is given;
     `run.settings.why` says why. Joint springs, dampers and friction act, and joints are stopped at their
-    limits by springs and dampers with the time constant `stops` [s], None for none.
+    limits by springs and dampers with the time constant `stops` [s], None for none. Contacts change their states at the
+    ends of steps; with `locate` the instants at which they land, leave, stick and slip are found within the step, which
+    is then made in parts: `run["contact.since"]` tells them, and methods have their order again.
 
     `controller(t, q, v)` returns joint forces (nv,) [N m, N] and acts at every instant; `controller(t, q, v, memory)`
     returns forces and the next memory (k,), is called once a step and needs its first `memory`; `lw.sampled(f, rate)`
@@ -102,6 +105,7 @@ def simulate(
         if method == "auto":
             method, order = q0.method, q0.settings.order if order is None else order
         dt = q0.settings.dt if dt is None else dt
+        locate = q0.settings.locate if locate is None else locate
     if order is not None:
         if method not in METHODS:
             raise LinkworkError(f"order is for methods {listed(COMPOSED)}; name one of them")
@@ -114,7 +118,7 @@ def simulate(
         choice = chosen(asked, field, method, dt, duration, partial(_trial, asked, duration, target))
         check_start(asked, choice.method, choice.dt)
         if choice.method in METHODS:
-            choice = choice._replace(order=of_order(choice.method, order).order)
+            choice = choice._replace(order=of_order(choice.method, order).order, locate=bool(locate))
         storage = Storage(asked, choice, record, every, duration)
         if choice.method in ADAPTIVE:
             from linkwork.simulation.adaptive import Adaptive
@@ -136,11 +140,12 @@ def simulate(
             asked.control is not None or asked.sampler is not None,
             asked.baumgarte,
             choice.order,
+            choice.locate,
         )
         same = partial(
             simulate, mechanism, v0=v0, method=choice.method, schedule=schedule, wrenches=wrenches, record=("q", "v"),
             progress=False, parameters=parameters, gains=gains, memory=memory, stop_when=stop_when, stops=stops,
-            baumgarte=baumgarte, threads=threads, target=target, order=order,
+            baumgarte=baumgarte, threads=threads, target=target, order=order, locate=locate,
         )  # fmt: skip
         again = partial(companion, same, q0, controller, asked.sampling, settings)
         return replace(_marched(asked, march, settings, progress), again=again)

@@ -2,7 +2,7 @@
 
 Each that can slip has a number in the state: 0 while it holds, else the sign of its slip, against which it then pushes
 with its capacity. While it holds it is a row of the mechanism; where that carries more than the capacity after a step,
-it begins to slip. Where the speeds meet within a step, the step is made in two parts, before and after.
+it begins to slip. Where speeds meet within a step, the step is made in parts, before and after.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from linkwork.algorithms.passive import passive
 from linkwork.algorithms.ties import factors
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.moving import Moving, Step
+from linkwork.simulation.parting import Switching, in_parts
 from linkwork.simulation.system import FORCES, System
-from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
+from linkwork.spatial.scalar import Array, Number, where
 
-SHORTEST = 1e-9  # part of a step, at least: some methods divide by it
 STANDING = 1e-9  # slip [rad/s or m/s] below which a clutch that is engaged holds at once
 
 
@@ -32,34 +32,23 @@ def slipping(step: Step) -> Step:
         if not m.slippers:
             return step(system, t, now, h, held)
 
-        def part(begin: Moving, at: Number, duration: Number) -> tuple[Moving, Any]:
-            pushes = slip_forces(m, begin.slip)
-            return step(replace(system, mechanism=holding(m, begin.slip)), at, begin, duration, held + pushes)
+        def part(begin: Moving, gone: Number, duration: Number) -> tuple[Moving, Any]:
+            pushes, holds = slip_forces(m, begin.slip), replace(system, mechanism=holding(m, begin.slip))
+            moved, solved = step(holds, t + gone, begin, duration, held + pushes)
+            return moved._replace(slip=begin.slip), solved
 
-        whole, solved = part(now, t, h)
-        before, after = slip_speeds(m, now.v), slip_speeds(m, whole.v)
-        meeting = [(s != 0.0) & (w * s < 0.0) for s, w in zip(now.slip, after, strict=True)]
-        shares = [
-            where(meets, a / where(meets, a - b, 1.0), 1.0) for meets, a, b in zip(meeting, before, after, strict=True)
-        ]
-        first: Number = 1.0
-        for share in shares:
-            first = minimum(first, share)
-        met, first = first < 1.0, maximum(first, SHORTEST)
-        until, solved_first = part(now, t, h * first)
-        slip = np.array([where(share <= first, 0.0, s) for share, s in zip(shares, now.slip, strict=True)])
-        until = _held(m, until._replace(slip=slip))
-        rest, solved_rest = part(until, t + h * first, h * where(met, 1.0 - first, 1.0))
-        ended = Moving(*(_chosen(met, a, b) for a, b in zip(rest, whole, strict=True)))
-        ended = ended._replace(slip=np.array([where(met, a, b) for a, b in zip(slip, now.slip, strict=True)]))
-        good = where(met, solved_first & solved_rest, solved) if solved is not True else True
-        return _overloaded(system, t + h, ended, held), good
+        def margins(begin: Moving, end: Moving) -> Array:
+            speeds = slip_speeds(m, end.v)
+            return np.array([where(s == 0.0, 1.0, w * s) for s, w in zip(begin.slip, speeds, strict=True)])
+
+        def met(end: Moving, _: Number, which: list[Any]) -> Moving:
+            slip = [where(meets, 0.0, s) for meets, s in zip(which, end.slip, strict=True)]
+            return _held(m, end._replace(slip=np.array(slip)))
+
+        ended, solved = in_parts(Switching(part, margins, met), now, h)
+        return _overloaded(system, t + h, ended, held), solved
 
     return run
-
-
-def _chosen(condition: Any, yes: Any, no: Any) -> Any:
-    return where(condition, yes, no) if np.ndim(yes) == 0 or np.size(yes) else no
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:

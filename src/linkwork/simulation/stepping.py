@@ -37,7 +37,8 @@ class Simulator:
 
     It starts at q0 (nq,) and v0 (nv,), neutral and at rest if not given, and moves by steps of `dt` [s], by a `method`
     of `simulate` with fixed steps, of an `order` if it has several. Joint springs, dampers, friction and stops act as
-    in `simulate`. A step that fails raises an error and leaves the state as it was.
+    in `simulate`, and with `locate` the switches of contacts are located as there. A step that fails raises an error and
+    leaves the state as it was.
     """
 
     def __init__(
@@ -49,10 +50,11 @@ class Simulator:
         method: str = "rk4",
         stops: float | None = 0.02,
         order: int | None = None,
+        locate: bool = False,
     ):
         if method not in METHODS:
             raise unknown_name("method", method, METHODS)
-        self._method = of_order(method, order)
+        self._method = of_order(method, order, locate)
         refuse_composed(mechanism, self._method)
         self.mechanism, self.dt, self.method, self.order = mechanism, positive("dt", dt), method, self._method.order
         self._asked = request(mechanism, q0, v0, None, None, None, None, None, None, stops)
@@ -187,15 +189,15 @@ class Simulator:
 
 
 def _flat(now: Moving | Carry) -> Array:
-    """Coordinates, velocities, what contacts remember and which way clutches slip, (nq + nv + 4 n + k,)."""
+    """Coordinates, velocities, what contacts remember and which way clutches slip, (nq + nv + 5 n + k,)."""
     return np.concatenate([now.q, now.v, np.ravel(now.touch), now.slip])
 
 
 def _parts(m: Mechanism, x: Array) -> tuple[Array, Array, Array, Array]:
-    """Coordinates (nq,), velocities (nv,), what contacts remember (n, 4), and which way clutches slip (k,)."""
-    ends = np.cumsum([m.nq, m.nv, 4 * len(m.touches)])
+    """Coordinates (nq,), velocities (nv,), what contacts remember (n, 5), and which way clutches slip (k,)."""
+    ends = np.cumsum([m.nq, m.nv, 5 * len(m.touches)])
     q, v, touch, slip = x[: ends[0]], x[ends[0] : ends[1]], x[ends[1] : ends[2]], x[ends[2] :]
-    return q, v, touch.reshape(-1, 4), slip
+    return q, v, touch.reshape(-1, 5), slip
 
 
 def _moving(m: Mechanism, x: Array) -> Moving:
@@ -238,7 +240,7 @@ class _Stepper:
         return [sim._x.shape, (sim.mechanism.nv,), *changes]
 
     def one(self, x: Array, tau: Array, *changes: Array) -> Array:
-        """The next state (nq + nv + 4 n,), nan if its equations were not solved."""
+        """The next state (nq + nv + 5 n + k,), nan if its equations were not solved."""
         sim, system = self.simulator, self.system(*changes)
         moved, solved = sim._method.step(system, 0.0, _moving(system.mechanism, x), sim.dt, tau)
         found = _flat(moved)

@@ -18,7 +18,8 @@ from linkwork.spatial.scalar import Array
 
 SERIES = (
     "q", "v", "tau", "work", "memory", "stops", "wrenches", "slip", "rounds",
-    "contact.state", "contact.force", "contact.anchor", "contact.slip", "contact.energy", "contact.wrenches",
+    "contact.state", "contact.since", "contact.force", "contact.anchor", "contact.slip", "contact.energy",
+    "contact.wrenches",
 )  # fmt: skip
 COMFORTABLE = 2 << 30  # bytes that are recorded without being asked for
 WORTH_TELLING = 1 << 30

@@ -1,0 +1,121 @@
+"""Steps made in parts: where something switches within a step, the instant is found, and the rest is a step of its own.
+
+What is to stay as it is says so by margins, numbers that are positive until it switches. A step is tried whole; where a
+margin is negative at its end, its length is shortened until it ends just behind the first zero, by the rule of false
+position (Illinois). Trials are as accurate as the method whose steps they are, and so are the instants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.simulation.moving import Moving
+from linkwork.spatial.loops import iterate
+from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
+
+BEHIND = 1e-9  # part of a step by which the instant of a switch may be late, and how long a part is at least
+TRIALS = 60  # of one step, at most: what then is left of it is made whole, whatever switches
+
+
+class Switching(NamedTuple):
+    """What moves in parts, and what may switch.
+
+    `advance(begin, gone, h)` makes a step of h [s] from a state, `gone` [s] after the whole began, and says whether it
+    was solved; `margins(begin, end)` (k,) are not negative at the state `end` as long as nothing that was so at `begin`
+    has switched; `switched(end, gone, which)` is the state after those of `which` (k,), conditions, did.
+    """
+
+    advance: Callable[[Moving, Number, Number], tuple[Moving, Any]]
+    margins: Callable[[Moving, Moving], Array]
+    switched: Callable[[Moving, Number, list[Any]], Moving]
+
+
+class Trial(NamedTuple):
+    """Where the search is: `tried` of `TRIALS`, what is `solved` so far (1 or 0), and the state the part `begin`s with.
+
+    Of the step, the part `gone` is done. Up to `low` nothing switches, with the margins `over` (k,) there; before
+    `high` something does, with `under` (k,). `to` is tried next; `side` is -1 where `low` moved last, 1 where `high`.
+    """
+
+    tried: Number
+    solved: Number
+    gone: Number
+    low: Number
+    over: Array
+    high: Number
+    under: Array
+    to: Number
+    side: Number
+    begin: Moving
+
+    @property
+    def flat(self) -> tuple[Any, ...]:
+        """As a loop carries it."""
+        return (*self[:-1], *self.begin)
+
+
+def in_parts(switching: Switching, now: Moving, h: Number) -> tuple[Moving, Any]:
+    """The state after a step h [s], with all switches on the way, and whether its parts were solved."""
+    first = switching.margins(now, now)
+    none = np.zeros(len(first))
+    search = Trial(0.0, 1.0, 0.0, 0.0, first, 1.0, none, 1.0, 0.0, now._replace(rounds=0.0))
+
+    def one(*state: Any) -> tuple[tuple[Any, ...], Any]:
+        size = len(Trial._fields) - 1
+        found, ended = _tried(switching, Trial(*state[:size], Moving(*state[size:])), h)
+        return found.flat, ended
+
+    found, _, _ = iterate(TRIALS, one, *search.flat)
+    end = Trial(*found[: len(Trial._fields) - 1], Moving(*found[len(Trial._fields) - 1 :]))
+    return end.begin, end.solved == 1.0
+
+
+def _tried(switching: Switching, now: Trial, h: Number) -> tuple[Trial, Any]:
+    """One trial: what is known after it, and whether the step has ended."""
+    last = now.tried >= TRIALS - 1
+    to = where(last, 1.0, now.to)
+    moved, solved = switching.advance(now.begin, now.gone * h, (to - now.gone) * h)
+    margins = switching.margins(now.begin, moved)
+    fine, least = where(solved, 1.0, 0.0), np.inf
+    for margin in margins:
+        least = minimum(least, margin)
+    late = (fine == 0.0) | (least < 0.0)
+
+    # A margin that is kept twice in a row counts half, or false position would creep towards it
+    over = where_all(late, now.over * where(now.side > 0.0, 0.5, 1.0), margins)
+    under = where_all(late, margins, now.under * where(now.side < 0.0, 0.5, 1.0))
+    low, high = where(late, now.low, to), where(late, to, now.high)
+    root = high
+    for a, b in zip(over, under, strict=True):
+        meets = b < 0.0
+        root = minimum(root, low + (high - low) * where(meets, a / where(meets, a - b, 1.0), 1.0))
+    root = where(fine == 1.0, root, 0.5 * (low + high))
+
+    there = (fine == 1.0) & (least < 0.0) & (to - root <= BEHIND)
+    ended = last | (where(late, 0.0, to) >= 1.0)
+    moved = moved._replace(rounds=maximum(now.begin.rounds, moved.rounds))
+    after = switching.switched(moved, to * h, [margin < 0.0 for margin in margins])
+    parts = zip(moved, after, now.begin, strict=True)
+    begin = Moving(*(where_all(ended, a, where_all(there, b, c)) for a, b, c in parts))
+    fresh = switching.margins(after, after)
+    shortest = minimum(low + BEHIND, high)
+    return Trial(
+        now.tried + 1.0,
+        where(ended, fine * now.solved, now.solved),
+        where(there, to, now.gone),
+        where(there, to, low),
+        where_all(there, fresh, over),
+        where(there, 1.0, high),
+        where_all(there, np.zeros(len(fresh)), under),
+        where(there, 1.0, maximum(shortest, minimum(root + 0.5 * BEHIND, high))),
+        where(there, 0.0, where(late, 1.0, -1.0)),
+        begin,
+    ), ended
+
+
+def where_all(condition: Any, yes: Any, no: Any) -> Any:
+    """One of two, which may be empty arrays."""
+    return where(condition, yes, no) if np.ndim(yes) == 0 or np.size(yes) else no
