@@ -44,6 +44,38 @@ def test_within_a_step_the_meeting_is_located():
         np.testing.assert_allclose(run.q[-1], turned, rtol=1e-12)
 
 
+@pytest.mark.parametrize("method", EXACT)
+def test_two_that_meet_within_one_step_are_both_located(method):
+    """Wheels that brakes stop after 0.3 s and 0.7 s, in one step: each has turned by half its speed and time."""
+    b = lw.Builder("two wheels", gravity=(0, 0, 0))
+    for name, place in (("a", 0), ("b", 1)):
+        b.body(name, 1.0, inertia=(1, 1, 2)).joint(f"axle {name}", lw.Revolute(), "world", name, at=(place, 0, 0))
+        b.brake(f"brake {name}", f"axle {name}", capacity=2.0, engaged=True)
+    run = lw.simulate(b.build(), [0, 0], [-0.3, 0.7], duration=2.0, dt=1.0, method=method)
+    if method != "semi-implicit":  # whose coordinates are of first order
+        np.testing.assert_allclose(run.q[-1], [-0.3 * 0.15, 0.7 * 0.35], rtol=1e-12)
+    np.testing.assert_allclose(run.v[-1], 0.0, atol=1e-15)
+    assert run["work"][-1] == pytest.approx(-(0.3**2 + 0.7**2), rel=1e-12)
+
+
+def test_the_meeting_is_as_accurate_as_the_method():
+    """A brake on a wheel that is driven by sin(t) N m: where it comes to rest, at two steps of order 4."""
+    b = lw.Builder("wheel", gravity=(0, 0, 0))
+    b.body("rim", 1.0, inertia=(1, 1, 2)).joint("axle", lw.Revolute(), "world", "rim")
+    m = b.brake("brake", "axle", capacity=4.0, engaged=True).build()
+    # 2 v = 2.2 - 4 t + 1 - cos(t) until it stops
+    t = 0.6
+    for _ in range(20):
+        t -= (3.2 - 4.0 * t - np.cos(t)) / (-4.0 + np.sin(t))
+    turned = (3.2 * t - 2.0 * t**2 - np.sin(t)) / 2.0
+    errors = []
+    for dt in (0.1, 0.05):
+        run = lw.simulate(m, [0.0], [1.1], duration=1.0, dt=dt, method="rk4", controller=lambda t, q, v: [np.sin(t)])
+        errors.append(abs(run.q[-1, 0] - turned))
+    assert errors[1] < 4e-9
+    assert errors[1] < errors[0] / 12.0
+
+
 def test_a_clutch_begins_to_slip_when_it_carries_too_much():
     m = flywheels(6.0, engaged=True)
     run = lw.simulate(m, [0, 0], duration=1.0, dt=1e-3, method="rk4", controller=lambda t, q, v: [20.0 * t, 0.0])

@@ -14,8 +14,8 @@ from linkwork.algorithms.momentum import momentum_about_origin
 from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.discrete_motion import Interval, momenta_of_joints
-from linkwork.simulation.moving import Found, Moving, Witness
-from linkwork.simulation.structured_steps import TINY, Guess, Tried, Variational, chosen
+from linkwork.simulation.moving import Found, Moving, Witness, chosen
+from linkwork.simulation.structured_steps import TINY, Guess, Tried, Variational
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, ldlt, where

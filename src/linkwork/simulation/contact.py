@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.contact_forces import STOPPING, Memory, grips, lasting, mode_margins, mode_of
+from linkwork.algorithms.contact_forces import APART, STOPPING, Memory, grips, lasting, mode_margins, mode_of
 from linkwork.algorithms.contact_geometry import Meeting, meetings
 from linkwork.algorithms.coordinates import difference, integrate
 from linkwork.algorithms.coupled import to_tree
@@ -50,8 +49,9 @@ def touching(step: Step, in_the_middle: bool = False) -> Step:
 def locating(step: Step) -> Step:
     """The step, in parts at whose ends contacts land, leave, slip and stop; through a part no force has a kink.
 
-    What is to change though it passes no limit on the way, as a contact that slides slowly is to stick, does so at the
-    end of the whole step (S4 section 5.2). All is judged at ends, whose states are as accurate as the method.
+    A contact that lands and does not slide sticks at once. What is to change though it passes no limit on the way, as
+    one that has begun to slip and is still slow is to stick, does so at the end of the whole step (S4 section 5.2). All
+    is judged at ends, whose states are as accurate as the method.
     """
 
     def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
@@ -76,24 +76,25 @@ def locating(step: Step) -> Step:
                 found += mode_margins(contact, number, anchor, b, mode_of(contact, was, a))
             return np.array(found)
 
-        def judged(end: Moving, gone: Number, of: Callable[[int, Number, Number], Number]) -> Moving:
-            memory, there = Memory.of(end.touch), _meetings(m, end.q, end.v)
-            found = grips(m.touches, memory._replace(since=t + gone), t + gone, there)
-            number = [of(k, one.number, n) for k, (one, n) in enumerate(zip(found, memory.number, strict=True))]
-            still = [np.zeros(3)] * len(number)
-            return end._replace(touch=_changed(memory, number, still, there, t + gone).kept)
+        def judged(end: Moving, gone: Number) -> tuple[Memory, list[Number], list[Meeting]]:
+            memory, there = Memory.of(end.touch)._replace(since=t + gone), _meetings(m, end.q, end.v)
+            return memory, [found.number for found in grips(m.touches, memory, t + gone, there)], there
 
         def switched(end: Moving, gone: Number, which: list[Any]) -> Moving:
-            def of(k: int, new: Number, old: Number) -> Number:
+            memory, found, there = judged(end, gone)
+            number = []
+            for k, (contact, at) in enumerate(zip(_contacts(m), there, strict=True)):
                 mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
-                return where(mine, new, old)
+                new, mode = found[k], mode_of(contact, memory.anchor[k], at)
+                lands = (memory.number[k] == APART) & mode.pressing  # and sticks at once, unless it slides
+                number.append(where(mine, where(lands, where(mode.fast, new, STOPPING), new), memory.number[k]))
+            return end._replace(touch=_changed(memory, number, still, there, t + gone).begun(t).kept)
 
-            after = judged(end, gone, of)
-            return after._replace(touch=Memory.of(after.touch).begun(0.0).kept)
-
+        still = [np.zeros(3)] * len(m.touches)  # anchors have rolled on already
         begin = now._replace(touch=Memory.of(now.touch).begun(t).kept)
         moved, solved = in_parts(Switching(advance, margins, switched), begin, h)
-        return judged(moved, h, lambda _, new, old: new), solved
+        memory, number, there = judged(moved, h)
+        return moved._replace(touch=_changed(memory, number, still, there, t + h).kept), solved
 
     return run
 

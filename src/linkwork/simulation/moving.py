@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Number, where
 
 NO_CONTACTS, NO_SLIP = np.zeros((0, 5)), np.zeros(0)
 
@@ -29,6 +29,11 @@ class Moving(NamedTuple):
     touch: Array = NO_CONTACTS
     slip: Array = NO_SLIP
     rounds: Number = 0.0
+
+
+def chosen(condition: Any, yes: Any, no: Any) -> Any:
+    """One of two numbers, or of two arrays, which may be empty."""
+    return where(condition, yes, no) if np.ndim(yes) == 0 or np.size(yes) else no
 
 
 Step = Callable[[System, Number, Moving, Number, Array], tuple[Moving, Any]]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.moving import Moving
+from linkwork.simulation.moving import Moving, chosen
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
@@ -57,6 +57,9 @@ class Trial(NamedTuple):
         return (*self[:-1], *self.begin)
 
 
+SOLVED, SEARCH = Trial._fields.index("solved"), Trial._fields.index("begin")
+
+
 def in_parts(switching: Switching, now: Moving, h: Number) -> tuple[Moving, Any]:
     """The state after a step h [s], with all switches on the way, and whether its parts were solved."""
     first = switching.margins(now, now)
@@ -64,13 +67,11 @@ def in_parts(switching: Switching, now: Moving, h: Number) -> tuple[Moving, Any]
     search = Trial(0.0, 1.0, 0.0, 0.0, first, 1.0, none, 1.0, 0.0, now._replace(rounds=0.0))
 
     def one(*state: Any) -> tuple[tuple[Any, ...], Any]:
-        size = len(Trial._fields) - 1
-        found, ended = _tried(switching, Trial(*state[:size], Moving(*state[size:])), h)
+        found, ended = _tried(switching, Trial(*state[:SEARCH], Moving(*state[SEARCH:])), h)
         return found.flat, ended
 
     found, _, _ = iterate(TRIALS, one, *search.flat)
-    end = Trial(*found[: len(Trial._fields) - 1], Moving(*found[len(Trial._fields) - 1 :]))
-    return end.begin, end.solved == 1.0
+    return Moving(*found[SEARCH:]), found[SOLVED] == 1.0
 
 
 def _tried(switching: Switching, now: Trial, h: Number) -> tuple[Trial, Any]:
@@ -85,8 +86,8 @@ def _tried(switching: Switching, now: Trial, h: Number) -> tuple[Trial, Any]:
     late = (fine == 0.0) | (least < 0.0)
 
     # A margin that is kept twice in a row counts half, or false position would creep towards it
-    over = where_all(late, now.over * where(now.side > 0.0, 0.5, 1.0), margins)
-    under = where_all(late, margins, now.under * where(now.side < 0.0, 0.5, 1.0))
+    over = chosen(late, now.over * where(now.side > 0.0, 0.5, 1.0), margins)
+    under = chosen(late, margins, now.under * where(now.side < 0.0, 0.5, 1.0))
     low, high = where(late, now.low, to), where(late, to, now.high)
     root = high
     for a, b in zip(over, under, strict=True):
@@ -95,27 +96,22 @@ def _tried(switching: Switching, now: Trial, h: Number) -> tuple[Trial, Any]:
     root = where(fine == 1.0, root, 0.5 * (low + high))
 
     there = (fine == 1.0) & (least < 0.0) & (to - root <= BEHIND)
-    ended = last | (where(late, 0.0, to) >= 1.0)
+    ended = last | (where(late, where(there, to, 0.0), to) >= 1.0)
     moved = moved._replace(rounds=maximum(now.begin.rounds, moved.rounds))
     after = switching.switched(moved, to * h, [margin < 0.0 for margin in margins])
     parts = zip(moved, after, now.begin, strict=True)
-    begin = Moving(*(where_all(ended, a, where_all(there, b, c)) for a, b, c in parts))
+    begin = Moving(*(chosen(there, b, chosen(ended, a, c)) for a, b, c in parts))
     fresh = switching.margins(after, after)
-    shortest = minimum(low + BEHIND, high)
+    following = maximum(minimum(root + 0.5 * BEHIND, high), minimum(low + BEHIND, high))
     return Trial(
         now.tried + 1.0,
         where(ended, fine * now.solved, now.solved),
         where(there, to, now.gone),
         where(there, to, low),
-        where_all(there, fresh, over),
+        chosen(there, fresh, over),
         where(there, 1.0, high),
-        where_all(there, np.zeros(len(fresh)), under),
-        where(there, 1.0, maximum(shortest, minimum(root + 0.5 * BEHIND, high))),
+        chosen(there, np.zeros(len(fresh)), under),
+        where(there, 1.0, where(following > 1.0 - BEHIND, high, following)),  # no part is shorter
         where(there, 0.0, where(late, 1.0, -1.0)),
         begin,
     ), ended
-
-
-def where_all(condition: Any, yes: Any, no: Any) -> Any:
-    """One of two, which may be empty arrays."""
-    return where(condition, yes, no) if np.ndim(yes) == 0 or np.size(yes) else no

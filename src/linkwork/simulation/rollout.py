@@ -14,6 +14,7 @@ from linkwork.model.broadcast import Shape
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, Carry
 from linkwork.simulation.contact_rows import contact_row
 from linkwork.simulation.integrators import Method
+from linkwork.simulation.moving import chosen
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.slipping import begun, holding
 from linkwork.simulation.switching import Jump, jumped
@@ -62,8 +63,8 @@ class Task:
             now.held,
             now.memory,
             where(good, moved.repair, now.repair),
-            _chosen(good, moved.touch, now.touch),
-            _chosen(good, moved.slip, now.slip),
+            chosen(good, moved.touch, now.touch),
+            chosen(good, moved.slip, now.slip),
             where(going, moved.rounds, now.rounds),
             where(going, maximum(now.most_rounds, moved.rounds), now.most_rounds),
         )
@@ -73,9 +74,9 @@ class Task:
         forces, memory = self.asked.sample(values, now.step * dt, now)
         if not always:
             due = now.step - self.tick * _floor(now.step / self.tick) == 0.0
-            forces, memory = where(due, forces, now.held), _chosen(due, memory, now.memory)
+            forces, memory = where(due, forces, now.held), chosen(due, memory, now.memory)
         going = now.code == GOING
-        return now._replace(held=where(going, forces, now.held), memory=_chosen(going, memory, now.memory))
+        return now._replace(held=where(going, forces, now.held), memory=chosen(going, memory, now.memory))
 
     def row(self, values: Mapping[str, Any], dt: Number, now: Carry) -> tuple[Any, ...]:
         """What is recorded of a state."""
@@ -112,7 +113,7 @@ class Task:
             q=where(good, jump.q, now.q),
             v=where(good, jump.v, now.v),
             work=where(good, now.work + jump.energy, now.work),
-            slip=_chosen(good, slip, now.slip),
+            slip=chosen(good, slip, now.slip),
         )
         return after, jump
 
@@ -137,10 +138,6 @@ class Task:
 def _repeated(count: int, body: Callable[..., tuple[Any, ...]], *state: Any) -> tuple[Any, ...]:
     """`count` rounds; one is no loop."""
     return body(0.0, *state) if count == 1 else repeat(count, body, *state)
-
-
-def _chosen(condition: Any, yes: Array, no: Array) -> Array:
-    return where(condition, yes, no) if len(yes) else no
 
 
 def _floor(x: Number) -> Number:

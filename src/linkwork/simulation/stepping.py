@@ -37,8 +37,8 @@ class Simulator:
 
     It starts at q0 (nq,) and v0 (nv,), neutral and at rest if not given, and moves by steps of `dt` [s], by a `method`
     of `simulate` with fixed steps, of an `order` if it has several. Joint springs, dampers, friction and stops act as
-    in `simulate`, and with `locate` the switches of contacts are located as there. A step that fails raises an error and
-    leaves the state as it was.
+    in `simulate`, and with `locate` the switches of contacts are located as there. A step that fails raises an error
+    and leaves the state as it was.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.coupled import velocities
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.discrete_motion import Between, Interval
-from linkwork.simulation.moving import Found, Moving, Witness
+from linkwork.simulation.moving import Found, Moving, Witness, chosen
 from linkwork.simulation.system import System, with_armature
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, largest, minimum, where
@@ -195,8 +195,3 @@ def _let_go(mechanism: Mechanism) -> Mechanism:
     """The mechanism of which nothing is held together beside its joints."""
     none = {of: getattr(mechanism, of).replaced(()) for of in ("loops", "clutches", "brakes")}
     return replace(mechanism, **none)
-
-
-def chosen(condition: Any, yes: Array, no: Array) -> Array:
-    """One of two arrays, which may be empty."""
-    return where(condition, yes, no) if len(yes) else no

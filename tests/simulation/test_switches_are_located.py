@@ -1,0 +1,259 @@
+"""With `locate`, contacts land, leave, stick and slip when closed forms say so, and methods keep their order."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.simulation.moving import Moving
+from linkwork.simulation.parting import BEHIND, TRIALS, Switching, in_parts
+from linkwork.simulation.recording import Run
+
+G = 9.81
+ORDERS = {"rk4": 4, "variational": 2, "midpoint": 2, "rattle": 2, "energy-momentum": 2, "semi-implicit": 1}
+
+
+# --- a mass that is dropped on a spring and damper ---
+
+STIFFNESS, DAMPING, FALL = 4e4, 60.0, 0.00337  # [N/m], [N s/m], and how long it falls [s], until it has 1 m/s
+
+
+def pressed(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Height [m] and velocity [m/s] of 1 kg some time [s] after it landed, as long as it is pushed."""
+    rate, rest = DAMPING / 2.0, -G / STIFFNESS
+    turn = np.sqrt(STIFFNESS - rate**2)
+    c, s = -rest, (-1.0 - rate * rest) / turn
+    cos, sin, fade = np.cos(turn * t), np.sin(turn * t), np.exp(-rate * t)
+    z = fade * (c * cos + s * sin)
+    return rest + z, -rate * z + fade * turn * (s * cos - c * sin)
+
+
+def root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that is negative at `low` becomes positive."""
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if function(middle) < 0.0 else (low, middle)
+    return high
+
+
+def push(t: float) -> float:
+    z, v = pressed(np.array(t))
+    return float(STIFFNESS * z + DAMPING * v)
+
+
+RELEASED = root(push, 0.008, 0.022)  # when its force ends, after it landed
+
+
+def height(t: np.ndarray) -> np.ndarray:
+    """Where the mass is [m] at times [s] from the start."""
+    after = t - FALL
+    z, v = pressed(np.array(RELEASED))
+    flies = after - RELEASED
+    flight = z + v * flies - 0.5 * G * flies**2
+    return np.where(after < 0, -after - 0.5 * G * after**2, np.where(flies < 0, pressed(after)[0], flight))
+
+
+@cache
+def dropped(method: str, dt: float, locate: bool = True) -> Run:
+    b = lw.Builder("drop", gravity=(0, 0, -G)).body("mass", 1.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "mass")
+    m = b.surface("floor", lw.Plane()).touch("it", "mass", stiffness=STIFFNESS, damping=DAMPING).build()
+    start = height(np.zeros(1)), [-1.0 + G * FALL]
+    return lw.simulate(m, *start, 0.032, dt, method, locate=locate).check()
+
+
+def worst(run: Run) -> float:
+    return float(np.abs(run.q[:, 0] - height(run.t)).max())
+
+
+@pytest.mark.parametrize("method", ORDERS)
+def test_methods_have_their_order_through_a_bounce(method: str) -> None:
+    errors = [worst(dropped(method, dt)) for dt in (4e-4, 2e-4, 1e-4)]
+    orders = np.log2(np.divide(errors[:-1], errors[1:]))
+    assert orders == pytest.approx(ORDERS[method], abs=0.1)
+
+
+def test_without_it_they_have_not() -> None:
+    assert worst(dropped("rk4", 1e-4)) < 2e-11
+    assert worst(dropped("rk4", 1e-4, locate=False)) > 1e-6
+
+
+def test_instants_of_landing_and_leaving_are_told() -> None:
+    run = dropped("rk4", 1e-4)
+    since, state = run["contact.since"][:, 0], run["contact.state"][:, 0]
+    landed = since[np.argmax(state > 1)]
+    assert landed == pytest.approx(FALL, abs=1e-12)
+    z, v = pressed(np.array(RELEASED))  # it is still inside where its force ends, and flies on
+    out = (v - np.sqrt(v**2 + 2.0 * G * z)) / G
+    assert since[-1] == pytest.approx(FALL + RELEASED + out, abs=1e-9)
+    assert state[-1] == 1.0
+
+
+# --- a block on a table, in two directions ---
+
+MU, REST, WEIGHT, HARD = 0.3, 1e-3, 2.0 * G, 1e5
+
+
+def table(damping: float = 0.0) -> lw.Mechanism:
+    """A mass of 2 kg on rails along x and z, with a spring along the table of 2e4 N/m."""
+    b = lw.Builder("table", gravity=(0, 0, -G)).body("rail", 0.0).body("mass", 2.0)
+    b.joint("x", lw.Prismatic((1, 0, 0)), "world", "rail").joint("z", lw.Prismatic((0, 0, 1)), "rail", "mass")
+    b.surface("top", lw.Plane())
+    return b.touch(
+        "sole", "mass", stiffness=HARD, damping=1e3, friction=MU, tangential_stiffness=2e4, tangential_damping=damping
+    ).build()
+
+
+@pytest.mark.parametrize("method", ["rk4", "variational", "midpoint", "energy-momentum"])
+def test_a_sliding_mass_sticks_when_and_where_it_has_become_slow(method: str) -> None:
+    speed = 0.5
+    run = lw.simulate(table(200.0), [0, -WEIGHT / HARD], [speed, 0], 0.3, 1e-3, method, locate=True)
+    stops = (speed - REST) / (MU * G)
+    stuck = run["contact.state"][:, 0] == 4
+    assert run.t[stuck][0] == pytest.approx(np.ceil(stops / 1e-3) * 1e-3)
+    assert run["contact.since"][stuck][0, 0] == pytest.approx(stops, abs=2e-9)
+    assert run["contact.anchor"][stuck][0, 0, 0] == pytest.approx((speed**2 - REST**2) / (2 * MU * G), abs=2e-9)
+
+
+def test_a_mass_that_is_pulled_slips_when_its_anchor_holds_no_more() -> None:
+    """Pulled by r t from 0.1 s on it moves as a driven spring and damper, until these carry what friction can."""
+    pull, damping, begin, dt = 300.0, 200.0, 0.1, 5e-4
+    run = lw.simulate(
+        table(damping), [0, -WEIGHT / HARD], duration=0.2, dt=dt, method="rk4", locate=True,
+        controller=lambda t, q, v: [pull * np.maximum(t - begin, 0.0), 0.0],
+    )  # fmt: skip
+    rate, k = damping / 4.0, 2e4
+    turn, ahead = np.sqrt(k / 2.0 - rate**2), -pull * damping / k**2
+
+    def holding(t: float) -> float:
+        c, s = -ahead, (-pull / k - rate * ahead) / turn
+        z = np.exp(-rate * t) * (c * np.cos(turn * t) + s * np.sin(turn * t))
+        v = -rate * z + np.exp(-rate * t) * turn * (s * np.cos(turn * t) - c * np.sin(turn * t))
+        return float(k * (pull * t / k + ahead + z) + damping * (pull / k + v))
+
+    slips = begin + root(lambda t: holding(t) - MU * WEIGHT, 0.0, 0.05)
+    state, since = run["contact.state"][:, 0], run["contact.since"][:, 0]
+    assert (state[(run.t > 0.01) & (run.t < slips)] == 4).all()
+    assert since[run.t > slips][0] == pytest.approx(slips, abs=1e-8)
+
+
+# --- many contacts ---
+
+BOX = lw.example("box_drop")
+
+
+@cache
+def box(method: str, dt: float) -> Run:
+    return lw.simulate(BOX, duration=1.5, dt=dt, method=method, locate=True).check()
+
+
+def test_the_box_falls_as_steps_a_quarter_as_long_let_it() -> None:
+    near = {
+        method: np.abs(box(method, 1e-3).q[-1] - box(method, 2.5e-4).q[-1]).max() for method in ("rk4", "variational")
+    }
+    assert near["rk4"] < 1e-6
+    assert near["variational"] < 2e-4
+    assert np.abs(box("rk4", 2.5e-4).q[-1] - box("variational", 2.5e-4).q[-1]).max() < 2e-5
+
+
+@pytest.mark.parametrize("method", ["rk4", "variational"])
+def test_no_step_wins_energy(method: str) -> None:
+    run = box(method, 1e-3)
+    assert np.diff(run.energy + run["contact.energy"]).max() < 1e-9
+    assert run["contact.since"][-1, 0] > 0.101
+    assert run["contact.since"][-1, 2] == 0.0  # it never touched
+
+
+@pytest.mark.parametrize("method", ["rk4", "variational"])
+def test_members_switch_as_if_alone(method: str) -> None:
+    q = np.tile(BOX.keyframes["start"].q, (3, 1)) + np.array([[0.0], [0.01], [0.02]]) * np.eye(7)[2]
+    v = BOX.keyframes["start"].v
+    run = lw.simulate(BOX, q, v, duration=0.5, dt=1e-3, method=method, locate=True)
+    for k in range(3):
+        alone = lw.simulate(BOX, q[k], v, duration=0.5, dt=1e-3, method=method, locate=True)
+        for name in run.recorded:
+            assert np.array_equal(run[name][k], alone[name]), name
+
+
+def test_a_located_run_is_saved_continued_and_stepped_by_hand(tmp_path: Path) -> None:
+    whole = lw.simulate(BOX, duration=0.6, dt=1e-3, method="rk4", locate=True)
+    half = lw.simulate(BOX, duration=0.3, dt=1e-3, method="rk4", locate=True)
+    half.save(tmp_path / "half.npz")
+    rest = lw.simulate(BOX, lw.open_run(tmp_path / "half.npz"), duration=0.3)
+    assert rest.settings.locate
+    for name in ("q", "v", "contact.state", "contact.since", "contact.anchor"):
+        assert np.array_equal(rest[name][-1], whole[name][-1]), name
+    start = BOX.keyframes["start"]
+    by_hand = lw.Simulator(BOX, start.q, start.v, dt=1e-3, method="rk4", locate=True)
+    for _ in range(600):
+        by_hand.step()
+    assert by_hand.state.q == pytest.approx(whole.q[-1], abs=1e-12)
+    assert whole.to_xarray("contact.since")["contact.since"].attrs["units"] == "s"
+
+
+def test_plain_text_and_machine_code_switch_alike() -> None:
+    start = [0, -WEIGHT / HARD], [0.05, 0]
+    runs = [lw.simulate(table(), *start, 0.05, 1e-3, "rk4", locate=True, target=target) for target in ("cpu", "numpy")]
+    assert (runs[0]["contact.state"][-1] == 4).all()
+    for name in runs[0].recorded:
+        assert runs[0][name] == pytest.approx(runs[1][name], abs=1e-12), name
+
+
+# --- the search itself ---
+
+
+def clock(switches: list[float], bend: float = 0.0) -> Switching:
+    """A state whose q is the time, with `slip` counting what has switched; margins are the times left, and bent."""
+
+    def advance(begin: Moving, gone: float, h: float) -> tuple[Moving, bool]:
+        assert h >= 0.99 * BEHIND
+        assert begin.q[0] == pytest.approx(gone, abs=1e-15)
+        return begin._replace(q=begin.q + h, work=begin.work + 1), True
+
+    def margins(begin: Moving, end: Moving) -> np.ndarray:
+        left = np.array(switches) - end.q[0]
+        return np.where(begin.slip > 0, 1.0, np.expm1(bend * left) / bend if bend else left)
+
+    def switched(end: Moving, gone: float, which: list[bool]) -> Moving:
+        return end._replace(slip=np.where(which, gone, end.slip))
+
+    return Switching(advance, margins, switched)
+
+
+def gone_through(switching: Switching, count: int) -> Moving:
+    moved, solved = in_parts(switching, Moving(np.zeros(1), np.zeros(0), 0.0, slip=np.zeros(count)), 1.0)
+    assert solved
+    return moved
+
+
+@pytest.mark.parametrize("bend", [0.0, 5.0, -5.0])
+@pytest.mark.parametrize("switches", [[0.3], [0.7, 0.2], [0.5, 0.5], [1.0 - 1e-12], [1e-12], [0.25, 0.2500000001, 0.9]])
+def test_each_switch_is_found_in_its_turn(switches: list[float], bend: float) -> None:
+    moved = gone_through(clock(switches, bend), len(switches))
+    assert moved.q[0] == pytest.approx(1.0, abs=2e-15)
+    assert moved.slip == pytest.approx(np.array(switches), abs=2.0 * BEHIND)
+    assert (moved.slip > np.array(switches) - 1e-15).all()  # never before its time
+
+
+def test_where_nothing_switches_a_step_is_tried_once() -> None:
+    counted = []
+    quiet = clock([2.0])
+    moved = gone_through(quiet._replace(advance=lambda *a: (counted.append(a), quiet.advance(*a))[1]), 1)
+    assert (len(counted), moved.q[0]) == (1, 1.0)
+
+
+def test_what_switches_without_end_ends() -> None:
+    """Something that is ever behind its limit is let be after so many trials."""
+    tried = []
+
+    def advance(begin: Moving, gone: float, h: float) -> tuple[Moving, bool]:
+        tried.append(h)
+        return begin._replace(q=begin.q + h), True
+
+    restless = Switching(advance, lambda begin, end: np.array([begin.q[0] - end.q[0]]), lambda end, *_: end)
+    moved, solved = in_parts(restless, Moving(np.zeros(1), np.zeros(0), 0.0), 1.0)
+    assert solved
+    assert len(tried) == TRIALS
+    assert moved.q[0] == pytest.approx(1.0)
