@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from commands import command
-from linkwork.app import papers
+from linkwork.app import papers, wendlandt_box
 from linkwork.app.wendlandt import Experiment, Measured, pendulum_experiment, rigid_body_experiment
 from linkwork.examples import walker
 
@@ -66,21 +67,25 @@ def test_a_page_is_written(
     assert "Table 2.2" in said
     page = (tmp_path / "wendlandt.html").read_text(encoding="utf-8")
     images = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
-    captions = re.findall(r"<figcaption>Figure (2\.\d+)\.", page)
-    assert captions == [f"2.{k}" for k in range(2, 13)]
+    captions = re.findall(r"<figcaption>Figure (\d\.\d+)\.", page)
+    assert captions == [f"2.{k}" for k in range(2, 13)] + [f"5.{k}" for k in range(3, 7)]
     assert all(b"<svg" in base64.b64decode(image) for image in images)
-    assert len(images) == 11
-    assert page.count("<tr>") == 2 + 4 + 8
+    assert len(images) == 15
+    assert page.count("<tr>") == 2 + 4 + 8 + 1 + 12
+    assert "the box moves as the paper says" in said
     assert 'class="far"' not in page
     assert "http" not in page  # nothing is fetched from elsewhere
 
+    box = wendlandt_box.box_experiment()
+    slow = box._replace(run=replace(box.run, t=box.run.t * 1.1))  # it lands too late, and settles so
+    monkeypatch.setattr(papers, "box_experiment", lambda: slow)
     wrong = body.measured | {("DVP", 1e-1): Measured(1.0, 3.648e-2, 6.217e-1, 0.2)}
     monkeypatch.setattr(papers, "rigid_body_experiment", lambda: body._replace(measured=wrong))
     code, said = command(capsys, "paper", "wendlandt", "--out", tmp_path, "--no-plot")
     assert code == 1
-    assert "1 number(s) differ by more than 3%" in said
+    assert "1 number(s) differ by more than 3%, 2 sentence(s) on the box do not hold" in said
     page = (tmp_path / "wendlandt.html").read_text(encoding="utf-8")
-    assert page.count('class="far"') == 1
+    assert page.count('class="far"') == 1 + 2
     assert "matplotlib" in page
 
 

@@ -20,6 +20,7 @@ figure {{ display: inline-block; vertical-align: top; margin: 1rem 0; width: 28r
 .figures {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1.5rem; }}
 .figures figure {{ margin: 0; width: auto; }} .figures .wide {{ grid-column: 1 / -1; }}
 figure img {{ width: 100%; }} figcaption {{ font-size: .9rem; text-wrap: balance; }}
+.said {{ white-space: normal; }} .said th, .said td {{ text-align: left; }}
 pre {{ font-size: .7rem; line-height: 1.15; overflow-x: auto; }}
 </style></head><body>
 """

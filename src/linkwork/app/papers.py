@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,14 +19,16 @@ from linkwork.app.nelson_quinn import nelson_quinn
 from linkwork.app.pages import NO_FIGURES, figure, write_page
 from linkwork.app.running import DOUBTED, TRUSTED, drawing, ready_folder
 from linkwork.app.wendlandt import Experiment, pendulum_experiment, rigid_body_experiment
+from linkwork.app.wendlandt_box import Statement, as_page, box_experiment, box_figures, statements
+from linkwork.app.wendlandt_figures import Drawn, figures
 from linkwork.errors import unknown_name
 
 AGREES = 0.03  # part of a printed number by which ours may differ
 ROUND_OFF = 1e-9  # of errors that the paper prints as zero
 
-ABOUT = """<h1>Wendlandt, chapter 2: mechanical integrators</h1>
+ABOUT = """<h1>Wendlandt: mechanical integrators and contact</h1>
 <p>J. M. Wendlandt, <i>Control and Simulation of Multibody Systems</i>, PhD dissertation, University of California,
-Berkeley, Memorandum UCB/ERL M97/48, 1997. Tables 2.1 and 2.2 and Figures 2.2 to 2.12, computed by linkwork
+Berkeley, Memorandum UCB/ERL M97/48, 1997. Tables 2.1 and 2.2, Figures 2.2 to 2.12 and 5.3 to 5.6, computed by linkwork
 {version}. Grey numbers and circles are the paper's; crosses and lines are linkwork's. Differences are those of the
 errors, in percent of what is printed. Times are those of one run in machine code on this machine; the paper's were
 measured on an SGI Indy of 100 MHz.</p>
@@ -69,12 +71,18 @@ def _wendlandt(console: Console, out: Path, drawn: bool) -> int:
         head = ["h [s]", "method", "time [s]", f"{position} error", "energy error", "momentum error"]
         console.print(_told(title, head, rows))
         text += about + f"<h3>{title}</h3>" + _as_html(head, rows)
-    text += _figures(body, pendulum) if drawn else NO_FIGURES
+    text += _figures(figures(body, pendulum)) if drawn else NO_FIGURES
+    box = box_experiment()
+    said = statements(box)
+    wrong = [one for one in said if not one.agrees]
+    console.print(_sentences("The box of 5.3", said))
+    text += as_page(said) + (_figures(box_figures(box)) if drawn else "")
     file = out / "wendlandt.html"
-    write_page(file, "Wendlandt, chapter 2", text)
+    write_page(file, "Wendlandt: integrators and contact", text)
     verdict = f"{far} number(s) differ by more than {AGREES:.0%}" if far else f"all errors agree within {AGREES:.0%}"
-    console.print(Text(f"{verdict}; written: {file}", "bold red" if far else ""), soft_wrap=True)
-    return DOUBTED if far else TRUSTED
+    verdict += f", {len(wrong)} sentence(s) on the box do not hold" if wrong else ", the box moves as the paper says"
+    console.print(Text(f"{verdict}; written: {file}", "bold red" if far or wrong else ""), soft_wrap=True)
+    return DOUBTED if far or wrong else TRUSTED
 
 
 PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {"wendlandt": _wendlandt, "nelson-quinn": nelson_quinn}
@@ -128,10 +136,13 @@ def _as_html(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     return text + "</table></div>"
 
 
-def _figures(body: Experiment, pendulum: Experiment) -> str:
-    from linkwork.app.wendlandt_figures import figures
+def _sentences(title: str, said: Sequence[Statement]) -> Table:
+    table = Table("the paper", "linkwork", box=SIMPLE, title=f"{title}: what the paper says", title_justify="left")
+    for one in said:
+        table.add_row(one.paper, Text(one.ours, "" if one.agrees else "bold red"))
+    return table
 
-    pictures = [
-        figure(drawn.svg, f"Figure {drawn.number}. {drawn.about}", drawn.wide) for drawn in figures(body, pendulum)
-    ]
+
+def _figures(all_: Iterable[Drawn]) -> str:
+    pictures = [figure(drawn.svg, f"Figure {drawn.number}. {drawn.about}", drawn.wide) for drawn in all_]
     return f'<h2>Figures</h2><div class="figures">{"".join(pictures)}</div>'

@@ -58,7 +58,8 @@ def _new(down: int = 1) -> tuple[Figure, list[Axes]]:
     return figure, axes
 
 
-def _drawn(number: str, about: str, figure: Figure) -> Drawn:
+def as_drawn(number: str, about: str, figure: Figure) -> Drawn:
+    """The figure as a page shows it."""
     stream = io.BytesIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})
     return Drawn(number, about, stream.getvalue())
@@ -84,7 +85,7 @@ def _against_step(number: str, about: str, experiment: Experiment, column: str, 
     axes.set_xlabel("h [s]")
     axes.set_ylabel(unit)
     axes.legend(fontsize=8)
-    return _drawn(number, about, figure)
+    return as_drawn(number, about, figure)
 
 
 def _thinned(t: Array, values: Array) -> tuple[Array, Array]:
@@ -105,7 +106,7 @@ def _coordinate(
     axes.set_ylabel(label)
     axes.set_ylim(top=axes.get_ylim()[1] + 0.25 * np.ptp(axes.get_ylim()))
     axes.legend(fontsize=8, ncols=2, loc="upper right")
-    return _drawn(number, about, figure)
+    return as_drawn(number, about, figure)
 
 
 def _energies(experiment: Experiment) -> Drawn:
@@ -126,4 +127,4 @@ def _energies(experiment: Experiment) -> Drawn:
     for axes in (upper, middle, lower):  # beside the lines, which fill the whole
         axes.margins(x=0.01)
         axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
-    return _drawn("2.12", "Pendulum: energy and multipliers of DVP against time", figure)._replace(wide=True)
+    return as_drawn("2.12", "Pendulum: energy and multipliers of DVP against time", figure)._replace(wide=True)
