@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import ladders, peers, step_costs, structure
+from benchmarks import creep, ladders, peers, step_costs, structure
 from benchmarks.measure import AGREE, FULL, QUICK, Effort, Row, Timing, compare, compare_compile
 from benchmarks.robots import BUNDLED, CHAIN, Robot, States, draw, robot
 from benchmarks.rollouts import run_rollout
@@ -43,6 +43,7 @@ class Sizes(NamedTuple):
     ladder_steps: int
     structure: tuple[float, float | None]  # step of methods that keep structure [s], and how long they run [s]
     step_chains: tuple[int, ...]  # joints
+    creep: float  # how long blocks stick [s]
 
 
 ROLLOUTS = (
@@ -66,9 +67,23 @@ LARGE = Sizes(
     1000,
     (1e-3, None),
     (8, 32, 128, 512),
+    60.0,
 )
 SMALL = Sizes(
-    ("arm6", "arm7"), (4, 16), 64, 16, 128, 256, 1, QUICK, (("arm7", "rk4", 8, 10),), (1, 2), 10, (0.01, 1.0), (4, 8)
+    ("arm6", "arm7"),
+    (4, 16),
+    64,
+    16,
+    128,
+    256,
+    1,
+    QUICK,
+    (("arm7", "rk4", 8, 10),),
+    (1, 2),
+    10,
+    (0.01, 1.0),
+    (4, 8),
+    1.0,
 )
 
 
@@ -122,6 +137,7 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
         rows[f"{name}: a simulated run, rk4"] = partial(ladders.run_second, n, sizes.ladder_steps, sizes.effort)
     rows |= structure.rows(*sizes.structure, sizes.effort)
     rows |= step_costs.rows(sizes.step_chains, sizes.effort)
+    rows |= creep.rows(sizes.creep, sizes.effort)
     for n in sizes.chains:
         for task in ON_CHAINS:
             states = min(task.states(sizes), max(1, sizes.links // n))

@@ -95,6 +95,19 @@ def test_methods_that_keep_structure_are_timed_and_their_accuracy_is_told(tmp_pa
         assert theirs[what] == pytest.approx(found, rel=1e-2)
 
 
+@pytest.mark.skipif(find_spec("mujoco") is None, reason="MuJoCo is not installed (the extra 'peers')")
+def test_creep_is_told_beside_mujocos(tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    ran = python("-m", "benchmarks", "--quick", "--only", "incline:", "--json", str(file))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    creeps = [[row["accuracy"][side]["creep in 1 s [m]"] for side in ("linkwork", "peer")] for row in rows]
+    assert [row["status"] for row in rows] == ["ok"] * 3
+    assert all(ours < 1e-9 for ours, _ in creeps)
+    default, elliptic, without_slip = (theirs for _, theirs in creeps)
+    assert default > 1e-4 > elliptic > 1e-7 > without_slip  # the best settings hold too
+
+
 def test_long_chains_tell_their_rounds_and_the_time_until_the_first_run(tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     ran = python("-m", "benchmarks", "--quick", "--only", "chain4: a variational step", "--json", str(file))

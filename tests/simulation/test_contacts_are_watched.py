@@ -36,6 +36,21 @@ def test_a_step_too_large_for_the_stiffness_is_told_with_the_pair_and_a_step_tha
         lw.simulate(BOX, duration=0.005, dt=0.005, method="rk4")
 
 
+BAD = {  # a parameter of two members: what is said of it
+    "stiffness": ([1e4, 0.0], r"'corner 1.stiffness' must be > 0 in all members: contact 'corner 1' needs it"),
+    "tangential_stiffness": ([0.0, 1e4], "'corner 1.tangential_stiffness' must be > 0"),
+    "rest_speed": ([0.0, 1e-3], "'corner 1.rest_speed' must be > 0"),
+    "friction": ([[0.4, 0.4], [0.2, 0.3]], "'corner 1.friction' must be .* static >= dynamic"),
+}
+
+
+@pytest.mark.parametrize("key", BAD)
+def test_numbers_that_no_contact_can_have_are_refused_by_name(key: str) -> None:
+    values, says = BAD[key]
+    with pytest.raises(lw.LinkworkError, match=says):
+        lw.simulate(BOX, duration=0.01, dt=1e-3, parameters={f"corner 1.{key}": np.array(values)})
+
+
 def test_steps_are_chosen_by_stiffness_and_mass() -> None:
     b = lw.Builder("drop").body("mass", 2.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "mass")
     m = b.surface("floor", lw.Plane()).touch("it", "mass", stiffness=800.0, damping=4.0).build()

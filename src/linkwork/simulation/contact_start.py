@@ -75,10 +75,14 @@ def refuse_unfit(mechanism: Mechanism, method: str, adaptive: bool) -> None:
 
 
 def check_start(asked: Request, method: str, dt: float) -> None:
-    """Warn of contacts that start deep inside, and of steps that are too large for them."""
+    """Warn of contacts that start deep inside, and of steps that are too large for them.
+
+    Numbers of members that no contact can have raise a LinkworkError.
+    """
     m = asked.mechanism
     if not m.touches or 0 in asked.batch:
         return
+    _refuse_numbers(asked)
     _warn_of_depth(asked)
     now, values = asked.member(asked.first)
     rates = contact_rates(asked.system(values).mechanism, now.q)
@@ -90,6 +94,18 @@ def check_start(asked: Request, method: str, dt: float) -> None:
             f"its body at rates of {rates.springs:.3g} and {rates.dampers:.3g} 1/s: dt={fine:.1g} follows them",
             stacklevel=3,
         )
+
+
+def _refuse_numbers(asked: Request) -> None:
+    """What the Builder refuses of one mechanism, for the parameters of all members."""
+    given = asked.parameters
+    for name in asked.mechanism.contacts.names:
+        for key in ("stiffness", "tangential_stiffness", "rest_speed"):
+            if (given.get(f"{name}.{key}", np.ones(1)) <= 0.0).any():
+                raise LinkworkError(f"parameter '{name}.{key}' must be > 0 in all members: contact {name!r} needs it")
+        friction = given.get(f"{name}.friction", np.zeros(2))
+        if (friction[..., 0] < friction[..., 1]).any():
+            raise LinkworkError(f"parameter '{name}.friction' must be (static, dynamic) with static >= dynamic")
 
 
 def _warn_of_depth(asked: Request) -> None:
