@@ -244,6 +244,22 @@ def test_where_nothing_switches_a_step_is_tried_once() -> None:
     assert (len(counted), moved.q[0]) == (1, 1.0)
 
 
+def test_what_has_no_solution_as_a_whole_is_made_in_parts_that_have() -> None:
+    made = []
+    easy = clock([0.6])
+
+    def advance(begin: Moving, gone: float, h: float) -> tuple[Moving, bool]:
+        made.append(h)
+        return easy.advance(begin, gone, h)[0], h < 0.3
+
+    moved = gone_through(easy._replace(advance=advance), 1)
+    assert moved.q[0] == pytest.approx(1.0, abs=2e-15)
+    assert moved.slip == pytest.approx([0.6], abs=2.0 * BEHIND)
+    assert len(made) < 20
+    never = easy._replace(advance=lambda *a: (easy.advance(*a)[0], False))
+    assert not in_parts(never, Moving(np.zeros(1), np.zeros(0), 0.0, slip=np.zeros(1)), 1.0)[1]
+
+
 def test_what_switches_without_end_ends() -> None:
     """Something that is ever behind its limit is let be after so many trials."""
     tried = []

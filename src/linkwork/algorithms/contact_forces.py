@@ -150,7 +150,7 @@ def grip(
     rubbed = where(sticks, where(slips, unit * friction[0], np.zeros(3)), way * -friction[1])
     pushed = np.outer(n + rubbed, n) * on
     held = (P - np.outer(unit, unit) * where(slips, 1.0, 0.0)) * (clip * on)
-    turned = (P - np.outer(way, way) * where(fast, 1.0, 0.0)) * (friction[1] * normal / slow)
+    turned = (P - np.outer(way, way) * where(fast, 1.0, 0.0)) * (friction[1] * normal / abs(slow))
     stiffness = pushed * slope + where(sticks, held * contact.tangential_stiffness, np.zeros((3, 3)))
     damping = pushed * drag + where(sticks, held * contact.tangential_damping, turned)
     secant = where(sticks, contact.tangential_damping * clip * on, friction[1] * normal / slow)

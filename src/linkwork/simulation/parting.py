@@ -2,7 +2,8 @@
 
 What is to stay as it is says so by margins, numbers that are positive until it switches. A step is tried whole; where a
 margin is negative at its end, its length is shortened until it ends just behind the first zero, by the rule of false
-position (Illinois). Trials are as accurate as the method whose steps they are, and so are the instants.
+position (Illinois). Trials are as accurate as the method whose steps they are, and so are the instants. A step that is
+not solved is made in parts too, if these are.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Trial(NamedTuple):
     """Where the search is: `tried` of `TRIALS`, what is `solved` so far (1 or 0), and the state the part `begin`s with.
 
     Of the step, the part `gone` is done. Up to `low` nothing switches, with the margins `over` (k,) there; before
-    `high` something does, with `under` (k,). `to` is tried next; `side` is -1 where `low` moved last, 1 where `high`.
+    `high` something does, with `under` (k,), zeros where a step to there was not solved. `to` is tried next; `side` is
+    -1 where `low` moved last, 1 where `high`.
     """
 
     tried: Number
@@ -87,15 +89,18 @@ def _tried(switching: Switching, now: Trial, h: Number) -> tuple[Trial, Any]:
 
     # A margin that is kept twice in a row counts half, or false position would creep towards it
     over = chosen(late, now.over * where(now.side > 0.0, 0.5, 1.0), margins)
-    under = chosen(late, margins, now.under * where(now.side < 0.0, 0.5, 1.0))
+    known = np.array([where(fine == 1.0, margin, 0.0) for margin in margins])
+    under = chosen(late, known, now.under * where(now.side < 0.0, 0.5, 1.0))
     low, high = where(late, now.low, to), where(late, to, now.high)
-    root = high
+    root, lowest = high, np.inf
     for a, b in zip(over, under, strict=True):
-        meets = b < 0.0
+        meets, lowest = b < 0.0, minimum(lowest, b)
         root = minimum(root, low + (high - low) * where(meets, a / where(meets, a - b, 1.0), 1.0))
-    root = where(fine == 1.0, root, 0.5 * (low + high))
+    root = where(lowest < 0.0, root, 0.5 * (low + high))  # no more is known of a step that was not solved
 
-    there = (fine == 1.0) & (least < 0.0) & (to - root <= BEHIND)
+    behind = (least < 0.0) & (to - root <= BEHIND)
+    shorter = (least >= 0.0) & (lowest >= 0.0)  # solved, as what is longer was not
+    there = (fine == 1.0) & (to < 1.0) & shorter | (fine == 1.0) & behind
     ended = last | (where(late, where(there, to, 0.0), to) >= 1.0)
     moved = moved._replace(rounds=maximum(now.begin.rounds, moved.rounds))
     after = switching.switched(moved, to * h, [margin < 0.0 for margin in margins])
