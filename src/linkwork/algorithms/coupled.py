@@ -133,12 +133,19 @@ def closed_forward_dynamics(
     if not mechanism.mimics:
         return closure.forward_dynamics(mechanism, q, v, tau, wrenches, baumgarte)
     free = forward_dynamics(mechanism, q, v, tau, wrenches)
+    return held_to(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
+
+
+def held_to(
+    mechanism: Mechanism, q: Array, v: Array, free: Array, solve: Callable[[Array], Array], baumgarte: float = 0.0
+) -> closure.Constrained:
+    """Accelerations (nv,) that loops allow, and their multipliers (nh,), from `free` ones and a solver of masses."""
     if not mechanism.holds:
         return closure.Constrained(free, np.zeros(0))
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
-    J = _reduced_rows(mechanism.spread, J)
-    response = _factored(mechanism, q).solve(J.T)
+    J = reduced_rows(mechanism, J)
+    response = solve(J.T)
     target = -gamma
     if baumgarte:
         errors = closure.held(mechanism.tree, positions).errors

@@ -42,7 +42,7 @@ def semi_implicit(system: System, t: Number, now: Moving, h: Number, held: Array
     v = now.v + h * system.acceleration(now.q, now.v, loads, implicit=h)
     mean = (now.v + v) * 0.5
     power = system.power(now.q, mean, loads)
-    if loads.touching is not None and not system.mechanism.holds:
+    if loads.touching is not None:
         power = power - mean @ (system.viscous(now.q, loads.touching) @ (v - now.v))
     return Moving(integrate(system.mechanism, now.q, h * v), v, now.work + h * power), True
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.algorithms.contact_forces import Grip, Memory, contact_wrenches, grips, step_change
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
-from linkwork.algorithms.coupled import closed_forward_dynamics, coupled, to_tree
+from linkwork.algorithms.coupled import closed_forward_dynamics, coupled, held_to, to_tree
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.frame_springs import frame_damper_power, frame_spring_matrix
 from linkwork.algorithms.inverse import inverse_dynamics
@@ -119,12 +119,14 @@ class System:
             stiffer = m
         else:
             extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
-            coupling = loads.touching is not None or any(_is_there(spring.damping) for spring in m.springs)
-            if coupling and not m.holds:  # which no armature is like
+            damped = not m.holds and any(_is_there(spring.damping) for spring in m.springs)
+            if damped or loads.touching is not None:  # which no armature is like
                 M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.springs])
                 if loads.touching is not None:
                     M = M + self.viscous(q, loads.touching) * implicit
-                return ldlt(M).solve(tau - self._needed(q, v, np.zeros(m.nv), loads))
+                solve = ldlt(M).solve
+                free = solve(tau - self._needed(q, v, np.zeros(m.nv), loads))
+                return held_to(m, q, v, free, solve, self.baumgarte or 0.0).a
             stiffer = with_armature(m, extra)
         if m.holds and self.baumgarte is not None:
             return closed_forward_dynamics(stiffer, q, v, tau, loads.outside, self.baumgarte).a
