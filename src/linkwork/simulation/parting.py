@@ -69,7 +69,7 @@ def in_parts(switching: Switching, now: Moving, h: Number) -> tuple[Moving, Any]
     search = Trial(0.0, 1.0, 0.0, 0.0, first, 1.0, none, 1.0, 0.0, now._replace(rounds=0.0))
 
     def one(*state: Any) -> tuple[tuple[Any, ...], Any]:
-        found, ended = _tried(switching, Trial(*state[:SEARCH], Moving(*state[SEARCH:])), h)
+        found, ended = _tried(switching, Trial._make((*state[:SEARCH], Moving(*state[SEARCH:]))), h)
         return found.flat, ended
 
     found, _, _ = iterate(TRIALS, one, *search.flat)
