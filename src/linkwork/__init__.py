@@ -49,7 +49,7 @@ from linkwork.spatial.noise import normal, white_noise
 from linkwork.spatial.scalar import where
 
 if TYPE_CHECKING:
-    from linkwork.control import Reference, feedback
+    from linkwork.control import Reference, balance, feedback
     from linkwork.model.conversion import convert
     from linkwork.model.loading import load
     from linkwork.model.write_toml import save
@@ -64,7 +64,7 @@ ON_DEMAND = {
     "draw": "linkwork.simulation.drawing",
     "load": "linkwork.model.loading",
     "save": "linkwork.model.write_toml",
-    **dict.fromkeys(("Reference", "feedback"), "linkwork.control"),
+    **dict.fromkeys(("Reference", "balance", "feedback"), "linkwork.control"),
     **dict.fromkeys(("Run", "Simulator", "host", "open_run", "sampled", "simulate"), "linkwork.simulation"),
 }
 
@@ -107,6 +107,7 @@ __all__ = [
     "Sphere",
     "Universal",
     "Weld",
+    "balance",
     "box_corners",
     "compile",
     "convert",

@@ -5,6 +5,7 @@ users write.
 """
 
 from linkwork.control import feedback
+from linkwork.control.balance import balance
 from linkwork.control.reference import Reference
 
-__all__ = ["Reference", "feedback"]
+__all__ = ["Reference", "balance", "feedback"]

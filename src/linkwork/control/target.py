@@ -12,11 +12,11 @@ from linkwork.control.reference import Reference
 from linkwork.errors import LinkworkError, ShapeError, listed
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.rotation import log_matrix
+from linkwork.spatial.rotation import conjugate, log_matrix, product
 from linkwork.spatial.scalar import Array
 from linkwork.spatial.transform import Transform
 
-POSITION, POSE = (3,), (4, 4)
+POSITION, POSE, COORDINATES = (3,), (4, 4), (7,)
 
 
 class Wanted(NamedTuple):
@@ -75,6 +75,41 @@ def frame_target(given: Any) -> tuple[Target, int]:
             f"target is no pose: its upper left 3x3 block must be a rotation matrix; got {place!r:.200}"
         )
     return target, 6 if place.shape == POSE else 3
+
+
+def base_target(given: Any) -> Target:
+    """A target of a free body: coordinates (7,) [m, quaternion], a rate (6,) and an acceleration (6,).
+
+    Fixed, a Reference of coordinates, whose quaternions need not be unit, or a function of t that gives all three;
+    rates are in the world's axes, linear before angular.
+    """
+    if isinstance(given, Reference):
+        followed = _followed(given, COORDINATES, "a position and a quaternion")
+        if not np.linalg.norm(given.values[:, 3:], axis=1).all():
+            raise LinkworkError("a quaternion of the target is zero, which is no orientation")
+        return lambda t: _turning(followed(t))
+    if callable(given):
+        told = _told(given)
+        shapes = tuple(np.shape(x) for x in told(0.0))
+        if shapes != (COORDINATES, (6,), (6,)):
+            raise ShapeError(f"target(0.0) gives shapes {shapes}, expected (7,), (6,) and (6,)")
+        return told
+    target = _fixed(as_numbers("target", given), {COORDINATES: 6})
+    if not np.linalg.norm(target(0.0).place[3:]):
+        raise LinkworkError("the quaternion of the target is zero, which is no orientation")
+    return target
+
+
+def _turning(wanted: Wanted) -> Wanted:
+    """Coordinates (7,) and their two derivatives, with those of the quaternion r as angular velocity and its rate.
+
+    With the length of r divided out, w = 2 vec(r' conj(r)) / |r|^2, and its rate follows.
+    """
+    (p, r), (dp, dr), (ddp, ddr) = ((np.asarray(x)[:3], np.asarray(x)[3:]) for x in wanted)
+    square, back = r @ r, conjugate(r)
+    w = product(dr, back)[1:] * (2.0 / square)
+    dw = product(ddr, back)[1:] * (2.0 / square) - w * (2.0 * (r @ dr) / square)
+    return Wanted(wanted.place, np.concatenate([dp, w]), np.concatenate([ddp, dw]))
 
 
 def drive_command(m: Mechanism, given: Any) -> Callable[[Any, Any, Any], Array]:

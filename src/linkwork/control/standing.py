@@ -1,0 +1,90 @@
+"""Which feet stand, and at which of their points: all of them, or as contacts, heights or a user's function tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.contact_geometry import meetings
+from linkwork.control.stance import Now, Stance
+from linkwork.errors import LinkworkError, ShapeError
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array, Number, dot, maximum, where
+
+CONTACTS = "contacts"
+Judge = Callable[[Any, Now], list[list[Number]]]  # 1 or 0 for every point of every foot
+
+
+def judged(stance: Stance, given: Any) -> Judge:
+    """The judge of a time and state: by contacts, by a height [m], by a function; None: all stand."""
+    points = stance.points()
+    if given is None:
+        always = [[1.0] * len(own) for own in points]
+        return lambda t, now: always
+    if isinstance(given, str):
+        return _by_contacts(stance, given)
+    if callable(given):
+        return _by_function(given, [len(own) for own in points])
+    if not (isinstance(given, (int, float)) and np.isfinite(given)):
+        raise LinkworkError(
+            f"standing is {CONTACTS!r}, a height [m], a function of (t, q, v), or None for all feet; got {given!r:.60}"
+        )
+    up = upwards(stance.mechanism)
+
+    def by_height(t: Any, now: Now) -> list[list[Number]]:
+        places = [now.poses[foot.body] @ foot.pose for foot in stance.feet]
+        pairs = zip(places, points, strict=True)
+        return [[where(dot(X.point(p), up) < given, 1.0, 0.0) for p in own] for X, own in pairs]
+
+    return by_height
+
+
+def upwards(m: Mechanism) -> Array:
+    """Against gravity (3,), in the world's axes; its z without gravity."""
+    size = np.linalg.norm(m.gravity)
+    return -m.gravity / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
+
+
+def stands(points: Sequence[Number]) -> Number:
+    """Whether a foot stands: 1 if one of its points does, else 0."""
+    found = points[0]
+    for one in points[1:]:
+        found = 1.0 if isinstance(found, float) and found == 1.0 else maximum(found, one)
+    return found
+
+
+def _by_contacts(stance: Stance, given: str) -> Judge:
+    m = stance.mechanism
+    if given != CONTACTS:
+        raise LinkworkError(f"standing is told by {CONTACTS!r}, a height [m] or a function; not by {given!r}")
+    numbers = []
+    for foot in stance.feet:
+        names = [c.name for c in m.contacts if c.at.body == foot.body]
+        if not names:
+            raise LinkworkError(
+                f"foot {foot.name!r} has no contacts to judge by: add them by Builder.touch, or give a height"
+            )
+        numbers.append([[k for k, pair in enumerate(m.touches) if pair.contact.name == name] for name in names])
+
+    def by_contacts(t: Any, now: Now) -> list[list[Number]]:
+        there, _ = meetings(m, now.q, now.v)
+        inside = [where(at.distance < 0.0, 1.0, 0.0) for at in there]
+        return [[stands([inside[k] for k in pairs]) for pairs in own] for own in numbers]
+
+    return by_contacts
+
+
+def _by_function(given: Callable[..., Any], sizes: Sequence[int]) -> Judge:
+    def told(t: Any, now: Now) -> list[list[Number]]:
+        said = list(given(t, now.q, now.v))
+        if len(said) != len(sizes):
+            raise ShapeError(f"standing returns {len(said)} answers, expected {len(sizes)}, one for each foot")
+        return [[where(_yes(one), 1.0, 0.0)] * size for one, size in zip(said, sizes, strict=True)]
+
+    return told
+
+
+def _yes(said: Any) -> Any:
+    return said if hasattr(said, "select") or isinstance(said, (bool, np.bool_)) else said > 0.5

@@ -1,0 +1,45 @@
+"""The acceleration that leads a body to its target: linear in its position, by the quaternion of its error in turning.
+
+Position and turn obey e'' + kd e' + kp e = 0 (S4 4.14) and w_e' = -kd w_e - kp q_e^v (S4 4.26), all in the world's axes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.control.target import Wanted
+from linkwork.spatial import Motion, Transform
+from linkwork.spatial.rotation import conjugate, matrix_from_quaternion, normalized, product
+from linkwork.spatial.scalar import Array, cross, where
+
+
+class Tracking(NamedTuple):
+    """`error` (7,): position [m] and quaternion from target to body, scalar not negative; `acceleration` (6,) in it.
+
+    The acceleration [m/s^2, rad/s^2] is the rate of the body's twist in its own frame, X^b of the paper.
+    """
+
+    error: Array
+    acceleration: Array
+
+
+def tracking(pose: Transform, turn: Array, twist: Motion, wanted: Wanted, kp: Array, kd: Array) -> Tracking:
+    """What the errors of a body ask for (S4 Algorithm 4.4), with gains kp (6,) [1/s^2] and kd (6,) [1/s].
+
+    The body has a pose in the world, its quaternion `turn` (4,), and a twist in its frame; the target is coordinates
+    (7,) [m, quaternion], a rate (6,) and an acceleration (6,), in the world's axes.
+    """
+    R, place = pose.R, np.asarray(wanted.place)
+    speed, spin = R @ twist.linear, R @ twist.angular
+    rate, acceleration = np.asarray(wanted.rate), np.asarray(wanted.acceleration)
+    away = pose.p - place[:3]
+    linear = acceleration[:3] - kd[:3] * (speed - rate[:3]) - kp[:3] * away
+    q_et = product(normalized(turn), conjugate(normalized(place[3:])))  # (4.17)
+    q_e = where(q_et[0] < 0.0, -q_et, q_et)
+    R_e = matrix_from_quaternion(q_e)
+    led = R_e @ rate[3:]
+    angular = R_e @ acceleration[3:] + cross(spin, led) - kd[3:] * (spin - led) - kp[3:] * q_e[1:]  # (4.24)
+    # (4.12): a body's twist turns with it. Algorithm 4.4 prints the position for the speed
+    return Tracking(np.concatenate([away, q_e]), np.concatenate([R.T @ (linear - cross(spin, speed)), R.T @ angular]))

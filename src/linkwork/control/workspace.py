@@ -1,0 +1,112 @@
+"""Workspace dynamics: how a base on standing legs answers to a wrench, F = P dV/dt + z (S4 section 4.2.3).
+
+Legs have no joint forces here: F is the wrench on the base, about its origin in its frame, that joint forces of the
+legs stand for. Joints that are in no leg, or in one that does not stand, have known forces `tau` (nv,) [N m, N].
+`on` tells of each foot whether it stands, 1 or 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms import inverse
+from linkwork.algorithms.kinematics import Kinematics, accelerations
+from linkwork.algorithms.mass import mass_matrix
+from linkwork.control.stance import POINT, Now, Stance
+from linkwork.spatial import Force, Motion
+from linkwork.spatial.inertia import ArticulatedInertia, RigidInertia
+from linkwork.spatial.scalar import Array, Number, ldlt, where
+
+BIG = 1e6  # times the base's inertia: what a standing foot is given
+LOOSE = 1e-13  # of the mean diagonal, added where a straight leg would divide by zero
+
+
+class Workspace(NamedTuple):
+    """The wrench on the base is P dV/dt + z: P (6, 6) [kg, kg m, kg m^2], z (6,) [N, N m]."""
+
+    P: Array
+    z: Array
+
+
+def big_base(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspace:
+    """Articulated inertias and bias forces, inward from feet as heavy as the ground (S4 Algorithm 4.3).
+
+    As printed the recursion forgets the inboard body's own share; it must add, as Algorithm 3.3 does.
+    """
+    m, motion = stance.mechanism, now.motion
+    P: list[ArticulatedInertia] = [body.inertia.articulated() for body in m.bodies]
+    z = [
+        body.inertia.gyroscopic(V) - body.inertia @ Motion(X_0.R.T @ m.gravity, np.zeros(3))
+        for body, V, X_0 in zip(m.bodies, now.motion.twist, now.poses, strict=True)
+    ]
+    own = m.bodies[stance.base.o].inertia
+    for foot, stands in zip(stance.feet, on, strict=True):
+        ground = foot.pose.up(_ground(own, stance.rows)).articulated()
+        P[foot.body] = _either(stands, ground + P[foot.body] if stance.rows == POINT else ground, P[foot.body])
+        z[foot.body] = z[foot.body] if stance.rows == POINT else z[foot.body] * (1.0 - stands)
+    for j in reversed(stance.carried):
+        S, X, a = motion.S[j.o], motion.X[j.o], motion.bias[j.o]
+        U = P[j.o] @ S
+        G = Force.of(ldlt(S.pair(U) + np.diag(j.armature)).solve(U.array.T).T)
+        through = P[j.o].less(U, G)  # L^T P L of the paper, with armature
+        P[j.i] = P[j.i] + X.up(through)
+        z[j.i] = z[j.i] + X.up(through @ a + z[j.o] + G @ (tau[j.v] - S.pair(z[j.o])))
+    return Workspace(P[stance.base.o].matrix, z[stance.base.o].array)
+
+
+def _ground(base: RigidInertia, rows: int) -> RigidInertia:
+    """What stands for the ground at a foot: too heavy to move, and to turn unless it is a point."""
+    mass = base.mass * BIG
+    turning = np.zeros((3, 3)) if rows == POINT else base.rotational * BIG
+    return RigidInertia(mass, np.zeros(3), turning)
+
+
+def _either(stands: Number, yes: ArticulatedInertia, no: ArticulatedInertia) -> ArticulatedInertia:
+    if isinstance(stands, float) and stands == 1.0:
+        return yes
+    pairs = ((yes.M, no.M), (yes.H, no.H), (yes.I, no.I))
+    return ArticulatedInertia(*(where(stands > 0.5, np.asarray(a), np.asarray(b)) for a, b in pairs))
+
+
+def exact(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspace:
+    """The same with feet that do not accelerate at all: multipliers eliminated from the equations of motion.
+
+    With joints j, the base b and rows J of feet, K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b], it is
+    P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j; rate of J v without accelerations].
+    """
+    m, b, j = stance.mechanism, list(range(stance.base.v.start, stance.base.v.stop)), stance.velocities
+    M, h = mass_matrix(m, now.q), inverse.bias(m, now.q, now.v)
+    J, drift = _foot_rows(stance, now.motion, on)
+    lifted = np.concatenate([np.full(stance.rows, 1.0 - stands) for stands in on])
+    inertia = ldlt(M[np.ix_(j, j)])
+    J_j, J_b, M_jb = J[:, j], J[:, b], M[np.ix_(j, b)]
+    response = inertia.solve(J_j.T)
+    grip = J_j @ response + np.diag(lifted)  # rows of a foot in the air hold nothing: their multiplier is zero
+    size = sum(grip[k, k] for k in range(len(grip))) * (LOOSE / len(grip))
+    held = ldlt(grip + np.eye(len(grip)) * size)
+
+    def solved(forces: Array, rates: Array) -> Array:
+        """C^T K^-1 [forces; rates]."""
+        moved = inertia.solve(forces)
+        multipliers = held.solve(J_j @ moved - rates)
+        return M_jb.T @ (moved - response @ multipliers) + J_b.T @ multipliers
+
+    P = M[np.ix_(b, b)] - solved(M_jb, J_b)
+    return Workspace(P, h[b] - solved(h[j] - tau[j], drift))
+
+
+def _foot_rows(stance: Stance, motion: Kinematics, on: Sequence[Number]) -> tuple[Array, Array]:
+    """J (k rows, nv) of all feet in their frames, and J's rate times v; zero for feet that do not stand."""
+    m, blocks, drifts = stance.mechanism, [], []
+    coasting = accelerations(m, motion, np.zeros(m.nv))
+    for foot, leg, stands in zip(stance.feet, stance.legs, on, strict=True):
+        columns, X = list(np.zeros((m.nv, stance.rows))), foot.pose
+        for j in (*leg, stance.base):
+            columns[j.v] = list(X.down(motion.S[j.o]).array[: stance.rows].T * stands)
+            X = motion.X[j.o] @ X
+        blocks.append(np.array(columns).T)
+        drifts.append(foot.pose.down(coasting[foot.body]).array[: stance.rows] * stands)
+    return np.concatenate(blocks), np.concatenate(drifts)

@@ -1,0 +1,122 @@
+"""Wendlandt's biped of 13 bodies and 18 freedoms, of a man's measures (his chapter 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.contact_geometry import meetings
+from linkwork.algorithms.kinematics import frame_pose
+from linkwork.examples.catalogue import Claim
+from linkwork.model import Box, Builder, Capsule, Free, Mechanism, Plane, Revolute, Sphere
+from linkwork.spatial.rotation import quaternion_about_axis
+from linkwork.spatial.scalar import Array
+
+GRAVITY = 9.81
+X, Y, Z = np.eye(3)
+SIDES = {"left": -0.15, "right": 0.15}  # y of the legs [m]; it faces -x
+TRUNK, HIP, KNEE, ANKLE = 1.23, 0.96, 0.50, 0.06  # heights of the trunk's centre and of joints in the home position [m]
+FOOT = np.array((-0.05325, 0.0, 0.03473 - ANKLE))  # centre of mass of a foot, from its ankle [m]
+TILT = np.radians(8.547)  # about -y, of the feet's principal axes
+
+# What the paper leaves open. Its masses are those of water: the trunk's moments are those of a box of water, and a
+# foot's mass, centre and moments are within 4 % of those of a wedge of water, 9.8 cm high at the heel and 3.6 at the toe
+SOLE = ((0.038, 0.05), (-0.178, 0.05), (-0.178, -0.05), (0.038, -0.05))  # heels first, from below the ankle [m]
+BACK = (0.256, 0.299, 0.597)  # of the trunk's box [m]
+STIFFNESS, DAMPING = 4e4, 800.0  # [N/m], [N s/m] of each corner of a sole, along the floor too
+FRICTION = 0.3
+
+JOINTS = ("hip roll", "hip pitch", "hip yaw", "knee", "ankle roll", "ankle pitch")  # 2 to 7 and 8 to 13 of the paper
+START = (0.0, 0.0, 1.035, *quaternion_about_axis(-Y, np.radians(5.0)))
+ANGLES = np.radians((0.0, 40.0, 0.0, -77.4595, 0.0, 42.4595))
+FEET = ("left foot centre", "right foot centre")
+KP = (50.0, 50.0, 200.0, 50.0, 50.0, 50.0)  # [1/s^2]
+KD = (7.07, 7.07, 14.142, 7.07, 7.07, 7.07)  # [1/s]
+
+
+def build(name: str = "biped") -> Mechanism:
+    """Standing on a floor of the world, in the keyframe "start" 4.6 mm above it with bent knees, as the paper starts.
+
+    Legs hang on the trunk's centre. Frames "left foot centre" and "right foot centre" are the paper's frames of the
+    feet, links 7 and 13.
+    """
+    b = builder(name)
+    return b.keyframe("start", start()).build()
+
+
+def start() -> dict[str, Array]:
+    """Coordinates of all joints at the beginning of both experiments."""
+    legs = {f"{side} {name}": np.array([angle]) for side in SIDES for name, angle in zip(JOINTS, ANGLES, strict=True)}
+    return {"float": np.array(START), **legs}
+
+
+def builder(name: str) -> Builder:
+    """All of it but the keyframe."""
+    b = Builder(name, gravity=(0, 0, -GRAVITY))
+    b.surface("floor", Plane())
+    b.body("trunk", 45.0, inertia=(1.67, 1.58, 0.581)).joint("float", Free(), "world", "trunk")
+    b.geometry("trunk", Box(BACK))
+    for side, y in SIDES.items():
+        _leg(b, side, y)
+    return b
+
+
+def _leg(b: Builder, side: str, y: float) -> None:
+    small = {"mass": 0.343, "inertia": (0.00028,) * 3}
+    links = (
+        ("hip", small, X, (0, y, HIP - TRUNK)),
+        ("pelvis", small, Y, (0, 0, 0)),
+        ("thigh", {"mass": 7.5, "com": (0, 0, 0.73 - HIP), "inertia": (0.163, 0.171, 0.0198)}, Z, (0, 0, 0)),
+        (
+            "shank",
+            {"mass": 4.79, "com": (0, 0, 0.28 - KNEE), "inertia": (0.0961, 0.0959, 0.00784)},
+            Y,
+            (0, 0, KNEE - HIP),
+        ),
+        ("ankle", small, X, (0, 0, ANKLE - KNEE)),
+        ("foot", {"mass": 1.455, "com": FOOT, "inertia": _foot_inertia()}, Y, (0, 0, 0)),
+    )
+    parent = "trunk"
+    for (link, numbers, axis, at), joint in zip(links, JOINTS, strict=True):
+        body = f"{side} {link}"
+        b.body(body, **numbers).joint(f"{side} {joint}", Revolute(axis), parent, body, at=at)
+        parent = body
+    b.frame(f"{side} foot centre", f"{side} foot", at=FOOT, rpy=(0, -TILT, 0))
+    corners = np.array([(x, across, -ANKLE) for x, across in SOLE])
+    b.touch(
+        f"{side} sole",
+        f"{side} foot",
+        corners,
+        stiffness=STIFFNESS,
+        damping=DAMPING,
+        friction=FRICTION,
+        against="floor",
+    )
+    _shape(b, side)
+
+
+def _foot_inertia() -> Array:
+    """About the centre of mass in the foot's axes (3, 3) [kg m^2]."""
+    c, s = np.cos(TILT), np.sin(TILT)
+    R = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])  # a turn about -y
+    return R @ np.diag((0.00189, 0.00608, 0.00662)) @ R.T
+
+
+def _shape(b: Builder, side: str) -> None:
+    b.geometry(f"{side} hip", Sphere(0.06))
+    b.geometry(f"{side} thigh", Capsule(0.06, HIP - KNEE), at=(0, 0, 0.5 * (KNEE - HIP)))
+    b.geometry(f"{side} shank", Capsule(0.045, KNEE - ANKLE), at=(0, 0, 0.5 * (ANKLE - KNEE)))
+    heel, toe = SOLE[0][0], SOLE[1][0]
+    b.geometry(f"{side} foot", Box((heel - toe, 0.1, 0.06)), at=(0.5 * (heel + toe), 0, 0.03 - ANKLE))
+
+
+def claim() -> Claim:
+    """At the start its soles are level, 4.6 mm above the floor, below the ankles that trigonometry gives."""
+    m = build()
+    lean, hip, knee = np.radians(-5.0), ANGLES[1], ANGLES[3]
+    q = m.keyframes["start"].q
+    thigh, shank = lean + hip, lean + hip + knee
+    height = START[2] - (TRUNK - HIP) * np.cos(lean) - (HIP - KNEE) * np.cos(thigh) - (KNEE - ANKLE) * np.cos(shank)
+    there, _ = meetings(m, q, np.zeros(m.nv))
+    error = max(abs(at.distance - (height - ANKLE)) for at in there)
+    error += abs(float(m.mass) - 74.548) + abs(frame_pose(m, q, "left foot").p[2] - height)
+    return Claim("it starts with level soles 4.6 mm above the floor, and weighs 74.548 kg", float(error), 1e-12)
