@@ -110,8 +110,8 @@ def balance(
 def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) -> Array:
     """Joint forces (nv,) [N m, N] of legs that hold wrenches (6,) of the ground on their feet (S4 Algorithm 4.6).
 
-    Legs are in equilibrium as if they were at rest and had no mass. Wrenches are carried inward, where the paper carries
-    the legs' wrenches on the base outward: legs may share joints.
+    Legs are in equilibrium as if they were at rest and had no mass. Wrenches are carried inward from feet, where the
+    paper carries those of legs outward from the base: so legs may share joints.
     """
     m = stance.mechanism
     carried: dict[int, Force] = {}

@@ -105,7 +105,7 @@ def _turning(wanted: Wanted) -> Wanted:
 
     With the length of r divided out, w = 2 vec(r' conj(r)) / |r|^2, and its rate follows.
     """
-    (p, r), (dp, dr), (ddp, ddr) = ((np.asarray(x)[:3], np.asarray(x)[3:]) for x in wanted)
+    (_, r), (dp, dr), (ddp, ddr) = ((np.asarray(x)[:3], np.asarray(x)[3:]) for x in wanted)
     square, back = r @ r, conjugate(r)
     w = product(dr, back)[1:] * (2.0 / square)
     dw = product(ddr, back)[1:] * (2.0 / square) - w * (2.0 * (r @ dr) / square)

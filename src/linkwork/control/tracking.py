@@ -1,6 +1,6 @@
 """The acceleration that leads a body to its target: linear in its position, by the quaternion of its error in turning.
 
-Position and turn obey e'' + kd e' + kp e = 0 (S4 4.14) and w_e' = -kd w_e - kp q_e^v (S4 4.26), all in the world's axes.
+Position and turn obey e'' + kd e' + kp e = 0 (S4 4.14) and w_e' = -kd w_e - kp q_e^v (S4 4.26), in the world's axes.
 """
 
 from __future__ import annotations

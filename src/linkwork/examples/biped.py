@@ -18,11 +18,12 @@ TRUNK, HIP, KNEE, ANKLE = 1.23, 0.96, 0.50, 0.06  # heights of the trunk's centr
 FOOT = np.array((-0.05325, 0.0, 0.03473 - ANKLE))  # centre of mass of a foot, from its ankle [m]
 TILT = np.radians(8.547)  # about -y, of the feet's principal axes
 
-# What the paper leaves open. Its masses are those of water: the trunk's moments are those of a box of water, and a
-# foot's mass, centre and moments are within 4 % of those of a wedge of water, 9.8 cm high at the heel and 3.6 at the toe
-SOLE = ((0.038, 0.05), (-0.178, 0.05), (-0.178, -0.05), (0.038, -0.05))  # heels first, from below the ankle [m]
+# What the paper leaves open. Its masses are those of water: the trunk's moments are those of a box of water, and a foot
+# has within 4 % the mass, centre and moments of a wedge of water that is 8.3 cm high from its heel to 5.4 cm before the
+# ankle, falls to nothing at its toe, and is 10 cm wide
+SOLE = ((0.041, 0.05), (-0.216, 0.05), (-0.216, -0.05), (0.041, -0.05))  # heels are 1 and 4; from below the ankle [m]
 BACK = (0.256, 0.299, 0.597)  # of the trunk's box [m]
-STIFFNESS, DAMPING = 4e4, 800.0  # [N/m], [N s/m] of each corner of a sole, along the floor too
+STIFFNESS, DAMPING = 1e5, 1500.0  # [N/m], [N s/m] of each corner of a sole, along the floor too
 FRICTION = 0.3
 
 JOINTS = ("hip roll", "hip pitch", "hip yaw", "knee", "ankle roll", "ankle pitch")  # 2 to 7 and 8 to 13 of the paper
@@ -34,13 +35,12 @@ KD = (7.07, 7.07, 14.142, 7.07, 7.07, 7.07)  # [1/s]
 
 
 def build(name: str = "biped") -> Mechanism:
-    """Standing on a floor of the world, in the keyframe "start" 4.6 mm above it with bent knees, as the paper starts.
+    """With bent knees 4.6 mm above a floor, in the keyframe "start", as both of the paper's experiments begin.
 
-    Legs hang on the trunk's centre. Frames "left foot centre" and "right foot centre" are the paper's frames of the
-    feet, links 7 and 13.
+    The trunk's frame is at its centre of mass. Frames "left foot centre" and "right foot centre" are the paper's frames
+    of the feet, links 7 and 13. Joints follow its numbers 2 to 7 and 8 to 13; it leaves open which of 2 and 4 rolls.
     """
-    b = builder(name)
-    return b.keyframe("start", start()).build()
+    return builder(name).keyframe("start", start()).build()
 
 
 def start() -> dict[str, Array]:

@@ -39,11 +39,12 @@ OPENED = 1e-6  # error of closure [m or rad] after a step that was too large to 
 def semi_implicit(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
     """Velocities first, coordinates with the new ones; dampers and friction act with the new ones too. Order 1."""
     loads = system.loads(t, now.q, now.v, held)
-    v = now.v + h * system.acceleration(now.q, now.v, loads, implicit=h)
+    viscous = None if loads.touching is None else system.viscous(now.q, loads.touching)
+    v = now.v + h * system.acceleration(now.q, now.v, loads, h, viscous)
     mean = (now.v + v) * 0.5
     power = system.power(now.q, mean, loads)
-    if loads.touching is not None:
-        power = power - mean @ (system.viscous(now.q, loads.touching) @ (v - now.v))
+    if viscous is not None:
+        power = power - mean @ (viscous @ (v - now.v))
     return Moving(integrate(system.mechanism, now.q, h * v), v, now.work + h * power), True
 
 

@@ -18,6 +18,7 @@ from linkwork.algorithms.kinematics import external_forces, kinematics, subspace
 from linkwork.algorithms.mass import factor, mass_matrix
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
 from linkwork.algorithms.passive import Stops, passive, resistance, spring_energy, stop_forces
+from linkwork.algorithms.sweeps import to_meeting
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.surfaces import Contact
 from linkwork.spatial import Transform
@@ -88,12 +89,17 @@ class System:
         """The sum (nv, nv) of J^T C J over contacts, with C (3, 3) or (6, 6) by `of`."""
 
         def of_tree(m: Mechanism, q: Array) -> Array:
-            S, total = subspaces(m, q), np.zeros((m.nv, m.nv))
+            S, total = subspaces(m, q), [[0.0] * m.nv for _ in range(m.nv)]
             for pair, one in zip(m.touches, touching.grips, strict=True):
                 C = of(pair.contact, one)
                 J = contact_rows(m, touching.poses, S, pair, one.at)[: len(C)]
-                total = total + J.T @ C @ J
-            return total
+                joints = to_meeting(m, pair.contact.at.body, pair.surface.place.body)
+                own = [d for side in joints for j in side for d in range(j.v.start, j.v.stop)]
+                block = J[:, own].T @ C @ J[:, own]  # other columns are zero, and would only be longer to trace
+                for r, row in zip(own, block, strict=True):
+                    for c, entry in zip(own, row, strict=True):
+                        total[r][c] = total[r][c] + entry
+            return np.array(total).reshape(m.nv, m.nv)
 
         return coupled("mass_matrix", of_tree, ("q",))(self.mechanism, q)
 
@@ -108,10 +114,13 @@ class System:
         """What contacts take from velocities (nv, nv), by dampers and friction."""
         return self.contact_matrix(q, touching, lambda _, grip: grip.viscous)
 
-    def acceleration(self, q: Array, v: Array, loads: Loads, implicit: Number = 0.0) -> Array:
+    def acceleration(
+        self, q: Array, v: Array, loads: Loads, implicit: Number = 0.0, viscous: Array | None = None
+    ) -> Array:
         """Accelerations (nv,) under the loads and the joints' own forces.
 
-        With `implicit` a step [s], dampers and friction act with the velocity at its end: (M + h D) a = ... - D v.
+        With `implicit` a step [s], dampers and friction act with the velocity at its end: (M + h D) a = ... - D v;
+        `viscous` (nv, nv) are those of contacts.
         """
         m = self.mechanism
         tau = loads.control + loads.stops + coupled(FORCES, passive, ("q", "v"))(m, q, v)
@@ -122,8 +131,7 @@ class System:
             damped = not m.holds and any(_is_there(spring.damping) for spring in m.springs)
             if damped or loads.touching is not None:  # which no armature is like
                 M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.springs])
-                if loads.touching is not None:
-                    M = M + self.viscous(q, loads.touching) * implicit
+                M = M if viscous is None else M + viscous * implicit
                 solve = ldlt(M).solve
                 free = solve(tau - self._needed(q, v, np.zeros(m.nv), loads))
                 return held_to(m, q, v, free, solve, self.baumgarte or 0.0).a

@@ -1,0 +1,73 @@
+"""Wendlandt's biped, hit in the back by a thrown block while it rises: his second experiment (section 4.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.contact_geometry import meetings
+from linkwork.control import balance
+from linkwork.control.plant import Controller
+from linkwork.examples import biped
+from linkwork.examples.catalogue import Claim
+from linkwork.model import Box, Free, Mechanism
+from linkwork.spatial.scalar import Array
+
+TARGET = (-0.01, 0.0, 1.14, 0.99144486, -0.13052619, 0.0, 0.0)  # a turn of 15 degrees about -x, as printed
+MASS = 1.8  # [kg]
+PLACE = np.array((0.5, 0.1, 1.2))  # [m]
+SPEED = np.array((-4.5, 0.0, 0.2))  # [m/s]
+
+# What the paper leaves open: an edge with which it meets the back after about 0.08 s, and a soft back, from which it
+# bounces at a fifth of its speed. It touches as the ball within it does
+EDGE = 0.08  # [m]
+STIFFNESS, DAMPING = 1e5, 400.0  # [N/m], [N s/m]
+FRICTION = 0.3
+REACH = 0.155  # x of its centre when it meets the back [m], about
+
+
+def build() -> Mechanism:
+    """The biped and the block, which touches its back and the floor; the keyframe "start" is the paper's."""
+    b = biped.builder("biped_hit")
+    moment = MASS * EDGE**2 / 6.0
+    b.body("block", MASS, inertia=(moment,) * 3).joint("throw", Free(), "world", "block")
+    b.geometry("block", Box((EDGE,) * 3))
+    b.surface("back", Box(biped.BACK), "trunk")
+    b.touch(
+        "block", "block", radius=0.5 * EDGE, stiffness=STIFFNESS, damping=DAMPING, friction=FRICTION,
+        against=("back", "floor"),
+    )  # fmt: skip
+    q = {**biped.start(), "throw": np.array([*PLACE, 1.0, 0.0, 0.0, 0.0])}
+    return b.keyframe("start", q, {"throw": np.array([*SPEED, 0.0, 0.0, 0.0])}).build()
+
+
+def law(m: Mechanism, **options: Any) -> Controller:
+    """The paper's controller, for `lw.sampled(law, 500)`; `options` are those of `balance`."""
+    return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
+
+
+def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Array, Array]:
+    """Coordinates (7,) and velocity (6,) of a block that flies at `speed` [m/s], to meet the back at `height` [m]."""
+    flight = (PLACE[0] - REACH) / speed
+    rise = (height - PLACE[2]) / flight + 0.5 * biped.GRAVITY * flight
+    return np.array([PLACE[0], y, PLACE[2], 1.0, 0.0, 0.0, 0.0]), np.array([-speed, 0.0, rise, 0.0, 0.0, 0.0])
+
+
+def claim() -> Claim:
+    """If the biped stood still, the ball would be at its radius from the plane of the back after 0.0766 s."""
+    m = build()
+    key = m.keyframes["start"]
+    R = Free().transform(key.q[:7]).R
+    plane, normal = np.array(biped.START[:3]), R[:, 0]
+    # normal . (place + speed t - g t^2 / 2 - plane) = half the trunk's depth and the ball's radius
+    away = normal @ (PLACE - plane) - 0.5 * (biped.BACK[0] + EDGE)
+    falls = -0.5 * biped.GRAVITY * normal[2]
+    rate = normal @ SPEED
+    t = 2.0 * away / (-rate + np.sqrt(rate * rate - 4.0 * falls * away))
+    q = key.q.copy()
+    q[m.joints["throw"].q][:3] = PLACE + SPEED * t - np.array([0.0, 0.0, 0.5 * biped.GRAVITY * t * t])
+    there, _ = meetings(m, q, key.v)
+    at = {pair.name: float(meeting.distance) for pair, meeting in zip(m.touches, there, strict=True)}
+    sentence = f"the block meets the back of a biped that stands still after {t:.4f} s"
+    return Claim(sentence, abs(at["block on back"]), 1e-12)
