@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.spatial import Force, Transform
-from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, cross, dot, ldlt, maximum, where
+from linkwork.spatial.loops import iterate, repeat
+from linkwork.spatial.scalar import Array, Number, cross, dot, ldlt, where
 
 LOOSE = 1e-9  # of the mean diagonal, added where feet in the air could leave a direction that none of them holds
-SLACK = 1e-6  # square of the wrench [N, N m] that is left, over that of forces: what it may cost to leave it
-ROUNDS = 40  # of Newton's method, at most; see the tests for how many it takes
-SOLVED = 1e-12  # what is left of the conditions, relative to the wrench, when it has ended
+NEAR = 1e-4  # weight of the distance to the last multiplier, which makes every matrix positive
+OUTER = 3  # rounds of nearing; each leaves about NEAR of what the last left of the wrench
+INNER = 30  # of Newton's method in each, at most: 2 to 5 where the ground gives the wrench, up to 20 where it cannot
+SOLVED = 1e-10  # what is left of the conditions, relative to the wrench, when it has ended
 ENOUGH = 1e-4  # of the decrease that the slope promises, which a shortened step must reach
+ROUNDED = 1e-13  # of the value, below which a decrease is not to be seen
 SHORTENED = 12  # halvings of a step, at most
 TINY = 1e-300
 
@@ -46,51 +48,60 @@ class Held(NamedTuple):
 def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, on: Sequence[Number]) -> Held:
     """Forces of least norm at `points` (n, 3) [m] of the base's frame, each within its cone of friction.
 
-    The ground pushes along the `normal` (3,) and along itself with at most `friction` times that. If no such forces add
-    up to the `wrench` (6,) [N, N m], they come as near as they can, and `on` tells which points touch.
+    The ground pushes along the `normal` (3,) and along itself with at most `friction` times that; `on` tells which
+    points touch. If no such forces add up to the `wrench` (6,) [N, N m], they come as near as they can.
 
-    They minimise |f|^2 / 2 + |A f - wrench|^2 / (2 SLACK) over the cones. The dual of that has six unknowns y alone:
-    f is A^T y projected to the cones, and A f + SLACK y = wrench is where a convex function of y is least. Newton's
-    method with shortened steps finds it; without cones that are reached, in one step, and the forces are (4.29).
+    With A f the wrench of forces f, the dual has six unknowns y alone: f is A^T y projected to the cones, and
+    A f = wrench where a convex function of y is least. Newton's method with shortened steps finds where that and
+    NEAR |y - last|^2 / 2 are least, and begins anew from there: so it ends too where no y is best, out of reach.
+    Where no cone is reached, forces are those of (4.29) for points.
     """
-    n = len(points)
 
-    def turned(y: Array) -> list[Array]:
-        return [(y[:3] + cross(y[3:], p)) * stands for p, stands in zip(points, on, strict=True)]
+    def forces(y: Array) -> list[Array]:
+        pairs = zip(points, on, strict=True)
+        return [projected(y[:3] + cross(y[3:], p), normal, friction) * stands for p, stands in pairs]
 
-    def added(forces: Sequence[Array]) -> Array:
-        total = np.zeros(6)
-        for f, p, stands in zip(forces, points, on, strict=True):
-            total = total + np.concatenate([f, cross(p, f)]) * stands
+    def slopes(y: Array) -> Array:
+        total = np.zeros((6, 6))
+        for p, stands in zip(points, on, strict=True):
+            D = projection_slope(y[:3] + cross(y[3:], p), normal, friction) * stands
+            turned = cross(p, D)  # hat(p) D, whose transpose is D hat(p)^T
+            total = total + np.block([[D, turned.T], [turned, cross(p, turned.T)]])
         return total
 
-    def value(y: Array) -> Number:
-        squares = sum((dot(f, f) for f in (projected(x, normal, friction) for x in turned(y))), 0.0)
-        return 0.5 * (squares + SLACK * (y @ y)) - wrench @ y
+    def nearer(k: Number, y: Array, rounds: Number, solved: Number) -> tuple[Array, Number, Number]:
+        last = y
 
-    size = maximum(wrench @ wrench, TINY)
+        def value(y: Array) -> Number:
+            away = y - last
+            return 0.5 * (sum((dot(f, f) for f in forces(y)), 0.0) + NEAR * (away @ away)) - wrench @ y
 
-    def improve(y: Array) -> tuple[tuple[Array], Any]:
-        reached = turned(y)
-        gradient = added([projected(x, normal, friction) for x in reached]) + SLACK * y - wrench
-        H = np.eye(6) * SLACK
-        for x, p, stands in zip(reached, points, on, strict=True):
-            D = projection_slope(x, normal, friction) * stands
-            moment = np.array([cross(p, column) for column in D.T]).T  # hat(p) D
-            H = H + np.block([[D, moment.T], [moment, np.array([cross(p, row) for row in moment])]])
-        move = -ldlt(H).solve(gradient)
-        start, slope = value(y), gradient @ move
+        def improve(y: Array) -> tuple[tuple[Array], Any]:
+            gradient = _added(forces(y), points) + NEAR * (y - last) - wrench
+            done = gradient @ gradient <= SOLVED * SOLVED * (wrench @ wrench) + TINY
+            move = -ldlt(slopes(y) + np.eye(6) * NEAR).solve(gradient)
+            start, slope = value(y), gradient @ move
 
-        def shorten(part: Number) -> tuple[tuple[Number], Any]:
-            enough = value(y + move * part) <= start + ENOUGH * part * slope
-            return (where(enough, part, 0.5 * part),), enough
+            def shorten(part: Number) -> tuple[tuple[Number], Any]:
+                enough = value(y + move * part) <= start + ENOUGH * part * slope + ROUNDED * abs(start)
+                return (where(enough, part, 0.5 * part),), enough
 
-        (part,), _, _ = iterate(SHORTENED, shorten, 1.0)
-        return (y + move * part,), gradient @ gradient <= SOLVED * SOLVED * size
+            (part,), _, _ = iterate(SHORTENED, shorten, 1.0)
+            return (where(done, y, y + move * part),), done
 
-    (y,), rounds, solved = iterate(ROUNDS, improve, np.zeros(6))
-    found = [projected(x, normal, friction) * stands for x, stands in zip(turned(y), on, strict=True)]
-    return Held(np.array(found).reshape(n, 3), rounds, solved)
+        (y,), more, done = iterate(INNER, improve, y)
+        return y, rounds + more, where(done, solved, 0.0)
+
+    y, rounds, solved = repeat(OUTER, nearer, np.zeros(6), 0.0, 1.0)
+    return Held(np.array(forces(y)), rounds, solved > 0.5)
+
+
+def _added(forces: Sequence[Array], points: Array) -> Array:
+    """The wrench (6,) [N, N m] of forces at points."""
+    total = np.zeros(6)
+    for f, p in zip(forces, points, strict=True):
+        total = total + np.concatenate([f, cross(p, f)])
+    return total
 
 
 def projected(x: Array, normal: Array, friction: Number) -> Array:
