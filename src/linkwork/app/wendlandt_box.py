@@ -132,9 +132,13 @@ def _walk(states: Array) -> str:
 
 
 def as_page(found: list[Statement]) -> str:
-    """The statements as a table of a page."""
-    text = ABOUT.format(friction=box_drop.FRICTION)
-    text += '<div class="table"><table class="said"><tr><th>the paper</th><th>linkwork</th></tr>'
+    """What the page says of the box."""
+    return ABOUT.format(friction=box_drop.FRICTION) + said_table(found)
+
+
+def said_table(found: list[Statement]) -> str:
+    """Statements as a table of a page."""
+    text = '<div class="table"><table class="said"><tr><th>the paper</th><th>linkwork</th></tr>'
     for one in found:
         kind = "" if one.agrees else ' class="far"'
         text += f'<tr><td class="paper">{html.escape(one.paper)}</td><td{kind}>{html.escape(one.ours)}</td></tr>'

@@ -54,7 +54,7 @@ def builder(name: str) -> Builder:
     b = Builder(name, gravity=(0, 0, -GRAVITY))
     b.surface("floor", Plane())
     b.body("trunk", 45.0, inertia=(1.67, 1.58, 0.581)).joint("float", Free(), "world", "trunk")
-    b.geometry("trunk", Box(BACK))
+    b.geometry("trunk", Box(BACK)).frame("neck", "trunk", at=(0, 0, 0.5 * BACK[2]))
     for side, y in SIDES.items():
         _leg(b, side, y)
     return b
@@ -81,6 +81,8 @@ def _leg(b: Builder, side: str, y: float) -> None:
         b.body(body, **numbers).joint(f"{side} {joint}", Revolute(axis), parent, body, at=at)
         parent = body
     b.frame(f"{side} foot centre", f"{side} foot", at=FOOT, rpy=(0, -TILT, 0))
+    for end, (x, _) in (("heel", SOLE[0]), ("toe", SOLE[1])):
+        b.frame(f"{side} {end}", f"{side} foot", at=(x, 0, -ANKLE))
     corners = np.array([(x, across, -ANKLE) for x, across in SOLE])
     b.touch(
         f"{side} sole",
