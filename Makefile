@@ -4,7 +4,7 @@
 #   make test-all   the same with the slow sweeps
 #   make fuzz   a hundred thousand mutated model files
 #   make bench  linkwork beside its peers, on this machine
-#   make figures  the drawings of docs/examples.md
+#   make figures  the drawings of docs/examples.md and docs/control.md
 #   make bench-figure  errors of methods that keep structure against time, beside their peers
 
 PYTHON ?= python3
@@ -36,6 +36,7 @@ bench-figure: $(VENV)/.installed-test
 
 figures: $(VENV)/.installed
 	$(BIN)/python -m linkwork.app.gallery docs/figures
+	$(BIN)/python -m linkwork.app.wendlandt_biped_figures docs/figures
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.app.wendlandt_biped import Biped, Map, Told
+from linkwork.app.wendlandt_biped import Biped, Map, Told, experiment, survived
 from linkwork.app.wendlandt_figures import Drawn, as_drawn
 from linkwork.examples import biped, biped_hit
 from linkwork.simulation.drawing import draw
@@ -24,9 +26,11 @@ SIZE, TALL = (6.4, 3.8), (6.4, 4.4)  # inches
 def biped_figures(found: Biped) -> Iterator[Drawn]:
     """All of them, in order, and one more."""
     yield from _of_run(found.reach, 3, "Experiment 1")
-    yield _snapshot(found.hit)
+    about = f"Experiment 2: the biped and the block at {SNAPSHOT:g} s, heels up; faint: at 0 s"
+    yield as_drawn("4.11", about, _snapshot(found.hit))
     yield from _of_run(found.hit, 12, "Experiment 2")
-    yield _map(found.survived)
+    about = "Blocks of 1.8 kg that the biped survives (filled), by speed and place"
+    yield as_drawn("4.+", about, _map(found.survived))._replace(wide=True)
 
 
 def _of_run(one: Told, first: int, name: str) -> Iterator[Drawn]:
@@ -92,38 +96,45 @@ def _lines(about: str, t: Array, lines: Array, names: str, unit: str, rows: bool
     return about, figure
 
 
-def _snapshot(one: Told) -> Drawn:
+def _snapshot(one: Told) -> Figure:
     """The biped on its toes, and faintly at the start."""
     row = int(np.argmin(np.abs(one.run.t - SNAPSHOT)))
-    figure = draw(one.run.mechanism, one.run.q[[0, row]])
-    return as_drawn("4.11", f"Experiment 2: the biped and the block at {SNAPSHOT:g} s, heels up; faint: at 0 s", figure)
+    return draw(one.run.mechanism, one.run.q[[0, row]])
 
 
-def _map(found: Map) -> Drawn:
+def _map(found: Map) -> Figure:
     """Throws by place and speed: those that were survived are filled."""
     figure, grid = _figure((12.8, 3.8), 1, 2)
     titles = ("the paper's law", "within cones of friction, feet judged by contacts")
+    x, y = _edges(found.speeds), 100.0 * _edges(found.places)
     for axes, stood, title in zip(grid[0], (found.printed, found.in_cones), titles, strict=True):
-        edges = [np.r_[1.5 * x[0] - 0.5 * x[1], x[1:] - 0.5 * np.diff(x), 1.5 * x[-1] - 0.5 * x[-2]] for x in found[:2]]
-        axes.pcolormesh(edges[0], 100.0 * edges[1], stood.T, cmap=_two(), vmin=0, vmax=1)
-        axes.plot(
-            -biped_hit.SPEED[0],
-            100.0 * biped_hit.PLACE[1],
-            "o",
-            color="black",
-            fillstyle="none",
-            label="the paper's block",
-        )
+        axes.pcolormesh(x, y, stood.T, cmap=_two_colours(), vmin=0, vmax=1)
+        there = -biped_hit.SPEED[0], 100.0 * biped_hit.PLACE[1]
+        axes.plot(*there, "o", color="black", fillstyle="none", label="the paper's block")
         axes.set_title(f"{title}: {int(stood.sum())} of {stood.size} survived", fontsize=9, loc="left")
         axes.set_xlabel("speed of the block [m/s]")
         axes.set_ylabel("y of the block [cm]")
         axes.legend(fontsize=8, loc="lower left")
-    return as_drawn("4.+", "Blocks of 1.8 kg that the biped survives (filled), by speed and place", figure)._replace(
-        wide=True
-    )
+    return figure
 
 
-def _two() -> Any:
+def _edges(middles: Array) -> Array:
+    """Where cells about those middles (n,) begin and end, (n + 1,)."""
+    inner = middles[1:] - 0.5 * np.diff(middles)
+    return np.r_[2.0 * middles[0] - inner[0], inner, 2.0 * middles[-1] - inner[-1]]
+
+
+def _two_colours() -> Any:
     from matplotlib.colors import ListedColormap
 
     return ListedColormap(["#f3e4d8", "#8db7dd"])
+
+
+def main(folder: Path) -> None:
+    """The drawing of the biped and the map of speeds, as docs/control.md shows them."""
+    for name, figure in (("biped_hit", _snapshot(experiment(biped_hit))), ("biped_speeds", _map(survived()))):
+        figure.savefig(folder / f"{name}.png", dpi=90)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/figures"))
