@@ -27,7 +27,8 @@ def experiments() -> tuple[Experiment, Experiment]:
 @pytest.fixture(scope="module")
 def biped() -> Biped:
     """Both experiments; the map is as the slow test below finds it."""
-    few = Map(np.array([3.0, 4.6, 6.0, 8.0]), np.array([0.0, 0.1]), *np.ones((2, 4, 2), bool), 1.0)
+    printed, in_cones = np.ones((2, 4, 2), bool)
+    few = Map(np.array([3.0, 4.6, 6.0, 8.0]), np.array([0.0, 0.1]), printed, in_cones, seconds=1.0)
     few.printed[2:] = few.in_cones[3] = False
     return Biped(experiment(biped_reach), experiment(biped_hit), few)
 

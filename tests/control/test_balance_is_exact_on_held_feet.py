@@ -46,6 +46,12 @@ def held(m: lw.Mechanism, feet: tuple[str, ...], rows: int, q: Array, v: Array, 
     return np.linalg.solve(K, right)[: m.nv]
 
 
+def held_by(m: lw.Mechanism, feet: tuple[str, ...], q: Array, wrenches: Array) -> Array:
+    """Joint forces (nv,) of wrenches on feet; those of the base are the wrench on it."""
+    pairs = zip(feet, wrenches, strict=True)
+    return np.sum([jacobian(m, q, foot).T @ wrench for foot, wrench in pairs], axis=0)
+
+
 @pytest.mark.parametrize("name", MACHINES)
 def test_the_base_accelerates_as_asked(name: str) -> None:
     """Whatever else it carries, whose forces are counted."""
@@ -57,7 +63,7 @@ def test_the_base_accelerates_as_asked(name: str) -> None:
 
     law: Any = lw.balance(m, feet, TARGET, 40.0, 9.0, dynamics="exact", point_feet=rows == 3, others=others)
     found, tau = law.stages(0.0, q, v), law(0.0, q, v)
-    added = sum(jacobian(m, q, foot)[:, :6].T @ wrench for foot, wrench in zip(feet, found.feet, strict=True))
+    added = held_by(m, feet, q, found.feet)[:6]
     assert relative(added, found.wrench) < 1e-12
     assert relative(held(m, feet, rows, q, v, tau)[:6], found.wanted) < 1e-9
     assert (tau[:6] == 0.0).all()
@@ -73,7 +79,7 @@ def test_forces_within_cones_move_the_base_alike(name: str) -> None:
     target, v = m.integrate(q, np.r_[0.01, -0.02, 0.03, 0.02, 0.03, -0.01, np.zeros(m.nv - 6)])[:7], np.zeros(m.nv)
     law: Any = lw.balance(m, feet, target, 40.0, 9.0, dynamics="exact", point_feet=rows == 3, friction=1.0)
     found = law.stages(0.0, q, v)
-    added = sum(jacobian(m, q, foot)[:, :6].T @ wrench for foot, wrench in zip(feet, found.feet, strict=True))
+    added = held_by(m, feet, q, found.feet)[:6]
     assert relative(added, found.wrench) < 1e-6
     assert relative(held(m, feet, rows, q, v, found.tau)[:6], found.wanted) < 1e-4
 
@@ -113,7 +119,7 @@ def test_torques_are_the_jacobians_transposed(name: str) -> None:
     v = np.zeros(m.nv)
     law: Any = lw.balance(m, feet, TARGET, 40.0, 9.0, point_feet=rows == 3)
     found = law.stages(0.0, q, v)
-    expected = -sum(jacobian(m, q, foot).T @ wrench for foot, wrench in zip(feet, found.feet, strict=True))
+    expected = -held_by(m, feet, q, found.feet)
     legs = slice(6, m.nv - 2 if "arm" in name else m.nv)
     assert relative(found.tau[legs] + passive(m, q, v)[legs], expected[legs]) < 1e-13
 

@@ -30,7 +30,9 @@ def test_wrenches_of_feet_add_up_with_least_norm(rows: int, count: int) -> None:
     found = least_norm(wrench, X, rows, [1.0] * count)
     G = np.concatenate([one.up(Force.of(np.eye(6)[:, :rows])).array for one in X], axis=1)
     assert relative(np.concatenate([F[:rows] for F in found]), np.linalg.pinv(G) @ wrench) < 1e-10
-    assert relative(sum(one.up(Force.of(F)).array for one, F in zip(X, found, strict=True)), wrench) < 1e-11
+    assert (
+        relative(np.sum([one.up(Force.of(F)).array for one, F in zip(X, found, strict=True)], axis=0), wrench) < 1e-11
+    )
     assert all((F[rows:] == 0.0).all() for F in found)
 
 

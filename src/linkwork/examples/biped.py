@@ -19,8 +19,8 @@ FOOT = np.array((-0.05325, 0.0, 0.03473 - ANKLE))  # centre of mass of a foot, f
 TILT = np.radians(8.547)  # about -y, of the feet's principal axes
 
 # What the paper leaves open. Its masses are those of water. The trunk's moments are those of a box of water. A foot has
-# within 1 % the mass and moments, and within 0.4 mm the centre, of a wedge of water that is 10 cm wide, 8.3 cm high from
-# its heel to 5.4 cm before the ankle, and falls to nothing at its toe; that is tilted by 9.3 degrees
+# within 1 % the mass and moments and within 0.4 mm the centre of a wedge of water, 10 cm wide and 8.3 cm high from its
+# heel to 5.4 cm before the ankle, which falls to nothing at its toe; that is tilted by 9.3 degrees
 SOLE = ((0.041, 0.05), (-0.216, 0.05), (-0.216, -0.05), (0.041, -0.05))  # heels are 1 and 4; from below the ankle [m]
 BACK = (0.256, 0.299, 0.597)  # of the trunk's box [m]
 STIFFNESS, DAMPING = 1e5, 1500.0  # [N/m], [N s/m] of each corner of a sole, along the floor too
