@@ -273,3 +273,16 @@ def test_the_law_means_the_same_in_a_kernel(options: dict[str, Any]) -> None:
     expected = np.array([law(*(a[k] for a in arrays)) for k in range(5)])
     assert relative(found, expected) < 1e-8  # where feet are 1e6 times as heavy, six digits are lost
     assert (kernel.over_batch([a[3] for a in arrays], (), 1)[0][0] == found[3]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "dt", "rate"), [("semi-implicit", 5e-4, None), ("variational", 1e-4, 500), ("rk4", 1e-4, 500)]
+)
+def test_the_biped_rises_by_every_method_at_every_instant_or_sampled(
+    method: str, dt: float, rate: float | None
+) -> None:
+    m = biped_reach.build()
+    law = biped_reach.law(m)
+    run = lw.simulate(m, None, None, 1.5, dt, method, law if rate is None else lw.sampled(law, rate), every=100)
+    assert np.abs(run.q[-1, :3] - biped_reach.TARGET[:3]).max() < 1e-4

@@ -138,13 +138,13 @@ def _of_reach(one: Told) -> list[Statement]:
     moved = max(foot_travel(run, f"{side} foot") for side in biped.SIDES)
     return [
         Statement(
-            "1: at the start z is (99.7, 0, 590.3) N, the wrench (216, -28, 1359.5) N (computed anew from its numbers)",
+            "1: worked out from its numbers, z is (99.7, 0, 590.3) N at the start, and the force (216, -28, 1359.5) N",
             f"({_listed(first.workspace.z[:3], 1)}) N, ({_listed(first.wrench[:3], 1)}) N",
             bool(np.abs(first.wrench[:3] - [216.0, -28.4, 1359.5]).max() < 0.1),
         ),
         Statement(
-            "1: the largest joint torque is 192 N m, in the right knee, at 0 s",
-            f"{knees[1]:.1f} N m at the exact start, in the right knee; 192 N m may be of the landing, by impulses",
+            "1: the largest joint torque is in the right knee, at 0 s (192 N m)",
+            f"so it is, but {knees[1]:.1f} N m, as its numbers give; 192 N m may be of the landing, by impulses",
             bool(np.argmax(knees) == 1 and np.abs(run["tau"]).max() < 1.001 * knees[1]),
         ),
         Statement(
