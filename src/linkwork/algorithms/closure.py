@@ -278,13 +278,21 @@ def closed_again(
     Newton's method for small errors, such as a step of integration leaves: impulses along the rows move the mechanism
     where it closes, then take away the velocities that would open it again.
     """
+    q, moved = closed_positions(mechanism, q, held, rounds)
+    loops = held(mechanism, q)
+    return Closing(q, consistent_velocity(loops, v), largest(loops.errors), largest(moved))
+
+
+def closed_positions(
+    mechanism: Mechanism, q: Array, held: Callable[[Mechanism, Array], Held], rounds: int = CLOSINGS
+) -> tuple[Array, Array]:
+    """The nearest coordinates (nq,) that loops allow, and how far joints were moved (nv,)."""
     moved = np.zeros(mechanism.nv)
     for _ in range(rounds):
         loops = held(mechanism, q)
         move = loops.push(loops.errors).a
         q, moved = integrate(mechanism, q, -move), moved + move
-    loops = held(mechanism, q)
-    return Closing(q, consistent_velocity(loops, v), largest(loops.errors), largest(moved))
+    return q, moved
 
 
 def consistent_velocity(loops: Held, v: Array) -> Array:

@@ -18,7 +18,7 @@ from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.model.clutches import may_hold
 from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.scalar import LDLT, Array, ldlt
+from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt
 
 Algorithm = Callable[..., Array]
 CLOSED_DERIVATIVES = "closed_forward_dynamics_derivatives"  # whose algorithm knows mimics itself
@@ -159,6 +159,12 @@ def closed_again(mechanism: Mechanism, q: Array, v: Array, rounds: int = closure
     return closure.closed_again(mechanism, q, v, held, rounds)
 
 
+def closed_positions(mechanism: Mechanism, q: Array, rounds: int) -> tuple[Array, Number]:
+    """The nearest coordinates (nq,) that loops allow, and the largest error of closure that is left."""
+    q, _ = closure.closed_positions(mechanism, q, held, rounds)
+    return q, largest(held(mechanism, q).errors)
+
+
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """The velocities (nv,) nearest to v that keep loops closed at q."""
     return closure.consistent_velocity(held(mechanism, q), v) if mechanism.holds else v
@@ -204,9 +210,9 @@ def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Force (k,) [N m or N] of every clutch on its joint b, then of every brake on its joint; 0 where released."""
+    """Force (k,) [N m or N] of every clutch on its b, of every brake, ratchet and latch; 0 where released."""
     forces = iter(closed_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
-    ties = [tie for item in (*mechanism.clutches, *mechanism.brakes) for tie in item.ties]
+    ties = [tie for item in mechanism.holders for tie in item.ties]
     return np.array([next(forces) * tie.engaged if may_hold(tie.engaged) else 0.0 for tie in ties])
 
 

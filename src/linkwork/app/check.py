@@ -16,6 +16,7 @@ from linkwork.model import Mechanism
 from linkwork.model.clutches import Brake, Clutch, side_text
 from linkwork.model.faults import Fault
 from linkwork.model.loading import find_faults, load
+from linkwork.model.ratchets import Ratchet
 
 CLEAN, DOUBTFUL, BROKEN = 0, 1, 2  # exit codes
 COLORS = {"error": "bold red", "warning": "yellow"}
@@ -69,6 +70,12 @@ def _besides(m: Mechanism) -> Iterator[RenderableType]:
         table.add_row("clutch", clutch.name, _switched(clutch), sides)
     for brake in m.brakes:
         table.add_row("brake", brake.name, _switched(brake), brake.joint)
+    for ratchet in m.ratchets:
+        sides = side_text(ratchet.a) + ("" if ratchet.b is None else f", {side_text(ratchet.b)} x {ratchet.ratio:g}")
+        table.add_row("ratchet", ratchet.name, _switched(ratchet), f"{sides}, {ratchet.direction:+g}")
+    for latch in m.latches:
+        state = "engaged" if latch.engaged else "released"
+        table.add_row("latch", latch.name, f"{state}, at {latch.at:g} from {latch.side}", latch.joint)
     for surface in m.surfaces:
         table.add_row("surface", surface.name, type(surface.shape).__name__, surface.body)
     for contact in m.contacts:
@@ -82,7 +89,7 @@ def _besides(m: Mechanism) -> Iterator[RenderableType]:
         yield table
 
 
-def _switched(item: Clutch | Brake) -> str:
+def _switched(item: Clutch | Brake | Ratchet) -> str:
     return f"{'engaged' if item.engaged else 'released'}, up to {item.capacity:g} N m or N"
 
 

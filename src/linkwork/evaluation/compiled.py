@@ -55,7 +55,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
         for place in (loop.at, loop.to):
             parts += [str(place.body), *(x.tobytes() for X in (place.pose, place.offset) for x in (X.R, X.p))]
     parts += [repr(tie) for tie in mechanism.ties]
-    parts += [repr(item) for item in (*mechanism.clutches, *mechanism.brakes)]
+    parts += [repr(item) for item in mechanism.holders]
     for frame in mechanism.frames:
         parts += [frame.name, str(frame.body), frame.pose.R.tobytes(), frame.pose.p.tobytes()]
     return store.digest(*parts)

@@ -213,8 +213,8 @@ class Dynamics:
     def carried(
         self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
     ) -> Array:
-        """Force (..., k) [N m or N] of each clutch on its joint b, then of each brake on its own; 0 where released."""
-        count = sum(len(list(item.ties)) for item in (*self.mechanism.clutches, *self.mechanism.brakes))
+        """Force (..., k) [N m or N] of each clutch on its b, then of brakes, ratchets, latches; 0 where released."""
+        count = sum(len(list(item.ties)) for item in self.mechanism.holders)
         inputs = self._state(q, v, wrenches, tau=tau)
         return self._evaluate("carried", carried, inputs, (count,), parameters, out)
 

@@ -300,4 +300,6 @@ class Builder(Equipment):
             surfaces,
             Named("contact", [contact.placed(home, surfaces) for contact in self._contacts.values()]),
             Named("spring", [spring.placed(home) for spring in self._springs.values()]),
+            Named("ratchet", list(self._ratchets.values())),
+            Named("latch", list(self._latches.values())),
         )

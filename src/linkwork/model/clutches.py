@@ -82,20 +82,14 @@ class Clutch:
         driving = [(joint, 0, -self.ratio * factor) for joint, factor in summed(self.a)]
         yield Tie(self.name, (*driven, *driving), self.engaged)
 
+    @property
+    def capacities(self) -> tuple[float, float]:
+        """The most that it can push b [N m or N], backward and forward."""
+        return self.capacity, self.capacity
+
     def faults(self, kinds: Mapping[str, JointKind], mimics: Mapping[str, Mimic]) -> Iterator[Fault]:
         """What is wrong with it, given the kinds of all joints and who follows whom."""
-        element = f"clutch {self.name!r}"
-        for role, side in (("joint a", self.a), ("joint b", self.b)):
-            for joint, _ in summed(side):
-                yield from _joint_faults(element, {role: joint}, kinds)
-        joints = {joint for side in (self.a, self.b) for joint, _ in summed(side)}
-        a, b = (_direction(side, mimics)[0] for side in (self.a, self.b))
-        if len(joints) == 1:
-            yield Fault(f"a clutch needs two joints; both are {joints.pop()!r}", element)
-        elif a == b or not a or not b:
-            names = f"{side_text(self.a)!r} and {side_text(self.b)!r}"
-            how = ", by mimicking" if joints & set(mimics) else ""
-            yield Fault(f"{names} move together already{how}", element, "name other joints")
+        yield from side_faults("clutch", self.name, {"joint a": self.a, "joint b": self.b}, kinds, mimics)
 
 
 @dataclass(frozen=True)
@@ -117,6 +111,11 @@ class Brake:
         """What it holds still."""
         for number in range(self.size):
             yield Tie(self.name, ((self.joint, number, 1.0),), self.engaged)
+
+    @property
+    def capacities(self) -> tuple[float, float]:
+        """The most that it can push its joint [N m or N], backward and forward."""
+        return self.capacity, self.capacity
 
     def faults(self, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
         """What is wrong with it, given the kinds of all joints."""
@@ -160,6 +159,26 @@ def _direction(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({})) -
     kept = sorted((joint, factor) for joint, factor in factors.items() if factor)
     first = kept[0][1] if kept else 1.0
     return tuple((joint, round(factor / first, DIGITS)) for joint, factor in kept), first
+
+
+def side_faults(
+    what: str, name: str, sides: Mapping[str, Side], kinds: Mapping[str, JointKind], mimics: Mapping[str, Mimic]
+) -> Iterator[Fault]:
+    """What is wrong with one or two sides, by the roles in which they are named, of a `what` of that name."""
+    element = f"{what} {name!r}"
+    for role, side in sides.items():
+        for joint, _ in summed(side):
+            yield from _joint_faults(element, {role: joint}, kinds)
+    if len(sides) < 2:
+        return
+    joints = {joint for side in sides.values() for joint, _ in summed(side)}
+    a, b = (_direction(side, mimics)[0] for side in sides.values())
+    if len(joints) == 1:
+        yield Fault(f"a {what} needs two joints; both are {joints.pop()!r}", element)
+    elif a == b or not a or not b:
+        names = " and ".join(repr(side_text(side)) for side in sides.values())
+        how = ", by mimicking" if joints & set(mimics) else ""
+        yield Fault(f"{names} move together already{how}", element, "name other joints")
 
 
 def _joint_faults(element: str, given: Mapping[str, str], kinds: Mapping[str, JointKind]) -> Iterator[Fault]:

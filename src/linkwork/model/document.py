@@ -315,6 +315,8 @@ READERS: dict[str, TableReader] = {
     "drives": _plain("drives", Builder.drive),
     "clutches": _plain("clutches", Builder.clutch),
     "brakes": _plain("brakes", Builder.brake),
+    "ratchets": _plain("ratchets", Builder.ratchet),
+    "latches": _plain("latches", Builder.latch),
     "surfaces": _DocumentReader.surface,
     "contacts": _plain("contacts", Builder.touch),
     "springs": _plain("springs", Builder.spring),

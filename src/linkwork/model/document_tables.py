@@ -125,6 +125,18 @@ _SWITCHED: Keys = {
 _SIDE = _of(NAME | dict[NAME, float], "a joint, or a table of numbers by joint", "summed up", extra=_MUST)
 CLUTCH: Keys = {"a": _SIDE, "b": _SIDE, "ratio": _number("", "v_b = ratio v_a while engaged")} | _SWITCHED
 BRAKE: Keys = {"joint": NEEDED} | _SWITCHED
+RATCHET: Keys = {
+    "a": _SIDE,
+    "b": _of(NAME | dict[NAME, float], "a joint, or a table of numbers by joint", "that may run ahead; a, if left out"),
+    "ratio": _number("", "v_b >= ratio v_a while engaged"),
+    "direction": _number("", "1, or -1 where it is turned round"),
+} | _SWITCHED
+LATCH: Keys = {
+    "joint": NEEDED,
+    "at": _number(" [rad or m]", "where it falls in", extra=_MUST),
+    "side": _of(TEXT, "below, above or both", "from where the joint comes"),
+    "engaged": _YES_OR_NO,
+}
 SURFACE: Keys = {"body": NAME} | PLACE
 CONTACT: Keys = {
     "body": NEEDED,
@@ -156,6 +168,8 @@ PLAIN: dict[str, tuple[str, Keys]] = {  # tables whose keys are all there is to 
     "drives": ("drive", DRIVE),
     "clutches": ("clutch", CLUTCH),
     "brakes": ("brake", BRAKE),
+    "ratchets": ("ratchet", RATCHET),
+    "latches": ("latch", LATCH),
     "contacts": ("contact", CONTACT),
     "springs": ("spring", SPRING),
 }

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from linkwork.errors import ModelError, listed
 from linkwork.model.arguments import (
     above_zero,
     at_least_zero,
@@ -29,6 +30,7 @@ from linkwork.model.grounds import SurfaceShape, checked_surface
 from linkwork.model.joints import ClosingKind, JointKind
 from linkwork.model.kinematic_loops import Loop, refuse_closing_nothing
 from linkwork.model.mimic import Mimic
+from linkwork.model.ratchets import SIDES, Latch, Ratchet
 from linkwork.model.requests import unknown_faults
 from linkwork.model.springs import Spring, refuse_one_end
 from linkwork.model.surfaces import REST_SPEED, Contact, Surface
@@ -44,6 +46,8 @@ class Equipment:
         self._drives: dict[str, Drive] = {}
         self._clutches: dict[str, Clutch] = {}
         self._brakes: dict[str, Brake] = {}
+        self._ratchets: dict[str, Ratchet] = {}
+        self._latches: dict[str, Latch] = {}
         self._surfaces: dict[str, Surface] = {}
         self._contacts: dict[str, Contact] = {}
         self._springs: dict[str, Spring] = {}
@@ -127,6 +131,43 @@ class Equipment:
         element = new_element(self._brakes, "brake", name)
         capacity = above_zero(capacity, "capacity", element, or_infinite)
         self._brakes[name] = Brake(name, str(joint), capacity, yes_or_no(engaged, "engaged", element))
+        return self
+
+    def ratchet(
+        self,
+        name: str,
+        a: str | Mapping[str, float],
+        b: str | Mapping[str, float] | None = None,
+        ratio: float = 1.0,
+        capacity: float = np.inf,
+        engaged: bool = True,
+        direction: int = 1,
+    ) -> Self:
+        """Put a one-way clutch between the joints `a` and `b`: v_b >= ratio v_a [rad/s or m/s] while it is engaged.
+
+        b may run ahead, and is free then, but does not fall behind. Without b, a itself turns forward only. The
+        `direction` -1 turns it round. Sides may be sums of joints, as those of a clutch. It slips above `capacity`, the
+        force with which it can push b [N m or N].
+        """
+        element = new_element(self._ratchets, "ratchet", name)
+        sides = checked_side(a, "a", element), None if b is None else checked_side(b, "b", element)
+        numbers = not_zero(ratio, "ratio", element), above_zero(capacity, "capacity", element, or_infinite)
+        way = number_of(direction, "direction", element)
+        if abs(way) != 1.0:
+            raise ModelError(f"direction must be 1 or -1; got {direction!r}", element)
+        self._ratchets[name] = Ratchet(name, *sides, *numbers, yes_or_no(engaged, "engaged", element), way)
+        return self
+
+    def latch(self, name: str, joint: str, at: float, side: str = "both", engaged: bool = False) -> Self:
+        """Put a latch on a joint: it falls in when the joint reaches `at` [rad or m], and holds it until released.
+
+        It does so where the joint comes from `side`: "below", "above" or "both".
+        """
+        element = new_element(self._latches, "latch", name)
+        if side not in SIDES:
+            raise ModelError(f"side must be one of {listed(SIDES)}; got {side!r}", element)
+        place = number_of(at, "at", element)
+        self._latches[name] = Latch(name, str(joint), place, side, yes_or_no(engaged, "engaged", element))
         return self
 
     def surface(
@@ -222,9 +263,22 @@ class Equipment:
             yield from clutch.faults(kinds, mimics)
         for brake in self._brakes.values():
             yield from brake.faults(kinds)
+        for item in (*self._ratchets.values(), *self._latches.values()):
+            yield from item.faults(kinds, mimics)
+        yield from self._shared_names()
         for surface in self._surfaces.values():
             yield from unknown_faults(f"surface {surface.name!r}", "body", {"its body": surface.body}, bodies)
         for contact in self._contacts.values():
             yield from contact.reference_faults(bodies, self._surfaces, {*kinds, *self._springs})
         for spring in self._springs.values():
             yield from spring.reference_faults(bodies, kinds)
+
+    def _shared_names(self) -> Iterator[Fault]:
+        """What is switched by its name must have one of its own."""
+        owners: dict[str, str] = {}
+        kinds = {"clutch": self._clutches, "brake": self._brakes, "ratchet": self._ratchets, "latch": self._latches}
+        for kind, items in kinds.items():
+            for name in items:
+                if name in owners:
+                    yield Fault(f"there is a {owners[name]} of that name", f"{kind} {name!r}", "give it another")
+                owners.setdefault(name, kind)

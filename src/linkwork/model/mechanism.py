@@ -20,6 +20,7 @@ from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
 from linkwork.model.questions import ANSWERS, Independent, LoopCheck, Symmetry
+from linkwork.model.ratchets import Latch, Ratchet
 from linkwork.model.soundness import massless_faults, part_faults
 from linkwork.model.springs import Spring
 from linkwork.model.surfaces import Contact, Pair, Surface, pairs_of
@@ -108,6 +109,8 @@ SPRING_PARAMETERS = ("stiffness", "damping", "length")
 LOOP_PARAMETERS = ("closed",)
 CLUTCH_PARAMETERS = ("engaged", "ratio")
 BRAKE_PARAMETERS = ("engaged",)
+RATCHET_PARAMETERS = ("engaged", "ratio", "direction")
+LATCH_PARAMETERS = ("engaged",)
 SWITCHES = (".closed", ".engaged")
 CONTACT_PARAMETERS = (
     "stiffness", "damping", "tangential_stiffness", "tangential_damping", "friction", "rest_speed",
@@ -122,6 +125,8 @@ NO_LOOPS: Named[Loop] = Named("loop", [])
 NO_DRIVES: Named[Drive] = Named("drive", [])
 NO_CLUTCHES: Named[Clutch] = Named("clutch", [])
 NO_BRAKES: Named[Brake] = Named("brake", [])
+NO_RATCHETS: Named[Ratchet] = Named("ratchet", [])
+NO_LATCHES: Named[Latch] = Named("latch", [])
 NO_SURFACES: Named[Surface] = Named("surface", [])
 NO_CONTACTS: Named[Contact] = Named("contact", [])
 NO_SPRINGS: Named[Spring] = Named("spring", [])
@@ -139,6 +144,8 @@ def check_parameter(name: str, values: Array) -> None:
         raise ModelError(f"must be >= 0; got {values.min():g}", f"parameter {name!r}")
     if values.dtype != object and name.endswith(SWITCHES) and not np.isin(values, (0.0, 1.0)).all():
         raise ModelError("must be 1, or 0 where nothing is held", f"parameter {name!r}")
+    if values.dtype != object and name.endswith(".direction") and not (np.abs(values) == 1.0).all():
+        raise ModelError("must be 1 or -1", f"parameter {name!r}")
 
 
 def numbered(joints: Named[Joint], mimics: Named[Mimic] = NO_MIMICS) -> Named[Joint]:
@@ -158,9 +165,9 @@ class Mechanism:
     """A tree of bodies and joints that never changes. Made by a Builder.
 
     `bodies`, `joints`, `frames`, `keyframes` (named states), `loops` (joints that close them), `drives`, `clutches`,
-    `brakes`, `surfaces`, `contacts` and `springs` iterate in order and are indexed by number or name; body 0 is the
-    world, and joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in `mimics` has no
-    coordinates of its own: its slices are those of the joint that it follows.
+    `brakes`, `ratchets`, `latches`, `surfaces`, `contacts` and `springs` iterate in order and are indexed by number or
+    name; body 0 is the world, and joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in
+    `mimics` has no coordinates of its own: its slices are those of the joint that it follows.
     """
 
     name: str
@@ -177,6 +184,8 @@ class Mechanism:
     surfaces: Named[Surface] = NO_SURFACES
     contacts: Named[Contact] = NO_CONTACTS
     springs: Named[Spring] = NO_SPRINGS
+    ratchets: Named[Ratchet] = NO_RATCHETS
+    latches: Named[Latch] = NO_LATCHES
 
     # --- sizes ---
 
@@ -207,14 +216,18 @@ class Mechanism:
 
     @cached_property
     def ties(self) -> tuple[Tie, ...]:
-        """What clutches and brakes hold together, of those that are engaged or may be."""
-        found = [tie for item in (*self.clutches, *self.brakes) for tie in item.ties]
-        return tuple(tie for tie in found if may_hold(tie.engaged))
+        """What holders hold together, of those that are engaged or may be."""
+        return tuple(tie for item in self.holders for tie in item.ties if may_hold(tie.engaged))
+
+    @property
+    def holders(self) -> tuple[Clutch | Brake | Ratchet | Latch, ...]:
+        """What ties velocities together while it is engaged: clutches, brakes, ratchets, latches."""
+        return (*self.clutches, *self.brakes, *self.ratchets, *self.latches)
 
     @cached_property
-    def slippers(self) -> tuple[Clutch | Brake, ...]:
-        """Clutches and brakes that slip above a capacity."""
-        return tuple(item for item in (*self.clutches, *self.brakes) if np.isfinite(item.capacity))
+    def slippers(self) -> tuple[Clutch | Brake | Ratchet | Latch, ...]:
+        """Holders that slip above a capacity, one way or both."""
+        return tuple(item for item in self.holders if np.isfinite(item.capacities).any())
 
     @property
     def holds(self) -> bool:
@@ -231,7 +244,12 @@ class Mechanism:
         if row < self.nc:
             return f"loop {self.loop_of_row(row).name!r}"
         name = self.ties[row - self.nc].name
-        return f"{'clutch' if name in self.clutches else 'brake'} {name!r}"
+        return next(f"{what} {name!r}" for what, items in self.holder_kinds.items() if name in items)
+
+    @property
+    def holder_kinds(self) -> dict[str, Named[Any]]:
+        """All holders, by what messages call one."""
+        return {"clutch": self.clutches, "brake": self.brakes, "ratchet": self.ratchets, "latch": self.latches}
 
     def loop_of_row(self, row: int) -> Loop:
         """The loop to which one of the `nc` closure rows belongs."""
@@ -370,7 +388,9 @@ class Mechanism:
         found |= {f"{loop.name}.closed": np.asarray(loop.closed) for loop in self.loops}
         for clutch in self.clutches:
             found |= {f"{clutch.name}.{key}": _number(getattr(clutch, key)) for key in CLUTCH_PARAMETERS}
-        found |= {f"{brake.name}.engaged": _number(brake.engaged) for brake in self.brakes}
+        for ratchet in self.ratchets:
+            found |= {f"{ratchet.name}.{key}": _number(getattr(ratchet, key)) for key in RATCHET_PARAMETERS}
+        found |= {f"{item.name}.engaged": _number(item.engaged) for item in (*self.brakes, *self.latches)}
         for contact in self.contacts:
             found |= {f"{contact.name}.{key}": np.asarray(getattr(contact, key)) for key in CONTACT_PARAMETERS}
         return found
@@ -421,6 +441,8 @@ class Mechanism:
             loops=self.loops.replaced([replace(loop, **picked(loop.name, LOOP_PARAMETERS)) for loop in self.loops]),
             clutches=self.clutches.replaced([replace(c, **picked(c.name, CLUTCH_PARAMETERS)) for c in self.clutches]),
             brakes=self.brakes.replaced([replace(b, **picked(b.name, BRAKE_PARAMETERS)) for b in self.brakes]),
+            ratchets=self.ratchets.replaced([replace(r, **picked(r.name, RATCHET_PARAMETERS)) for r in self.ratchets]),
+            latches=self.latches.replaced([replace(x, **picked(x.name, LATCH_PARAMETERS)) for x in self.latches]),
             contacts=self.contacts.replaced(list(map(touching, self.contacts))) if touched else self.contacts,
         )
         if not hidden:

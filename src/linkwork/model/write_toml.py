@@ -21,6 +21,7 @@ from linkwork.model.grounds import Ground
 from linkwork.model.joints import Weld
 from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mechanism import SPRING_PARAMETERS, WORLD, Joint, Keyframe, Mechanism
+from linkwork.model.ratchets import Ratchet
 from linkwork.model.springs import Spring
 from linkwork.model.surfaces import REST_SPEED, Contact, Surface
 from linkwork.model.toml_text import table_text
@@ -102,8 +103,10 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
     yield from map(_loop, mechanism.loops)
     yield from (Table(("drives", drive.name), _drive(drive)) for drive in mechanism.drives)
     yield from (Table(("clutches", clutch.name), _clutch(clutch)) for clutch in mechanism.clutches)
-    for brake in mechanism.brakes:
-        yield Table(("brakes", brake.name), _own_numbers(brake, "name", "size") | {"engaged": bool(brake.engaged)})
+    yield from (Table(("ratchets", ratchet.name), _clutch(ratchet)) for ratchet in mechanism.ratchets)
+    for section, items in (("brakes", mechanism.brakes), ("latches", mechanism.latches)):
+        for item in items:
+            yield Table((section, item.name), _own_numbers(item, "name", "size") | {"engaged": bool(item.engaged)})
     yield from map(_surface, mechanism.surfaces)
     yield from (Table(("contacts", contact.name), _contact(contact)) for contact in mechanism.contacts)
     yield from (Table(("springs", spring.name), _spring(spring)) for spring in mechanism.springs)
@@ -189,9 +192,10 @@ def _drive(drive: Drive) -> dict[str, Any]:
     return {"ratios": _by_joint(dict(drive.ratios))} | _unusual(keys, usual)
 
 
-def _clutch(clutch: Clutch) -> dict[str, Any]:
-    sides = {key: side if isinstance(side, str) else dict(side) for key, side in (("a", clutch.a), ("b", clutch.b))}
-    return sides | _own_numbers(clutch, "name", *sides) | {"engaged": bool(clutch.engaged)}
+def _clutch(clutch: Clutch | Ratchet) -> dict[str, Any]:
+    given = {"a": clutch.a, "b": clutch.b}
+    sides = {key: side if isinstance(side, str) else dict(side) for key, side in given.items() if side is not None}
+    return sides | _own_numbers(clutch, "name", *given) | {"engaged": bool(clutch.engaged)}
 
 
 def _surface(surface: Surface) -> Table:

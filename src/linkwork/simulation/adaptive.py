@@ -14,13 +14,16 @@ from linkwork.errors import LinkworkError, listed
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, STOPPED, Carry
 from linkwork.simulation.field import Field
+from linkwork.simulation.happening import holder_of
 from linkwork.simulation.integrators import METHODS
+from linkwork.simulation.jumping import too_far
 from linkwork.simulation.outcomes import Event
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.progress import Watch
 from linkwork.simulation.rollout import Task, truth
 from linkwork.simulation.storage import Storage
-from linkwork.simulation.switching import Switch, happened, too_far
+from linkwork.simulation.switching import Switch, spoken
+from linkwork.simulation.telling import event
 from linkwork.spatial.scalar import Array
 
 HALVINGS = 60  # of the interval in which an event lies: to the last bit
@@ -36,6 +39,8 @@ class Adaptive:
         if asked.mechanism.slippers:
             names = listed([item.name for item in asked.mechanism.slippers])
             raise LinkworkError(f"{choice.method!r} does not let clutches or brakes slip, as {names} may; 'rk4' does")
+        if asked.mechanism.latches or asked.guards:
+            raise LinkworkError(f"{choice.method!r} knows no guards and latches; 'rk4' does")
         self.asked, self.storage, self.dt, self.field = asked, storage, choice.dt, field
         self.solver = getattr(integrate, SOLVERS[choice.method])
         self.tolerances = {"rtol": max(rtol, 3e-14), "atol": atol, "max_step": storage.every * choice.dt}
@@ -72,7 +77,7 @@ class Adaptive:
     def not_converged(self, values: Mapping[str, Any], now: Carry) -> str:
         """What can be said of a method that gave up."""
         return (
-            too_far(self.asked.system(values).mechanism, now.q)
+            too_far(self.asked.system(values).in_modes(now.modes).mechanism, now.q)
             or f"SciPy's method gave up: its steps became too small for rtol={self.tolerances['rtol']:g}"
         )
 
@@ -138,20 +143,39 @@ class Member:
 
     def _when(self, switch: Switch) -> float:
         """The time [s] at which this member is switched."""
-        return float(np.broadcast_to(switch.time, self.asked.batch)[self.index])
+        return float(np.broadcast_to(switch.when, self.asked.batch)[self.index])
 
     def _switch(self, switch: Switch) -> None:
-        self.values[switch.parameter] = np.array(switch.value)
-        after, jump = self.march.task.switched(self.values, self.now)
-        self.now = Carry(*map(np.asarray, after))
-        self.march.events += happened([switch], self._when(switch), self.index, self.now.code, jump.gap, jump.energy)
+        modes, k = np.array(self.now.modes), self.asked.switched.index(switch.parameter)
+        modes[k] = switch.applied(modes[k])
+        self._switch_to(modes, self._when(switch), {switch.parameter: switch.what})
+
+    def _switch_to(self, modes: Array, t: float, told: Mapping[str, str]) -> None:
+        """Change modes (m,) at a time [s], and tell of parameters, in words."""
+        m = self.asked.mechanism
+        after, jump, carried = self.march.task.switched(self.values, t, self.now._replace(step=np.array(1.0)), modes)
+        self.now = Carry(*map(np.asarray, after._replace(step=self.now.step)))
+        self.values |= dict(zip(self.asked.switched, self.now.modes, strict=True))
+        bridged = jump.energy - sum(jump.energies)
+        for parameter, what in told.items() if self.now.code == GOING else ():
+            n = holder_of(m, parameter)
+            loop = n < len(m.loops)
+            energy = jump.energies[n] + (bridged if loop else 0.0)
+            numbers = [float(x) for x in (energy, jump.impulses[n], carried[n], jump.gap if loop else 0.0)]
+            self.march.events.append(event(what, t, self.index, *numbers))
 
     def _sample(self, t: float) -> None:
-        forces, memory = self.asked.sample(self.values, t, self.now)
-        if np.isfinite(np.asarray(forces, dtype=float)).all():
-            self.now = self.now._replace(held=np.array(forces, dtype=float), memory=np.array(memory, dtype=float))
-        else:
-            self.now = self.now._replace(code=NON_FINITE)
+        answer, now = self.asked.sample(self.values, t, self.now), self.now
+        if not np.isfinite(np.asarray(answer.forces, dtype=float)).all():
+            self.now = now._replace(code=NON_FINITE)
+            return
+        memory = np.array(answer.memory, dtype=float) if len(answer.memory) else now.memory
+        self.now = now._replace(held=np.array(answer.forces, dtype=float), memory=memory)
+        modes = np.array(self.asked.wanted(answer, now.modes), dtype=float)
+        pairs = zip(self.asked.switched, modes, now.modes, strict=True)
+        changed = {name: spoken(name, float(new)) for name, new, old in pairs if new != old}
+        if changed:
+            self._switch_to(modes, t, changed)
 
     def _span(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> None:
         """One stretch of smooth motion."""

@@ -17,9 +17,10 @@ class Carry(NamedTuple):
     `code` says why a member no longer goes on; `work` [J] was done by forces without energy; `held` (nv,) [N m or N]
     are the joint forces of a sampled controller, and `memory` (k,) is what it remembers; `repair` [m or rad] is the
     farthest that a step moved a coordinate to close loops again; `touch` (n, 5) is what contacts remember, the number
-    of their state, their anchor [m] and since when they are in that state [s]; `slip` (k,) is which way clutches and
-    brakes slip, of those that can. `rounds` are those in which the last step's equations were solved, and `most_rounds`
-    those of the step that took most.
+    of their state, their anchor [m] and since when they are in that state [s]; `slip` (k,) is which way holders slip,
+    of those that can. `rounds` are those in which the last step's equations were solved, and `most_rounds` those of the
+    step that took most. `modes` (m,) are the parameters that are switched on the way, `armed` (g,) is what latches and
+    guards remember; `log` (n, 7) is what switched by itself since someone looked, and `logged` how often.
     """
 
     step: Number
@@ -34,8 +35,13 @@ class Carry(NamedTuple):
     slip: Array
     rounds: Number
     most_rounds: Number
+    modes: Array
+    armed: Array
+    log: Array
+    logged: Number
 
     @property
     def moving(self) -> Moving:
         """What a step changes."""
-        return Moving(self.q, self.v, self.work, self.repair, self.touch, self.slip, self.rounds)
+        kept = (self.repair, self.touch, self.slip, self.rounds, self.modes, self.armed, self.log, self.logged)
+        return Moving(self.q, self.v, self.work, *kept)

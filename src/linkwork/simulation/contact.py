@@ -65,7 +65,7 @@ def locating(step: Step) -> Step:
             moved, solved = step(replace(system, memory=memory._replace(modes=modes)), t + gone, begin, duration, held)
             rolled = _rolled(first, _meetings(m, moved.q, moved.v), duration)
             anchor = [before + way for before, way in zip(memory.anchor, rolled, strict=True)]
-            return moved._replace(touch=memory._replace(anchor=anchor).kept, slip=begin.slip), solved
+            return moved.carrying(begin)._replace(touch=memory._replace(anchor=anchor).kept), solved
 
         def margins(begin: Moving, end: Moving) -> Array:
             before, after = Memory.of(begin.touch), Memory.of(end.touch)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.errors import LinkworkError, ShapeError
-from linkwork.spatial.scalar import Array
+from linkwork.spatial.scalar import Array, where
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,8 @@ def sampled(function: Callable[..., Any], rate: float | None = None) -> Sampled:
     """A controller that is called `rate` times a second [1/s], its joint forces held in between; still traced.
 
     `function(t, q, v)` returns the joint forces (nv,); `function(t, q, v, memory)` returns them and the next memory.
-    Without a rate it is called once a step.
+    Without a rate it is called once a step. Instead of forces it may return a mapping that switches too, such as
+    {"tau": forces, "clutch.engaged": q[0] > 1.0}; with an argument `modes` it is told how all is switched.
     """
     return Sampled(_callable(function), _positive_rate(rate))
 
@@ -68,6 +69,18 @@ def _positive_rate(rate: Any) -> float | None:
     return float(rate)
 
 
+FORCES, MODES = "tau", "modes"  # what a controller calls joint forces where it switches too, and what it is told
+SWITCHED, YES_OR_NO = (".closed", ".engaged", ".ratio", ".direction"), (".closed", ".engaged")
+
+
+class Answer(NamedTuple):
+    """What a sampled controller says: joint forces (nv,) [N m or N], its memory (k,), and what it wants of modes."""
+
+    forces: Array
+    memory: Array
+    modes: dict[str, Any]
+
+
 class Law:
     """A user's function of (t, q, v), perhaps of memory, that names what else it takes among the gains."""
 
@@ -80,8 +93,10 @@ class Law:
         anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
         named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         self.gains = [name for name in gains if anything or any(p.name == name for p in named)]
+        self.takes_modes = MODES not in gains and any(p.name == MODES for p in named)
+        others = {*gains, MODES} if self.takes_modes else gains
         positional = [
-            p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in gains
+            p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name not in others
         ]
         needed = [p for p in positional if p.default is p.empty]
         self.has_memory = len(needed) == 4 or any(p.name == "memory" for p in positional)
@@ -90,12 +105,15 @@ class Law:
             raise LinkworkError(f"a {what} takes {wanted} and gains by name; got a function of {_listing(parameters)}")
 
     def __call__(self, values: Mapping[str, Any], *state: Any) -> Any:
-        """The function of a state, with the gains that it names."""
-        gains = [values[name] for name in self.gains]
+        """The function of a state, with the gains that it names, and with all modes if it names those."""
+        names = [*self.gains, *(name for name in values if self.takes_modes and name.endswith(SWITCHED))]
+        gains = [values[name] for name in names]
 
         def called(*arguments: Any) -> Any:
-            given = arguments[len(state) :]
-            return self.function(*arguments[: len(state)], **dict(zip(self.gains, given, strict=True)))
+            given = dict(zip(names, arguments[len(state) :], strict=True))
+            modes = {MODES: {name: x for name, x in given.items() if name not in self.gains}}
+            named = {name: given[name] for name in self.gains}
+            return self.function(*arguments[: len(state)], **named, **(modes if self.takes_modes else {}))
 
         if np.asarray(state[1]).dtype == object:  # traced: users' NumPy is met half-way
             from linkwork.compiler.traced_array import lifted
@@ -107,12 +125,26 @@ class Law:
         """What the function returns, if it has the shape that it must have."""
         return self.shaped(self(values, *state), shape)
 
-    def forces_and_memory(self, values: Mapping[str, Any], shape: tuple[int, ...], *state: Any) -> tuple[Array, Array]:
-        """Joint forces and the next memory, both of the shape that they must have."""
-        found, size = self(values, *state), np.shape(state[3])
-        if not (isinstance(found, tuple) and len(found) == 2):
-            raise ShapeError(f"a controller with memory returns (forces, memory); got {found!r:.80}")
-        return self.shaped(found[0], shape), self.shaped(found[1], size, "memory")
+    def answer(self, values: Mapping[str, Any], shape: tuple[int, ...], *state: Any) -> Answer:
+        """What a sampled controller says: joint forces and the next memory, of the shapes that they must have."""
+        found, memory = self(values, *state), np.zeros(0)
+        if self.has_memory:
+            if not (isinstance(found, tuple) and len(found) == 2):
+                raise ShapeError(f"a controller with memory returns (forces, memory); got {found!r:.80}")
+            found, memory = found[0], self.shaped(found[1], np.shape(state[3]), "memory")
+        if not isinstance(found, Mapping):
+            return Answer(self.shaped(found, shape), memory, {})
+        wanted = {str(name): self._mode(name, value) for name, value in found.items() if name != FORCES}
+        forces = self.shaped(found[FORCES], shape) if FORCES in found else np.zeros(shape)
+        return Answer(forces, memory, wanted)
+
+    def _mode(self, name: str, value: Any) -> Any:
+        """What a controller wants of a mode: a number, 1 or 0 of what is a condition."""
+        if isinstance(value, (bool, np.bool_)) or hasattr(value, "select"):
+            return where(value, 1.0, 0.0)
+        if np.shape(value) != () or isinstance(value, str):
+            raise ShapeError(f"the controller must give one number or condition for {name!r}; got {value!r:.80}")
+        return value if not str(name).endswith(YES_OR_NO) else where(value > 0.0, 1.0, 0.0)
 
     def shaped(self, value: Any, shape: tuple[int, ...], part: str = "") -> Array:
         """`value` as an array, if it has this shape; ShapeError if not."""

@@ -45,7 +45,7 @@ def _evidence(march: Any, index: tuple[int, ...], code: float) -> str:
         t = (float(now.step) + part) * march.dt
         forces = asked.system(values).loads(t, now.q, now.v, now.held).control
         if asked.sampler is not None:
-            forces = asked.sample(values, t, now)[0]
+            forces = asked.sample(values, t, now).forces
         for joint in asked.mechanism.leaders:
             if not np.isfinite(np.asarray(forces, dtype=float)[joint.v]).all():
                 return f"the controller returned {np.asarray(forces)[joint.v]} for joint {joint.name!r} at {t:g} s"

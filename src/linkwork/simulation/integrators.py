@@ -21,8 +21,9 @@ from linkwork.simulation.balanced_steps import EnergyMomentum
 from linkwork.simulation.composed_steps import composed
 from linkwork.simulation.composition import composition
 from linkwork.simulation.contact import locating, touching
+from linkwork.simulation.happening import happening
+from linkwork.simulation.jumping import OPENED
 from linkwork.simulation.moving import Equations, Found, Moving, Step, Witness, solving
-from linkwork.simulation.slipping import slipping
 from linkwork.simulation.structured_steps import SHORT, Rattle, Shake, Variational
 from linkwork.simulation.system import System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
@@ -33,7 +34,6 @@ SOLVED = 1e-14  # change of a velocity, relative to the largest, at which it has
 ROUNDED = 1e-10  # so with springs between bodies and loops, which are rounded, if changes do not become less
 SINGULAR = 1e-6  # so if changes become less slowly, as where loops lose grip of a direction
 FAR, TINY = 1e300, 1e-300
-OPENED = 1e-6  # error of closure [m or rad] after a step that was too large to close loops again
 
 
 def semi_implicit(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
@@ -214,12 +214,12 @@ class Method:
     def located(self) -> Method:
         """The method whose steps are parted where contacts switch."""
         assert self.bare
-        return replace(self, step=slipping(locating(self.bare)), locates=True)
+        return replace(self, step=happening(locating(self.bare)), locates=True)
 
 
 def _method(name: str, step: Step, order: int, about: str, posed: type[Equations] | None = None, **more: Any) -> Method:
-    """With contacts and clutches that slip around the step; equations that it solves hold in its middle."""
-    return Method(name, slipping(touching(step, posed is not None)), order, about, posed, bare=step, **more)
+    """With contacts around the step, and all that happens by itself; equations that it solves hold in its middle."""
+    return Method(name, happening(touching(step, posed is not None)), order, about, posed, bare=step, **more)
 
 
 def _structured(name: str, posed: type[Equations], about: str, **more: Any) -> Method:
@@ -257,6 +257,6 @@ def of_order(name: str, order: int | None, locate: bool = False) -> Method:
 
 def refuse_composed(mechanism: Mechanism, method: Method) -> None:
     """Raise a LinkworkError where a method of several parts would go back through what does not go back."""
-    if len(method.parts) > 1 and (mechanism.touches or mechanism.slippers):
-        what = "contacts" if mechanism.touches else "clutches and brakes that slip"
+    if len(method.parts) > 1 and (mechanism.touches or mechanism.slippers or mechanism.latches):
+        what = "contacts" if mechanism.touches else "what slips, or switches by itself,"
         raise LinkworkError(f"order {method.order} takes some steps back in time, which {what} cannot: leave order out")

@@ -42,13 +42,13 @@ def kernel_of(
 
 def _key(asked: Request, *name: str) -> str | None:
     """What a kernel without users' functions is known by; None if there are some."""
-    if any((asked.control, asked.sampler, asked.wrenches, asked.stop)):
+    if any((asked.control, asked.sampler, asked.wrenches, asked.stop, asked.guards)):
         return None
     m = asked.mechanism
     if any(isinstance(surface.shape, Ground) for surface in m.surfaces):
         return None
     stops = () if asked.stops is None else (a.tobytes() for a in asked.stops)
-    name = (*name, repr(asked.baumgarte))
+    name = (*name, repr(asked.baumgarte), repr(asked.switched))
     limits = [a.tobytes() for j in m.joints for a in j.limits]
     parts = (*stops, *limits, *_contacts(m), *name)
     return store.digest(source_digest(), _room_digest(), mechanism_digest(m), *parts)

@@ -53,8 +53,10 @@ def label_of(mechanism: Mechanism, series: str, shape: tuple[int, ...] = ()) -> 
         names = m.bodies.names[1:] if axis == "body" else (*m.joints.names, *m.loops.names)
         return Label(title, (Axis(axis, names), WRENCH), _six("N", "N m"))
     if series == "carried":
-        names = tuple(item.name for item in (*m.clutches, *m.brakes) for _ in item.ties)
-        return Label("forces of clutches and brakes", (Axis("clutch or brake", names),), ("N m or N",) * len(names))
+        names = tuple(item.name for item in m.holders for _ in item.ties)
+        return Label(
+            "forces of clutches, brakes, ratchets, latches", (Axis("holder", names),), ("N m or N",) * len(names)
+        )
     if series in OF_CONTACTS:
         title, unit = OF_CONTACTS[series]
         names = Axis("contact", tuple(pair.name for pair in m.touches))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import gcd
 from typing import Any
 
@@ -12,13 +11,16 @@ import numpy as np
 
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import GOING, NON_FINITE, Carry
+from linkwork.simulation.happening import LINES, holder_of
 from linkwork.simulation.integrators import of_order
+from linkwork.simulation.jumping import too_far
 from linkwork.simulation.outcomes import Event
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.progress import Watch
 from linkwork.simulation.rollout import Rollout, Task
 from linkwork.simulation.storage import Storage
-from linkwork.simulation.switching import Switch, happened, too_far
+from linkwork.simulation.switching import Switch, spoken
+from linkwork.simulation.telling import event, told
 from linkwork.simulation.unsolved import unsolved
 from linkwork.spatial.scalar import Array
 
@@ -45,10 +47,13 @@ class FixedSteps:
         self.rollout = Rollout(self.task, choice.dt, target, threads)
         self.switches: dict[int, list[tuple[Switch, Array]]] = {}  # by step: what is switched, for which members
         for switch in asked.switches:
-            steps = np.broadcast_to(np.round(switch.time / choice.dt - storage.steps[0]), asked.batch)
+            if switch.guarded:
+                continue
+            steps = np.broadcast_to(np.round(switch.when / choice.dt - storage.steps[0]), asked.batch)
             for step in np.unique(steps):
                 self.switches.setdefault(int(step), []).append((switch, steps == step))
         self.events: list[Event] = []
+        self._stride = every  # steps after which someone looks at the log
         self._count = max(1, FIRST // (max(1, self.now.step.size) * every))  # rows of the next piece
 
     def go(self, watch: Watch) -> None:
@@ -59,6 +64,7 @@ class FixedSteps:
             self._call()
         self._switch()
         self.now, row = self.rollout.row(self.now, sample=fresh and self.task.traced_sampler)
+        self._look()
         storage.put(row, 1)
         for stop in self._stops():
             self._march(stop, watch)
@@ -87,19 +93,46 @@ class FixedSteps:
         storage, length = self.storage, self.task.every
         most = max(1, MOST_BYTES * len(storage.steps) // max(storage.bytes, 1))
         while self.done < stop and self._going():
-            left = min(length - self.done % length, stop - self.done)
+            left = min(length - self.done % length, stop - self.done, self._stride)
             if left < length:
-                self.now = self.rollout.steps(self.now, left)
-                self.done += left
-                if self._wanted(self.done):
-                    storage.put(self.rollout.row(self.now)[1], 1)
+                self._try(lambda left=left: self._steps(left), left)
                 continue
             count = min(self._count, most, (stop - self.done) // length)
             begin = time.perf_counter()
-            self._rows(count)
-            spent = time.perf_counter() - begin
-            self._count = max(1, int(count * min(8.0, PIECE / max(spent, 1e-6))))
-            watch(self.done / storage.count)
+            if self._try(lambda count=count: self._rows(count), count * length):
+                spent = time.perf_counter() - begin
+                self._count = max(1, int(count * min(8.0, PIECE / max(spent, 1e-6))))
+                watch(self.done / storage.count)
+
+    def _try(self, piece: Callable[[], None], steps: int) -> bool:
+        """Run a piece of so many steps; if more happens than its log holds, undo it and let the next be shorter."""
+        before = self.now, self.done, self.storage.rows
+        piece()
+        length = self.task.every
+        if (self.now.logged <= LINES).all() or steps == 1:
+            self._look()
+            self._stride = min(length, 2 * self._stride)
+            return True
+        self.now, self.done, self.storage.rows = before
+        if steps > length:
+            self._count = max(1, steps // length // 2)
+        else:
+            self._stride = max(1, steps // 2)
+        return False
+
+    def _look(self) -> None:
+        """What is in the logs becomes events."""
+        logged = np.asarray(self.now.logged)
+        if logged.any():
+            for index in np.argwhere(logged > 0.0):
+                self.events += told(self.asked, self.now, tuple(int(n) for n in index))
+            self.now = self.now._replace(logged=np.zeros_like(logged))
+
+    def _steps(self, count: int) -> None:
+        self.now = self.rollout.steps(self.now, count)
+        self.done += count
+        if self._wanted(self.done):
+            self.storage.put(self.rollout.row(self.now)[1], 1)
 
     def _rows(self, count: int) -> None:
         storage, length = self.storage, self.task.every
@@ -126,38 +159,60 @@ class FixedSteps:
     def _switch(self) -> bool:
         """Switch what is to be switched after so many steps; whether anything was."""
         switches = self.switches.get(self.done, [])
-        if not switches:
-            return False
-        values, batch, any_ = dict(self.asked.parameters), self.asked.batch, np.zeros(self.asked.batch, dtype=bool)
+        modes = np.array(self.now.modes)
         for switch, who in switches:
-            values[switch.parameter] = np.where(who, switch.value, np.broadcast_to(values[switch.parameter], batch))
-            any_ = any_ | who
-        self.asked = replace(self.asked, parameters=values)
-        self.rollout.task = replace(self.rollout.task, asked=self.asked)  # the program is the same, and so its kernels
-        after, gap, energy = self.rollout.switched(self.now)
+            k = self.asked.switched.index(switch.parameter)
+            modes[..., k] = np.where(who, switch.applied(modes[..., k]), modes[..., k])
+        self._switch_to(modes, [(switch.parameter, switch.what, who) for switch, who in switches])
+        return bool(switches)
+
+    def _switch_to(self, modes: Array, told: Sequence[tuple[str, str, Array]]) -> None:
+        """Change modes (*batch, m), and tell of parameters, in words, and for which members (*batch,)."""
+        if not told:
+            return
+        m, batch = self.asked.mechanism, self.asked.batch
+        any_ = np.any([who for _, _, who in told], axis=0)
+        after, took = self.rollout.switched(self.now, modes)
         pairs = zip(self.now, after, strict=True)
         self.now = Carry(*(np.where(any_.reshape(batch + (1,) * (x.ndim - any_.ndim)), y, x) for x, y in pairs))
         for index in np.argwhere(any_):
             k = tuple(int(n) for n in index)
-            mine = [switch for switch, who in switches if who[k]]
-            time = float(self.now.step[k]) * self.dt
-            self.events += happened(mine, time, k, self.now.code[k], gap[k], energy[k])
-        return True
+            if self.now.code[k] != GOING:
+                continue
+            at = float(self.now.step[k]) * self.dt
+            bridged = took.energy[k] - took.energies[k].sum()  # by moving the mechanism, which only loops do
+            for parameter, what, who in told:
+                if who[k]:
+                    n = holder_of(m, parameter)
+                    energy = took.energies[k][n] + (bridged if n < len(m.loops) else 0.0)
+                    gap = took.gap[k] if n < len(m.loops) else 0.0
+                    self.events.append(event(what, at, k, energy, took.impulses[k][n], took.carried[k][n], gap))
 
     def _call(self) -> None:
         """New joint forces and memory from a controller in Python, member by member."""
-        now = self.now
-        held, memory, code = (np.array(x) for x in (now.held, now.memory, now.code))
+        now, asked = self.now, self.asked
+        held, memory, code, modes = (np.array(x) for x in (now.held, now.memory, now.code, now.modes))
         for index in np.ndindex(self.asked.batch):
             if code[index] == GOING:
-                _, values = self.asked.member(index)
+                _, values = asked.member(index)
                 one = Carry(*(np.array(x[index]) for x in now))
-                forces, remembered = self.asked.sample(values, float(one.step) * self.dt, one)
-                if np.isfinite(np.asarray(forces, dtype=float)).all():
-                    held[index], memory[index] = forces, remembered
+                answer = asked.sample(values, float(one.step) * self.dt, one)
+                if np.isfinite(np.asarray(answer.forces, dtype=float)).all():
+                    held[index], modes[index] = answer.forces, asked.wanted(answer, one.modes)
+                    memory[index] = answer.memory if len(answer.memory) else one.memory
                 else:
                     code[index] = NON_FINITE
         self.now = now._replace(held=held, memory=memory, code=code)
+        self._switch_to(modes, list(self._commanded(modes)))
+
+    def _commanded(self, modes: Array) -> Iterator[tuple[str, str, Array]]:
+        """What a controller in Python switches by wanting these modes (*batch, m), in words, and for which members."""
+        for name in self.asked.commands:
+            k = self.asked.switched.index(name)
+            for value in np.unique(modes[..., k]):
+                who = (modes[..., k] == value) & (modes[..., k] != self.now.modes[..., k])
+                if who.any():
+                    yield name, spoken(name, float(value)), who
 
     def again(self, values: Mapping[str, Any], now: Carry) -> None:
         """One step of one member in plain text."""
@@ -165,7 +220,7 @@ class FixedSteps:
 
     def not_converged(self, values: Mapping[str, Any], now: Carry) -> str:
         """What can be said of a step whose equations were not solved."""
-        if open_ := too_far(self.asked.system(values).mechanism, now.q):
+        if open_ := too_far(self.asked.system(values).in_modes(now.modes).mechanism, now.q):
             return open_
         t, system = float(now.step) * self.dt, self.asked.system(values)
         if failed := unsolved(self.task.method, system, t, now.moving, self.dt, now.held):

@@ -11,15 +11,16 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number, where
 
-NO_CONTACTS, NO_SLIP = np.zeros((0, 5)), np.zeros(0)
+NO_CONTACTS, NOTHING, NO_LOG = np.zeros((0, 5)), np.zeros(0), np.zeros((0, 7))
 
 
 class Moving(NamedTuple):
     """What a step changes: coordinates q (nq,), velocities v (nv,), work done by forces without energy [J].
 
     `repair` is the farthest [m or rad] that any step so far moved a coordinate to close loops again; `touch` (n, 5) is
-    what contacts remember; `slip` (k,) which way clutches and brakes slip, of those that can; `rounds` is how many
-    rounds the last step took to solve its equations.
+    what contacts remember; `slip` (k,) which way holders slip, of those that can; `rounds` is how many rounds the last
+    step took to solve its equations. `modes` (m,) are the parameters that are switched, `armed` (g,) what latches and
+    guards remember, `log` (n, 7) what happened and `logged` how often; `seen` is what parts of a step look for.
     """
 
     q: Array
@@ -27,8 +28,18 @@ class Moving(NamedTuple):
     work: Number
     repair: Number = 0.0
     touch: Array = NO_CONTACTS
-    slip: Array = NO_SLIP
+    slip: Array = NOTHING
     rounds: Number = 0.0
+    modes: Array = NOTHING
+    armed: Array = NOTHING
+    log: Array = NO_LOG
+    logged: Number = 0.0
+    seen: Array = NOTHING
+
+    def carrying(self, before: Moving) -> Moving:
+        """The same with what steps do not look at, as it was before."""
+        kept = ("slip", "modes", "armed", "log", "logged", "seen")
+        return self._replace(**{name: getattr(before, name) for name in kept})
 
 
 def chosen(condition: Any, yes: Any, no: Any) -> Any:

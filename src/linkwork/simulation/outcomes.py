@@ -20,8 +20,21 @@ class Outcome(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened: when [s], to which member of the batch, and what."""
+    """Something that happened: when [s], to which member of the batch, and what.
+
+    Of what was switched, `energy` [J] is what the jump won, `impulse` [N s or N m s] what it took along what is held,
+    and `carried` [N or N m] the force that is carried after it, or was before where it was let go; of several rows, as
+    loops have, these are the lengths.
+    """
 
     time: float
     member: tuple[int, ...]
     what: str
+    energy: float = 0.0
+    impulse: float = 0.0
+    carried: float = 0.0
+
+    def __str__(self) -> str:
+        who = f", member {', '.join(map(str, self.member))}" if self.member else ""
+        more = [f"{name} {x:.6g}" for name, x in (("impulse", self.impulse), ("carries", self.carried)) if x]
+        return "; ".join([f"at {self.time:.6g} s{who}: {self.what}", *more])

@@ -96,7 +96,8 @@ def _tried(switching: Switching, now: Trial, h: Number) -> tuple[Trial, Any]:
     for a, b in zip(over, under, strict=True):
         meets, lowest = b < 0.0, minimum(lowest, b)
         root = minimum(root, low + (high - low) * where(meets, a / where(meets, a - b, 1.0), 1.0))
-    root = where(lowest < 0.0, root, 0.5 * (low + high))  # no more is known of a step that was not solved
+    # At once, where it was late from the beginning; no more is known of a step that was not solved
+    root = where(lowest < 0.0, maximum(root, low), 0.5 * (low + high))
 
     behind = (least < 0.0) & (to - root <= BEHIND)
     shorter = (least >= 0.0) & (lowest >= 0.0)  # solved, as what is longer was not

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,13 @@ from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_n
 from linkwork.model.mechanism import Keyframe, Mechanism, check_parameter
 from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.contact_rows import contact_series
-from linkwork.simulation.controllers import Law, Sampled
+from linkwork.simulation.controllers import Answer, Law, Sampled
+from linkwork.simulation.guards import Guard, Once
+from linkwork.simulation.happening import LINES
+from linkwork.simulation.moving import NO_LOG
 from linkwork.simulation.recording import Run
-from linkwork.simulation.slipping import begun
-from linkwork.simulation.switching import Switch, lockable, locked_names, scheduled, slips
+from linkwork.simulation.slipping import begun, tie_speeds
+from linkwork.simulation.switching import Switch, lockable, locked_names, modes_of, scheduled, slips
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number
 
@@ -44,11 +48,22 @@ class Request:
     stops: Stops | None = None
     switches: tuple[Switch, ...] = ()
     baumgarte: float | None = None
+    guards: tuple[Law, ...] = ()  # of those switches that have one
+    commands: tuple[str, ...] = ()  # parameters that the controller switches
+    switched: tuple[str, ...] = ()  # the parameters that change on the way
 
     @property
-    def switched(self) -> tuple[str, ...]:
-        """The parameters that change on the way."""
-        return tuple(dict.fromkeys(switch.parameter for switch in self.switches))
+    def watches(self) -> bool:
+        """Whether anything may happen by itself within steps."""
+        return bool(self.mechanism.slippers or self.mechanism.latches or self.guards or self.commands)
+
+    def values_in(self, values: Mapping[str, Any], modes: Array) -> dict[str, Any]:
+        """A member's values, with those that are switched on the way as `modes` (m,) say."""
+        return {**values, **dict(zip(self.switched, modes, strict=True))}
+
+    def parameters_in(self, modes: Array) -> dict[str, Array]:
+        """All parameters (*batch, shape), with those that are switched on the way as `modes` (*batch, m) say."""
+        return self.parameters | {name: np.asarray(modes)[..., k] for k, name in enumerate(self.switched)}
 
     @property
     def values(self) -> dict[str, Array]:
@@ -90,15 +105,29 @@ class Request:
             None if wrenches is None else lambda t, q, v: wrenches.forces(values, (m.nbodies, 6), t, q, v),
             self.stops,
             self.baumgarte,
+            modes=self.switched,
+            guards=tuple(self._bound_guards(values)),
         )
 
-    def sample(self, values: Mapping[str, Any], t: Number, now: Carry) -> tuple[Array, Array]:
-        """Joint forces (nv,) of the sampled controller from now on, and its memory (k,)."""
+    def _bound_guards(self, values: Mapping[str, Any]) -> Iterator[Guard]:
+        """The guards of the schedule, with a member's gains."""
+        guarded = [switch for switch in self.switches if switch.guarded]
+        for law, switch in zip(self.guards, guarded, strict=True):
+            only = isinstance(switch.when, Once)
+            mode = self.switched.index(switch.parameter)
+            yield Guard(partial(_guarded, law, values), mode, switch.value, only, switch.what)
+
+    def sample(self, values: Mapping[str, Any], t: Number, now: Carry) -> Answer:
+        """Joint forces (nv,) of the sampled controller from now on, its memory (k,), and what it wants of modes."""
         sampler, shape = self.sampler, (self.mechanism.nv,)
         assert sampler
-        if sampler.has_memory:
-            return sampler.forces_and_memory(values, shape, t, now.q, now.v, now.memory)
-        return sampler.forces(values, shape, t, now.q, now.v), now.memory
+        given = {**modes_of(self.mechanism), **values, **dict(zip(self.switched, now.modes, strict=True))}
+        state = (t, now.q, now.v, now.memory) if sampler.has_memory else (t, now.q, now.v)
+        return sampler.answer(given, shape, *state)
+
+    def wanted(self, answer: Answer, modes: Array) -> Array:
+        """The modes (m,) that a controller wants, as they are where it says nothing of them."""
+        return np.array([answer.modes.get(name, mode) for name, mode in zip(self.switched, modes, strict=True)])
 
     def alone(self) -> Request:
         """The same for the first member alone."""
@@ -137,12 +166,13 @@ def request(
     dt: float | None = None,
     schedule: Sequence[Any] | None = None,
     baumgarte: float | None = None,
+    commands: tuple[str, ...] = (),
 ) -> Request:
-    """What was asked for, or an error that names what is wrong with it."""
+    """What was asked for, or an error that names what is wrong with it. The controller switches the `commands`."""
     m = mechanism
     if not isinstance(m, Mechanism):
         raise LinkworkError(f"a Mechanism is simulated, as lw.load(...) or lw.example(...) gives; got {m!r:.80}")
-    m = mechanism = lockable(m, locked_names(schedule))
+    m = mechanism = lockable(m, [*locked_names(schedule), *_joints_of(m, commands)])
     continued = q0 if isinstance(q0, Run) else None
     if continued is not None:
         m = lockable(m, continued.mechanism.brakes.names)
@@ -153,7 +183,12 @@ def request(
         if name not in m.parameters:
             raise unknown_name("parameter", name, m.parameters)
     switches = scheduled(m, schedule)
-    changing = [switch.parameter for switch in switches] + [f"{item.name}.engaged" for item in m.slippers]
+    switched = [switch.parameter for switch in switches] + [f"{latch.name}.engaged" for latch in m.latches]
+    for name in commands:
+        if name not in modes_of(m):
+            raise unknown_name("mode that the controller switches", name, modes_of(m))
+    switched = list(dict.fromkeys((*switched, *commands)))
+    changing = switched + [f"{item.name}.engaged" for item in m.slippers]
     given = {name: m.parameters[name] for name in changing} | given
     named = dict(gains or {})
     clash = [name for name in named if name in given or name == CONSTANT]
@@ -181,17 +216,46 @@ def request(
         "wrenches": None if wrenches is None else Law("function of wrenches", wrenches, list(named)),
         "stop": None if stop_when is None else Law("condition stop_when", stop_when, list(named)),
     }
-    _refuse_unnamed(named, [control, sampler, *laws.values()])
+    functions = [s.when.function if isinstance(s.when, Once) else s.when for s in switches if s.guarded]
+    guards = tuple(Law("guard of the schedule", function, list(named)) for function in functions)
+    _refuse_unnamed(named, [control, sampler, *laws.values(), *guards])
     begin = (
         _start(m, found["q0"], found["v0"], found["memory"], batch) if continued is None else _resumed(continued, dt)
     )
     varied = {name: found[name] for name in given}
     if continued is None and m.slippers:
-        engaged = [np.broadcast_to(varied[f"{item.name}.engaged"], batch) for item in m.slippers]
-        begin = begin._replace(slip=begun(m, begin.v, np.stack(engaged, axis=-1)))
+        names = {item.name for item in m.slippers}
+        found = {item.name: (item, w) for _, item, w in tie_speeds(m, begin.v, varied) if item.name in names}
+        slip = begun([item for item, _ in found.values()], [w for _, w in found.values()], [0.0] * len(found))
+        begin = begin._replace(slip=np.stack([np.broadcast_to(s, batch) for s in slip], axis=-1))
     rate = None if baumgarte is None else positive("baumgarte, a rate [1/s],", baumgarte)
     forces = (control, sampler, sampling, laws["wrenches"], laws["stop"])
-    return Request(m, *forces, varied, named, batch, begin, _stops(m, stops), switches, rate)
+    modes = [np.broadcast_to(varied[name], batch) for name in switched]
+    begin = begin._replace(modes=np.stack(modes, axis=-1) if modes else np.zeros((*batch, 0)))
+    asked = Request(
+        m, *forces, varied, named, batch, begin, _stops(m, stops), switches, rate, guards, commands, tuple(switched)
+    )
+    return replace(asked, start=_watching(asked, same=continued is not None))
+
+
+def _watching(asked: Request, same: bool) -> Carry:
+    """The start with a log, and with what latches and guards remember: that of a run that goes on in the `same` way."""
+    start, batch = asked.start, asked.batch
+    log = np.zeros((*batch, LINES, NO_LOG.shape[-1]) if asked.watches else (*batch, *NO_LOG.shape))
+    armed = np.zeros((*batch, len(asked.mechanism.latches) + len(asked.guards)))
+    if same and start.armed.shape == armed.shape:
+        armed = start.armed
+    return start._replace(armed=armed, log=log, logged=np.zeros(batch))
+
+
+def _joints_of(m: Mechanism, parameters: Iterable[str]) -> list[str]:
+    """Joints that are to be locked, by the parameters of brakes that they do not have yet."""
+    names = [name.removesuffix(".engaged") for name in parameters if name not in m.parameters]
+    return [name for name in names if name in m.joints]
+
+
+def _guarded(law: Law, values: Mapping[str, Any], *state: Any) -> Any:
+    return law(values, *state)
 
 
 def _constant(t: Any, q: Any, v: Any, wrenches: Any) -> Any:
@@ -287,7 +351,9 @@ def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Car
     slip = np.zeros((*batch, len(m.slippers)))
     apart = np.broadcast_to([APART, 0.0, 0.0, 0.0, 0.0], (*batch, len(m.touches), 5)).copy()
     held = np.zeros((*batch, m.nv))
-    return Carry(zeros, zeros, all_of(q), all_of(v), zeros, held, all_of(memory), zeros, apart, slip, zeros, zeros)
+    none = np.zeros((*batch, 0))
+    moved = (zeros, zeros, all_of(q), all_of(v), zeros, held, all_of(memory), zeros, apart, slip, zeros, zeros)
+    return Carry(*moved, none, none, np.zeros((*batch, *NO_LOG.shape)), zeros)
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
@@ -319,34 +385,38 @@ def refuse_open(asked: Request, opening: bool = True) -> None:
             if found.max(initial=0.0) > OPEN and (opening or found is errors):
                 name = m.loop_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
                 raise LinkworkError(f"loop {name!r} {what} {found.max():.3g} at the start; {remedy}, closes it")
-    rigid = replace(m, **{of: getattr(m, of).replaced(_rigid(getattr(m, of))) for of in ("clutches", "brakes")})
-    for name, speeds in slips(rigid, asked.start.v, given).items():
+    for name, speeds in slips(m, asked.start.v, given).items():
         if speeds.max(initial=0.0) > OPEN:
             raise LinkworkError(f"{name} slips at {speeds.max():.3g} at the start; {remedies[1]}, holds it")
 
 
-def _rigid(items: Iterable[Any]) -> list[Any]:
-    """Clutches and brakes that never slip."""
-    return [item for item in items if not np.isfinite(item.capacity)]
+def try_once(asked: Request) -> tuple[str, ...]:
+    """Call every law once, on floats, in the first member's first state: mistakes show here, in the user's own line.
 
-
-def try_once(asked: Request) -> None:
-    """Call every law once, on floats, in the first member's first state: mistakes show here, in the user's own line."""
+    The parameters that the controller switches come back; one that does is sampled.
+    """
     if 0 in asked.batch:
-        return
+        return ()
+    commands: tuple[str, ...] = ()
     now, values = asked.member(asked.first)
     m, t = asked.mechanism, float(now.step)
     state = (t, now.q, now.v)
     if asked.control is not None:
-        _refuse_lost(asked, asked.control.forces(values, (m.nv,), *state))
+        asked = replace(asked, sampler=asked.control)  # called alike, it may also switch
     if asked.sampler is not None:
-        forces, memory = asked.sample(values, t, now)
+        forces, memory, wanted = asked.sample(values, t, now)
         _refuse_lost(asked, forces)
         refuse_non_finite("the memory of the controller", np.asarray(memory, dtype=float))
+        commands = tuple(wanted)
     if asked.wrenches is not None:
         refuse_non_finite("wrenches", np.asarray(asked.wrenches.forces(values, (m.nbodies, 6), *state), dtype=float))
+    for law in asked.guards:
+        found = law(values, *state)
+        if not (np.shape(found) == () and np.isreal(found) and not isinstance(found, (bool, np.bool_))):
+            raise ShapeError(f"a guard of the schedule returns one number, such as q[0] - 1.0; got {found!r:.80}")
     if asked.stop is not None and np.shape(asked.stop(values, *state)) != ():
         raise ShapeError("stop_when must return one condition or number, such as q[0] > 1.0")
+    return commands
 
 
 def _refuse_lost(asked: Request, forces: Any) -> None:

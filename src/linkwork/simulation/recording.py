@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -176,10 +176,10 @@ class Run:
     def _with_slip(self, carried: Array) -> Array:
         """What clutches and brakes carry, those that slip as much as they can."""
         m, slip = self.mechanism, self.recorded["slip"]
-        names = [item.name for item in (*m.clutches, *m.brakes) for _ in item.ties]
+        names, pushes = [item.name for item in m.holders for _ in item.ties], self._slip_pushes()
         for k, item in enumerate(m.slippers):
             number = names.index(item.name)
-            carried[..., number] = np.where(slip[..., k] == 0.0, carried[..., number], -slip[..., k] * item.capacity)
+            carried[..., number] = np.where(slip[..., k] == 0.0, carried[..., number], pushes[..., k])
         return carried
 
     def _energies(self, given: dict[str, Array]) -> dict[str, Array]:
@@ -194,10 +194,22 @@ class Run:
         forces = self["passive"] + self.recorded.get("tau", 0.0) + self.recorded.get("stops", 0.0)
         if "slip" not in self.recorded:
             return forces
-        from linkwork.simulation.slipping import rows
+        given, pushes = self.along_time(), self._slip_pushes()
+        m = self.mechanism
+        tree = np.zeros((*forces.shape[:-1], m.tree.nv))
+        for k, item in enumerate(m.slippers):
+            keys = {key: f"{item.name}.{key}" for key in ("ratio", "direction")}
+            now = replace(item, **{key: given[name] for key, name in keys.items() if name in given})
+            for joint, number, factor in next(iter(now.ties)).velocities:
+                tree[..., m.tree.joints[joint].v.start + number] += pushes[..., k] * factor
+        return forces + tree @ m.spread
 
-        pushes = self.recorded["slip"] * [item.capacity for item in self.mechanism.slippers]
-        return forces - pushes @ rows(self.mechanism)
+    def _slip_pushes(self) -> Array:
+        """What holders that slip push [N m or N], (..., T, k) of those that can slip."""
+        from linkwork.simulation.slipping import slip_pushes
+
+        slip = np.moveaxis(self.recorded["slip"], -1, 0)
+        return np.stack([np.asarray(push) for push in slip_pushes(self.mechanism, list(slip))], axis=-1)
 
     def along_time(self) -> dict[str, Array]:
         """Parameters (..., 1, shape), the same at all times, or (..., T, shape) where they were switched."""

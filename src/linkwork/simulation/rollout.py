@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import gcd
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, Carry
 from linkwork.simulation.contact_rows import contact_row
+from linkwork.simulation.happening import Line, holder_of, sources, written
 from linkwork.simulation.integrators import Method
+from linkwork.simulation.jumping import Jump, carried_by, jumped
 from linkwork.simulation.moving import chosen
 from linkwork.simulation.preparation import Request
-from linkwork.simulation.slipping import begun, holding
-from linkwork.simulation.switching import Jump, jumped
 from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, maximum, where
 
@@ -67,22 +67,47 @@ class Task:
             chosen(good, moved.slip, now.slip),
             where(going, moved.rounds, now.rounds),
             where(going, maximum(now.most_rounds, moved.rounds), now.most_rounds),
+            chosen(good, moved.modes, now.modes),
+            chosen(good, moved.armed, now.armed),
+            chosen(good, moved.log, now.log),
+            where(good, moved.logged, now.logged),
         )
 
     def sampled(self, values: Mapping[str, Any], dt: Number, now: Carry, always: bool) -> Carry:
         """With new joint forces, if it is time for them."""
-        forces, memory = self.asked.sample(values, now.step * dt, now)
-        if not always:
-            due = now.step - self.tick * _floor(now.step / self.tick) == 0.0
-            forces, memory = where(due, forces, now.held), chosen(due, memory, now.memory)
+        answer = self.asked.sample(values, now.step * dt, now)
         going = now.code == GOING
-        return now._replace(held=where(going, forces, now.held), memory=chosen(going, memory, now.memory))
+        if not always:
+            going = going & (now.step - self.tick * _floor(now.step / self.tick) == 0.0)
+        memory = chosen(going, answer.memory, now.memory) if self.asked.sampler.has_memory else now.memory
+        after = now._replace(held=where(going, answer.forces, now.held), memory=memory)
+        if not self.asked.commands:
+            return after
+        wanted = where(going, self.asked.wanted(answer, now.modes), now.modes)
+        return self._commanded(values, dt, after, wanted)
+
+    def _commanded(self, values: Mapping[str, Any], dt: Number, now: Carry, wanted: Array) -> Carry:
+        """After what a controller switched, with lines of the log that tell it."""
+        asked, system = self.asked, self.asked.system(values)
+        after, jump, carried = self.switched(values, dt, now, wanted)
+        fired, lines, known = [], [], len(sources(system))
+        for number, name in enumerate(asked.commands):
+            k, holder = asked.switched.index(name), holder_of(system.mechanism, name)
+            fired.append(wanted[k] != now.modes[k])
+            told = (jump.energies[holder], jump.impulses[holder], carried[holder], jump.gap)
+            lines.append(Line(float(known + number), wanted[k], now.step * dt, *told))
+        any_: Any = fired[0]
+        for one in fired[1:]:
+            any_ = any_ | one
+        log, logged = written(now.log, now.logged, fired, lines)
+        after = after._replace(log=log, logged=logged)
+        return Carry(*(chosen(any_, a, b) for a, b in zip(after, now, strict=True)))
 
     def row(self, values: Mapping[str, Any], dt: Number, now: Carry) -> tuple[Any, ...]:
         """What is recorded of a state."""
         rows: dict[str, Any] = {"q": now.q, "v": now.v, "work": now.work, "memory": now.memory}
         rows |= {"slip": now.slip, "rounds": now.rounds}
-        rows |= {name: values[name] for name in self.asked.switched}
+        rows |= dict(zip(self.asked.switched, now.modes, strict=True))
         if any(name.startswith("contact.") for name in self.series):
             rows |= contact_row(self.asked.system(values).mechanism, now)
         if not rows.keys() >= set(self.series):
@@ -99,23 +124,25 @@ class Task:
 
         return Carry(*repeat(count, one, *now))
 
-    def switched(self, values: Mapping[str, Any], now: Carry) -> tuple[Carry, Jump]:
-        """After the jump that follows from what `values` now say of loops; one who cannot make it has ended."""
-        system, going = self.asked.system(values), now.code == GOING
-        m, slip = system.mechanism, now.slip
-        if m.slippers:  # those that slip do so until speeds meet, and do not jump
-            slip = begun(m, now.v, np.array([item.engaged for item in m.slippers]))
-            system = replace(system, mechanism=holding(m, slip))
-        jump = jumped(system, now.q, now.v)
+    def switched(self, values: Mapping[str, Any], dt: Number, now: Carry, modes: Array) -> tuple[Carry, Jump, Array]:
+        """After the jump that follows where modes (m,) become these; one who cannot make it has ended.
+
+        With it comes what loops and holders carry (n,) [N or N m], where they let go what they did.
+        """
+        system, going, t = self.asked.system(values), now.code == GOING, now.step * dt
+        carried = carried_by(system.in_modes(now.modes), t, now.moving, now.held)
+        jump = jumped(system.in_modes(modes), now.q, now.v, now.slip)
         good = going & jump.possible
         after = now._replace(
-            code=where(going & ~jump.possible, NOT_CONVERGED, now.code),
+            code=where(going, where(jump.possible, now.code, NOT_CONVERGED), now.code),
             q=where(good, jump.q, now.q),
             v=where(good, jump.v, now.v),
             work=where(good, now.work + jump.energy, now.work),
-            slip=chosen(good, slip, now.slip),
+            slip=chosen(good, jump.slip, now.slip),
+            modes=chosen(going, modes, now.modes),
         )
-        return after, jump
+        loads = carried_by(system.in_modes(modes), t, after.moving, now.held)
+        return after, jump, np.array([where(b == 0.0, a, b) for a, b in zip(carried, loads, strict=True)])
 
     def rows(self, values: Mapping[str, Any], dt: Number, now: Carry, count: Any) -> tuple[Carry, tuple[Any, ...]]:
         """`count` times: so many steps as there are between rows, then a row."""
@@ -152,6 +179,19 @@ def truth(ended: Any) -> Any:
 # --- any batch ---
 
 
+class Switched(NamedTuple):
+    """What switching took, of every member: gap [m or rad] and energy [J] (*batch,), by loop and holder the rest.
+
+    `energies` (*batch, n) [J], `impulses` (*batch, n) [N s or N m s] and what is `carried` (*batch, n) [N or N m].
+    """
+
+    gap: Array
+    energy: Array
+    energies: Array
+    impulses: Array
+    carried: Array
+
+
 class Rollout:
     """A task's program in machine code, or in plain text: rows after rows for every member of a batch."""
 
@@ -177,10 +217,10 @@ class Rollout:
         """The state (*batch, ...) after so many steps."""
         return Carry(*self._run("steps", now, (count,)))
 
-    def switched(self, now: Carry) -> tuple[Carry, Array, Array]:
-        """The state (*batch, ...) after a switch; the gap [m or rad] that was bridged, and energy [J] won (*batch,)."""
-        *after, gap, energy = self._run("switch", now, ())
-        return Carry(*after), gap, energy
+    def switched(self, now: Carry, modes: Array) -> tuple[Carry, Switched]:
+        """The state (*batch, ...) after modes (*batch, m) became these, and what that took."""
+        found = self._run("switch", now, (), modes=modes)
+        return Carry(*found[: len(now)]), Switched(*found[len(now) :])
 
     def _program(self, what: str, *inputs: Any) -> tuple[Any, ...]:
         """One member: its state, the step, its values, and for a run how many rows."""
@@ -193,22 +233,29 @@ class Rollout:
         if what == "steps":
             return tuple(self.task.steps(values, dt, now, inputs[-1]))
         if what == "switch":
-            after, jump = self.task.switched(values, now)
-            return (*after, jump.gap, jump.energy)
+            after, jump, carried = self.task.switched(values, dt, now, inputs[-1])
+            return (*after, jump.gap, jump.energy, jump.energies, jump.impulses, carried)
         if what == "first row, sampled":
             now = self.task.sampled(values, dt, now, always=True)
         return (*now, *self.task.row(values, dt, now))
 
     def _run(
-        self, what: str, now: Carry, counts: tuple[int, ...], places: Mapping[str, Array] | None = None
+        self,
+        what: str,
+        now: Carry,
+        counts: tuple[int, ...],
+        places: Mapping[str, Array] | None = None,
+        modes: Array | None = None,
     ) -> list[Array]:
         asked, task = self.task.asked, self.task
         batch, values = asked.batch, asked.values
         shapes = [np.shape(x)[len(batch) :] for x in now]
         cores = [*shapes, (), *map(asked.core, values)]
         arrays = [*now, np.asarray(self.dt), *values.values()]
+        if modes is not None:
+            cores, arrays = [*cores, (len(asked.switched),)], [*arrays, modes]
         program = partial(self._program, what)
-        more = () if what == "steps" else ("gap", "energy") if what == "switch" else task.series
+        more = () if what == "steps" else Switched._fields if what == "switch" else task.series
         outs: list[Array | None] = [None] * len(now) + [None if places is None else places[name] for name in more]
         if self.target == "numpy":
             found = _in_plain_text(program, arrays, cores, batch, counts[:1])
@@ -220,6 +267,9 @@ class Rollout:
 
         if what not in self._kernels:
             rows: list[Any] = [asked.series_shapes.get(name, ()) for name in more]
+            if what == "switch":
+                m = asked.mechanism
+                rows = [(), (), *[(len(m.loops) + len(m.holders),)] * 3]
             results = [*shapes, *([Rows(Count(0), row, room=Count(1)) for row in rows] if counts else rows)]
             name = (
                 what,

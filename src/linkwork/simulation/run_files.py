@@ -113,6 +113,7 @@ def _arrays(run: Run) -> dict[str, Array]:
         "event_time": np.array([event.time for event in events], dtype=float),
         "event_member": np.array(members, dtype=np.int64).reshape(len(events), len(run.batch)),
         "event_what": np.array([event.what for event in events], dtype=str),
+        "event_numbers": np.array([event[3:] for event in events], dtype=float).reshape(-1, 3),
     }
 
 
@@ -177,7 +178,8 @@ def _state(m: Mechanism) -> dict[str, tuple[int | None, ...]]:
     """The shape of every part of a member's state; None where any size may be."""
     none: tuple[int | None, ...] = ()
     sizes = {"q": (m.nq,), "v": (m.nv,), "held": (m.nv,), "memory": (None,)}
-    sizes |= {"touch": (len(m.touches), 5), "slip": (len(m.slippers),)}
+    sizes |= {"touch": (len(m.touches), 5), "slip": (len(m.slippers),), "modes": (None,), "armed": (None,)}
+    sizes |= {"log": (None, None)}
     return {name: sizes.get(name, none) for name in Carry._fields}
 
 
@@ -230,8 +232,9 @@ def _outcomes(arrays: Mapping[str, Array], batch: tuple[int, ...]) -> Array:
 def _events(arrays: Mapping[str, Array], batch: tuple[int, ...]) -> tuple[Event, ...]:
     times = _numbers(arrays, "event_time", (None,))
     members = arrays["event_member"].reshape(len(times), len(batch)).tolist()
-    whats = arrays["event_what"]
-    return tuple(Event(float(t), tuple(k), str(what)) for t, k, what in zip(times, members, whats, strict=True))
+    numbers = _numbers(arrays, "event_numbers", (None, 3)).tolist()
+    rows = zip(times, members, arrays["event_what"], numbers, strict=True)
+    return tuple(Event(float(t), tuple(k), str(what), *each) for t, k, what, each in rows)
 
 
 # --- .npz ---

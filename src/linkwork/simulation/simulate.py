@@ -16,6 +16,7 @@ from linkwork.simulation.automatic import ADAPTIVE, Choice, chosen
 from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.companion import companion
 from linkwork.simulation.contact_start import check_start, refuse_unfit
+from linkwork.simulation.controllers import sampled
 from linkwork.simulation.evidence import outcomes
 from linkwork.simulation.field import Field
 from linkwork.simulation.integrators import METHODS, of_order, refuse_composed
@@ -101,6 +102,13 @@ def simulate(
     asked = request(
         mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule, baumgarte
     )
+    commands = try_once(asked)
+    if commands:  # a controller that switches is sampled
+        controller = controller if asked.sampling is not None else sampled(controller)
+        asked = request(
+            mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule,
+            baumgarte, commands,
+        )  # fmt: skip
     if isinstance(q0, Run):
         if method == "auto":
             method, order = q0.method, q0.settings.order if order is None else order
@@ -112,7 +120,6 @@ def simulate(
         refuse_composed(mechanism, of_order(method, order))
     refuse_open(asked, opening=not isinstance(q0, Run))
     refuse_unfit(mechanism, method, adaptive=method in ADAPTIVE)
-    try_once(asked)
     field = Field(asked, target)
     try:
         choice = chosen(asked, field, method, dt, duration, partial(_trial, asked, duration, target))
@@ -192,7 +199,7 @@ def _run(asked: Request, march: Any, settings: Settings, wall: float) -> Run:
         storage.steps[: storage.rows] * settings.dt,
         storage.recorded(ended(now)),
         now,
-        march.asked.parameters,
+        asked.parameters_in(now.modes),
         found,
         events,
         wall,

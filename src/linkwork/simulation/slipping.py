@@ -1,54 +1,24 @@
-"""Clutches and brakes that slip above their capacity, and hold again when the speeds meet.
+"""Holders that slip above their capacity, and hold again when the speeds meet: clutches, brakes, ratchets.
 
 Each that can slip has a number in the state: 0 while it holds, else the sign of its slip, against which it then pushes
-with its capacity. While it holds it is a row of the mechanism; where that carries more than the capacity after a step,
-it begins to slip. Where speeds meet within a step, the step is made in parts, before and after.
+with its capacity. While it holds it is a row of the mechanism, until that carries more than the capacity. A ratchet is
+a clutch without capacity one way: ahead of it everything slips freely, and what falls behind is held.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.coupled import carried, consistent_velocity, coupled
-from linkwork.algorithms.passive import passive
 from linkwork.algorithms.ties import factors
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.moving import Moving, Step
-from linkwork.simulation.parting import Switching, in_parts
-from linkwork.simulation.system import FORCES, System
 from linkwork.spatial.scalar import Array, Number, where
 
-STANDING = 1e-9  # slip [rad/s or m/s] below which a clutch that is engaged holds at once
-
-
-def slipping(step: Step) -> Step:
-    """The step, in which clutches and brakes may slip."""
-
-    def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
-        m = system.mechanism
-        if not m.slippers:
-            return step(system, t, now, h, held)
-
-        def part(begin: Moving, gone: Number, duration: Number) -> tuple[Moving, Any]:
-            pushes, holds = slip_forces(m, begin.slip), replace(system, mechanism=holding(m, begin.slip))
-            moved, solved = step(holds, t + gone, begin, duration, held + pushes)
-            return moved._replace(slip=begin.slip), solved
-
-        def margins(begin: Moving, end: Moving) -> Array:
-            speeds = slip_speeds(m, end.v)
-            return np.array([where(s == 0.0, 1.0, w * s) for s, w in zip(begin.slip, speeds, strict=True)])
-
-        def met(end: Moving, _: Number, which: list[Any]) -> Moving:
-            slip = [where(meets, 0.0, s) for meets, s in zip(which, end.slip, strict=True)]
-            return _held(m, end._replace(slip=np.array(slip)))
-
-        ended, solved = in_parts(Switching(part, margins, met), now, h)
-        return _overloaded(system, t + h, ended, held), solved
-
-    return run
+STANDING = 1e-9  # slip [rad/s or m/s] that counts as none
+LIGHT = 1e-9  # force [N m or N] beyond a capacity that counts as none
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
@@ -70,34 +40,66 @@ def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
     return rows(mechanism) @ v
 
 
+def slip_pushes(mechanism: Mechanism, slip: Sequence[Any]) -> list[Any]:
+    """With what [N m or N] each that slips pushes against it, were it engaged."""
+    found = []
+    for item, s in zip(mechanism.slippers, slip, strict=True):
+        backward, forward = (most if np.isfinite(most) else 0.0 for most in item.capacities)
+        found.append(where(s > 0.0, -backward, where(s < 0.0, forward, 0.0)))
+    return found
+
+
 def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
     """Joint forces (nv,) [N m or N] of those that slip."""
-    forces = [-(s * item.capacity * item.engaged) for s, item in zip(slip, mechanism.slippers, strict=True)]
-    return rows(mechanism).T @ np.array(forces)
+    pushes = zip(slip_pushes(mechanism, slip), mechanism.slippers, strict=True)
+    return rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
 
 
-def begun(mechanism: Mechanism, v: Array, engaged: Array) -> Array:
-    """Which way (..., n) those that are `engaged` (..., n) begin to slip at v (..., nv); 0 where they need not."""
-    speeds = np.moveaxis(v @ rows(mechanism).T, -1, 0)
-    signs = [where(w > STANDING, 1.0, where(w < -STANDING, -1.0, 0.0)) for w in speeds]
-    return np.stack([np.asarray(sign) for sign in signs], axis=-1) * engaged
+def begun(slippers: Sequence[Any], speeds: Sequence[Any], slip: Sequence[Any]) -> list[Any]:
+    """Which way each slips at these speeds; as `slip` says where that is none. What cannot slip that way holds."""
+    found = []
+    for item, w, s in zip(slippers, speeds, slip, strict=True):
+        ahead, behind = (float(np.isfinite(most)) for most in item.capacities)
+        found.append(where(w > STANDING, ahead, where(w < -STANDING, -behind, s)) * item.engaged)
+    return found
 
 
-def _held(mechanism: Mechanism, now: Moving) -> Moving:
-    """With velocities at which those that hold do not slip, not by round-off either."""
-    return now._replace(v=consistent_velocity(holding(mechanism, now.slip), now.q, now.v))
+def slip_margins(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[Number]) -> list[Number]:
+    """Two for each (2n,), not negative as long as it slips the way it does, or holds what it carries [N m or N].
+
+    The first is negative where it is to slip backward, or no longer does so; the second is that of slipping forward.
+    """
+    found: list[Number] = []
+    for item, s, w, force in zip(mechanism.slippers, slip, slip_speeds(mechanism, v), carried, strict=True):
+        backward, forward = (most + LIGHT if np.isfinite(most) else np.inf for most in item.capacities)
+        less = forward - force if np.isfinite(forward) else 1.0
+        more = force + backward if np.isfinite(backward) else 1.0
+        on = item.engaged > 0.0
+        found.append(where(on, where(s == 0.0, less, where(s < 0.0, STANDING - w, 1.0)), 1.0))
+        found.append(where(on, where(s == 0.0, more, where(s > 0.0, w + STANDING, 1.0)), 1.0))
+    return found
 
 
-def _overloaded(system: System, t: Number, now: Moving, held: Array) -> Moving:
-    """Those that carry more than they can begin to slip."""
-    m = holding(system.mechanism, now.slip)
-    loads = system.loads(t, now.q, now.v, held + slip_forces(system.mechanism, now.slip))
-    tau = loads.control + loads.stops + coupled(FORCES, passive, ("q", "v"))(system.mechanism, now.q, now.v)
-    forces = carried(m, now.q, now.v, tau, loads.outside)
-    names = [item.name for item in (*m.clutches, *m.brakes) for _ in item.ties]
-    slip = []
-    for item, s in zip(system.mechanism.slippers, now.slip, strict=True):
-        force = forces[names.index(item.name)]
-        begins = where(force > item.capacity, -1.0, where(force < -item.capacity, 1.0, 0.0))
-        slip.append(where(s == 0.0, begins, s))
-    return now._replace(slip=np.array(slip))
+def slipped(slip: Array, which: Sequence[Any]) -> list[Number]:
+    """Which way each slips after some of those margins (2n,) became negative."""
+    pairs = zip(slip, which[::2], which[1::2], strict=True)
+    return [
+        where(backward, where(s == 0.0, -1.0, 0.0), where(forward, where(s == 0.0, 1.0, 0.0), s))
+        for s, backward, forward in pairs
+    ]
+
+
+def tie_speeds(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> Iterator[tuple[str, Any, Array]]:
+    """Every holder, as messages call it and with its parameters `given`, and how fast (...) its ties move at v (..., nv)."""
+    velocities = mechanism.tree_velocity(v)
+    for what, items in mechanism.holder_kinds.items():
+        for item in items:
+            names = {key: f"{item.name}.{key}" for key in ("engaged", "ratio", "direction") if hasattr(item, key)}
+            now = replace(item, **{key: given[name] for key, name in names.items() if name in given})
+            for tie in now.ties:
+                joints = [(mechanism.tree.joints[joint].v.start + k, by) for joint, k, by in tie.velocities]
+                yield (
+                    f"{what} {item.name!r}",
+                    now,
+                    sum((velocities[..., k] * by for k, by in joints), np.zeros(v.shape[:-1])),
+                )

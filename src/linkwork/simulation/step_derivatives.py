@@ -49,8 +49,8 @@ class StepMap:
     ):
         self.asked, self.method, self.dt, self.system, self.changes = asked, method, dt, system, list(changes)
         self.name, m = name, asked.mechanism
-        if m.touches or m.slippers:
-            what = "contacts" if m.touches else "clutches and brakes that slip"
+        if m.touches or m.slippers or m.latches:
+            what = "contacts" if m.touches else "holders that slip, or latches,"
             raise LinkworkError(f"a step has no derivatives where {what} may change their state in it")
         self.unknowns = 0 if method.posed is None else method.posed.unknowns(m)
         self._kernels: dict[str, Any] = {}

@@ -14,11 +14,11 @@ from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import Carry
 from linkwork.simulation.integrators import METHODS, of_order, refuse_composed
+from linkwork.simulation.jumping import jumped, too_far
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.preparation import positive, refuse_open, request
-from linkwork.simulation.slipping import begun, holding
 from linkwork.simulation.step_derivatives import StepDerivatives, StepMap
-from linkwork.simulation.switching import jumped, lockable, locked_names, modes_of, scheduled, too_far
+from linkwork.simulation.switching import lockable, locked_names, modes_of, scheduled
 from linkwork.simulation.system import System
 from linkwork.simulation.unsolved import unsolved
 from linkwork.spatial.scalar import Array, where
@@ -76,8 +76,8 @@ class Simulator:
     @property
     def state(self) -> State:
         """Where the mechanism is now: t [s], q (nq,), v (nv,)."""
-        q, v, _, _ = _parts(self.mechanism, self._x)
-        return State(self._steps * self.dt, q, v)
+        now = _moving(self.mechanism, self._x)
+        return State(self._steps * self.dt, now.q, now.v)
 
     @state.setter
     def state(self, new: tuple[float, Any, Any]) -> None:
@@ -159,19 +159,18 @@ class Simulator:
 
     def _switch(self, *entry: Any) -> float:
         held = lockable(self.mechanism, locked_names([(0.0, *entry)]))
-        (switch,) = scheduled(held.with_parameters(self._modes), [(0.0, *entry)])
-        after = {**modes_of(held), **self._modes, switch.parameter: switch.value}
-        q, v, touch, slip = _parts(held, self._x)
+        now, latched = _moving(held, self._x), latch_modes(held)
+        before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
+        (switch,) = scheduled(held.with_parameters(before), [(0.0, *entry)])
+        after = {**before, switch.parameter: switch.applied(before[switch.parameter])}
         m = held.with_parameters(after)
-        if m.slippers:
-            slip = begun(m, v, np.array([float(item.engaged) for item in m.slippers]))
-        system = System(holding(m, slip) if m.slippers else m)
-        jump = jumped(system, q, v)
+        jump = jumped(System(m), now.q, now.v, now.slip)
         if not jump.possible:
-            raise NotConverged(too_far(system.mechanism, q) or f"{switch.what}: cannot be done from here")
+            raise NotConverged(too_far(m, now.q) or f"{switch.what}: cannot be done from here")
         if len(after) > len(self._modes):  # a joint that had no brake
             self.mechanism, self._changed = held, _Stepper(self, changed=True)
-        self._modes, self._x = after, _flat(Moving(jump.q, jump.v, 0.0, touch=touch, slip=slip))
+        modes = np.array([after[name] for name in latched])
+        self._modes, self._x = after, _flat(now._replace(q=jump.q, v=jump.v, slip=jump.slip, modes=modes))
         self._switched = after != modes_of(held)
         return float(jump.energy)
 
@@ -189,20 +188,20 @@ class Simulator:
 
 
 def _flat(now: Moving | Carry) -> Array:
-    """Coordinates, velocities, what contacts remember and which way clutches slip, (nq + nv + 5 n + k,)."""
-    return np.concatenate([now.q, now.v, np.ravel(now.touch), now.slip])
-
-
-def _parts(m: Mechanism, x: Array) -> tuple[Array, Array, Array, Array]:
-    """Coordinates (nq,), velocities (nv,), what contacts remember (n, 5), and which way clutches slip (k,)."""
-    ends = np.cumsum([m.nq, m.nv, 5 * len(m.touches)])
-    q, v, touch, slip = x[: ends[0]], x[ends[0] : ends[1]], x[ends[1] : ends[2]], x[ends[2] :]
-    return q, v, touch.reshape(-1, 5), slip
+    """Coordinates, velocities, what contacts remember, which way holders slip, which latches hold, what they remember."""
+    return np.concatenate([now.q, now.v, np.ravel(now.touch), now.slip, now.modes, now.armed])
 
 
 def _moving(m: Mechanism, x: Array) -> Moving:
-    q, v, touch, slip = _parts(m, x)
-    return Moving(q, v, 0.0, touch=touch, slip=slip)
+    """The state that `_flat` wrote down."""
+    sizes = [m.nq, m.nv, 5 * len(m.touches), len(m.slippers), len(m.latches)]
+    q, v, touch, slip, modes, armed = np.split(x, np.cumsum(sizes))
+    return Moving(q, v, 0.0, touch=touch.reshape(-1, 5), slip=slip, modes=modes, armed=armed)
+
+
+def latch_modes(m: Mechanism) -> tuple[str, ...]:
+    """What switches by itself."""
+    return tuple(f"{latch.name}.engaged" for latch in m.latches)
 
 
 class _Stepper:
@@ -223,7 +222,7 @@ class _Stepper:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
             m, law = m.with_parameters(named), lambda t, q, v: wrenches
-        return System(m, None, law, sim._asked.stops)
+        return System(m, None, law, sim._asked.stops, modes=latch_modes(m))
 
     @cached_property
     def map(self) -> StepMap:

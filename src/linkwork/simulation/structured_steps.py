@@ -193,5 +193,5 @@ class Shake(Rattle):
 
 def _let_go(mechanism: Mechanism) -> Mechanism:
     """The mechanism of which nothing is held together beside its joints."""
-    none = {of: getattr(mechanism, of).replaced(()) for of in ("loops", "clutches", "brakes")}
+    none = {of: getattr(mechanism, of).replaced(()) for of in ("loops", "clutches", "brakes", "ratchets", "latches")}
     return replace(mechanism, **none)

@@ -1,4 +1,4 @@
-"""What is switched while a run goes on: loops, clutches and brakes, with the jump of velocities that holding takes."""
+"""What is switched while a run goes on, and by what: verbs of a schedule, at times or where guards fire."""
 
 from __future__ import annotations
 
@@ -9,50 +9,52 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.coupled import closed_again, held
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.model.broadcast import as_numbers
 from linkwork.model.clutches import Brake, contradiction_faults
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.carry import GOING
-from linkwork.simulation.integrators import OPENED
-from linkwork.simulation.outcomes import Event
-from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Number, largest
-
-GAP = 0.01  # [m or rad] that closing may bridge, by moving the mechanism
-ROUNDS = 6  # of Newton's method, for such a gap
+from linkwork.simulation.controllers import SWITCHED
+from linkwork.simulation.guards import Once
+from linkwork.simulation.slipping import tie_speeds
+from linkwork.spatial.scalar import Array
 
 
 class Switch(NamedTuple):
-    """At a time [s], or at one for every member of a batch, a parameter gets a new value; `what` says it in words."""
+    """At a time [s], or at one for every member of a batch, a parameter gets a new value; `what` says it in words.
 
-    time: Array
-    parameter: str
-    value: float
-    what: str
+    Without a value it changes its sign. Instead of a time there may be a guard, a user's function that fires.
+    """
 
-
-class Verb(NamedTuple):
-    """A word of a schedule: what it may name, the parameter that it sets, and to what (None where it is given)."""
-
-    of: tuple[str, ...]
+    when: Any
     parameter: str
     value: float | None
+    what: str
+
+    @property
+    def guarded(self) -> bool:
+        """Whether a guard fires it."""
+        return callable(self.when) or isinstance(self.when, Once)
+
+    def applied(self, now: Any) -> Any:
+        """The new value of the parameter."""
+        return -now if self.value is None else self.value
 
 
-VERBS = {
-    "open": Verb(("loops",), "closed", 0.0),
-    "close": Verb(("loops",), "closed", 1.0),
-    "engage": Verb(("clutches", "brakes"), "engaged", 1.0),
-    "release": Verb(("clutches", "brakes"), "engaged", 0.0),
-    "reverse": Verb(("clutches",), "ratio", None),
-    "shift": Verb(("clutches",), "ratio", None),
-    "lock": Verb(("brakes", "joints"), "engaged", 1.0),
-    "unlock": Verb(("brakes", "joints"), "engaged", 0.0),
+GIVEN = "given"  # a value that the schedule says
+SWITCHED_BY: dict[str, dict[str, tuple[str, Any]]] = {  # verb: of what, the parameter that it sets, to what
+    "open": {"loops": ("closed", 0.0)},
+    "close": {"loops": ("closed", 1.0)},
+    "engage": dict.fromkeys(("clutches", "brakes", "ratchets", "latches"), ("engaged", 1.0)),
+    "release": dict.fromkeys(("clutches", "brakes", "ratchets", "latches"), ("engaged", 0.0)),
+    "reverse": {"clutches": ("ratio", None), "ratchets": ("direction", None)},
+    "shift": {"clutches": ("ratio", GIVEN), "ratchets": ("ratio", GIVEN)},
+    "lock": dict.fromkeys(("brakes", "joints"), ("engaged", 1.0)),
+    "unlock": dict.fromkeys(("brakes", "joints"), ("engaged", 0.0)),
 }
-MODES = (".closed", ".engaged", ".ratio")
-SINGULAR = {"loops": "loop", "clutches": "clutch", "brakes": "brake", "joints": "joint"}
+SINGULAR = {
+    "loops": "loop", "clutches": "clutch", "brakes": "brake", "ratchets": "ratchet", "latches": "latch",
+    "joints": "joint",
+}  # fmt: skip
 
 
 def lockable(mechanism: Mechanism, names: Iterable[str]) -> Mechanism:
@@ -66,115 +68,84 @@ def lockable(mechanism: Mechanism, names: Iterable[str]) -> Mechanism:
 
 def modes_of(mechanism: Mechanism) -> dict[str, float]:
     """All that can be switched, by the names of parameters, as it is built."""
-    return {name: float(value) for name, value in mechanism.parameters.items() if name.endswith(MODES)}
+    return {name: float(value) for name, value in mechanism.parameters.items() if name.endswith(SWITCHED)}
 
 
 def locked_names(schedule: Sequence[Any] | None) -> list[str]:
     """What a schedule locks or unlocks."""
     entries = [entry for entry in schedule or () if isinstance(entry, (tuple, list)) and len(entry) == 3]
-    return [str(name) for _, verb, name in entries if verb in ("lock", "unlock")]
+    return [str(name) for _, verb, name in entries if isinstance(verb, str) and verb in ("lock", "unlock")]
 
 
 def scheduled(mechanism: Mechanism, schedule: Sequence[Any] | None) -> tuple[Switch, ...]:
-    """The switches of a schedule [(time, verb, name), ...], or an error that names what is wrong.
+    """The switches of a schedule [(time or guard, verb, name), ...], or an error that names what is wrong.
 
-    "shift" has a fourth entry, the new ratio.
+    "shift" has a fourth entry, the new ratio. Times go forward; guards may stand anywhere.
     """
     found: list[Switch] = []
     modes: dict[str, float] = {}
-    ratios = {clutch.name: float(clutch.ratio) for clutch in mechanism.clutches}
+    built, last = modes_of(mechanism), np.zeros(())
     for number, entry in enumerate(schedule or ()):
-        time, verb, name, ratio = _checked_entry(number, entry)
-        if found and (time < found[-1].time).any():
+        when, verb, name, ratio = _checked_entry(number, entry)
+        rules = SWITCHED_BY[verb]
+        owners = {of: getattr(mechanism, of) for of in rules}
+        if not any(name in owner for owner in owners.values()):
+            valid = list(dict.fromkeys(one for owner in owners.values() for one in owner.names))
+            raise unknown_name(" or ".join(SINGULAR[of] for of in rules), name, valid)
+        parameter, value = next(rules[of] for of, owner in owners.items() if name in owner)
+        found.append(Switch(when, f"{name}.{parameter}", ratio if value is GIVEN else value, f"{verb} {name}"))
+        key, where_ = found[-1].parameter, f"{verb} {name}, entry {number} of the schedule"
+        if found[-1].guarded:
+            _refuse_contradictions(mechanism, {key: found[-1].applied(built[key])}, where_)
+            continue
+        if (when < last).any():
             raise LinkworkError(f"entry {number} of the schedule is earlier than the one before it: {verb} {name}")
-        rule = VERBS[verb]
-        owners = [getattr(mechanism, of) for of in rule.of]
-        if not any(name in owner for owner in owners):
-            valid = list(dict.fromkeys(one for owner in owners for one in owner.names))
-            raise unknown_name(" or ".join(SINGULAR[of] for of in rule.of), name, valid)
-        value = rule.value
-        if value is None:
-            value = ratios[name] = -ratios[name] if verb == "reverse" else ratio
-        found.append(Switch(time, f"{name}.{rule.parameter}", value, f"{verb} {name}"))
-        modes[found[-1].parameter] = value
-        for fault in contradiction_faults(mechanism.with_parameters(modes).clutches):
-            raise LinkworkError(f"{verb} {name}, entry {number} of the schedule: {fault.element} {fault.reason}")
+        last = when
+        modes[key] = found[-1].applied(modes.get(key, built[key]))
+        _refuse_contradictions(mechanism, modes, where_)
     return tuple(found)
 
 
-def _checked_entry(number: int, entry: Any) -> tuple[Array, str, str, float]:
-    """Time, verb, name and ratio of an entry, or an error that says what is wrong with it."""
+def _refuse_contradictions(mechanism: Mechanism, modes: Mapping[str, float], where_: str) -> None:
+    """Raise a LinkworkError if clutches contradict each other in these modes."""
+    for fault in contradiction_faults(mechanism.with_parameters(modes).clutches):
+        raise LinkworkError(f"{where_}: {fault.element} {fault.reason}")
+
+
+def _checked_entry(number: int, entry: Any) -> tuple[Any, str, str, float]:
+    """Time or guard, verb, name and ratio of an entry, or an error that says what is wrong with it."""
     where_ = f"entry {number} of the schedule"
     if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
-        raise LinkworkError(f"{where_} must be (time, verb, name); got {entry!r}")
-    time, verb, name = entry[:3]
-    times = as_numbers(f"{where_}: its time", time)
-    if not (np.isfinite(times).all() and (times >= 0.0).all()):
-        raise LinkworkError(f"{where_}: its time must be a number >= 0 [s]; got {time!r}")
-    if verb not in VERBS:
-        raise unknown_name(f"verb of {where_}", str(verb), VERBS)
+        raise LinkworkError(f"{where_} must be (time or guard, verb, name); got {entry!r}")
+    when, verb, name = entry[:3]
+    if not (callable(when) or isinstance(when, Once)):
+        when = as_numbers(f"{where_}: its time", when)
+        if not (np.isfinite(when).all() and (when >= 0.0).all()):
+            raise LinkworkError(f"{where_}: its time must be a number >= 0 [s]; got {entry[0]!r}")
+    if verb not in SWITCHED_BY:
+        raise unknown_name(f"verb of {where_}", str(verb), SWITCHED_BY)
     ratio = entry[3] if len(entry) == 4 else 0.0
     good = isinstance(ratio, Real) and np.isfinite(float(ratio)) and (float(ratio) != 0.0) == (verb == "shift")
     if not good:
         wanted = "(time, 'shift', name, ratio), with a ratio other than 0" if verb == "shift" else "(time, verb, name)"
         raise LinkworkError(f"{where_} must be {wanted}; got {entry!r}")
-    return times, str(verb), str(name), float(ratio)
+    return when, str(verb), str(name), float(ratio)
 
 
-class Jump(NamedTuple):
-    """What a switch does at once: coordinates q (nq,), velocities v (nv,), energy that is won [J].
-
-    `gap` [m or rad] is how far loops were open that are closed now, `possible` whether it was bridged.
-    """
-
-    q: Array
-    v: Array
-    energy: Number
-    gap: Number
-    possible: Any
-
-
-def jumped(system: System, q: Array, v: Array) -> Jump:
-    """Impulses along the rows of what is held stop what would open loops, or slip; small gaps of loops are bridged.
-
-    What is held can still move any way it could: momentum in all those directions is kept (S0 3.1.1).
-    """
-    m = system.mechanism
-    gap = largest(held(m, q).errors)
-    after = closed_again(m, q, v, ROUNDS)
-    energy = sum(system.energies(after.q, after.v)) - sum(system.energies(q, v))
-    return Jump(after.q, after.v, energy, gap, (gap <= GAP) & (after.error <= OPENED))
-
-
-def happened(
-    switches: Sequence[Switch], time: float, member: tuple[int, ...], code: Number, gap: Number, energy: Number
-) -> list[Event]:
-    """What is told of switches, unless the member has ended: what they bridged and the energy [J] that they took."""
-    if code != GOING:
-        return []
-    told = [f"{what} {size:.3g} {unit}" for what, size, unit in (("bridging", gap, "m or rad"), ("energy", energy, "J"))
-            if abs(size) > (OPENED if what == "bridging" else 0.0)]  # fmt: skip
-    return [Event(time, member, switch.what + (f" ({', '.join(told)})" if told else "")) for switch in switches]
-
-
-def too_far(mechanism: Mechanism, q: Array) -> str:
-    """What is wrong where loops that are closed are open by more than can be bridged; empty if they are not."""
-    errors = np.abs(held(mechanism, q).errors[: mechanism.nc]) if mechanism.loops else np.zeros(0)
-    if errors.max(initial=0.0) <= GAP:
-        return ""
-    name = mechanism.loop_of_row(int(np.argmax(errors))).name
-    return f"loop {name!r} is open by {errors.max():.3g} where it is to be closed: bring it within {GAP:g} before"
+def spoken(parameter: str, value: float) -> str:
+    """What is told of a parameter that a controller switches to a value."""
+    name, _, key = parameter.rpartition(".")
+    words = {"closed": ("open", "close"), "engaged": ("release", "engage")}
+    if key in words:
+        return f"{words[key][int(value)]} {name}"
+    return f"shift {name} to {value:g}" if key == "ratio" else f"turn {name} to {value:+g}"
 
 
 def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[str, Array]:
-    """By clutch and brake, as messages call them: how fast (...) what is engaged slips at velocities v (..., nv)."""
-    velocities, found = mechanism.tree_velocity(v), {}
-    for what, items in (("clutch", mechanism.clutches), ("brake", mechanism.brakes)):
-        for item in items:
-            names = {key: f"{item.name}.{key}" for key in ("engaged", "ratio")}
-            now = replace(item, **{key: given[name] for key, name in names.items() if name in given})
-            for tie in now.ties:
-                joints = [(mechanism.tree.joints[joint].v.start + k, by) for joint, k, by in tie.velocities]
-                speed = sum((velocities[..., k] * by for k, by in joints), np.zeros(v.shape[:-1]))
-                found[f"{what} {item.name!r}"] = np.abs(speed * tie.engaged)
+    """By holder, as messages call it: how fast (...) what is engaged slips at velocities v (..., nv), and must not."""
+    found: dict[str, Array] = {}
+    for name, item, speed in tie_speeds(mechanism, v, given):
+        ahead, behind = (np.isfinite(most) for most in item.capacities)
+        wrong = np.where(speed > 0.0, 0.0 if ahead else speed, 0.0 if behind else -speed)
+        found[name] = np.maximum(found.get(name, 0.0), wrong * item.engaged)
     return found

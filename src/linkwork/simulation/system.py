@@ -21,6 +21,7 @@ from linkwork.algorithms.passive import Stops, passive, resistance, spring_energ
 from linkwork.algorithms.sweeps import to_meeting
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.surfaces import Contact
+from linkwork.simulation.guards import Guard
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt
 
@@ -65,6 +66,15 @@ class System:
     stops: Stops | None = None
     baumgarte: float | None = None  # rate [1/s] at which forces close loops; None where steps close them
     memory: Memory | None = None  # of contacts as a step begins; without it they do nothing
+    modes: tuple[str, ...] = ()  # parameters that are switched on the way
+    guards: tuple[Guard, ...] = ()  # what switches them
+
+    def in_modes(self, modes: Array) -> System:
+        """The same with what is switched on the way as `modes` (m,) say."""
+        if not self.modes:
+            return self
+        named = dict(zip(self.modes, modes, strict=True))
+        return replace(self, mechanism=self.mechanism.with_parameters(named))
 
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
         """What acts in a state, where `held` (nv,) [N m or N] comes from controllers that are sampled."""

@@ -126,7 +126,7 @@ def _loops(run: Run) -> Iterator[Row]:
 
 def _slips(run: Run) -> Iterator[Row]:
     """How fast clutches and brakes slipped that were engaged."""
-    if "v" in run.recorded and (run.mechanism.clutches or run.mechanism.brakes):
+    if "v" in run.recorded and run.mechanism.holders:
         speeds = slips(run.mechanism, run.v, run.along_time())
         name = max(speeds, key=lambda name: float(np.nanmax(speeds[name], initial=0.0)))
         fastest = float(np.nanmax(speeds[name], initial=0.0))

@@ -35,7 +35,7 @@ class Unsolved(NamedTuple):
 
 def unsolved(method: Method, system: System, t: float, now: Moving, h: float, held: Array) -> Unsolved | None:
     """What can be said of a step from a state; None if it can be solved after all, solves nothing, or has contacts."""
-    if method.posed is None or system.mechanism.touches or system.mechanism.slippers:
+    if method.posed is None or system.mechanism.touches or system.mechanism.slippers or system.mechanism.latches:
         return None
     with np.errstate(all="ignore"):
         witness = _failing(method, system, t, now, h, held)

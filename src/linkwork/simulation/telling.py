@@ -1,0 +1,38 @@
+"""What is told of switches: events with their times, energies, impulses and what is carried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from linkwork.simulation.carry import Carry
+from linkwork.simulation.happening import LINES, Line, sources
+from linkwork.simulation.jumping import OPENED
+from linkwork.simulation.outcomes import Event
+from linkwork.simulation.preparation import Request
+from linkwork.simulation.switching import spoken
+
+
+def told(asked: Request, now: Carry, member: tuple[int, ...]) -> Iterator[Event]:
+    """The events of a member's log, and how many more there were."""
+    _, values = asked.member(member)
+    known = sources(asked.system(values))
+    count = int(now.logged[member])
+    for numbers in now.log[member][: min(count, LINES)]:
+        line = Line(*(float(x) for x in numbers))
+        number = int(line.source)
+        if number < len(known):
+            what = known[number].what[int(line.result) + 1]
+        else:
+            what = spoken(asked.commands[number - len(known)], line.result)
+        yield event(what, line.time, member, line.energy, line.impulse, line.carried, line.gap)
+    if count > LINES:
+        yield Event(float(now.step[member]), member, f"{count - LINES} more switches within one step")
+
+
+def event(
+    what: str, time: float, member: tuple[int, ...], energy: float, impulse: float, carried: float, gap: float = 0.0
+) -> Event:
+    """What happened, with the gap [m or rad] that was bridged and the energy [J] that it took in words too."""
+    words = [("bridging", gap, "m or rad", OPENED), ("energy", energy, "J", 0.0)]
+    more = [f"{name} {size:.3g} {unit}" for name, size, unit, least in words if abs(size) > least]
+    return Event(time, member, what + (f" ({', '.join(more)})" if more else ""), energy, impulse, carried)
