@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from linkwork.model.conversion import convert
     from linkwork.model.loading import load
     from linkwork.model.write_toml import save
-    from linkwork.simulation import Run, Simulator, host, open_run, sampled, simulate
+    from linkwork.simulation import Run, Simulator, host, once, open_run, sampled, simulate
     from linkwork.simulation.discrete import discrete
     from linkwork.simulation.drawing import draw
 
@@ -65,7 +65,7 @@ ON_DEMAND = {
     "load": "linkwork.model.loading",
     "save": "linkwork.model.write_toml",
     **dict.fromkeys(("Reference", "balance", "feedback"), "linkwork.control"),
-    **dict.fromkeys(("Run", "Simulator", "host", "open_run", "sampled", "simulate"), "linkwork.simulation"),
+    **dict.fromkeys(("Run", "Simulator", "host", "once", "open_run", "sampled", "simulate"), "linkwork.simulation"),
 }
 
 __version__ = "0.1.0"
@@ -121,6 +121,7 @@ __all__ = [
     "host",
     "load",
     "normal",
+    "once",
     "open_run",
     "sampled",
     "save",

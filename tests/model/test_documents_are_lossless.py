@@ -199,7 +199,9 @@ def all_there_is() -> lw.Builder:
     b.clutch("usual", "s", "first")
     b.clutch("a.b c", "first", "s", -1e-300, 1 / 3, True)
     b.clutch("sum", {"first": 1, "s": 1 / 3}, {"s": -1e-300})
-    b.brake("usual", "s").brake("=", "first", 5e-324, True)
+    b.brake("as usual", "s").brake("=", "first", 5e-324, True)
+    b.ratchet("one way", "s").ratchet("sums", {"first": 1, "s": 1 / 3}, "s", -1e-300, 5e-324, False, -1)
+    b.latch("at", "s", -0.0).latch("[latch]", "first", 1 / 3, "above", True)
     b.spring("usual", "#", "world").spring("stiffness", "=", "world", (0, -0.0, 1 / 3), stiffness=1e-300)
     b.spring("a.b c", "wheel", "[x]", to=(1e-17, 0, 1), stiffness=1 / 3, damping=0.1, length=5e-324)
     for k, shape in enumerate(shapes):

@@ -10,23 +10,25 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.coupled import closed_again
-from linkwork.errors import LinkworkError, listed
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, STOPPED, Carry
 from linkwork.simulation.field import Field
-from linkwork.simulation.happening import holder_of
+from linkwork.simulation.happening import happened, holder_of, seen, sources
 from linkwork.simulation.integrators import METHODS
 from linkwork.simulation.jumping import too_far
+from linkwork.simulation.moving import Moving
 from linkwork.simulation.outcomes import Event
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.progress import Watch
 from linkwork.simulation.rollout import Task, truth
+from linkwork.simulation.slipping import holding, slip_forces
 from linkwork.simulation.storage import Storage
 from linkwork.simulation.switching import Switch, spoken
-from linkwork.simulation.telling import event
+from linkwork.simulation.telling import event, told
 from linkwork.spatial.scalar import Array
 
 HALVINGS = 60  # of the interval in which an event lies: to the last bit
+AT_ONCE = 50  # switches at one instant, at most
 SOLVERS = {"dop853": "DOP853", "radau": "Radau", "lsoda": "LSODA"}
 
 
@@ -36,11 +38,6 @@ class Adaptive:
     def __init__(self, asked: Request, choice: Choice, storage: Storage, field: Field, rtol: float, atol: float):
         from scipy import integrate  # here, so that importing linkwork stays quick
 
-        if asked.mechanism.slippers:
-            names = listed([item.name for item in asked.mechanism.slippers])
-            raise LinkworkError(f"{choice.method!r} does not let clutches or brakes slip, as {names} may; 'rk4' does")
-        if asked.mechanism.latches or asked.guards:
-            raise LinkworkError(f"{choice.method!r} knows no guards and latches; 'rk4' does")
         self.asked, self.storage, self.dt, self.field = asked, storage, choice.dt, field
         self.solver = getattr(integrate, SOLVERS[choice.method])
         self.tolerances = {"rtol": max(rtol, 3e-14), "atol": atol, "max_step": storage.every * choice.dt}
@@ -90,6 +87,7 @@ class Member:
         _, self.values = march.asked.member(index)
         self.now = Carry(*(np.array(x[index]) for x in march.now))._replace(code=GOING)
         self.first = float(march.storage.steps[0]) * march.dt
+        self.watched = len(sources(self.asked.system(self.values)))
 
     def go(self, watch: Callable[[float], None]) -> None:
         """From its start to its end, rows and the last state written where they belong."""
@@ -97,7 +95,8 @@ class Member:
         times = march.storage.steps * march.dt
         if self.asked.sampler is not None:
             self._sample(self.first)
-        for switch in self.asked.switches:
+        timed = [switch for switch in self.asked.switches if not switch.guarded]
+        for switch in timed:
             if self._when(switch) == self.first:
                 self._switch(switch)
         self.keep(0, self.now)
@@ -130,7 +129,7 @@ class Member:
             for k in range(int(np.floor(self.first / period + 1e-9)) + 1, int(np.floor(end / period + 1e-9)) + 1):
                 at(k * period, partial(self._sample, k * period))
         for switch in self.asked.switches:
-            t = self._when(switch)
+            t = np.inf if switch.guarded else self._when(switch)
             if self.first < t <= end:
                 at(t, partial(self._switch, switch))
         at(end, lambda: None)
@@ -178,8 +177,53 @@ class Member:
             self._switch_to(modes, t, changed)
 
     def _span(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> None:
-        """One stretch of smooth motion."""
-        field, held, values = self.march.field, self.now.held, self.values
+        """Stretches of smooth motion, between which things happen by themselves."""
+        last, often = begin, 0
+        while begin < end and self.now.code == GOING:
+            self._happen(begin)
+            begin = self._stretch(begin, end, times, watch)
+            often = often + 1 if begin == last else 0
+            last = begin
+            if often > AT_ONCE:
+                self.now = self.now._replace(code=NOT_CONVERGED)
+
+    def _seen(self, now: Carry) -> Moving:
+        """A state with what is watched in it."""
+        return seen(self.asked.system(self.values), float(now.step) * self.march.dt, now.moving, now.held)
+
+    def _falls(self, now: Carry) -> bool:
+        """Whether something has happened by itself before this state."""
+        return bool((np.asarray(self._seen(now).seen[: self.watched]) < 0.0).any()) if self.watched else False
+
+    def _happen(self, t: float) -> None:
+        """Let happen what is due, and arm what waits."""
+        if not self.watched:
+            return
+        system = self.asked.system(self.values)
+        now = self._seen(self.now)
+        which = [bool(margin < 0.0) for margin in now.seen[: self.watched]]
+        if any(which):
+            now = happened(system, sources(system), t, now, self.now.held, which)
+        moved = {
+            name: np.array(getattr(now, name)) for name in ("q", "v", "work", "slip", "modes", "armed", "log", "logged")
+        }
+        self.now = self.now._replace(**moved)
+        self.values |= dict(zip(self.asked.switched, self.now.modes, strict=True))
+        self.march.events += told(self.asked, self.now, self.index)
+        self.now = self.now._replace(logged=np.zeros(()))
+
+    def _acting(self) -> tuple[Array, dict[str, Any]]:
+        """Joint forces (nv,) with those of holders that slip, and values in which these hold nothing."""
+        m = self.asked.system(self.values).in_modes(self.now.modes).mechanism
+        if not m.slippers:
+            return self.now.held, self.values
+        engaged = {f"{item.name}.engaged" for item in m.slippers}
+        stuck = holding(m, self.now.slip).parameters
+        return self.now.held + slip_forces(m, self.now.slip), {**self.values, **{name: stuck[name] for name in engaged}}
+
+    def _stretch(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
+        """One stretch of smooth motion, to its end or to where something happens; the time [s] that it reached."""
+        field, (held, values) = self.march.field, self._acting()
         x = np.concatenate([self.now.q, self.now.v, [float(self.now.work)]])
         with np.errstate(all="ignore"):
             solver = self.march.solver(lambda t, x: field(t, x, held, values), begin, x, end, **self.march.tolerances)
@@ -191,16 +235,22 @@ class Member:
                         or not np.isfinite(field(solver.t, solver.y, held, values)).all()
                     )
                     self.now = self.now._replace(code=NON_FINITE if lost else NOT_CONVERGED)
-                    return
+                    return end
                 curve = solver.dense_output()
-                last = self._event(curve, solver.t_old, solver.t)
+                falls = self._event(self._falls, curve, solver.t_old, solver.t)
+                last = self._event(self._stops, curve, solver.t_old, falls)
                 for row in np.flatnonzero((times > solver.t_old) & (times <= last)):
                     self.keep(int(row), self._at(times[row], curve(times[row])))
                 self.now = self._at(last, curve(last) if last < solver.t else solver.y)
-                if last < solver.t or self._stops(self.now):
+                if self._stops(self.now):
                     self.now = self.now._replace(code=EVENT)
-                    return
+                    return end
+                if self.watched:
+                    self.now = self.now._replace(armed=np.array(self._seen(self.now).armed))
+                    if last < solver.t or self._falls(self.now):
+                        return last
                 watch(solver.t)
+        return end
 
     def _at(self, t: float, x: Array) -> Carry:
         m = self.asked.mechanism
@@ -211,13 +261,13 @@ class Member:
         stop = self.asked.stop
         return stop is not None and bool(truth(stop(self.values, float(now.step) * self.march.dt, now.q, now.v)))
 
-    def _event(self, curve: Callable[[float], Array], begin: float, end: float) -> float:
-        """The first time in a step at which the run is to end, by halving; the step's end if there is none."""
-        if not self._stops(self._at(end, curve(end))):
+    def _event(self, test: Callable[[Carry], bool], curve: Callable[[float], Array], begin: float, end: float) -> float:
+        """The first time in a step at which this is so, by halving; the step's end if it is not."""
+        if not test(self._at(end, curve(end))):
             return end
         for _ in range(HALVINGS):
             middle = 0.5 * (begin + end)
-            if self._stops(self._at(middle, curve(middle))):
+            if test(self._at(middle, curve(middle))):
                 end = middle
             else:
                 begin = middle

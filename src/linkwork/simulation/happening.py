@@ -91,11 +91,16 @@ def happening(step: Step) -> Step:
             good = possible if solved is True else solved & possible
             return seen(system, t + gone + duration, moved.carrying(begin), held), good
 
-        def happened(end: Moving, gone: Number, which: list[Any]) -> Moving:
-            return _happened(system, watched, t + gone, end, held, which)
-
         begin = seen(system, t, now, held)
-        moved, solved = in_parts(Switching(advance, lambda _, end: end.seen[:count], happened), begin, h)
+        moved, solved = in_parts(
+            Switching(
+                advance,
+                lambda _, end: end.seen[:count],
+                lambda end, gone, which: happened(system, watched, t + gone, end, held, which),
+            ),
+            begin,
+            h,
+        )
         return moved._replace(seen=now.seen), solved
 
     return run
@@ -114,7 +119,7 @@ def seen(system: System, t: Number, now: Moving, held: Array, possible: Number =
     return now._replace(armed=armed, seen=np.array([*margins, *forces, possible]))
 
 
-def _happened(
+def happened(
     system: System, watched: Sequence[Source], t: Number, end: Moving, held: Array, which: list[Any]
 ) -> Moving:
     """The state after some of what is watched happened: modes, slip and velocities, and the log of it."""

@@ -255,8 +255,8 @@ def of_order(name: str, order: int | None, locate: bool = False) -> Method:
     return replace(method, order=order, step=composed(method.step, parts), parts=parts)
 
 
-def refuse_composed(mechanism: Mechanism, method: Method) -> None:
-    """Raise a LinkworkError where a method of several parts would go back through what does not go back."""
-    if len(method.parts) > 1 and (mechanism.touches or mechanism.slippers or mechanism.latches):
+def refuse_composed(mechanism: Mechanism, method: Method, guarded: bool = False) -> None:
+    """Raise a LinkworkError where a method of several parts would go back through what does not go back, or guards."""
+    if len(method.parts) > 1 and (mechanism.touches or mechanism.slippers or mechanism.latches or guarded):
         what = "contacts" if mechanism.touches else "what slips, or switches by itself,"
         raise LinkworkError(f"order {method.order} takes some steps back in time, which {what} cannot: leave order out")

@@ -125,7 +125,8 @@ class FixedSteps:
         logged = np.asarray(self.now.logged)
         if logged.any():
             for index in np.argwhere(logged > 0.0):
-                self.events += told(self.asked, self.now, tuple(int(n) for n in index))
+                k = tuple(int(n) for n in index)
+                self.events += told(self.asked, Carry(*(np.asarray(x)[k] for x in self.now)), k)
             self.now = self.now._replace(logged=np.zeros_like(logged))
 
     def _steps(self, count: int) -> None:

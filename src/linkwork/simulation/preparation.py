@@ -134,7 +134,10 @@ class Request:
         start, values = self.member(self.first)
         parameters = {name: np.asarray(values[name]) for name in self.parameters}
         gains = {name: np.asarray(values[name]) for name in self.gains}
-        return replace(self, batch=(), start=start, parameters=parameters, gains=gains)
+        own = [
+            s if s.guarded else s._replace(when=np.broadcast_to(s.when, self.batch)[self.first]) for s in self.switches
+        ]
+        return replace(self, batch=(), start=start, parameters=parameters, gains=gains, switches=tuple(own))
 
     def member(self, index: tuple[int, ...]) -> tuple[Carry, dict[str, Array]]:
         """The start and the values of one member."""

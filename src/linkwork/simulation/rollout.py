@@ -94,7 +94,9 @@ class Task:
         for number, name in enumerate(asked.commands):
             k, holder = asked.switched.index(name), holder_of(system.mechanism, name)
             fired.append(wanted[k] != now.modes[k])
-            told = (jump.energies[holder], jump.impulses[holder], carried[holder], jump.gap)
+            energy, loop = jump.energies[holder], holder < len(system.mechanism.loops)
+            energy = energy + (jump.energy - sum(jump.energies, 0.0) if loop else 0.0)
+            told = (energy, jump.impulses[holder], carried[holder], jump.gap if loop else 0.0)
             lines.append(Line(float(known + number), wanted[k], now.step * dt, *told))
         any_: Any = fired[0]
         for one in fired[1:]:

@@ -117,7 +117,7 @@ def simulate(
     if order is not None:
         if method not in METHODS:
             raise LinkworkError(f"order is for methods {listed(COMPOSED)}; name one of them")
-        refuse_composed(mechanism, of_order(method, order))
+        refuse_composed(mechanism, of_order(method, order), bool(asked.guards))
     refuse_open(asked, opening=not isinstance(q0, Run))
     refuse_unfit(mechanism, method, adaptive=method in ADAPTIVE)
     field = Field(asked, target)

@@ -90,7 +90,7 @@ def slipped(slip: Array, which: Sequence[Any]) -> list[Number]:
 
 
 def tie_speeds(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> Iterator[tuple[str, Any, Array]]:
-    """Every holder, as messages call it and with its parameters `given`, and how fast (...) its ties move at v (..., nv)."""
+    """Every holder, as messages call it, with its parameters `given`, and how fast (...) it slips at v (..., nv)."""
     velocities = mechanism.tree_velocity(v)
     for what, items in mechanism.holder_kinds.items():
         for item in items:
@@ -98,8 +98,5 @@ def tie_speeds(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> It
             now = replace(item, **{key: given[name] for key, name in names.items() if name in given})
             for tie in now.ties:
                 joints = [(mechanism.tree.joints[joint].v.start + k, by) for joint, k, by in tie.velocities]
-                yield (
-                    f"{what} {item.name!r}",
-                    now,
-                    sum((velocities[..., k] * by for k, by in joints), np.zeros(v.shape[:-1])),
-                )
+                speed = sum((velocities[..., k] * by for k, by in joints), np.zeros(v.shape[:-1]))
+                yield f"{what} {item.name!r}", now, speed

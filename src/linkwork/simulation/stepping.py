@@ -188,7 +188,7 @@ class Simulator:
 
 
 def _flat(now: Moving | Carry) -> Array:
-    """Coordinates, velocities, what contacts remember, which way holders slip, which latches hold, what they remember."""
+    """Coordinates, velocities, what contacts remember, which way holders slip, which latches hold or are armed."""
     return np.concatenate([now.q, now.v, np.ravel(now.touch), now.slip, now.modes, now.armed])
 
 

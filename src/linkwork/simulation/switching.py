@@ -116,7 +116,7 @@ def _checked_entry(number: int, entry: Any) -> tuple[Any, str, str, float]:
     """Time or guard, verb, name and ratio of an entry, or an error that says what is wrong with it."""
     where_ = f"entry {number} of the schedule"
     if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
-        raise LinkworkError(f"{where_} must be (time or guard, verb, name); got {entry!r}")
+        raise LinkworkError(f"{where_} must be (time, verb, name), or have a guard for its time; got {entry!r}")
     when, verb, name = entry[:3]
     if not (callable(when) or isinstance(when, Once)):
         when = as_numbers(f"{where_}: its time", when)

@@ -13,11 +13,12 @@ from linkwork.simulation.switching import spoken
 
 
 def told(asked: Request, now: Carry, member: tuple[int, ...]) -> Iterator[Event]:
-    """The events of a member's log, and how many more there were."""
-    _, values = asked.member(member)
-    known = sources(asked.system(values))
-    count = int(now.logged[member])
-    for numbers in now.log[member][: min(count, LINES)]:
+    """The events of the log of a member whose state this is, and how many more there were."""
+    count = int(now.logged)
+    if not count:
+        return
+    known = sources(asked.system(asked.member(member)[1]))
+    for numbers in now.log[: min(count, LINES)]:
         line = Line(*(float(x) for x in numbers))
         number = int(line.source)
         if number < len(known):
@@ -26,7 +27,7 @@ def told(asked: Request, now: Carry, member: tuple[int, ...]) -> Iterator[Event]
             what = spoken(asked.commands[number - len(known)], line.result)
         yield event(what, line.time, member, line.energy, line.impulse, line.carried, line.gap)
     if count > LINES:
-        yield Event(float(now.step[member]), member, f"{count - LINES} more switches within one step")
+        yield Event(line.time, member, f"{count - LINES} more switches within one step")
 
 
 def event(
