@@ -136,7 +136,8 @@ class Member:
         return dict(sorted(found.items()))
 
     def _close(self) -> None:
-        after = closed_again(self.asked.system(self.values).mechanism, self.now.q, self.now.v)
+        m = self.asked.system(self.values).mechanism
+        after = closed_again(holding(m, self.now.slip) if m.slippers else m, self.now.q, self.now.v)
         repair = np.maximum(self.now.repair, after.moved)
         self.now = self.now._replace(q=after.q, v=after.v, repair=repair)
 

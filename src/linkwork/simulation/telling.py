@@ -11,6 +11,8 @@ from linkwork.simulation.outcomes import Event
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.switching import spoken
 
+WORTH_TELLING = 1e-12  # energy [J] that is told in words
+
 
 def told(asked: Request, now: Carry, member: tuple[int, ...]) -> Iterator[Event]:
     """The events of the log of a member whose state this is, and how many more there were."""
@@ -34,6 +36,6 @@ def event(
     what: str, time: float, member: tuple[int, ...], energy: float, impulse: float, carried: float, gap: float = 0.0
 ) -> Event:
     """What happened, with the gap [m or rad] that was bridged and the energy [J] that it took in words too."""
-    words = [("bridging", gap, "m or rad", OPENED), ("energy", energy, "J", 0.0)]
+    words = [("bridging", gap, "m or rad", OPENED), ("energy", energy, "J", WORTH_TELLING)]
     more = [f"{name} {size:.3g} {unit}" for name, size, unit, least in words if abs(size) > least]
     return Event(time, member, what + (f" ({', '.join(more)})" if more else ""), energy, impulse, carried)

@@ -1,0 +1,184 @@
+"""Guards fire where their numbers become positive, at the instant, for each member on its own, in compiled code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.compiler import kernel
+
+
+def flywheels(**clutch) -> lw.Mechanism:
+    b = lw.Builder("flywheels", gravity=(0, 0, 0))
+    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
+    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
+    return b.clutch("clutch", "a", "b", **clutch).build()
+
+
+def turned(t, q, v):
+    return q[0] - 1.0
+
+
+@pytest.mark.parametrize("method", ["rk4", "midpoint", "dop853", "variational"])
+def test_a_clutch_is_engaged_where_a_wheel_has_turned_far_enough(method):
+    run = lw.simulate(
+        flywheels(), [0, 0], [5.0, 0.0], duration=0.56, dt=0.07, method=method, schedule=[(turned, "engage", "clutch")]
+    )
+    (event,) = run.events
+    close = 0.02 if method == "variational" else 1e-8  # whose long steps turn wheels too far
+    assert event.what == "engage clutch (energy -15 J)"
+    assert event.time == pytest.approx(0.2, rel=close)
+    assert event.impulse == pytest.approx(6.0, rel=1e-12)
+    np.testing.assert_allclose(run.v[-1], 2.0, rtol=1e-12)
+    np.testing.assert_allclose(run.q[-1], [1.0 + 2.0 * 0.36, 2.0 * 0.36], rtol=close)
+    assert run.report().passed
+
+
+def test_methods_keep_their_order_through_guards():
+    b = lw.Builder("arm")
+    b.body("upper", 1.0, com=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02)).body("lower", 1.0, com=(0.2, 0, 0))
+    b.joint("shoulder", lw.Revolute((0, 1, 0)), "world", "upper")
+    b.joint("elbow", lw.Revolute((0, 1, 0)), "upper", "lower", at=(0.4, 0, 0))
+    m = b.build()
+    schedule = [(lambda t, q, v: q[0] - 0.8, "lock", "elbow")]
+
+    def end(dt):
+        run = lw.simulate(m, [0.0, 0.5], duration=0.48, dt=dt, method="rk4", schedule=schedule)
+        assert [event.what.split(" (")[0] for event in run.events] == ["lock elbow"]
+        return np.concatenate([run.q[-1], run.v[-1], [run.events[0].time]])
+
+    exact = end(0.48 / 800)
+    errors = [abs(end(0.48 / n) - exact).max() for n in (30, 60)]
+    assert 3.5 < np.log2(errors[0] / errors[1]) < 5.0
+
+
+def test_a_guard_fires_each_time_or_once():
+    def beat(t, q, v):
+        return np.sin(10.0 * t)
+
+    m = flywheels()
+    for guard, count in ((beat, 3), (lw.once(beat), 1)):
+        run = lw.simulate(
+            m, [0, 0], [1.0, 0.0], duration=2.0, dt=0.03, method="rk4", schedule=[(guard, "reverse", "clutch")]
+        )
+        times = 2 * np.pi / 10 * np.arange(1, count + 1)
+        np.testing.assert_allclose([event.time for event in run.events], times, rtol=1e-8)
+        assert run["clutch.ratio"][-1] == (-1.0) ** count
+
+
+def test_members_fire_each_on_its_own_and_go_on_as_they_were(tmp_path):
+    m, speeds = flywheels(), np.random.default_rng(0).uniform(1.0, 9.0, (11, 2))
+    schedule = [
+        (lambda t, q, v, far: q[0] - far, "engage", "clutch"),
+        (lambda t, q, v: q[1] - 2.0, "release", "clutch"),
+    ]
+    far = np.linspace(0.5, 1.5, 11)
+    arguments = {"dt": 0.01, "method": "rk4", "schedule": schedule}
+    run = lw.simulate(m, [0, 0], speeds, duration=0.6, gains={"far": far}, **arguments)
+    assert {event.what.split()[0] for event in run.events} == {"engage", "release"}
+    for k in (0, 10):
+        alone = lw.simulate(m, [0, 0], speeds[k], duration=0.6, gains={"far": far[k]}, **arguments)
+        assert (alone.q == run.q[k]).all()
+        assert (alone.v == run.v[k]).all()
+    half = lw.simulate(m, [0, 0], speeds, duration=0.3, gains={"far": far}, **arguments)
+    half.save(tmp_path / "half.npz")
+    rest = lw.simulate(m, lw.open_run(tmp_path / "half.npz"), duration=0.3, gains={"far": far}, **arguments)
+    assert (rest.v[:, -1] == run.v[:, -1]).all()
+    assert sorted(half.events + rest.events) == sorted(run.events)
+
+
+def test_the_reference_says_the_same():
+    schedule = [(turned, "engage", "clutch"), (0.3, "release", "clutch")]
+    runs = [
+        lw.simulate(
+            flywheels(), [0, 0], [5.0, 0.0], duration=0.4, dt=0.03, method="rk4", schedule=schedule, target=target
+        )
+        for target in ("cpu", "numpy")
+    ]
+    np.testing.assert_allclose(runs[0].v, runs[1].v, rtol=1e-12)
+    assert [event.what for event in runs[0].events] == [event.what for event in runs[1].events]
+
+
+def test_no_kernel_is_built_while_modes_change(monkeypatch):
+    built = []
+    build = kernel.Kernel._build
+    monkeypatch.setattr(kernel.Kernel, "_build", lambda self, width: built.append(width) or build(self, width))
+
+    def often(t, q, v, rate):
+        return np.sin(rate * t + 1e-3 * v[0])
+
+    def go(rate):
+        return lw.simulate(
+            flywheels(), [0, 0], [1.0, 0.0], duration=2.0, dt=0.01, method="rk4", gains={"rate": rate},
+            schedule=[(often, "reverse", "clutch")],
+        )  # fmt: skip
+
+    assert not go(0.0).events
+    first = len(built)
+    assert len(go(100.0).events) > 30
+    assert len(built) == first
+
+
+def test_no_event_is_lost_between_rows():
+    """Hundreds of switches in a run whose rows are far apart, and many within one step."""
+    schedule = [(lambda t, q, v: np.sin(500.0 * t), "reverse", "clutch")]
+    m = flywheels()
+    run = lw.simulate(m, [0, 0], [1.0, 0.0], duration=4.0, dt=1e-3, every=4000, method="rk4", schedule=schedule)
+    times = np.array([event.time for event in run.events])
+    np.testing.assert_allclose(times, 2 * np.pi / 500 * np.arange(1, len(times) + 1), rtol=1e-9)
+    assert len(times) == int(4.0 * 500 / (2 * np.pi))
+
+
+def test_two_guards_at_one_instant():
+    """A wheel is locked and another coupled to it at once: both stop, and their energies add up."""
+    schedule = [(turned, "engage", "clutch"), (turned, "lock", "a")]
+    run = lw.simulate(flywheels(), [0, 0], [5.0, 1.0], duration=0.3, dt=0.03, method="rk4", schedule=schedule)
+    assert len(run.events) == 2
+    assert run.events[0].time == run.events[1].time
+    assert abs(run.v[-1]).max() < 1e-14
+    assert sum(event.energy for event in run.events) == pytest.approx(-(0.5 * 2 * 25 + 0.5 * 3), rel=1e-12)
+    assert [event.impulse for event in run.events] == pytest.approx([-3.0, -13.0], rel=1e-12)
+
+
+def test_a_guard_engages_a_clutch_that_slips():
+    run = lw.simulate(
+        flywheels(capacity=6.0), [0, 0], [5.0, 0.0], duration=1.5, dt=0.03, method="rk4",
+        schedule=[(turned, "engage", "clutch")],
+    )  # fmt: skip
+    assert [event.what for event in run.events] == ["engage clutch", "clutch holds"]
+    assert [event.time for event in run.events] == pytest.approx([0.2, 1.2], rel=1e-8)
+    assert run["work"][-1] == pytest.approx(-15.0, rel=1e-9)
+
+
+def test_loops_are_opened_by_guards():
+    m = lw.example("four_bar")
+    loop = m.loops[0].name
+    run = lw.simulate(m, duration=0.4, dt=1e-3, method="rk4", schedule=[(lambda t, q, v: t - 0.1234567, "open", loop)])
+    assert run.events[0].time == pytest.approx(0.1234567, rel=1e-8)
+    assert run[f"{loop}.closed"][[0, -1]].tolist() == [1, 0]
+    assert run.report().passed
+
+
+@pytest.mark.parametrize(
+    ("entry", "error", "message"),
+    [
+        ((lambda t, q, v: q, "engage", "clutch"), lw.ShapeError, "a guard of the schedule returns one number"),
+        ((lambda t, q, v: q[0] > 1.0, "engage", "clutch"), lw.ShapeError, "a guard of the schedule returns one number"),
+        ((lambda t: t, "engage", "clutch"), lw.LinkworkError, r"a guard of the schedule takes \(t, q, v\)"),
+        ((turned, "engage", "cluch"), lw.LinkworkError, "Did you mean 'clutch'"),
+        ((turned, "engages", "clutch"), lw.LinkworkError, "Did you mean 'engage'"),
+        ((turned, "shift", "clutch"), lw.LinkworkError, "with a ratio other than 0"),
+        (("turned", "engage", "clutch"), lw.LinkworkError, "its time"),
+    ],
+)
+def test_guards_that_make_no_sense_are_refused(entry, error, message):
+    with pytest.raises(error, match=message):
+        lw.simulate(flywheels(), [0, 0], duration=0.1, dt=0.01, method="rk4", schedule=[entry])
+
+
+def test_methods_that_step_back_in_time_know_no_guards():
+    with pytest.raises(lw.LinkworkError, match="order 4 takes some steps back in time"):
+        lw.simulate(
+            flywheels(), [0, 0], dt=0.01, method="variational", order=4, schedule=[(turned, "engage", "clutch")]
+        )

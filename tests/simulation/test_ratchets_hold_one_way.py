@@ -1,0 +1,204 @@
+"""Ratchets hold one way: what runs ahead is free, what falls behind is pushed, and no impulse ever pulls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import linkwork as lw
+from linkwork.algorithms.ties import tie_rows
+from linkwork.model.ratchets import Ratchet
+from linkwork.simulation.jumping import jumped
+from linkwork.simulation.system import System
+from zoo import tree
+
+
+def wheels(count: int) -> lw.Builder:
+    """Wheels of 2, 3, 4, ... kg m^2 on parallel shafts "j0", "j1", ..."""
+    b = lw.Builder("wheels", gravity=(0, 0, 0))
+    for k in range(count):
+        b.body(f"w{k}", 1.0, inertia=(9, 9, 2.0 + k))
+        b.joint(f"j{k}", lw.Revolute(), "world", f"w{k}", at=(k, 0, 0))
+    return b
+
+
+def rectifier() -> lw.Mechanism:
+    return wheels(2).ratchet("ratchet", "j0", "j1").build()
+
+
+def push(t, q, v):
+    return [0.3 + np.cos(6.0 * t), 0.0]
+
+
+@pytest.mark.parametrize(
+    ("method", "dt", "error"), [("rk4", 0.01, 1e-7), ("dop853", 0.1, 1e-7), ("midpoint", 0.005, 5e-5)]
+)
+def test_an_overrunning_clutch_follows_its_closed_form(method, dt, error):
+    """Driven by 0.3 + cos 6t, it lets go where that becomes negative and holds again where the driver catches up."""
+    run = lw.simulate(rectifier(), [0, 0], duration=1.6, dt=dt, method=method, controller=push)
+
+    def given(t):  # the integral of what drives it
+        return 0.3 * t + np.sin(6.0 * t) / 6.0
+
+    first = np.arccos(-0.3) / 6.0
+    common = given(first) / (2.0 + 3.0)
+    second = brentq(lambda t: (given(t) - given(first)) / 2.0, 0.9, 1.4)
+    assert [event.what for event in run.events][:2] == ["ratchet lets go", "ratchet holds"]
+    np.testing.assert_allclose([event.time for event in run.events][:2], [first, second], rtol=error)
+    free = (run.t > first) & (run.t < second)
+    np.testing.assert_allclose(run.v[free, 1], common, rtol=error)
+    np.testing.assert_allclose(run.v[free, 0], common + (given(run.t[free]) - given(first)) / 2.0, atol=error)
+    after = (run.t > second + dt) & (run.t < np.pi / 3 + first)
+    np.testing.assert_allclose(run.v[after, 0], given(run.t[after]) / 5.0, atol=error)
+    assert (run["carried"][:, 0] >= -1e-7).all()  # it only pushes
+    assert run.report().passed
+
+
+@pytest.mark.parametrize("method", ["rk4", "variational"])
+def test_a_pendulum_with_a_ratchet_stays_where_it_turns(method):
+    b = lw.Builder("pendulum")
+    b.body("rod", 1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01)).joint(
+        "hinge", lw.Revolute((0, 1, 0)), "world", "rod"
+    )
+    m = b.ratchet("pawl", "hinge").build()
+    run = lw.simulate(m, [-1.0], duration=3.0, dt=0.01, method=method)
+    assert run.q[-1, 0] == pytest.approx(1.0, abs=2e-4 if method == "variational" else 1e-7)
+    assert abs(run.v[-1, 0]) < 1e-12
+    assert run["work"][-1] == pytest.approx(0.0, abs=1e-9)  # nothing was moving when it held
+    assert (np.diff(run.q[:, 0]) > -1e-9).all()
+
+
+def test_speeds_that_meet_the_wrong_way_are_stopped_at_once():
+    b = wheels(2).ratchet("ratchet", "j0", "j1", engaged=False)
+    run = lw.simulate(
+        b.build(), [0, 0], [5.0, 0.0], duration=0.3, dt=0.01, method="rk4", schedule=[(0.1, "engage", "ratchet")]
+    )
+    np.testing.assert_allclose(run.v[-1], 2.0, rtol=1e-12)
+    (event,) = run.events
+    assert event.energy == pytest.approx(-15.0, rel=1e-12)
+    assert event.impulse == pytest.approx(6.0, rel=1e-12)
+    ahead = lw.simulate(
+        b.build(), [0, 0], [0.0, 5.0], duration=0.3, dt=0.01, method="rk4", schedule=[(0.1, "engage", "ratchet")]
+    )
+    assert (ahead.v == [0.0, 5.0]).all()
+    assert ahead.events[0].impulse == 0.0
+
+
+def test_a_ratchet_is_turned_round():
+    m = wheels(2).ratchet("ratchet", "j0", "j1", direction=-1).build()
+    schedule = [(0.2, "reverse", "ratchet")]
+    run = lw.simulate(m, [0, 0], [5.0, 0.0], duration=0.4, dt=0.01, method="rk4", schedule=schedule)
+    assert (run.v[:20] == [5.0, 0.0]).all()
+    np.testing.assert_allclose(run.v[20:], 2.0, rtol=1e-12)
+    assert run["ratchet.direction"][[0, -1]].tolist() == [-1, 1]
+
+
+def test_newtons_cradle_of_ratchets():
+    """Each wheel that is caught shares the momentum; when the first is stopped, the others go on."""
+    b = wheels(5)
+    for k in range(4):
+        b.ratchet(f"r{k}", f"j{k}", f"j{k + 1}", engaged=False)
+    schedule = [(0.1 * (k + 1), "engage", f"r{k}") for k in range(4)] + [(0.6, "lock", "j0")]
+    m = b.build()
+    run = lw.simulate(m, [0] * 5, [5, 0, 0, 0, 0], duration=0.8, dt=0.01, method="rk4", schedule=schedule)
+    inertia, momentum = np.arange(2.0, 7.0), 2.0 * 5.0
+    for k in range(5):
+        now = run.v[5 + 10 * k]
+        np.testing.assert_allclose(now[: k + 1], momentum / inertia[: k + 1].sum(), rtol=1e-12)
+        assert (now[k + 1 :] == 0).all()
+        assert run.energy[5 + 10 * k] == pytest.approx(momentum**2 / (2 * inertia[: k + 1].sum()), rel=1e-12)
+    np.testing.assert_allclose(run.v[-1], [0, *[momentum / inertia.sum()] * 4], rtol=1e-12)
+    assert next(event.what for event in run.events if event.time > 0.55).startswith("lock j0")
+
+
+@pytest.mark.parametrize("seed", [5, 6, 9])
+def test_impulses_push_and_never_pull(seed):
+    """Of all choices who holds, the jump finds the one in which none pulls and none falls behind."""
+    m = tree(seed)
+    rng = np.random.default_rng(seed)
+    single = [joint.name for joint in m.joints if joint.kind.nv == 1][:4]
+    ways = rng.choice([-1.0, 1.0], len(single))
+    ratchets = [
+        Ratchet(f"on {name}", name, None, 1.0, np.inf, 1.0, way) for name, way in zip(single, ways, strict=True)
+    ]
+    m = replace(m, ratchets=m.ratchets.replaced(ratchets))
+    q, v = m.random(rng), rng.normal(size=m.nv)
+    jump = jumped(System(m), q, v, np.zeros(len(ratchets)))
+    d = lw.compile(replace(m, ratchets=m.ratchets.replaced([])), target="numpy")
+    M, J = d.mass_matrix(q), tie_rows(m)
+    scale = abs(J @ v).max()
+    impulses = jump.impulses[-len(ratchets) :]
+    assert (impulses > -1e-9 * abs(impulses).max()).all()
+    assert (J @ jump.v > -1e-9 * scale).all()
+    assert abs(impulses * (J @ jump.v)).max() < 1e-8
+    np.testing.assert_allclose(M @ (jump.v - v), J.T @ impulses, atol=1e-10 * abs(M @ v).max())
+    assert jump.energy <= 0.0
+    assert jump.energy == pytest.approx(jump.energies.sum(), abs=1e-10)
+    found = []
+    for held in product((False, True), repeat=len(ratchets)):
+        C = J[list(held)]
+        pushes = np.linalg.lstsq(C @ np.linalg.solve(M, C.T), -C @ v, rcond=1e-10)[0]
+        after = v + np.linalg.solve(M, C.T @ pushes)
+        if (pushes > -1e-9).all() and (J @ after > -1e-9).all():
+            found.append(after)
+    assert found
+    np.testing.assert_allclose(jump.v, found[0], atol=1e-8)
+
+
+def test_a_ratchet_slips_above_its_capacity():
+    m = wheels(2).ratchet("ratchet", "j0", "j1", capacity=6.0).build()
+    run = lw.simulate(m, [0, 0], [5.0, 0.0], duration=2.0, dt=0.03, method="rk4")
+    meeting = 5.0 / (6 / 2 + 6 / 3)
+    assert run.events[0].what == "ratchet holds"
+    assert run.events[0].time == pytest.approx(meeting, rel=1e-8)
+    np.testing.assert_allclose(run.v[-1], 2.0, rtol=1e-12)
+    assert run["work"][-1] == pytest.approx(-15.0, rel=1e-9)
+
+
+def test_members_are_caught_each_on_its_own_and_go_on_as_they_were(tmp_path):
+    rng = np.random.default_rng(0)
+    speeds = np.sort(rng.normal(size=(9, 2)))  # the second runs ahead, at first
+    arguments = {"dt": 0.01, "method": "rk4", "controller": push}
+    run = lw.simulate(rectifier(), [0, 0], speeds, duration=1.5, **arguments)
+    for k in (0, 8):
+        alone = lw.simulate(rectifier(), [0, 0], speeds[k], duration=1.5, **arguments)
+        assert (alone.q == run.q[k]).all()
+        assert (alone.v == run.v[k]).all()
+        assert [event[2:] for event in alone.events] == [event[2:] for event in run.events if event.member == (k,)]
+    half = lw.simulate(rectifier(), [0, 0], speeds, duration=0.7, **arguments)
+    half.save(tmp_path / "half.npz")
+    rest = lw.simulate(rectifier(), lw.open_run(tmp_path / "half.npz"), duration=0.8, **arguments)
+    assert (rest.v[:, -1] == run.v[:, -1]).all()
+    assert len(half.events) + len(rest.events) == len(run.events)
+
+
+def test_a_simulator_lets_it_run_ahead_too():
+    run = lw.simulate(rectifier(), [0, 0], duration=1.5, dt=0.01, method="rk4", controller=lw.sampled(push))
+    simulator = lw.Simulator(rectifier(), [0, 0], dt=0.01)
+    for k in range(150):
+        simulator.step(np.array(push(0.01 * k, None, None)))
+    np.testing.assert_allclose(simulator.state.v, run.v[-1], rtol=1e-12)
+    simulator.reverse("ratchet")
+    assert simulator.state.v[1] <= simulator.state.v[0] + 1e-12
+
+
+def test_a_start_that_falls_behind_is_refused():
+    with pytest.raises(lw.LinkworkError, match=r"ratchet 'ratchet' slips at 5 at the start"):
+        lw.simulate(rectifier(), [0, 0], [5.0, 0.0], duration=0.1)
+
+
+def test_bad_ratchets_and_latches_are_refused():
+    with pytest.raises(lw.ModelError, match="direction must be 1 or -1; got 2"):
+        wheels(2).ratchet("r", "j0", "j1", direction=2)
+    with pytest.raises(lw.ModelError, match="ratio must not be 0"):
+        wheels(2).ratchet("r", "j0", "j1", ratio=0.0)
+    with pytest.raises(lw.ModelError, match=r"ratchet 'r'.*'j9'.*[Vv]alid: j0, j1"):
+        wheels(2).ratchet("r", "j0", "j9").build()
+    with pytest.raises(lw.ModelError, match="latch 'r': there is a ratchet of that name"):
+        wheels(2).ratchet("r", "j0", "j1").latch("r", "j0", 1.0).build()
+    with pytest.raises(lw.ModelError, match="side must be one of below, above, both; got 'left'"):
+        wheels(2).latch("r", "j0", 1.0, side="left")
