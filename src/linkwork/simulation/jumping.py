@@ -57,9 +57,9 @@ def jumped(
     """Impulses along the rows of what is held stop what would open loops, or slip; small gaps of loops are bridged.
 
     What is held can still move any way it could: momentum in all those directions is kept (S0 3.1.1). Ratchets only
-    push: those that would have to pull let go, and those that would fall behind hold, in no more rounds than it takes
-    one change after the other (Murty 1974, by least index). Others begin to slip where their speeds say so, but for
-    those of which it is `decided` (k,) otherwise.
+    push: those that would have to pull let go, and those that would fall behind hold, one change after the other (Murty
+    1974, by least index). What has a capacity takes no part, and slips after it where speeds say so, but for those of
+    which it is `decided` (k,) otherwise.
     """
     m = system.mechanism
     gap: Number = 0.0
@@ -70,10 +70,11 @@ def jumped(
         q, error = closed_positions(m, q, rounds)
     names = [item.name for item in m.holders]
     one_way = [k for k, item in enumerate(m.slippers) if item.capacities[0] == 0.0 and np.isinf(item.capacities[1])]
-    if m.slippers:
+    kept = [False] * len(m.slippers) if decided is None else decided
+    if m.slippers:  # those with a capacity give no impulse, but where their speeds have met
         found = begun(m.slippers, slip_speeds(m, v), slip)
-        kept = [False] * len(found) if decided is None else decided
-        slip = np.array([where(keep, s, new) for keep, s, new in zip(kept, slip, found, strict=True)])
+        free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
+        trial = np.array([where(keep, s, new) for keep, s, new in zip(kept, slip, free, strict=True)])
 
     def improve(slip: Array, *_: Any) -> tuple[tuple[Any, ...], Any]:
         push = _pushed(holding(m, slip), q, v)
@@ -91,10 +92,14 @@ def jumped(
 
     if one_way:
         none = np.zeros(len(m.loops) + len(m.holders))
-        (slip, *push), _, _ = iterate(2 * 2 ** min(len(one_way), 5), improve, slip, v, none, none)
+        (trial, *push), _, _ = iterate(2 * 2 ** min(len(one_way), 5), improve, trial, v, none, none)
         push = Push(*push)
     else:
-        push = _pushed(holding(m, slip) if m.slippers else m, q, v)
+        push = _pushed(holding(m, trial) if m.slippers else m, q, v)
+    if m.slippers:
+        found = begun(m.slippers, slip_speeds(m, push.v), slip)
+        known = [x if k in one_way else where(kept[k], slip[k], found[k]) for k, x in enumerate(trial)]
+        slip = np.array(known)
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
     possible = (gap <= GAP) & (error <= OPENED)
     return Jump(q, push.v, slip, energy, gap, possible, push.impulses, push.energies)
