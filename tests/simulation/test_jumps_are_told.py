@@ -1,4 +1,4 @@
-"""Every switch tells its impulse, what is carried and the energy it takes; it keeps momentum where motion is allowed."""
+"""Every switch tells its impulse, what is carried and the energy it takes; momentum is kept where motion is allowed."""
 
 from __future__ import annotations
 

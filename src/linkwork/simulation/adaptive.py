@@ -210,7 +210,7 @@ class Member:
         }
         self.now = self.now._replace(**moved)
         self.values |= dict(zip(self.asked.switched, self.now.modes, strict=True))
-        self.march.events += told(self.asked, self.now, self.index)
+        self.march.events += told(sources(system), (), self.now.log, int(self.now.logged), self.index)
         self.now = self.now._replace(logged=np.zeros(()))
 
     def _acting(self) -> tuple[Array, dict[str, Any]]:

@@ -21,7 +21,7 @@ from linkwork.simulation.slipping import holding, slip_forces, slip_margins, sli
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number, where
 
-LINES = 12  # of the log, until someone looks at it
+LINES = 4  # of the log at least, until someone looks at it; it holds all that can happen at one instant
 
 
 class Line(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import GOING, NON_FINITE, Carry
-from linkwork.simulation.happening import LINES, holder_of
+from linkwork.simulation.happening import holder_of, sources
 from linkwork.simulation.integrators import of_order
 from linkwork.simulation.jumping import too_far
 from linkwork.simulation.outcomes import Event
@@ -53,6 +53,9 @@ class FixedSteps:
             for step in np.unique(steps):
                 self.switches.setdefault(int(step), []).append((switch, steps == step))
         self.events: list[Event] = []
+        self.known = (
+            sources(asked.system(asked.member(asked.first)[1])) if asked.watches and 0 not in asked.batch else []
+        )
         self._stride = every  # steps after which someone looks at the log
         self._count = max(1, FIRST // (max(1, self.now.step.size) * every))  # rows of the next piece
 
@@ -109,7 +112,7 @@ class FixedSteps:
         before = self.now, self.done, self.storage.rows
         piece()
         length = self.task.every
-        if (self.now.logged <= LINES).all() or steps == 1:
+        if (self.now.logged <= self.now.log.shape[-2]).all() or steps == 1:
             self._look()
             self._stride = min(length, 2 * self._stride)
             return True
@@ -126,7 +129,7 @@ class FixedSteps:
         if logged.any():
             for index in np.argwhere(logged > 0.0):
                 k = tuple(int(n) for n in index)
-                self.events += told(self.asked, Carry(*(np.asarray(x)[k] for x in self.now)), k)
+                self.events += told(self.known, self.asked.commands, self.now.log[k], int(logged[k]), k)
             self.now = self.now._replace(logged=np.zeros_like(logged))
 
     def _steps(self, count: int) -> None:

@@ -244,8 +244,10 @@ def request(
 def _watching(asked: Request, same: bool) -> Carry:
     """The start with a log, and with what latches and guards remember: that of a run that goes on in the `same` way."""
     start, batch = asked.start, asked.batch
-    log = np.zeros((*batch, LINES, NO_LOG.shape[-1]) if asked.watches else (*batch, *NO_LOG.shape))
-    armed = np.zeros((*batch, len(asked.mechanism.latches) + len(asked.guards)))
+    latches, guards = len(asked.mechanism.latches), len(asked.guards)
+    count = 2 * len(asked.mechanism.slippers) + latches + guards + len(asked.commands)
+    log = np.zeros((*batch, max(LINES, count) if count else 0, NO_LOG.shape[-1]))
+    armed = np.zeros((*batch, latches + guards))
     if same and start.armed.shape == armed.shape:
         armed = start.armed
     return start._replace(armed=armed, log=log, logged=np.zeros(batch))

@@ -108,7 +108,12 @@ def scheduled(mechanism: Mechanism, schedule: Sequence[Any] | None) -> tuple[Swi
 
 def _refuse_contradictions(mechanism: Mechanism, modes: Mapping[str, float], where_: str) -> None:
     """Raise a LinkworkError if clutches contradict each other in these modes."""
-    for fault in contradiction_faults(mechanism.with_parameters(modes).clutches):
+    keys = ("engaged", "ratio")
+    own = {
+        c.name: {key: modes[f"{c.name}.{key}"] for key in keys if f"{c.name}.{key}" in modes}
+        for c in mechanism.clutches
+    }
+    for fault in contradiction_faults(replace(clutch, **own[clutch.name]) for clutch in mechanism.clutches):
         raise LinkworkError(f"{where_}: {fault.element} {fault.reason}")
 
 

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from linkwork.simulation.carry import Carry
-from linkwork.simulation.happening import LINES, Line, sources
+from linkwork.simulation.happening import Line, Source
 from linkwork.simulation.jumping import OPENED
 from linkwork.simulation.outcomes import Event
-from linkwork.simulation.preparation import Request
 from linkwork.simulation.switching import spoken
+from linkwork.spatial.scalar import Array
 
 WORTH_TELLING = 1e-12  # energy [J] that is told in words
 
 
-def told(asked: Request, now: Carry, member: tuple[int, ...]) -> Iterator[Event]:
-    """The events of the log of a member whose state this is, and how many more there were."""
-    count = int(now.logged)
-    if not count:
-        return
-    known = sources(asked.system(asked.member(member)[1]))
-    for numbers in now.log[: min(count, LINES)]:
-        line = Line(*(float(x) for x in numbers))
+def told(
+    known: Sequence[Source], commands: Sequence[str], log: Array, count: int, who: tuple[int, ...]
+) -> Iterator[Event]:
+    """The events of a member's log (n, 7), and how many more there were; `known` is what may happen by itself.
+
+    After that are the parameters that its controller commands.
+    """
+    for numbers in log[:count].tolist():
+        line = Line(*numbers)
         number = int(line.source)
         if number < len(known):
             what = known[number].what[int(line.result) + 1]
         else:
-            what = spoken(asked.commands[number - len(known)], line.result)
-        yield event(what, line.time, member, line.energy, line.impulse, line.carried, line.gap)
-    if count > LINES:
-        yield Event(line.time, member, f"{count - LINES} more switches within one step")
+            what = spoken(commands[number - len(known)], line.result)
+        yield event(what, line.time, who, line.energy, line.impulse, line.carried, line.gap)
+    if count > len(log):
+        yield Event(float(log[-1][2]), who, f"{count - len(log)} more switches within one step")
 
 
 def event(
