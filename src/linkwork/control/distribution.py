@@ -14,8 +14,8 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, ldlt, where
 LOOSE = 1e-9  # of the mean diagonal, added where feet in the air could leave a direction that none of them holds
 NEAR = 1e-4  # weight of the distance to the last multiplier, which makes every matrix positive
 OUTER = 3  # rounds of nearing; each leaves about NEAR of what the last left of the wrench
-INNER = 30  # of Newton's method in each, at most: 2 to 5 where the ground gives the wrench, up to 20 where it cannot
-SOLVED = 1e-10  # what is left of the conditions, relative to the wrench, when it has ended
+INNER = 40  # of Newton's method in each, at most; all three take 7 to 10 in reach of the wrench, 12 to 40 out of reach
+SOLVED = 1e-9  # what is left of the conditions, relative to the wrench, when it has ended
 ENOUGH = 1e-4  # of the decrease that the slope promises, which a shortened step must reach
 ROUNDED = 1e-13  # of the value, below which a decrease is not to be seen
 SHORTENED = 12  # halvings of a step, at most
