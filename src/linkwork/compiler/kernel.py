@@ -65,7 +65,7 @@ class Kernel:
         self.name, self.shapes, self.results, self.counts = name, list(shapes), list(results), counts
         self._function, self._key = function, key
         self._codes: dict[int, Code] = {}
-        self._graph: Graph | None = None
+        self._traced: Graph | None = None
         self._memory = Results()
         self._lock = threading.RLock()
 
@@ -75,17 +75,21 @@ class Kernel:
         with self._lock:
             if self._key is None:
                 ports = repr((self.shapes, self.results))
-                self._key = store.digest(text_digest(), ports, description(self.graph()))
+                self._key = store.digest(text_digest(), ports, description(self.traced()))
             return self._key
 
-    def graph(self) -> Graph:
-        """The traced and fused graph."""
+    def traced(self) -> Graph:
+        """The graph as it was traced."""
         with self._lock:
-            if self._graph is None:
-                graph = trace(self._function, self.shapes, self.results, self.counts)
-                self._graph = fused(graph) if machine.processor().has_fma else graph
-                verify(self._graph)
-            return self._graph
+            if self._traced is None:
+                self._traced = trace(self._function, self.shapes, self.results, self.counts)
+            return self._traced
+
+    def graph(self) -> Graph:
+        """The graph that machine code is made of: with products and sums fused, where the processor can."""
+        graph = fused(self.traced()) if machine.processor().has_fma else self.traced()
+        verify(graph)
+        return graph
 
     def code(self, width: int) -> Code:
         """Machine code on vectors of `width` doubles."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.graph import Count, Graph, pruned, verify
+from linkwork.compiler.graph import Count, Graph, pruned
 from linkwork.compiler.program import LoopTracer, Rows, Series, Shape, TracedTable, inputs
 from linkwork.compiler.traced import Scope, operand
 from linkwork.errors import NotTraceable
@@ -54,9 +54,7 @@ def trace(
             raise NotTraceable(f"the function returns {shapes} where {list(results)} was expected")
     graph.outputs = [operand(graph, x) for value in finals for x in value.ravel()]
     graph.open = False
-    plain = pruned(graph)
-    verify(plain)
-    return plain
+    return pruned(graph)
 
 
 def _same_sizes(found: Sequence[Shape | Rows], wanted: Sequence[Shape | Rows]) -> bool:

@@ -274,6 +274,8 @@ class Traced:
 
 def operand(graph: Scope, value: Any) -> int:
     """The node in `graph` of a traced number, a condition or a constant."""
+    if type(value) is float:
+        return graph.constant(value)
     if isinstance(value, (Traced, Condition)):
         if value.graph is graph:
             return value.number
