@@ -183,13 +183,12 @@ def test_no_step_wins_energy(method: str) -> None:
     assert run["contact.since"][-1, 2] == 0.0  # it never touched
 
 
-@pytest.mark.parametrize("method", ["rk4", "variational"])
-def test_members_switch_as_if_alone(method: str) -> None:
+def test_members_switch_as_if_alone() -> None:
     q = np.tile(BOX.keyframes["start"].q, (3, 1)) + np.array([[0.0], [0.01], [0.02]]) * np.eye(7)[2]
     v = BOX.keyframes["start"].v
-    run = lw.simulate(BOX, q, v, duration=0.5, dt=1e-3, method=method, locate=True)
+    run = lw.simulate(BOX, q, v, duration=0.5, dt=1e-3, method="variational", locate=True)
     for k in range(3):
-        alone = lw.simulate(BOX, q[k], v, duration=0.5, dt=1e-3, method=method, locate=True)
+        alone = lw.simulate(BOX, q[k], v, duration=0.5, dt=1e-3, method="variational", locate=True)
         for name in run.recorded:
             assert np.array_equal(run[name][k], alone[name]), name
 

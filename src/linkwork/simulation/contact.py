@@ -86,7 +86,7 @@ def locating(step: Step) -> Step:
             for k, (contact, at) in enumerate(zip(_contacts(m), there, strict=True)):
                 mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
                 new, mode = found[k], mode_of(contact, memory.anchor[k], at)
-                lands = (memory.number[k] == APART) & mode.pressing  # and sticks at once, unless it slides
+                lands = (memory.number[k] == APART) & mode.closed & mode.pressing  # and sticks, unless it slides
                 number.append(where(mine, where(lands, where(mode.fast, new, STOPPING), new), memory.number[k]))
             return end._replace(touch=_changed(memory, number, still, there, t + gone).begun(t).kept)
 
