@@ -65,8 +65,10 @@ def simulate(
     Without q0 it starts in the state of its keyframe "start", or neutral where it has none; without v0, at rest. Loops
     must be closed in q0, and v0 must keep them so (`d.assemble`, `d.consistent`); every step closes them again. With
     `baumgarte`, a rate [1/s], forces pull them closed instead, which lets them drift a little. `schedule` says what is
-    switched when: [(0.5, "open", "pin"), (2.0, "close", "pin")]. Closing makes velocities jump as impulses along the
-    loop do, which `run.events` tells with the energy it takes; a gap of more than 1 cm or 0.01 rad is not closed.
+    switched when: [(0.5, "open", "pin"), (lambda t, q, v: q[0] - 1.0, "close", "pin")]; a guard in place of a time
+    switches where it becomes positive, which is located within the step. Closing makes velocities jump as impulses
+    along the loop do, which `run.events` tells with the energy it takes; a gap of more than 1 cm or 0.01 rad is not
+    closed.
 
     `method` is "semi-implicit", "rk4" or "midpoint" (for stiff springs and dampers) with the step `dt` [s]; one that
     keeps momenta at any step, with the symplectic form ("variational", "rattle", "shake") or with energy
@@ -79,7 +81,8 @@ def simulate(
 
     `controller(t, q, v)` returns joint forces (nv,) [N m, N] and acts at every instant; `controller(t, q, v, memory)`
     returns forces and the next memory (k,), is called once a step and needs its first `memory`; `lw.sampled(f, rate)`
-    is called at that rate. They are plain NumPy and become machine code; `lw.host(f, rate)` stays in Python. `wrenches`
+    is called at that rate. They are plain NumPy and become machine code; `lw.host(f, rate)` stays in Python. Instead of
+    forces they may return a mapping that switches too, {"tau": forces, "clutch.engaged": q[0] > 1.0}. `wrenches`
     on the bodies, (..., nbodies, 6), act at their frames' origins in their frames, always the same or as a function of
     (t, q, v). The run ends when `stop_when(t, q, v)` is true or positive. `parameters` (see `mechanism.parameters`) and
     `gains`, which these functions name among their arguments, may differ between members: they have the batch's
