@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": {"errors", "spatial", "model", "algorithms", "compiler", "door"},
     "simulation": {"errors", "spatial", "model", "algorithms", "compiler", "evaluation", "door"},
     "control": {"errors", "spatial", "model", "algorithms"},
-    "examples": {"errors", "spatial", "model", "algorithms", "control"},
+    "examples": {"errors", "spatial", "model", "algorithms", "control", "simulation"},
 }
 
 

@@ -202,6 +202,10 @@ def all_there_is() -> lw.Builder:
     b.brake("as usual", "s").brake("=", "first", 5e-324, True)
     b.ratchet("one way", "s").ratchet("sums", {"first": 1, "s": 1 / 3}, "s", -1e-300, 5e-324, False, -1)
     b.latch("at", "s", -0.0).latch("[latch]", "first", 1 / 3, "above", True)
+    b.drive("motor", {"s": 1}, gear=-1 / 3, rotor_inertia=1e-300, efficiency=(1, 1 / 3), stall_torque=5e-324,
+            no_load_speed=1 / 3)  # fmt: skip
+    b.transmission("gears", "s", "first", (1 / 3, -7 / 3), 2).transmission("neutral", "first", "s", [1])
+    b.couple("row", {"first one": (0, 1 / 3), "s": -1e-300}).couple("off", {"s": 1}, engaged=False)
     b.spring("usual", "#", "world").spring("stiffness", "=", "world", (0, -0.0, 1 / 3), stiffness=1e-300)
     b.spring("a.b c", "wheel", "[x]", to=(1e-17, 0, 1), stiffness=1 / 3, damping=0.1, length=5e-324)
     for k, shape in enumerate(shapes):

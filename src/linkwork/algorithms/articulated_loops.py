@@ -7,6 +7,9 @@ on body k, and the rate of the rows of those loops as far as the joints outboard
 
 At the body on which both ends of a loop hang, y + damping lambda = target gives its multipliers, which leave. A loop
 thus costs what its own path costs: a long row of loops, each a few joints around, costs as much as its length.
+
+The rotor of a drive that turns with several joints is a row too, one that yields: with the row scaled so that half the
+square of its rate is the rotor's kinetic energy, the force along it is less its own acceleration, y + lambda = 0.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import Kinematics
 from linkwork.algorithms.sweeps import inward, outward
-from linkwork.algorithms.ties import paths
+from linkwork.algorithms.ties import paths, rotor_paths
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import ArticulatedInertia, Force, Motion
 from linkwork.spatial.scalar import LDLT, Array, Number, ldlt, where
@@ -88,19 +91,21 @@ class Factored(NamedTuple):
 
 
 def factored(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
-    """Articulated inertias with the loops of rows J (nc, nv) closed."""
+    """Articulated inertias with the loops of rows J (nh, nv) closed, none if there are no rows, and with all rotors."""
+    held = len(J)
+    J = np.concatenate([J, *(rotor.scaled[None] for rotor in mechanism.rotors)])
     P = [body.inertia.articulated() for body in mechanism.bodies]
     carried = [NOTHING for _ in mechanism.bodies]
     met: list[Met | None] = [None for _ in mechanism.bodies]
     passed: dict[int, Passed] = {}
-    through, meeting = passages(mechanism)
+    through, meeting = passages(mechanism, held)
     for j in inward(mechanism):
         k = j.o
         if meeting[k]:
-            met[k], P[k], carried[k] = _meet(meeting[k], P[k], carried[k])
+            met[k], P[k], carried[k] = _meet(meeting[k], P[k], carried[k], held)
         S, open_ = motion.S[k], carried[k].at(through[k])
         U = P[k] @ S
-        D = ldlt(S.pair(U) + np.diag(j.armature))
+        D = ldlt(S.pair(U) + np.diag(mechanism.armature[j.v]))
         G = Force.of(D.solve(U.array.T).T)
         B = J[list(through[k]), j.v] - open_.E.array.T @ S.array
         DB = D.solve(B.T)  # (d, k)
@@ -113,31 +118,36 @@ def factored(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
         mobility = open_.mobility + np.array([added[n, n] for n in range(len(added))])
         carried[j.i] = carried[j.i] + Carried(through[k], X.up(E), open_.W + added, mobility)
     if meeting[WORLD]:
-        met[WORLD], _, _ = _meet(meeting[WORLD], P[WORLD], carried[WORLD])
+        met[WORLD], _, _ = _meet(meeting[WORLD], P[WORLD], carried[WORLD], held)
     return Factored(met, passed)
 
 
-def _meet(rows: Rows, P: ArticulatedInertia, carried: Carried) -> tuple[Met, ArticulatedInertia, Carried]:
-    """Close the loops of `rows`: they become part of the inertia."""
+def _meet(rows: Rows, P: ArticulatedInertia, carried: Carried, held: int) -> tuple[Met, ArticulatedInertia, Carried]:
+    """Close the loops of `rows`: they become part of the inertia. Those that are not among the first `held` yield."""
     others = tuple(row for row in carried.rows if row not in rows)
     both = carried.at((*rows, *others))
     count = len(rows)
     E, rest = Force.of(both.E.array[:, :count]), Force.of(both.E.array[:, count:])
     W = both.W[:count, count:]
-    damping = sum(both.mobility[:count], 0.0) * (DAMPING / count) + TINY
-    N = ldlt(both.W[:count, :count] + np.diag([damping] * count))
+    rigid = [row < held for row in rows]
+    mobility = [m for m, holds in zip(both.mobility, rigid, strict=False) if holds]
+    damping = sum(mobility, 0.0) * (DAMPING / max(len(mobility), 1)) + TINY
+    N = ldlt(both.W[:count, :count] + np.diag([damping if holds else 1.0 for holds in rigid]))
     moved = [mobility > 0.0 for mobility in both.mobility[:count]]
     NW = N.solve(W)
     left = Carried(others, rest - E @ NW, both.W[count:, count:] - W.T @ NW, both.mobility[count:])
     return Met(rows, E, N, others, W, moved), P.less(-E, Force.of(N.solve(E.array.T).T)), left
 
 
-def passages(mechanism: Mechanism) -> tuple[list[Rows], list[Rows]]:
-    """By body: the rows that pass through its joint, and those all of whose joints hang on it."""
+def passages(mechanism: Mechanism, held: int) -> tuple[list[Rows], list[Rows]]:
+    """By body: the rows that pass through its joint, and those all of whose joints hang on it.
+
+    The first `held` are those of loops, clutches and brakes, all or none of them; then follow those of rotors.
+    """
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     meeting: list[list[int]] = [[] for _ in mechanism.bodies]
     start = 0
-    for path in paths(mechanism):
+    for path in (*(paths(mechanism) if held else ()), *rotor_paths(mechanism)):
         rows = range(start, start := start + path.size)
         for j in path.joints:
             through[j.o] += rows
@@ -171,7 +181,8 @@ def solved(
         met = closed.met[k]
         if met is None:
             return
-        asked = [where(moved, target[row], 0.0) for moved, row in zip(met.moved, met.rows, strict=True)]
+        pairs = zip(met.moved, met.rows, strict=True)
+        asked = [where(moved, target[row], 0.0) if row < len(target) else 0.0 for moved, row in pairs]
         lacking = [x - w[k].pop(row, 0.0) for x, row in zip(asked, met.rows, strict=True)]
         own[k] = met.N.solve(np.array(lacking))
         z[k] = z[k] + met.E @ own[k]
@@ -220,10 +231,11 @@ def _add(to: dict[int, Number], rows: Rows, values: Sequence[Number] | Array) ->
 def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
     """J v (nc,), without the zeros of joints that loops do not pass through."""
     found: list[Number] = [0.0] * len(J)
-    through, _ = passages(mechanism)
+    through, _ = passages(mechanism, len(J))
     for j in outward(mechanism):
         for row in through[j.o]:
-            found[row] = found[row] + J[row, j.v] @ v[j.v]
+            if row < len(J):
+                found[row] = found[row] + J[row, j.v] @ v[j.v]
     return np.array(found)
 
 

@@ -210,7 +210,7 @@ def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Force (k,) [N m or N] of every clutch on its b, of every brake, ratchet and latch; 0 where released."""
+    """Force (k,) [N m or N] of every clutch on its b, of every brake and of other holders; 0 where released."""
     forces = iter(closed_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
     ties = [tie for item in mechanism.holders for tie in item.ties]
     return np.array([next(forces) * tie.engaged if may_hold(tie.engaged) else 0.0 for tie in ties])

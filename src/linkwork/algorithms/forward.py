@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.algorithms.articulated_loops import factored, solved
 from linkwork.algorithms.kinematics import Kinematics, against_gravity, external_forces, kinematics
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
@@ -14,7 +15,11 @@ from linkwork.spatial.scalar import Array, ldlt
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Joint accelerations a (nv,) under joint forces tau (nv,), gravity and `wrenches` (nbodies, 6) on the bodies."""
     motion = kinematics(mechanism, q, v)
-    return recursion(mechanism, motion, tau, velocity_forces(mechanism, motion, wrenches))
+    z = velocity_forces(mechanism, motion, wrenches)
+    if mechanism.rotors:
+        turning, base = factored(mechanism, motion, np.zeros((0, mechanism.nv))), against_gravity(mechanism)
+        return solved(mechanism, motion, turning, tau, z, motion.bias, base, np.zeros(0)).a
+    return recursion(mechanism, motion, tau, z)
 
 
 def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | None) -> list[Force]:
@@ -35,7 +40,7 @@ def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Forc
     for j in inward(mechanism):
         S = motion.S[j.o]
         U = P[j.o] @ S
-        D[j.o] = ldlt(S.pair(U) + np.diag(j.armature))
+        D[j.o] = ldlt(S.pair(U) + np.diag(mechanism.armature[j.v]))
         GT = D[j.o].solve(U.array.T)
         G[j.o] = Force.of(GT.T)  # (3.47): P S D^-1
         free[j.o] = tau[j.v] - S.pair(z[j.o])  # what the joint force leaves for acceleration

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import accelerations, against_gravity, external_forces, kinematics
+from linkwork.algorithms.rotors import coupling_momenta
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force
@@ -36,9 +37,9 @@ def inverse_dynamics(
         b = inertia.gyroscopic(motion.twist[j.o]) - external[j.o]  # (3.18), for a frame anywhere on the body
         force.append(inertia @ acc[j.o] + b)  # (3.17), own part
     for j in inward(mechanism):
-        tau[j.o] = motion.S[j.o].pair(force[j.o]) + j.armature * a[j.v]  # (3.20)
+        tau[j.o] = motion.S[j.o].pair(force[j.o]) + mechanism.armature[j.v] * a[j.v]  # (3.20)
         force[j.i] = force[j.i] + motion.X[j.o].up(force[j.o])  # (3.17), outboard part
-    return InverseDynamics(np.concatenate(tau), force)
+    return InverseDynamics(np.concatenate(tau) + coupling_momenta(mechanism, a), force)
 
 
 def bias(mechanism: Mechanism, q: Array, v: Array) -> Array:

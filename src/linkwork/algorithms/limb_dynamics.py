@@ -14,6 +14,7 @@ from linkwork.algorithms.kinematics import external_forces, joint_poses, world_p
 from linkwork.algorithms.limb_coordinates import relative_to_absolute, with_place
 from linkwork.algorithms.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.limbs import Equations, Limb, applied_forces, block_diagonal, true_equations
+from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, cross, hat, ldlt, where
@@ -36,7 +37,7 @@ def system_equations(
         on_bodies = [external[body] * (1.0 / system.shares[body]) for body in path]
         applied = applied_forces(limb, [F.linear for F in on_bodies], [F.angular for F in on_bodies])
         M, h = M + own.M, h + own.h - (C_R @ D).T @ applied
-    rotors = system.spread.T @ np.diag(mechanism.armature) @ system.spread
+    rotors = system.spread.T @ rotor_matrix(mechanism) @ system.spread
     return Equations(T.T @ M @ T + rotors, T.T @ (h + M @ drift))
 
 

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import joint_poses, subspaces
+from linkwork.algorithms.rotors import coupling_matrix
 from linkwork.algorithms.sweeps import inward, outward, to_root
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import RigidInertia, Transform
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import LDLT, Array, Number, ldlt
 
 
 def composite_inertias(mechanism: Mechanism, X: list[Transform]) -> list[RigidInertia]:
@@ -38,7 +39,7 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
             force = X[k.o].up(force)
     for d, rotor in enumerate(mechanism.armature):
         M[d][d] = M[d][d] + rotor
-    return np.array(M).reshape(mechanism.nv, mechanism.nv)
+    return np.array(M).reshape(mechanism.nv, mechanism.nv) + coupling_matrix(mechanism)
 
 
 def _place(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
@@ -119,6 +120,11 @@ def dof_parents(mechanism: Mechanism) -> list[int]:
             parent.append(last[j.i] if d == j.v.start else d - 1)
         last[j.o] = j.v.stop - 1
     return parent
+
+
+def solver(mechanism: Mechanism, M: Array) -> LTL | LDLT:
+    """What solves with the mass matrix M (nv, nv) of a tree, whose zeros rotors fill that turn with several joints."""
+    return ldlt(M) if mechanism.rotors else factor(mechanism, M)
 
 
 def factor(mechanism: Mechanism, M: Array) -> LTL:

@@ -6,6 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import accelerations, joint_poses, kinematics, subspaces, world_poses
 from linkwork.algorithms.mass import composite_inertias
+from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.algorithms.sweeps import outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Force, RigidInertia, Transform
@@ -54,7 +55,7 @@ def kinetic_energy(mechanism: Mechanism, q: Array, v: Array) -> Number:
     """Kinetic energy of all bodies and rotors [J]."""
     twists = kinematics(mechanism, q, v).twist
     bodies = sum(V.pair(body.inertia @ V) for body, V in zip(mechanism.bodies, twists, strict=True))
-    return 0.5 * (bodies + sum(mechanism.armature * v * v))
+    return 0.5 * (bodies + sum(rotor_momenta(mechanism, v) * v))
 
 
 def potential_energy(mechanism: Mechanism, q: Array) -> Number:

@@ -15,6 +15,7 @@ import numpy as np
 
 from linkwork.algorithms.factorization import adjoint_down
 from linkwork.algorithms.kinematics import external_forces, kinematics, world_poses
+from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.algorithms.sweeps import outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Motion
@@ -27,7 +28,7 @@ class NewtonEuler(NamedTuple):
     `M` (6p, 6p): inertias, with rotors. `C` (6p, 6p): motion of the inboard body. `J` (6p, f): freedoms of each joint.
     `Q` (6p, 6p - f): directions that each joint constrains. `T` (6p, f): where joint forces act, T^T J = 1.
     `xi` (6p,): velocity part of the accelerations. `k` (6p,): gyroscopic forces. `q` (6p,): applied forces, with
-    gravity and joint forces. `rotor` (f,): armature. `tau` (f,): joint forces.
+    gravity and joint forces. `rotor` (f, f): inertia of rotors. `tau` (f,): joint forces.
     """
 
     M: Array
@@ -88,9 +89,9 @@ def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches:
     # A joint force acts on its body by T and back on the inboard body, as reactions do in (13). Rotors do the same,
     # with y'' = T^T ((E - C) a - xi) from (12).
     act = (np.eye(6 * p) - C).T @ T
-    rotor = mechanism.armature
-    M = M + act @ np.diag(rotor) @ act.T
-    return NewtonEuler(M, C, J, Q, T, xi, k - act @ (rotor * (T.T @ xi)), applied + act @ tau, rotor, tau)
+    rotor = rotor_matrix(mechanism)
+    M = M + act @ rotor @ act.T
+    return NewtonEuler(M, C, J, Q, T, xi, k - act @ (rotor @ (T.T @ xi)), applied + act @ tau, rotor, tau)
 
 
 def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
@@ -132,4 +133,4 @@ def solve(system: NewtonEuler) -> tuple[Array, Array]:
 def joint_wrenches(system: NewtonEuler) -> Array:
     """Wrench (p, 6) of the parent on the child through each joint: reactions, joint force and rotor."""
     acceleration, g = solve(system)
-    return (system.Q @ g + system.T @ (system.tau - system.rotor * acceleration)).reshape(-1, 6)
+    return (system.Q @ g + system.T @ (system.tau - system.rotor @ acceleration)).reshape(-1, 6)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
+from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
 from linkwork.algorithms.sweeps import inward, outward, to_root
 from linkwork.model.joints import Free
 from linkwork.model.mechanism import WORLD, Mechanism
@@ -147,7 +148,7 @@ def inverse_dynamics(
         n[j.i] = (
             n[j.i] + n[j.o] + np.cross(link.p[j.o] - link.p[j.i], f[j.o])
         )  # (3.33); p is the moved joint: no (3.35)
-    tau += mechanism.armature * a
+    tau += rotor_momenta(mechanism, a)
     # (3.38) and (3.39), with the base's own inertial force, which they leave out
     at_centroid = n[link.base] + np.cross(link.p[link.base] - link.r[link.base], f[link.base])
     return tau, np.concatenate([f[link.base], at_centroid])
@@ -162,10 +163,10 @@ def equations_of_motion(
     """
     link = links(mechanism, q)
     H_b, H_bm, H_m = inertia_matrix_H(mechanism, link)
-    H_m = H_m + np.diag(mechanism.armature)
+    rotors = rotor_matrix(mechanism)
     if link.base == WORLD:
         c, _ = inverse_dynamics(mechanism, q, v, np.zeros(mechanism.nv), wrenches)
-        return EquationsOfMotion(H_m, c, tau, np.eye(mechanism.nv), np.zeros(mechanism.nv))
+        return EquationsOfMotion(H_m + rotors, c, tau, np.eye(mechanism.nv), np.zeros(mechanism.nv))
     # The base has the first six velocities. Its coordinates here are the velocity of its centroid and its angular
     # velocity in inertial axes: x_b' = B v_b, x_b'' = B a_b + drift.
     A, offset = link.A[link.base], hat(link.r[link.base] - link.p[link.base])
@@ -175,11 +176,10 @@ def equations_of_motion(
     drift = np.concatenate([free_run.ddr[link.base], free_run.dw[link.base], np.zeros(mechanism.nv - 6)])
     at_rest = -np.linalg.solve(to_x, drift)  # the acceleration with x'' = 0
     c_m, c_b = inverse_dynamics(mechanism, q, v, at_rest, wrenches)
-    rotor = np.linalg.solve(to_x.T, np.diag(mechanism.armature))[:6, :6]
-    H_b = H_b + np.linalg.solve(to_x[:6, :6].T, rotor.T).T
-    c_b = c_b + rotor @ at_rest[:6]
+    felt = np.linalg.solve(to_x.T, rotors)  # by the coordinates x, whose joints' rows are those of v
+    c_b = c_b + felt[:6] @ at_rest
     return EquationsOfMotion(
-        np.block([[H_b, H_bm[:, 6:]], [H_bm[:, 6:].T, H_m[6:, 6:]]]),
+        np.block([[H_b, H_bm[:, 6:]], [H_bm[:, 6:].T, H_m[6:, 6:]]]) + np.linalg.solve(to_x.T, felt.T),
         np.concatenate([c_b, c_m[6:]]),
         np.linalg.solve(to_x.T, tau),
         to_x,

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.momentum import sum_in_world
+from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.spatial import Motion
 from linkwork.spatial.scalar import Array, cross, ldlt
@@ -41,6 +42,8 @@ def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
     forces = (joint.stiffness, joint.damping, joint.friction, *((joint.armature,) if joint.kind.nv > 1 else ()))
     numbers = (*forces, joint.place.p, joint.place.R, mechanism.gravity)
     if any(np.asarray(x).dtype == object for x in numbers):
+        return False
+    if joint.kind.nv > 1 and any(drive.rotor and joint.name in drive.joints for drive in mechanism.drives):
         return False
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     coupled = any(joint.name in (mimic.name, mimic.of) for mimic in mechanism.mimics)
@@ -128,4 +131,4 @@ def momentum_maps(mechanism: Mechanism, q: Array, v: Array, twists: Array) -> Ar
     motion = kinematics(mechanism, q, v)
     bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]
     whole = sum_in_world(mechanism, motion.X, bodies).array
-    return twists @ whole + generators(mechanism, q, twists).T @ (mechanism.armature * v)
+    return twists @ whole + generators(mechanism, q, twists).T @ rotor_momenta(mechanism, v)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,8 +41,19 @@ def paths(mechanism: Mechanism) -> Iterator[Path]:
         sides = to_meeting(mechanism, loop.to.body, loop.at.body)
         yield Path(len(loop.kind.closing), (*sides[0], *sides[1]), (sides[0] or sides[1])[-1].i)
     for tie in mechanism.ties:
-        ends = [mechanism.joints[joint] for joint, _, _ in tie.velocities]
-        roots = [list(to_root(mechanism, end.o)) for end in ends]
-        shared = set.intersection(*({j.o for j in joints} - {end.o} for joints, end in zip(roots, ends, strict=True)))
-        involved = {j.o: j for joints in roots for j in joints if j.o not in shared}
-        yield Path(1, tuple(involved.values()), max(shared, default=0))
+        yield _path_of(mechanism, [joint for joint, _, _ in tie.velocities])
+
+
+def rotor_paths(mechanism: Mechanism) -> Iterator[Path]:
+    """Where the rows of rotors go that turn with several joints."""
+    for rotor in mechanism.rotors:
+        yield _path_of(mechanism, rotor.joints)
+
+
+def _path_of(mechanism: Mechanism, names: Sequence[str]) -> Path:
+    """A row on the velocities of some joints."""
+    ends = [mechanism.joints[name] for name in names]
+    roots = [list(to_root(mechanism, end.o)) for end in ends]
+    shared = set.intersection(*({j.o for j in joints} - {end.o} for joints, end in zip(roots, ends, strict=True)))
+    involved = {j.o: j for joints in roots for j in joints if j.o not in shared}
+    return Path(1, tuple(involved.values()), max(shared, default=0))

@@ -14,9 +14,11 @@ from rich.text import Text
 from linkwork.errors import LinkworkError, ModelWarning, listed
 from linkwork.model import Mechanism
 from linkwork.model.clutches import Brake, Clutch, side_text
+from linkwork.model.drives import Drive
 from linkwork.model.faults import Fault
 from linkwork.model.loading import find_faults, load
 from linkwork.model.ratchets import Ratchet
+from linkwork.model.transmissions import Transmission
 
 CLEAN, DOUBTFUL, BROKEN = 0, 1, 2  # exit codes
 COLORS = {"error": "bold red", "warning": "yellow"}
@@ -64,7 +66,7 @@ def _besides(m: Mechanism) -> Iterator[RenderableType]:
         table.add_row("loop", loop.name, type(loop.kind).__name__, f"{loop.a}, {loop.b}")
     for drive in m.drives:
         ratios = ", ".join(f"{joint} x {' '.join(f'{x:g}' for x in numbers)}" for joint, numbers in drive.ratios)
-        table.add_row("drive", drive.name, f"gain {drive.gain:g}", ratios)
+        table.add_row("drive", drive.name, _motor(drive), ratios)
     for clutch in m.clutches:
         sides = f"{side_text(clutch.a)}, {side_text(clutch.b)} x {clutch.ratio:g}"
         table.add_row("clutch", clutch.name, _switched(clutch), sides)
@@ -76,6 +78,17 @@ def _besides(m: Mechanism) -> Iterator[RenderableType]:
     for latch in m.latches:
         state = "engaged" if latch.engaged else "released"
         table.add_row("latch", latch.name, f"{state}, at {latch.at:g} from {latch.side}", latch.joint)
+    for one in m.transmissions:
+        gears = ", ".join(f"{ratio:g}" for ratio in one.ratios)
+        table.add_row("transmission", one.name, f"{gears}; {_gear(one)}", f"{one.driving}, {one.driven}")
+    for one in m.differentials:
+        state = "engaged" if one.engaged else "released"
+        joints = f"{one.driving} x {one.ratio:g}, {one.left}, {one.right}"
+        table.add_row("differential", one.name, state, joints)
+    for one in m.couplings:
+        state = "engaged" if one.engaged else "released"
+        rows = ", ".join(f"{joint} x {' '.join(f'{x:g}' for x in numbers)}" for joint, numbers in one.factors)
+        table.add_row("coupling", one.name, state, rows)
     for surface in m.surfaces:
         table.add_row("surface", surface.name, type(surface.shape).__name__, surface.body)
     for contact in m.contacts:
@@ -87,6 +100,20 @@ def _besides(m: Mechanism) -> Iterator[RenderableType]:
         table.add_row("spring", spring.name, what, f"{spring.a}, {spring.b}")
     if table.row_count:
         yield table
+
+
+def _motor(drive: Drive) -> str:
+    """The numbers of a motor, as far as they are unusual."""
+    told = [f"gain {drive.gain:g}"]
+    told += [f"gear {drive.gear:g}"] if drive.gear != 1.0 else []
+    told += [f"rotor {drive.rotor_inertia:g}"] if drive.rotor_inertia else []
+    told += [f"efficiency {drive.efficiency[0]:g}, {drive.efficiency[1]:g}"] if (drive.efficiency != 1.0).any() else []
+    told += [f"{drive.stall_torque:g} at rest to 0 at {drive.no_load_speed:g}"] if drive.has_speed_limit else []
+    return ", ".join(told)
+
+
+def _gear(transmission: Transmission) -> str:
+    return f"in gear {transmission.selected:g}" if transmission.engaged else "neutral"
 
 
 def _switched(item: Clutch | Brake | Ratchet) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.actuation import drive_forces
 from linkwork.control import plant as plants
+from linkwork.control.commanded import Commanded
 from linkwork.control.linear import lqr
 from linkwork.control.plant import Controller, Plant, controller, frame_motion, gains, limiter, refuse_no_mechanism
 from linkwork.control.target import drive_command, frame_target, joint_target, pose_error
@@ -51,9 +51,7 @@ def drives(m: Mechanism, command: Any) -> Controller:
     q (nq,) and v (nv,) that returns them.
     """
     refuse_no_mechanism(m)
-    asked = drive_command(m, command)
-    forces = controller(lambda t, q, v, u: drive_forces(m, q, v, u))
-    return lambda t, q, v: forces(t, q, v, asked(t, q, v))
+    return Commanded(m, drive_command(m, command))
 
 
 def pd(m: Mechanism, target: Any, kp: Any, kd: Any, limit: Any = None, actuated: Joints = None) -> Controller:

@@ -54,6 +54,8 @@ def mechanism_digest(mechanism: Mechanism) -> str:
         parts += [loop.name, repr(loop.kind), repr(float(loop.closed))]
         for place in (loop.at, loop.to):
             parts += [str(place.body), *(x.tobytes() for X in (place.pose, place.offset) for x in (X.R, X.p))]
+    for drive in mechanism.drives:
+        parts += [drive.name, drive.row.tobytes(), *(value.tobytes() for value in drive.parameters.values())]
     parts += [repr(tie) for tie in mechanism.ties]
     parts += [repr(item) for item in mechanism.holders]
     for frame in mechanism.frames:

@@ -20,7 +20,7 @@ from linkwork.evaluation import assembly, closed_chains
 from linkwork.evaluation.closed_derivatives import closed_forward_derivatives
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, one_state, over_batch, require_out
-from linkwork.model.mechanism import Mechanism, check_parameter
+from linkwork.model.mechanism import Mechanism
 from linkwork.model.questions import Symmetry
 from linkwork.spatial.scalar import Array
 
@@ -213,7 +213,7 @@ class Dynamics:
     def carried(
         self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
     ) -> Array:
-        """Force (..., k) [N m or N] of each clutch on its b, then of brakes, ratchets, latches; 0 where released."""
+        """Force (..., k) [N m or N] of each clutch on its b, then of brakes and other holders; 0 where released."""
         count = sum(len(list(item.ties)) for item in self.mechanism.holders)
         inputs = self._state(q, v, wrenches, tau=tau)
         return self._evaluate("carried", carried, inputs, (count,), parameters, out)
@@ -415,7 +415,7 @@ class Dynamics:
         inputs = inputs | {name: Input(value, m.parameters[name].shape) for name, value in given.items()}
         arrays, batch = checked(inputs, finite=False)  # what is not finite shows in the result
         for name, array in zip(given, arrays[states:], strict=True):
-            check_parameter(name, array)
+            self.mechanism.check_parameter(name, array)
         if out is not None:
             require_out(out, batch + result)
         if self.target == "numpy" or any(array.dtype == object for array in arrays):

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwork.algorithms import forward, inverse, limb_dynamics, limb_systems, mass, newton_euler, reactions, spacedyn
 from linkwork.algorithms.factorization import factorization
+from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
 from linkwork.errors import unknown_name
 from linkwork.evaluation import multipliers
 from linkwork.evaluation.diagnosis import watched
@@ -104,7 +105,7 @@ class Formulations(dict[str, Formulation]):
 
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
     rest = inverse.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
-    return mass.factor(m, mass.mass_matrix(m, q)).solve(tau - rest)
+    return mass.solver(m, mass.mass_matrix(m, q)).solve(tau - rest)
 
 
 def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
@@ -113,12 +114,12 @@ def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: A
 
 def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
     f = factorization(m, q, v, wrenches)
-    return np.linalg.solve(f.mass_matrix + np.diag(m.armature), tau - f.bias)
+    return np.linalg.solve(f.mass_matrix + rotor_matrix(m), tau - f.bias)
 
 
 def _operators_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
     f = factorization(m, q, v, wrenches)
-    return f.mass_matrix @ a + m.armature * a + f.bias
+    return f.mass_matrix @ a + rotor_momenta(m, a) + f.bias
 
 
 def _newton_euler_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
@@ -154,7 +155,7 @@ formulations = Formulations(
                 "Wendlandt (3.21) to (3.35)",
                 _by_operators,
                 _operators_inverse,
-                lambda m, q: factorization(m, q, np.zeros(m.nv)).mass_matrix + np.diag(m.armature),
+                lambda m, q: factorization(m, q, np.zeros(m.nv)).mass_matrix + rotor_matrix(m),
             ),
             Formulation(
                 "newton-euler",

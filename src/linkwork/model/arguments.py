@@ -125,6 +125,14 @@ def friction_pair(value: Any, element: str) -> tuple[float, float]:
     return static, dynamic
 
 
+def efficiency_pair(value: Any, element: str) -> Array:
+    """Parts of power (2,) that arrive, driving and driven back, each above 0 and at most 1; one number is both."""
+    pair = numbers_of((value, value) if np.ndim(value) == 0 else value, (2,), "efficiency", element)
+    if not ((pair > 0.0) & (pair <= 1.0)).all():
+        raise ModelError(f"efficiency must be above 0 and at most 1; got {value!r}", element)
+    return pair
+
+
 def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
     """One name, or several, as a tuple without repetitions."""
     several: list[Any] = [value] if isinstance(value, str) else list(value) if np.iterable(value) else [None]

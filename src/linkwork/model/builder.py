@@ -29,7 +29,8 @@ from linkwork.model.equipment import ZERO, Equipment
 from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
 from linkwork.model.joints import JointKind, Weld
-from linkwork.model.mechanism import WORLD, Joint, Keyframe, Mechanism, numbered
+from linkwork.model.keyframes import Keyframe
+from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
 from linkwork.model.mimic import Mimic, followed, mimic_faults
 from linkwork.model.naming import Named
 from linkwork.model.requests import (
@@ -237,6 +238,8 @@ class Builder(Equipment):
                 yield Fault(unknown_name("body", body, bodies).reason, f"geometry of body {body!r}")
         for keyframe in self._keyframes.values():
             yield from keyframe_faults(keyframe, kinds)
+        for drive in self._drives.values():
+            yield from drive.cable_faults(self._joints)
         yield from self._equipment_faults(bodies, kinds, self.mimics)
 
     def _children(self) -> dict[str, list[JointRequest]]:
@@ -294,7 +297,7 @@ class Builder(Equipment):
             mimics,
             Named("keyframe", states),
             Named("loop", [loop.placed(home) for loop in self._loops.values()]),
-            Named("drive", [drive.numbered(own, mimics) for drive in self._drives.values()]),
+            Named("drive", [drive.extended(self._joints).numbered(own, mimics) for drive in self._drives.values()]),
             Named("clutch", list(self._clutches.values())),
             Named("brake", [brake.sized(own) for brake in self._brakes.values()]),
             surfaces,
@@ -302,4 +305,7 @@ class Builder(Equipment):
             Named("spring", [spring.placed(home) for spring in self._springs.values()]),
             Named("ratchet", list(self._ratchets.values())),
             Named("latch", list(self._latches.values())),
+            transmissions=Named("transmission", list(self._transmissions.values())),
+            differentials=Named("differential", list(self._differentials.values())),
+            couplings=Named("coupling", list(self._couplings.values())),
         )

@@ -117,6 +117,12 @@ DRIVE: Keys = {
     "bias": _numbers(3, "", "force: a constant, by length and by rate of length"),
     "control_limits": _of(_INTERVAL, "[lower, upper]", "of the control", extra=_INFINITE),
     "force_limits": _of(_INTERVAL, "[lower, upper]", "[N m or N]", extra=_INFINITE),
+    "gear": _number("", "turns of the motor for one of the sum of its joints"),
+    "rotor_inertia": _number(" [kg m^2 or kg]", "of what turns at the motor's speed"),
+    "efficiency": _of(float | _INTERVAL, "a number, or [driving, driven back]", "part of power that arrives"),
+    "stall_torque": _number(" [N m or N]", "most force at rest", extra=_INFINITE),
+    "no_load_speed": _number(" [rad/s or m/s]", "at which no force is left", extra=_INFINITE),
+    "measured_from": _of(NAME, "the name of a body", "on which the motor sits, with cables over all joints in between"),
 }
 _SWITCHED: Keys = {
     "capacity": _number(" [N m or N]", "above which it slips", extra=_INFINITE),
@@ -135,6 +141,23 @@ LATCH: Keys = {
     "joint": NEEDED,
     "at": _number(" [rad or m]", "where it falls in", extra=_MUST),
     "side": _of(TEXT, "below, above or both", "from where the joint comes"),
+    "engaged": _YES_OR_NO,
+}
+TRANSMISSION: Keys = {
+    "driving": NEEDED,
+    "driven": NEEDED,
+    "ratios": _of(list[float], "a list of numbers", "v_driving = ratio v_driven, one for each gear", extra=_MUST),
+    "selected": _of(int, "a whole number", "the gear that is in, from 1; 0 is neutral"),
+}
+DIFFERENTIAL: Keys = {
+    "driving": NEEDED,
+    "left": NEEDED,
+    "right": NEEDED,
+    "ratio": _number("", "v_left + v_right = 2 ratio v_driving while engaged"),
+    "engaged": _YES_OR_NO,
+}
+COUPLING: Keys = {
+    "factors": _by_joint(_each("", _VELOCITIES), "of velocities, whose sum is zero while engaged", extra=_MUST),
     "engaged": _YES_OR_NO,
 }
 SURFACE: Keys = {"body": NAME} | PLACE
@@ -170,6 +193,9 @@ PLAIN: dict[str, tuple[str, Keys]] = {  # tables whose keys are all there is to 
     "brakes": ("brake", BRAKE),
     "ratchets": ("ratchet", RATCHET),
     "latches": ("latch", LATCH),
+    "transmissions": ("transmission", TRANSMISSION),
+    "differentials": ("differential", DIFFERENTIAL),
+    "couplings": ("coupling", COUPLING),
     "contacts": ("contact", CONTACT),
     "springs": ("spring", SPRING),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from linkwork.model.arguments import (
     above_zero,
     at_least_zero,
     closing_kind,
+    efficiency_pair,
     interval,
     new_element,
     not_zero,
@@ -24,7 +26,7 @@ from linkwork.model.arguments import (
 )
 from linkwork.model.bodies import Place
 from linkwork.model.clutches import Brake, Clutch, checked_side
-from linkwork.model.drives import Drive, refuse_zero_ratios
+from linkwork.model.drives import Drive, refuse_half_a_line, refuse_zero_ratios
 from linkwork.model.faults import Fault
 from linkwork.model.grounds import SurfaceShape, checked_surface
 from linkwork.model.joints import ClosingKind, JointKind
@@ -34,6 +36,7 @@ from linkwork.model.ratchets import SIDES, Latch, Ratchet
 from linkwork.model.requests import unknown_faults
 from linkwork.model.springs import Spring, refuse_one_end
 from linkwork.model.surfaces import REST_SPEED, Contact, Surface
+from linkwork.model.transmissions import Coupling, Differential, Transmission, ratios_of
 
 ZERO = (0.0, 0.0, 0.0)
 
@@ -48,6 +51,9 @@ class Equipment:
         self._brakes: dict[str, Brake] = {}
         self._ratchets: dict[str, Ratchet] = {}
         self._latches: dict[str, Latch] = {}
+        self._transmissions: dict[str, Transmission] = {}
+        self._differentials: dict[str, Differential] = {}
+        self._couplings: dict[str, Coupling] = {}
         self._surfaces: dict[str, Surface] = {}
         self._contacts: dict[str, Contact] = {}
         self._springs: dict[str, Spring] = {}
@@ -90,12 +96,23 @@ class Equipment:
         bias: Any = ZERO,
         control_limits: Any = None,
         force_limits: Any = None,
+        gear: float = 1.0,
+        rotor_inertia: float = 0.0,
+        efficiency: Any = 1.0,
+        stall_torque: float = np.inf,
+        no_load_speed: float = np.inf,
+        measured_from: str | None = None,
     ) -> Self:
         """Put a motor on joints: `ratios` are by joint, one number or one for each velocity of the joint.
 
         Its force is f = clip(gain clip(u, control_limits) + bias[0] + bias[1] l + bias[2] l', force_limits) for a
-        control u, with the length l = sum of ratio q and its rate l' = sum of ratio v; every joint feels ratio f
-        [N m or N]. The limits are (lower, upper). A length needs joints of one coordinate.
+        control u, with the length l = gear times the sum of ratio q and its rate l' = gear times that of ratio v; every
+        joint feels gear ratio f [N m or N]. The limits are (lower, upper). A length needs joints of one coordinate.
+
+        The rotor, which turns at l', has `rotor_inertia` [kg m^2 or kg]. `efficiency`, above 0 and at most 1, is the
+        part of power that arrives: one number, or (driving, driven back). A motor with `stall_torque` [N m or N] and
+        `no_load_speed` [rad/s or m/s] has less force the faster it turns, as its voltage lets it. One that sits on a
+        body further inboard, `measured_from`, pulls by cables over all joints in between, which get the same ratio.
         """
         element = new_element(self._drives, "drive", name)
         by_joint = numbers_by_joint(ratios, "ratios", "ratios", element)
@@ -103,7 +120,12 @@ class Equipment:
         numbers = number_of(gain, "gain", element), numbers_of(bias, (3,), "bias", element)
         control = interval(control_limits, "control_limits", element)
         force = interval(force_limits, "force_limits", element)
-        self._drives[name] = Drive(name, tuple(by_joint.items()), *numbers, control, force)
+        motor = not_zero(gear, "gear", element), at_least_zero(rotor_inertia, "rotor_inertia", element)
+        line = {"stall_torque": stall_torque, "no_load_speed": no_load_speed}
+        ends = [above_zero(value, key, element, or_infinite) for key, value in line.items()]
+        refuse_half_a_line(*ends, element)
+        passed, base = efficiency_pair(efficiency, element), None if measured_from is None else str(measured_from)
+        self._drives[name] = Drive(name, tuple(by_joint.items()), *numbers, control, force, *motor, passed, *ends, base)
         return self
 
     def clutch(
@@ -168,6 +190,42 @@ class Equipment:
             raise ModelError(f"side must be one of {listed(SIDES)}; got {side!r}", element)
         place = number_of(at, "at", element)
         self._latches[name] = Latch(name, str(joint), place, side, yes_or_no(engaged, "engaged", element))
+        return self
+
+    def transmission(self, name: str, driving: str, driven: str, ratios: Any, selected: int = 0) -> Self:
+        """Put a transmission between two joints: in gear k, v_driving = ratios[k - 1] v_driven [rad/s or m/s].
+
+        The gear that is `selected` is number 1 to as many as there are ratios, or 0, neutral, in which both are free.
+        """
+        element = new_element(self._transmissions, "transmission", name)
+        made = Transmission(name, str(driving), str(driven), ratios_of(ratios, element))
+        number = number_of(selected, "selected", element)
+        made.refuse_gear(number)
+        self._transmissions[name] = replace(made, selected=number)
+        return self
+
+    def differential(
+        self, name: str, driving: str, left: str, right: str, ratio: float = 1.0, engaged: bool = True
+    ) -> Self:
+        """Let the joint `driving` turn the mean of two others, with the same force on both.
+
+        While it is engaged, v_left + v_right = 2 ratio v_driving [rad/s or m/s].
+        """
+        element = new_element(self._differentials, "differential", name)
+        by, held = not_zero(ratio, "ratio", element), yes_or_no(engaged, "engaged", element)
+        self._differentials[name] = Differential(name, str(driving), str(left), str(right), by, held)
+        return self
+
+    def couple(self, name: str, factors: Mapping[str, Any], engaged: bool = True) -> Self:
+        """Hold a sum of velocities at zero while engaged: `factors` by joint, one number or one for each velocity.
+
+        With a free joint, whose velocities are in its body's frame, these are wheels that roll and do not slip.
+        """
+        element = new_element(self._couplings, "coupling", name)
+        by_joint = numbers_by_joint(factors, "factors", "factors", element)
+        refuse_zero_ratios(by_joint, element, "factors")
+        rows = tuple((joint, tuple(numbers.tolist())) for joint, numbers in by_joint.items())
+        self._couplings[name] = Coupling(name, rows, yes_or_no(engaged, "engaged", element))
         return self
 
     def surface(
@@ -263,7 +321,8 @@ class Equipment:
             yield from clutch.faults(kinds, mimics)
         for brake in self._brakes.values():
             yield from brake.faults(kinds)
-        for item in (*self._ratchets.values(), *self._latches.values()):
+        beside = (self._ratchets, self._latches, self._transmissions, self._differentials, self._couplings)
+        for item in (one for items in beside for one in items.values()):
             yield from item.faults(kinds, mimics)
         yield from self._shared_names()
         for surface in self._surfaces.values():
@@ -276,7 +335,10 @@ class Equipment:
     def _shared_names(self) -> Iterator[Fault]:
         """What is switched by its name must have one of its own."""
         owners: dict[str, str] = {}
-        kinds = {"clutch": self._clutches, "brake": self._brakes, "ratchet": self._ratchets, "latch": self._latches}
+        kinds = {
+            "clutch": self._clutches, "brake": self._brakes, "ratchet": self._ratchets, "latch": self._latches,
+            "transmission": self._transmissions, "differential": self._differentials, "coupling": self._couplings,
+        }  # fmt: skip
         for kind, items in kinds.items():
             for name in items:
                 if name in owners:

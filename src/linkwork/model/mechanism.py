@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import ModelError, ShapeError, unknown_name
+from linkwork.errors import ShapeError, unknown_name
 from linkwork.model.bodies import Body, Frame
-from linkwork.model.broadcast import Input, as_numbers, over_batch, refuse_non_finite
+from linkwork.model.broadcast import Input, as_numbers, over_batch
 from linkwork.model.clutches import Brake, Clutch, Tie, may_hold
-from linkwork.model.drives import Drive
+from linkwork.model.drives import DRIVE_PARAMETERS, Drive, Rotor
 from linkwork.model.faults import raise_first
 from linkwork.model.joints import JointKind
+from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
 from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
@@ -25,9 +26,31 @@ from linkwork.model.soundness import massless_faults, part_faults
 from linkwork.model.springs import Spring
 from linkwork.model.surfaces import Contact, Pair, Surface, pairs_of
 from linkwork.model.topology import Topology, topology, tree_text
+from linkwork.model.transmissions import (
+    NO_COUPLINGS,
+    NO_DIFFERENTIALS,
+    NO_TRANSMISSIONS,
+    Coupling,
+    Differential,
+    Transmission,
+)
+from linkwork.model.varying import (
+    BODY_PARAMETERS,
+    BRAKE_PARAMETERS,
+    CLUTCH_PARAMETERS,
+    CONTACT_PARAMETERS,
+    JOINT_PARAMETERS,
+    LATCH_PARAMETERS,
+    LOOP_PARAMETERS,
+    RATCHET_PARAMETERS,
+    SPRING_PARAMETERS,
+    as_number,
+    check_parameter,
+)
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
 
+Holder = Clutch | Brake | Ratchet | Latch | Transmission | Differential | Coupling
 WORLD = 0  # the world's body number
 
 
@@ -84,43 +107,7 @@ class Joint:
         return rng.uniform(lower, upper)
 
 
-@dataclass(frozen=True, eq=False)
-class Keyframe:
-    """A state that the model's author named: position q (nq,) and velocity v (nv,)."""
-
-    name: str
-    q: Array
-    v: Array
-
-    @staticmethod
-    def of(name: str, positions: Mapping[str, Array], velocities: Mapping[str, Array], joints: list[Joint]) -> Keyframe:
-        """The state of joints, by their names, that is neutral and at rest where none is given."""
-        q = [positions.get(joint.name, joint.kind.neutral()) for joint in joints]
-        v = [velocities.get(joint.name, np.zeros(joint.kind.nv)) for joint in joints]
-        state = [np.concatenate([np.zeros(0), *parts]) for parts in (q, v)]
-        for array in state:
-            array.flags.writeable = False  # a mechanism never changes
-        return Keyframe(name, *state)
-
-
-BODY_PARAMETERS = ("mass", "com", "inertia")
-JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness", "friction")
-SPRING_PARAMETERS = ("stiffness", "damping", "length")
-LOOP_PARAMETERS = ("closed",)
-CLUTCH_PARAMETERS = ("engaged", "ratio")
-BRAKE_PARAMETERS = ("engaged",)
-RATCHET_PARAMETERS = ("engaged", "ratio", "direction")
-LATCH_PARAMETERS = ("engaged",)
-SWITCHES = (".closed", ".engaged")
-CONTACT_PARAMETERS = (
-    "stiffness", "damping", "tangential_stiffness", "tangential_damping", "friction", "rest_speed",
-)  # fmt: skip
 NO_MIMICS: Named[Mimic] = Named("mimic", [])
-NO_KEYFRAMES: Named[Keyframe] = Named("keyframe", [])
-NOT_NEGATIVE = (
-    ".mass", ".armature", ".damping", ".stiffness", ".friction", ".length",
-    ".tangential_stiffness", ".tangential_damping", ".rest_speed",
-)  # fmt: skip
 NO_LOOPS: Named[Loop] = Named("loop", [])
 NO_DRIVES: Named[Drive] = Named("drive", [])
 NO_CLUTCHES: Named[Clutch] = Named("clutch", [])
@@ -130,22 +117,6 @@ NO_LATCHES: Named[Latch] = Named("latch", [])
 NO_SURFACES: Named[Surface] = Named("surface", [])
 NO_CONTACTS: Named[Contact] = Named("contact", [])
 NO_SPRINGS: Named[Spring] = Named("spring", [])
-
-
-def _number(value: Number) -> Array:
-    """A number or a truth as an array (); what hides its value stays as it is."""
-    return np.asarray(float(value) if isinstance(value, (bool, int)) else value)
-
-
-def check_parameter(name: str, values: Array) -> None:
-    """Raise an error unless all values of a parameter, one or a batch of them, are finite and of a possible sign."""
-    refuse_non_finite(f"parameter {name!r}", values)
-    if values.dtype != object and name.endswith(NOT_NEGATIVE) and (values < 0.0).any():
-        raise ModelError(f"must be >= 0; got {values.min():g}", f"parameter {name!r}")
-    if values.dtype != object and name.endswith(SWITCHES) and not np.isin(values, (0.0, 1.0)).all():
-        raise ModelError("must be 1, or 0 where nothing is held", f"parameter {name!r}")
-    if values.dtype != object and name.endswith(".direction") and not (np.abs(values) == 1.0).all():
-        raise ModelError("must be 1 or -1", f"parameter {name!r}")
 
 
 def numbered(joints: Named[Joint], mimics: Named[Mimic] = NO_MIMICS) -> Named[Joint]:
@@ -186,6 +157,9 @@ class Mechanism:
     springs: Named[Spring] = NO_SPRINGS
     ratchets: Named[Ratchet] = NO_RATCHETS
     latches: Named[Latch] = NO_LATCHES
+    transmissions: Named[Transmission] = NO_TRANSMISSIONS
+    differentials: Named[Differential] = NO_DIFFERENTIALS
+    couplings: Named[Coupling] = NO_COUPLINGS
 
     # --- sizes ---
 
@@ -220,12 +194,20 @@ class Mechanism:
         return tuple(tie for item in self.holders for tie in item.ties if may_hold(tie.engaged))
 
     @property
-    def holders(self) -> tuple[Clutch | Brake | Ratchet | Latch, ...]:
-        """What ties velocities together while it is engaged: clutches, brakes, ratchets, latches."""
-        return (*self.clutches, *self.brakes, *self.ratchets, *self.latches)
+    def holders(self) -> tuple[Holder, ...]:
+        """What ties velocities together while it is engaged."""
+        return tuple(item for items in self.holder_kinds.values() for item in items)
+
+    @property
+    def holder_kinds(self) -> dict[str, Named[Any]]:
+        """All holders, by what messages call one."""
+        return {
+            "clutch": self.clutches, "brake": self.brakes, "ratchet": self.ratchets, "latch": self.latches,
+            "transmission": self.transmissions, "differential": self.differentials, "coupling": self.couplings,
+        }  # fmt: skip
 
     @cached_property
-    def slippers(self) -> tuple[Clutch | Brake | Ratchet | Latch, ...]:
+    def slippers(self) -> tuple[Holder, ...]:
         """Holders that slip above a capacity, one way or both."""
         return tuple(item for item in self.holders if np.isfinite(item.capacities).any())
 
@@ -246,11 +228,6 @@ class Mechanism:
         name = self.ties[row - self.nc].name
         return next(f"{what} {name!r}" for what, items in self.holder_kinds.items() if name in items)
 
-    @property
-    def holder_kinds(self) -> dict[str, Named[Any]]:
-        """All holders, by what messages call one."""
-        return {"clutch": self.clutches, "brake": self.brakes, "ratchet": self.ratchets, "latch": self.latches}
-
     def loop_of_row(self, row: int) -> Loop:
         """The loop to which one of the `nc` closure rows belongs."""
         owners = [loop for loop in self.loops for _ in loop.kind.closing]
@@ -268,8 +245,21 @@ class Mechanism:
 
     @cached_property
     def armature(self) -> Array:
-        """Reflected rotor inertia of every velocity (nv,) [kg m^2 or kg]."""
-        return self.by_joint(lambda j: j.armature)
+        """Inertia (nv,) [kg m^2 or kg] of what turns with one velocity alone: joints' own, and rotors of drives."""
+        own = self.by_joint(lambda j: j.armature)
+        for rotor in self._all_rotors:
+            if rotor.alone:
+                own = own + rotor.inertia * (rotor.row * rotor.row)
+        return own
+
+    @cached_property
+    def rotors(self) -> tuple[Rotor, ...]:
+        """Rotors of drives that turn with several velocities, which they couple."""
+        return tuple(rotor for rotor in self._all_rotors if not rotor.alone)
+
+    @property
+    def _all_rotors(self) -> list[Rotor]:
+        return [rotor for drive in self.drives if (rotor := drive.rotor) is not None]
 
     @cached_property
     def topology(self) -> Topology:
@@ -383,17 +373,27 @@ class Mechanism:
         for joint in self.joints:
             values = (joint.offset.p, joint.armature, joint.damping, joint.stiffness, joint.friction)
             found |= {f"{joint.name}.{key}": value for key, value in zip(JOINT_PARAMETERS, values, strict=True)}
+        for drive in self.drives:
+            found |= {f"{drive.name}.{key}": value for key, value in drive.parameters.items()}
         for spring in self.springs:
             found |= {f"{spring.name}.{key}": np.asarray(getattr(spring, key)) for key in SPRING_PARAMETERS}
         found |= {f"{loop.name}.closed": np.asarray(loop.closed) for loop in self.loops}
         for clutch in self.clutches:
-            found |= {f"{clutch.name}.{key}": _number(getattr(clutch, key)) for key in CLUTCH_PARAMETERS}
+            found |= {f"{clutch.name}.{key}": as_number(getattr(clutch, key)) for key in CLUTCH_PARAMETERS}
         for ratchet in self.ratchets:
-            found |= {f"{ratchet.name}.{key}": _number(getattr(ratchet, key)) for key in RATCHET_PARAMETERS}
-        found |= {f"{item.name}.engaged": _number(item.engaged) for item in (*self.brakes, *self.latches)}
+            found |= {f"{ratchet.name}.{key}": as_number(getattr(ratchet, key)) for key in RATCHET_PARAMETERS}
+        engaged = (*self.brakes, *self.latches, *self.differentials, *self.couplings)
+        found |= {f"{item.name}.engaged": as_number(item.engaged) for item in engaged}
+        found |= {f"{one.name}.selected": as_number(one.selected) for one in self.transmissions}
         for contact in self.contacts:
             found |= {f"{contact.name}.{key}": np.asarray(getattr(contact, key)) for key in CONTACT_PARAMETERS}
         return found
+
+    def check_parameter(self, name: str, values: Array) -> None:
+        """Raise an error unless all values of a parameter, one or a batch of them, are possible."""
+        check_parameter(name, values)
+        if name.endswith(".selected"):
+            self.transmissions[name.removesuffix(".selected")].refuse_gear(values)
 
     def with_parameters(self, values: Mapping[str, Any]) -> Mechanism:
         """The same mechanism with some parameters replaced; numbers are checked as the Builder checks them."""
@@ -404,7 +404,7 @@ class Mechanism:
             array, shape = as_numbers(name, value), self.parameters[name].shape
             if array.shape != shape:
                 raise ShapeError(f"parameter {name!r} has shape {array.shape}, expected {shape}")
-            check_parameter(name, array)
+            self.check_parameter(name, array)
             new[name] = array if shape else array[()]
         # Numbers that hide their value, as in tracing, cannot be checked
         hidden = any(np.asarray(value).dtype == object for value in (self.parameters | new).values())
@@ -427,6 +427,9 @@ class Mechanism:
                 fields["offset"] = Transform(joint.offset.R, fields.pop("at"))
             return replace(joint, **fields)
 
+        def switched(items: Named[Any], key: str) -> Named[Any]:
+            return items.replaced([replace(one, **picked(one.name, (key,))) for one in items])
+
         touched = any(name.rpartition(".")[0] in self.contacts.names for name in new)
 
         def touching(contact: Contact) -> Contact:
@@ -437,6 +440,7 @@ class Mechanism:
             gravity=new.get("gravity", self.gravity),
             bodies=self.bodies.replaced([self.bodies[WORLD], *(changed(body) for body in self.bodies[1:])]),
             joints=self.joints.replaced([moved(joint) for joint in self.joints]),
+            drives=self.drives.replaced([replace(d, **picked(d.name, DRIVE_PARAMETERS)) for d in self.drives]),
             springs=self.springs.replaced([replace(s, **picked(s.name, SPRING_PARAMETERS)) for s in self.springs]),
             loops=self.loops.replaced([replace(loop, **picked(loop.name, LOOP_PARAMETERS)) for loop in self.loops]),
             clutches=self.clutches.replaced([replace(c, **picked(c.name, CLUTCH_PARAMETERS)) for c in self.clutches]),
@@ -444,6 +448,9 @@ class Mechanism:
             ratchets=self.ratchets.replaced([replace(r, **picked(r.name, RATCHET_PARAMETERS)) for r in self.ratchets]),
             latches=self.latches.replaced([replace(x, **picked(x.name, LATCH_PARAMETERS)) for x in self.latches]),
             contacts=self.contacts.replaced(list(map(touching, self.contacts))) if touched else self.contacts,
+            transmissions=switched(self.transmissions, "selected"),
+            differentials=switched(self.differentials, "engaged"),
+            couplings=switched(self.couplings, "engaged"),
         )
         if not hidden:
             raise_first(massless_faults(mechanism))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.model.bodies import Body, Part, inertia_matrix
-from linkwork.model.clutches import contradiction_faults
+from linkwork.model.contradictions import contradictions
 from linkwork.model.faults import Fault, as_warnings
 from linkwork.spatial.scalar import Array
 
@@ -54,11 +54,11 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
     Joints that mimic another are moved by that one.
     """
     rng = np.random.default_rng(0)  # a position without accidental alignments
-    outer = [body.inertia for body in mechanism.bodies]
+    outer, tree = [body.inertia for body in mechanism.bodies], mechanism.tree
     for joint in reversed(mechanism.joints):
         q = joint.kind.random(rng)
         S, composite = joint.kind.subspace(q), outer[joint.o]
-        inertia = S.pair(composite.articulated() @ S) + np.diag(joint.armature)
+        inertia = S.pair(composite.articulated() @ S) + np.diag(tree.armature[tree.joints[joint.name].v])
         least = float(np.linalg.eigvalsh(inertia)[0])
         if joint.name not in mechanism.mimics and not least > 1e-12 * float(np.trace(inertia)):
             yield Fault(
@@ -113,6 +113,6 @@ def faults_of_places(mechanism: Mechanism) -> Iterator[Fault]:
     """What shows once parts are welded: ties of a body with itself, and clutches that contradict each other."""
     for tie in (*mechanism.loops, *mechanism.springs):
         yield from tie.faults()
-    yield from contradiction_faults(mechanism.clutches)
+    yield from contradictions(mechanism)
     for contact in mechanism.contacts:
         yield from contact.faults(mechanism.surfaces)

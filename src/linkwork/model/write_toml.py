@@ -19,12 +19,14 @@ from linkwork.model.faults import raise_first
 from linkwork.model.geometry import Geometry
 from linkwork.model.grounds import Ground
 from linkwork.model.joints import Weld
+from linkwork.model.keyframes import Keyframe
 from linkwork.model.kinematic_loops import Loop
-from linkwork.model.mechanism import SPRING_PARAMETERS, WORLD, Joint, Keyframe, Mechanism
+from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.model.ratchets import Ratchet
 from linkwork.model.springs import Spring
 from linkwork.model.surfaces import REST_SPEED, Contact, Surface
 from linkwork.model.toml_text import table_text
+from linkwork.model.varying import SPRING_PARAMETERS
 from linkwork.model.whole_files import reason_of, write_whole
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import rpy_from_matrix
@@ -104,9 +106,18 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
     yield from (Table(("drives", drive.name), _drive(drive)) for drive in mechanism.drives)
     yield from (Table(("clutches", clutch.name), _clutch(clutch)) for clutch in mechanism.clutches)
     yield from (Table(("ratchets", ratchet.name), _clutch(ratchet)) for ratchet in mechanism.ratchets)
-    for section, items in (("brakes", mechanism.brakes), ("latches", mechanism.latches)):
+    for section, items in (
+        ("brakes", mechanism.brakes),
+        ("latches", mechanism.latches),
+        ("differentials", mechanism.differentials),
+    ):
         for item in items:
             yield Table((section, item.name), _own_numbers(item, "name", "size") | {"engaged": bool(item.engaged)})
+    for one in mechanism.transmissions:
+        yield Table(("transmissions", one.name), _own_numbers(one, "name") | {"selected": int(one.selected)})
+    for one in mechanism.couplings:
+        factors = _by_joint({joint: np.array(numbers) for joint, numbers in one.factors})
+        yield Table(("couplings", one.name), {"factors": factors, "engaged": bool(one.engaged)})
     yield from map(_surface, mechanism.surfaces)
     yield from (Table(("contacts", contact.name), _contact(contact)) for contact in mechanism.contacts)
     yield from (Table(("springs", spring.name), _spring(spring)) for spring in mechanism.springs)
@@ -184,12 +195,24 @@ def _loop(loop: Loop) -> Table:
     return Table(("loops", loop.name), keys, _turn_note(loop.at.offset) | _turn_note(loop.to.offset, "to_"))
 
 
+MOTOR: dict[str, Any] = {  # what is usual of one
+    "gear": 1.0, "rotor_inertia": 0.0, "stall_torque": np.inf, "no_load_speed": np.inf, "efficiency": np.ones(2),
+}  # fmt: skip
+
+
 def _drive(drive: Drive) -> dict[str, Any]:
     free = np.array([-np.inf, np.inf])
     keys = {"gain": drive.gain, "bias": drive.bias.tolist()}
     keys |= {key: getattr(drive, key).tolist() for key in ("control_limits", "force_limits")}
-    usual = {"gain": 1.0, "bias": np.zeros(3), "control_limits": free, "force_limits": free}
-    return {"ratios": _by_joint(dict(drive.ratios))} | _unusual(keys, usual)
+    keys |= {key: np.asarray(getattr(drive, key)).tolist() for key in MOTOR}
+    usual = {"gain": 1.0, "bias": np.zeros(3), "control_limits": free, "force_limits": free} | MOTOR
+    base = {} if drive.measured_from is None else {"measured_from": drive.measured_from}
+    return {"ratios": _by_joint(dict(drive.ratios))} | base | _unusual(keys, usual)
+
+
+def _clutch(clutch: Clutch) -> dict[str, Any]:
+    sides = {key: side if isinstance(side, str) else dict(side) for key, side in (("a", clutch.a), ("b", clutch.b))}
+    return sides | _own_numbers(clutch, "name", *sides) | {"engaged": bool(clutch.engaged)}
 
 
 def _clutch(clutch: Clutch | Ratchet) -> dict[str, Any]:

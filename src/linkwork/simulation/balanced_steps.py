@@ -11,6 +11,7 @@ from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.coupled import to_tree
 from linkwork.algorithms.kinematics import joint_poses
 from linkwork.algorithms.momentum import momentum_about_origin
+from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.discrete_motion import Interval, momenta_of_joints
@@ -154,7 +155,8 @@ class Internal:
             twists = centred(twists, joint_poses(tree, self.q)[1].p)
         self.whole = generators(self.mechanism, q, twists)  # (nv, k)
         if len(twists):
-            felt = twists @ momentum_about_origin(tree, self.q) + tree.armature * generators(tree, self.q, twists).T
+            rotors = generators(tree, self.q, twists).T @ rotor_matrix(tree)
+            felt = twists @ momentum_about_origin(tree, self.q) + rotors
             self.felt = np.array([interval.reduced(one) for one in felt])  # its momenta (k, nv)
             self.inertia = ldlt(self.felt @ self.whole)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.errors import LinkworkError, ShapeError
+from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, where
 
 
@@ -70,7 +72,7 @@ def _positive_rate(rate: Any) -> float | None:
 
 
 FORCES, MODES = "tau", "modes"  # what a controller calls joint forces where it switches too, and what it is told
-SWITCHED, YES_OR_NO = (".closed", ".engaged", ".ratio", ".direction"), (".closed", ".engaged")
+SWITCHED, YES_OR_NO = (".closed", ".engaged", ".ratio", ".direction", ".selected"), (".closed", ".engaged")
 
 
 class Answer(NamedTuple):
@@ -120,6 +122,20 @@ class Law:
 
             called = lifted(called)
         return called(*state, *gains)
+
+    def on(self, mechanism: Mechanism) -> Law:
+        """The same law for a member of a batch, whose mechanism it commands: its drives have numbers of their own."""
+        if not hasattr(self.function, "on"):
+            return self
+        other = copy(self)
+        other.function = self.function.on(mechanism)
+        return other
+
+    @property
+    def motors(self) -> Law | None:
+        """The law of the motors' forces (ndrives,) [N m or N], if it is one of drives."""
+        function = getattr(self.function, "motors", None)
+        return None if function is None else Law(f"{self.what} of motors", function, self.gains)
 
     def forces(self, values: Mapping[str, Any], shape: tuple[int, ...], *state: Any) -> Array:
         """What the function returns, if it has the shape that it must have."""

@@ -31,6 +31,7 @@ from linkwork.algorithms.increments import (
 )
 from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
 from linkwork.algorithms.passive import resistance
+from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.algorithms.two_poses import Position, TwoPoses
 from linkwork.model.bodies import Place
@@ -135,11 +136,11 @@ class Interval:
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
         """What joints add to the momenta (tree.nv,) before and after: rotors, springs, dampers and friction."""
         half, rate = 0.5 * self.h, dv / self.h
-        rubbing = resistance(self.tree, rate) * rate * half
+        rubbing, turning = resistance(self.tree, rate) * rate * half, rotor_momenta(self.tree, rate)
         before, after = [np.zeros(0)], [np.zeros(0)]
         for j in outward(self.tree):
             q, turn = self.q[j.q], dv[j.v]
-            rotor = j.armature * rate[j.v]
+            rotor = turning[j.v]
             if self._has_middle(j):
                 pulls = [j.kind.spring(j.stiffness, j.rest, q + turn * 0.5)[0]] * 2
             else:
@@ -174,7 +175,7 @@ class Interval:
         m, touching = self.mechanism, guess.loads.touching
         if touching is not None and (m.mimics or any(pair.surface.place.body for pair in m.touches)):
             return self._coupled_solver(touching, dv)
-        if m.mimics:
+        if m.mimics or m.rotors:
             solve = mass_solver(m, self.now.q)
             return lambda lack: solve(lack) * self.h
         pairs = zip(self.tree.bodies, guess.bodies, strict=True)
@@ -238,7 +239,7 @@ def momenta_of_joints(mechanism: Mechanism, q: Array, v: Array) -> Array:
     at = Position(joint_poses(mechanism, q), subspaces(mechanism, q))
     twists = kinematics(mechanism, q, v).twist
     own = [body.inertia @ V for body, V in zip(mechanism.bodies, twists, strict=True)]
-    return gathered(mechanism, at, own) + mechanism.armature * v
+    return gathered(mechanism, at, own) + rotor_momenta(mechanism, v)
 
 
 def gathered(mechanism: Mechanism, at: Position, forces: list[Force]) -> Array:

@@ -54,9 +54,10 @@ def label_of(mechanism: Mechanism, series: str, shape: tuple[int, ...] = ()) -> 
         return Label(title, (Axis(axis, names), WRENCH), _six("N", "N m"))
     if series == "carried":
         names = tuple(item.name for item in m.holders for _ in item.ties)
-        return Label(
-            "forces of clutches, brakes, ratchets, latches", (Axis("holder", names),), ("N m or N",) * len(names)
-        )
+        return Label("forces of clutches, brakes, gears", (Axis("holder", names),), ("N m or N",) * len(names))
+    if series in OF_DRIVES:
+        title, unit = OF_DRIVES[series]
+        return Label(title, (Axis("drive", m.drives.names),), (unit,) * len(m.drives))
     if series in OF_CONTACTS:
         title, unit = OF_CONTACTS[series]
         names = Axis("contact", tuple(pair.name for pair in m.touches))
@@ -113,6 +114,10 @@ SINGLE = {
     "momentum": ("momentum about the centre of mass", (WHOLE,), _six("kg m/s", "kg m^2/s")),
     "center_of_mass": ("centre of mass", (DIRECTION,), ("m",) * 3),
     "contact.energy": ("energy of springs of contacts", (), ("J",)),
+}
+OF_DRIVES = {
+    "drive.force": ("forces of motors", "N m or N"),
+    "drive.speed": ("speeds of motors", "rad/s or m/s"),
 }
 OF_CONTACTS = {
     "contact.state": ("states of contacts", "1"),

@@ -15,7 +15,8 @@ from linkwork.algorithms.passive import Stops
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.evaluation import compile
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
-from linkwork.model.mechanism import Keyframe, Mechanism, check_parameter
+from linkwork.model.keyframes import Keyframe
+from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.contact_rows import contact_series
 from linkwork.simulation.controllers import Answer, Law, Sampled
@@ -88,6 +89,7 @@ class Request:
         m, memory = self.mechanism, self.start.memory.shape[-1]
         shapes: dict[str, Shape] = {"q": (m.nq,), "v": (m.nv,), "work": (), "rounds": ()}
         shapes |= {"tau": (m.nv,)} if self.control or self.sampler else {}
+        shapes |= {"drive.force": (len(m.drives),)} if self.control and self.control.motors else {}
         shapes |= {"memory": (memory,)} if memory else {}
         shapes |= {"stops": (m.nv,)} if self.stops else {}
         shapes |= {name: self.core(name) for name in self.switched}
@@ -97,10 +99,11 @@ class Request:
 
     def system(self, values: Mapping[str, Any]) -> System:
         """The mechanism with a member's parameters, under laws with its gains."""
-        m, control, wrenches = self.mechanism, self.control, self.wrenches
         varied = {name: values[name] for name in self.parameters}
+        m, wrenches = self.mechanism.with_parameters(varied) if varied else self.mechanism, self.wrenches
+        control = None if self.control is None else self.control.on(m)
         return System(
-            m.with_parameters(varied) if varied else m,
+            m,
             None if control is None else lambda t, q, v: control.forces(values, (m.nv,), t, q, v),
             None if wrenches is None else lambda t, q, v: wrenches.forces(values, (m.nbodies, 6), t, q, v),
             self.stops,
@@ -128,6 +131,13 @@ class Request:
     def wanted(self, answer: Answer, modes: Array) -> Array:
         """The modes (m,) that a controller wants, as they are where it says nothing of them."""
         return np.array([answer.modes.get(name, mode) for name, mode in zip(self.switched, modes, strict=True)])
+
+    def motor_forces(self, values: Mapping[str, Any], t: Number, now: Carry) -> Array:
+        """Forces (ndrives,) [N m or N] of the motors of drives, where the controller commands them."""
+        m = self.system(values).mechanism
+        motors = self.control.on(m).motors if self.control else None
+        assert motors
+        return motors.forces(values, (len(m.drives),), t, now.q, now.v)
 
     def alone(self) -> Request:
         """The same for the first member alone."""
@@ -213,7 +223,7 @@ def request(
     arrays, batch = checked(inputs)
     found = dict(zip(inputs, arrays, strict=True))
     for name in given:
-        check_parameter(name, found[name])
+        m.check_parameter(name, found[name])
     named |= {name: _gain(name, value) for name, value in named.items()}
     laws = {
         "wrenches": None if wrenches is None else Law("function of wrenches", wrenches, list(named)),

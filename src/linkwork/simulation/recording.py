@@ -53,9 +53,9 @@ class Run:
 
     `t` (T,) [s]; `run[name]` is a series (..., T, ...), where the leading `...` is the batch: "q", "v", "tau", "work"
     as recorded; "energy", "momentum", "center_of_mass", "pose.FRAME", "velocity.FRAME", "passive", "reactions" as they
-    follow. A member that ended early has numbers until then and nan after. `outcome` is how the run ended: an
-    `Outcome`, for a batch an array of them. `final` is the state in which it can be continued; `wall` the time that it
-    took [s].
+    follow. "drive.force" has the forces of drives' motors, if it was asked for, "drive.speed" their speeds. A member
+    that ended early has numbers until then and nan after. `outcome` is how the run ended: an `Outcome`, for a batch an
+    array of them. `final` is the state in which it can be continued; `wall` the time that it took [s].
     """
 
     mechanism: Mechanism
@@ -119,6 +119,8 @@ class Run:
         yield from ("t", *self.recorded)
         if {"q", "v"} <= self.recorded.keys():
             yield from FROM_STATE
+            if self.mechanism.drives:
+                yield "drive.speed"
             if self._knows_forces:
                 yield from FROM_FORCES
             for frame in self.mechanism.frames:
@@ -169,6 +171,10 @@ class Run:
         if name.startswith("velocity."):
             J = d.jacobian(q, name.removeprefix("velocity."), parameters=given)
             return (J @ v[..., None])[..., 0]
+        if name == "drive.speed":
+            gears = [given.get(f"{drive.name}.gear", drive.gear) for drive in self.mechanism.drives]
+            speeds = [(v @ drive.row) * gear for drive, gear in zip(self.mechanism.drives, gears, strict=True)]
+            return np.stack(speeds, axis=-1)
         if name == "center_of_mass":
             return d.center_of_mass(q, parameters=given)
         return getattr(d, name)(q, v, parameters=given)

@@ -112,6 +112,8 @@ class Task:
         rows |= dict(zip(self.asked.switched, now.modes, strict=True))
         if any(name.startswith("contact.") for name in self.series):
             rows |= contact_row(self.asked.system(values).mechanism, now)
+        if "drive.force" in self.series:
+            rows |= {"drive.force": self.asked.motor_forces(values, now.step * dt, now)}
         if not rows.keys() >= set(self.series):
             loads = self.asked.system(values).loads(now.step * dt, now.q, now.v, now.held)
             rows |= {"tau": loads.control, "stops": loads.stops, "wrenches": loads.wrenches}

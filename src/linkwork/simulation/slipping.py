@@ -94,7 +94,7 @@ def tie_speeds(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> It
     velocities = mechanism.tree_velocity(v)
     for what, items in mechanism.holder_kinds.items():
         for item in items:
-            names = {key: f"{item.name}.{key}" for key in ("engaged", "ratio", "direction") if hasattr(item, key)}
+            names = {key: f"{item.name}.{key}" for key in ("engaged", "ratio", "direction", "selected")}
             now = replace(item, **{key: given[name] for key, name in names.items() if name in given})
             for tie in now.ties:
                 joints = [(mechanism.tree.joints[joint].v.start + k, by) for joint, k, by in tie.velocities]

@@ -17,10 +17,11 @@ from linkwork.simulation.preparation import Request
 from linkwork.spatial.scalar import Array
 
 SERIES = (
-    "q", "v", "tau", "work", "memory", "stops", "wrenches", "slip", "rounds",
+    "q", "v", "tau", "work", "memory", "stops", "wrenches", "slip", "rounds", "drive.force",
     "contact.state", "contact.since", "contact.force", "contact.anchor", "contact.slip", "contact.energy",
     "contact.wrenches",
 )  # fmt: skip
+ON_REQUEST = ("stops", "wrenches", "rounds", "drive.force", "contact.wrenches")
 COMFORTABLE = 2 << 30  # bytes that are recorded without being asked for
 WORTH_TELLING = 1 << 30
 
@@ -32,7 +33,7 @@ class Storage:
         self, asked: Request, choice: Choice, record: Sequence[str] | None, every: int | None, duration: float
     ):
         batch, shapes = asked.batch, asked.series_shapes
-        default = [name for name in shapes if name not in ("stops", "wrenches", "rounds", "contact.wrenches")]
+        default = [name for name in shapes if name not in ON_REQUEST]
         self.series = tuple(_names(record, shapes) if record is not None else default)
         self.count = max(1, round(duration / choice.dt))  # steps in all
         row = 8 * int(np.prod(batch, dtype=int)) * sum(int(np.prod(shapes[name], dtype=int)) for name in self.series)

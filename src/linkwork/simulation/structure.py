@@ -70,6 +70,8 @@ def without_form(run: Run) -> str:
             return f"joint {joint.name!r} has a damper or friction, which keep no form"
         if joint.kind.nv > 1 and joint.armature.any() and _bends(joint.kind):
             return f"the armature of joint {joint.name!r} has no kinetic energy of coordinates"
+        if joint.kind.nv > 1 and _bends(joint.kind) and any(d.rotor and joint.name in d.joints for d in m.drives):
+            return f"a rotor that turns with joint {joint.name!r} has no kinetic energy of coordinates"
     if any(spring.damping for spring in m.springs):
         return "dampers act, which keep no form"
     return ""

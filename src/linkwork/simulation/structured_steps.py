@@ -191,7 +191,10 @@ class Shake(Rattle):
     projected = False
 
 
+HOLDING = ("loops", "clutches", "brakes", "ratchets", "latches", "transmissions", "differentials", "couplings")
+
+
 def _let_go(mechanism: Mechanism) -> Mechanism:
     """The mechanism of which nothing is held together beside its joints."""
-    none = {of: getattr(mechanism, of).replaced(()) for of in ("loops", "clutches", "brakes", "ratchets", "latches")}
+    none = {of: getattr(mechanism, of).replaced(()) for of in HOLDING}
     return replace(mechanism, **none)

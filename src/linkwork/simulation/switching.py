@@ -11,7 +11,8 @@ import numpy as np
 
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.model.broadcast import as_numbers
-from linkwork.model.clutches import Brake, contradiction_faults
+from linkwork.model.clutches import Brake
+from linkwork.model.contradictions import contradictions
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.controllers import SWITCHED
 from linkwork.simulation.guards import Once
@@ -41,19 +42,20 @@ class Switch(NamedTuple):
 
 
 GIVEN = "given"  # a value that the schedule says
+HELD = ("clutches", "brakes", "ratchets", "latches", "differentials", "couplings")
 SWITCHED_BY: dict[str, dict[str, tuple[str, Any]]] = {  # verb: of what, the parameter that it sets, to what
     "open": {"loops": ("closed", 0.0)},
     "close": {"loops": ("closed", 1.0)},
-    "engage": dict.fromkeys(("clutches", "brakes", "ratchets", "latches"), ("engaged", 1.0)),
-    "release": dict.fromkeys(("clutches", "brakes", "ratchets", "latches"), ("engaged", 0.0)),
+    "engage": dict.fromkeys(HELD, ("engaged", 1.0)),
+    "release": dict.fromkeys(HELD, ("engaged", 0.0)),
     "reverse": {"clutches": ("ratio", None), "ratchets": ("direction", None)},
-    "shift": {"clutches": ("ratio", GIVEN), "ratchets": ("ratio", GIVEN)},
+    "shift": {"clutches": ("ratio", GIVEN), "ratchets": ("ratio", GIVEN), "transmissions": ("selected", GIVEN)},
     "lock": dict.fromkeys(("brakes", "joints"), ("engaged", 1.0)),
     "unlock": dict.fromkeys(("brakes", "joints"), ("engaged", 0.0)),
 }
 SINGULAR = {
     "loops": "loop", "clutches": "clutch", "brakes": "brake", "ratchets": "ratchet", "latches": "latch",
-    "joints": "joint",
+    "joints": "joint", "transmissions": "transmission", "differentials": "differential", "couplings": "coupling",
 }  # fmt: skip
 
 
@@ -80,7 +82,7 @@ def locked_names(schedule: Sequence[Any] | None) -> list[str]:
 def scheduled(mechanism: Mechanism, schedule: Sequence[Any] | None) -> tuple[Switch, ...]:
     """The switches of a schedule [(time or guard, verb, name), ...], or an error that names what is wrong.
 
-    "shift" has a fourth entry, the new ratio. Times go forward; guards may stand anywhere.
+    "shift" has a fourth entry, the new ratio, or the number of a gear. Times go forward; guards may stand anywhere.
     """
     found: list[Switch] = []
     modes: dict[str, float] = {}
@@ -93,7 +95,12 @@ def scheduled(mechanism: Mechanism, schedule: Sequence[Any] | None) -> tuple[Swi
             valid = list(dict.fromkeys(one for owner in owners.values() for one in owner.names))
             raise unknown_name(" or ".join(SINGULAR[of] for of in rules), name, valid)
         parameter, value = next(rules[of] for of, owner in owners.items() if name in owner)
-        found.append(Switch(when, f"{name}.{parameter}", ratio if value is GIVEN else value, f"{verb} {name}"))
+        if parameter == "selected":
+            mechanism.transmissions[name].refuse_gear(ratio)
+        elif value is GIVEN and ratio == 0.0:
+            raise LinkworkError(f"entry {number} of the schedule must be with a ratio other than 0; got {entry!r}")
+        what = spoken(f"{name}.selected", ratio) if parameter == "selected" else f"{verb} {name}"
+        found.append(Switch(when, f"{name}.{parameter}", ratio if value is GIVEN else value, what))
         key, where_ = found[-1].parameter, f"{verb} {name}, entry {number} of the schedule"
         if found[-1].guarded:
             _refuse_contradictions(mechanism, {key: found[-1].applied(built[key])}, where_)
@@ -107,13 +114,8 @@ def scheduled(mechanism: Mechanism, schedule: Sequence[Any] | None) -> tuple[Swi
 
 
 def _refuse_contradictions(mechanism: Mechanism, modes: Mapping[str, float], where_: str) -> None:
-    """Raise a LinkworkError if clutches contradict each other in these modes."""
-    keys = ("engaged", "ratio")
-    own = {
-        c.name: {key: modes[f"{c.name}.{key}"] for key in keys if f"{c.name}.{key}" in modes}
-        for c in mechanism.clutches
-    }
-    for fault in contradiction_faults(replace(clutch, **own[clutch.name]) for clutch in mechanism.clutches):
+    """Raise a LinkworkError if couplings contradict each other in these modes."""
+    for fault in contradictions(mechanism, modes):
         raise LinkworkError(f"{where_}: {fault.element} {fault.reason}")
 
 
@@ -130,9 +132,10 @@ def _checked_entry(number: int, entry: Any) -> tuple[Any, str, str, float]:
     if verb not in SWITCHED_BY:
         raise unknown_name(f"verb of {where_}", str(verb), SWITCHED_BY)
     ratio = entry[3] if len(entry) == 4 else 0.0
-    good = isinstance(ratio, Real) and np.isfinite(float(ratio)) and (float(ratio) != 0.0) == (verb == "shift")
+    good = isinstance(ratio, Real) and np.isfinite(float(ratio)) and (len(entry) == 4) == (verb == "shift")
     if not good:
-        wanted = "(time, 'shift', name, ratio), with a ratio other than 0" if verb == "shift" else "(time, verb, name)"
+        shift = "(time, 'shift', name, gear), or with a ratio other than 0"
+        wanted = shift if verb == "shift" else "(time, verb, name)"
         raise LinkworkError(f"{where_} must be {wanted}; got {entry!r}")
     return when, str(verb), str(name), float(ratio)
 
@@ -143,6 +146,8 @@ def spoken(parameter: str, value: float) -> str:
     words = {"closed": ("open", "close"), "engaged": ("release", "engage")}
     if key in words:
         return f"{words[key][int(value)]} {name}"
+    if key == "selected":
+        return f"shift {name} to {f'gear {value:g}' if value else 'neutral'}"
     return f"shift {name} to {value:g}" if key == "ratio" else f"turn {name} to {value:+g}"
 
 

@@ -15,7 +15,7 @@ from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.frame_springs import frame_damper_power, frame_spring_matrix
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.kinematics import external_forces, kinematics, subspaces
-from linkwork.algorithms.mass import factor, mass_matrix
+from linkwork.algorithms.mass import mass_matrix, solver
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
 from linkwork.algorithms.passive import Stops, passive, resistance, spring_energy, stop_forces
 from linkwork.algorithms.sweeps import to_meeting
@@ -211,4 +211,4 @@ def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list
 
 def stiffened_solver(mechanism: Mechanism, M: Array) -> Callable[[Array], Array]:
     """Solves with such a matrix of the mechanism."""
-    return (ldlt(M) if mechanism.mimics or mechanism.springs else factor(mechanism, M)).solve
+    return (ldlt(M) if mechanism.mimics or mechanism.springs else solver(mechanism, M)).solve

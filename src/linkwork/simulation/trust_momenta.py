@@ -106,6 +106,7 @@ def _what_pushes(run: Run) -> str:
 def _has_forces(run: Run, joint: Joint) -> bool:
     """Whether springs, dampers, friction, stops or a rotor act between a body and the world."""
     own = [joint.damping, joint.stiffness, joint.armature, joint.friction]
+    own += [drive.rotor_inertia for drive in run.mechanism.drives if joint.name in drive.joints]
     varied = [run.parameters.get(f"{joint.name}.{key}") for key in ("damping", "stiffness", "armature", "friction")]
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     return bool(limited or any(np.any(x) for x in (*own, *varied) if x is not None))

@@ -1,0 +1,40 @@
+"""Rotors of drives as inertia of joints: what turns with one velocity is on the diagonal, the others couple joints."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array, Number
+
+
+def rotor_matrix(mechanism: Mechanism) -> Array:
+    """What all rotors add to the mass matrix (nv, nv) [kg m^2, kg m, kg]."""
+    return np.diag(mechanism.armature) + coupling_matrix(mechanism)
+
+
+def rotor_momenta(mechanism: Mechanism, v: Array) -> Array:
+    """The momenta (nv,) [N s, N m s] of all rotors at velocities v (nv,), or their forces for accelerations."""
+    return mechanism.armature * v + coupling_momenta(mechanism, v)
+
+
+def coupling_matrix(mechanism: Mechanism) -> Array:
+    """The part (nv, nv) of rotors that turn with several velocities: the sum of inertia row row^T."""
+    M: list[list[Number]] = [[0.0] * mechanism.nv for _ in range(mechanism.nv)]
+    for rotor in mechanism.rotors:
+        turning = np.flatnonzero(rotor.row)
+        for i in turning:
+            for k in turning:
+                M[i][k] = M[i][k] + rotor.inertia * (rotor.row[i] * rotor.row[k])
+    return np.array(M).reshape(mechanism.nv, mechanism.nv)
+
+
+def coupling_momenta(mechanism: Mechanism, v: Array) -> Array:
+    """The same times velocities or accelerations v (nv,)."""
+    p: list[Number] = [0.0] * mechanism.nv
+    for rotor in mechanism.rotors:
+        turning = np.flatnonzero(rotor.row)
+        momentum = rotor.inertia * sum(rotor.row[k] * v[k] for k in turning)
+        for k in turning:
+            p[k] = p[k] + rotor.row[k] * momentum
+    return np.array(p)

@@ -1,0 +1,37 @@
+"""Commands through the drives of a mechanism, as a controller that knows the forces of its motors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from linkwork.algorithms.actuation import drive_forces, motor_forces
+from linkwork.control.plant import controller
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Commanded:
+    """A controller `controller(t, q, v)` that sends the controls `command(t, q, v)` (ndrives,) through all drives.
+
+    Drives are part of the machine: where their numbers vary in a batch, a run takes the controller `on` each member.
+    """
+
+    mechanism: Mechanism
+    command: Callable[[Any, Any, Any], Array]
+
+    def __call__(self, t: Any, q: Any, v: Any) -> Array:
+        """Joint forces (nv,) [N m, N]."""
+        forces = controller(lambda t, q, v, u: drive_forces(self.mechanism, q, v, u))
+        return forces(t, q, v, self.command(t, q, v))
+
+    def motors(self, t: Any, q: Any, v: Any) -> Array:
+        """Forces (ndrives,) [N m or N] of the motors themselves, before their gears."""
+        forces = controller(lambda t, q, v, u: motor_forces(self.mechanism, q, v, u))
+        return forces(t, q, v, self.command(t, q, v))
+
+    def on(self, mechanism: Mechanism) -> Commanded:
+        """The same commands to the drives of another mechanism."""
+        return replace(self, mechanism=mechanism)

@@ -1,0 +1,73 @@
+"""A cart on two wheels that a motor drives through a differential: straight on, then around a curve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.control.feedback import drives
+from linkwork.examples.catalogue import Claim
+from linkwork.model import Builder, Free, Mechanism, Revolute
+from linkwork.model.geometry import Box, Cylinder
+from linkwork.simulation import simulate
+
+MASS, AHEAD, YAW_INERTIA = 30.0, 0.25, 2.5  # of the cart: its centre lies ahead of the axle [kg, m, kg m^2]
+WHEEL, ROLL, TURN = 2.0, 0.02, 0.012  # of a wheel: mass, inertia about its axle and across it [kg, kg m^2]
+SHAFT = 0.004  # inertia of the driving shaft [kg m^2]
+RADIUS, TRACK, RATIO = 0.15, 0.6, 0.2  # of a wheel, between wheels [m]; wheels' turns by the shaft's
+CURVE = 3.0  # radius of the curve [m]
+TORQUE, STEERED, DURATION = 0.8, 1.0, 4.0  # of the motor [N m]; when the curve begins, and the end [s]
+
+
+def build() -> Mechanism:
+    """The cart's frame is in the middle of the axle, x ahead; wheels roll and do not slip sideways.
+
+    The couplings "straight", which is engaged, and "curve", to the left, stand for the front wheels.
+    """
+    b = Builder("differential_cart")
+    b.body("cart", MASS, com=(AHEAD, 0, 0), inertia=(1.0, 2.0, YAW_INERTIA)).joint("cart", Free(), "world", "cart")
+    b.geometry("cart", Box((0.9, 0.4, 0.1)), at=(AHEAD, 0, 0.02))
+    b.body("shaft", 0.0, inertia=(0, 0, 0)).joint("shaft", Revolute((1, 0, 0)), "cart", "shaft", armature=SHAFT)
+    for side, y in (("left", TRACK / 2), ("right", -TRACK / 2)):
+        b.body(f"{side} wheel", WHEEL, inertia=(TURN, ROLL, TURN))
+        b.joint(side, Revolute((0, 1, 0)), "cart", f"{side} wheel", at=(0, y, 0))
+        b.geometry(f"{side} wheel", Cylinder(RADIUS, 0.05), rpy=(np.pi / 2, 0, 0))
+        b.couple(f"{side} tyre", {"cart": (1, 0, 0, 0, 0, -y), side: -RADIUS})
+    for name, velocity in (("side", 1), ("height", 2), ("roll", 3), ("pitch", 4)):
+        b.couple(name, {"cart": np.eye(6)[velocity]})
+    b.couple("straight", {"cart": (0, 0, 0, 0, 0, 1)})
+    b.couple("curve", {"cart": (-1 / CURVE, 0, 0, 0, 0, 1)}, engaged=False)
+    b.differential("differential", "shaft", "left", "right", RATIO).drive("motor", {"shaft": 1.0})
+    return b.keyframe("start", {"cart": (0, 0, RADIUS, 1, 0, 0, 0)}).build()
+
+
+def felt(curvature: float) -> float:
+    """Mass [kg] that the motion along a curve of that curvature [1/m] has, with all that turns."""
+    ahead = MASS + 2 * WHEEL + 2 * ROLL / RADIUS**2 + SHAFT / (RADIUS * RATIO) ** 2
+    half = TRACK / 2
+    turning = MASS * AHEAD**2 + YAW_INERTIA + 2 * (WHEEL * half**2 + TURN) + 2 * ROLL * (half / RADIUS) ** 2
+    return ahead + curvature**2 * turning
+
+
+def claim() -> Claim:
+    """Place, speeds of wheels and torques at the end, after the jump by which the curve begins."""
+    m, dt = build(), 0.01
+    schedule = [(STEERED, "release", "straight"), (STEERED, "engage", "curve")]
+    run = simulate(m, duration=DURATION, dt=dt, method="rk4", schedule=schedule, controller=drives(m, [TORQUE]))
+    push = TORQUE / (RADIUS * RATIO)  # along the path [N]
+    before, after = push / felt(0.0), push / felt(1 / CURVE)
+    speed, way = before * STEERED, before * STEERED**2 / 2
+    speed *= felt(0.0) / felt(1 / CURVE)  # momentum along the path that is left is kept
+    time = DURATION - STEERED
+    turned = (speed * time + after * time**2 / 2) / CURVE
+    speed += after * time
+    place = [way + CURVE * np.sin(turned), CURVE * (1 - np.cos(turned)), RADIUS]
+    wheels = speed / RADIUS * (1 + np.array([-1, 1]) * TRACK / (2 * CURVE))
+    torque = (TORQUE - SHAFT * after / (RADIUS * RATIO)) / (2 * RATIO)  # on each wheel, by the shaft's own motion
+    carried = run["carried"][-1]
+    tyres = [(torque - ROLL / RADIUS * after * (1 + s * TRACK / (2 * CURVE))) / RADIUS for s in (-1, 1)]  # forces ahead
+    errors = [
+        np.abs(run.q[-1, :3] / place - 1.0).max(),
+        np.abs(run.v[-1, [m.joints["left"].v.start, m.joints["right"].v.start]] / wheels - 1.0).max(),
+        np.abs(carried[:3] / [torque, *tyres] - 1.0).max(),
+    ]
+    return Claim("place, wheels' speeds around the curve, equal torques of both, relative", float(max(errors)), 1e-10)

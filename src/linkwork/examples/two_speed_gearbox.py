@@ -1,0 +1,62 @@
+"""A motor drives a load through a gearbox of two speeds, and shifts while it turns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.control.feedback import drives
+from linkwork.examples.catalogue import Claim
+from linkwork.model import Builder, Mechanism, Revolute
+from linkwork.model.geometry import Cylinder
+from linkwork.simulation import simulate
+
+ROTOR, SHAFT, LOAD = 0.01, 0.02, 6.0  # inertia of the motor, of the driving shaft, of the load [kg m^2]
+RATIOS = (4.0, 1.5)
+STALL, NO_LOAD = 12.0, 300.0  # of the motor [N m, rad/s]
+SHIFT = 1.5  # when the second gear follows the first [s]
+
+
+def build(selected: int = 1) -> Mechanism:
+    """Shafts along x; the drive "motor" with its rotor turns the first, the "gearbox" is in the gear `selected`."""
+    b = Builder("two_speed_gearbox", gravity=(0, 0, 0))
+    wheels = (("driving", SHAFT, (0, 0, 0), 0.06), ("driven", LOAD, (0.3, 0, 0.14), 0.3))
+    for name, inertia, at, radius in wheels:
+        b.body(name, 2.0 * inertia / radius**2, inertia=(inertia, inertia, inertia))
+        b.joint(f"{name} shaft", Revolute((1, 0, 0)), "world", name, at=at)
+        b.geometry(name, Cylinder(radius, 0.05), rpy=(0, np.pi / 2, 0))
+    b.drive("motor", {"driving shaft": 1.0}, rotor_inertia=ROTOR, stall_torque=STALL, no_load_speed=NO_LOAD)
+    return b.transmission("gearbox", "driving shaft", "driven shaft", RATIOS, selected).build()
+
+
+def at_the_load(ratio: float) -> float:
+    """Inertia [kg m^2] of everything as the load feels it in a gear: the square of its ratio counts."""
+    return ratio**2 * (ROTOR + SHAFT) + LOAD
+
+
+def run_up(ratio: float, start: float, time: float) -> float:
+    """Speed of the load [rad/s] after a time [s] at full voltage, by the motor's line of torque and speed."""
+    fastest, constant = NO_LOAD / ratio, at_the_load(ratio) * NO_LOAD / (ratio**2 * STALL)
+    return fastest + (start - fastest) * np.exp(-time / constant)
+
+
+def jump(speed: float) -> float:
+    """Speed of the load [rad/s] after the shift: the momentum of the motion that is left is kept."""
+    first, second = RATIOS
+    return (second * (ROTOR + SHAFT) * first + LOAD) * speed / at_the_load(second)
+
+
+def claim() -> Claim:
+    """The load's speed before and after the shift, and at the end."""
+    m = build()
+    schedule = [(SHIFT, "shift", "gearbox", 2)]
+    run = simulate(m, duration=2 * SHIFT, dt=0.01, method="rk4", schedule=schedule, controller=drives(m, [1e3]))
+    shifted = round(SHIFT / 0.01)
+    before = run_up(RATIOS[0], 0.0, SHIFT)
+    after = jump(before)
+    expected = [run_up(RATIOS[0], 0.0, SHIFT - 0.01), after, run_up(RATIOS[1], after, SHIFT)]
+    found = run.v[[shifted - 1, shifted, -1], 1]
+    lost = 0.5 * at_the_load(RATIOS[0]) * before**2 - 0.5 * at_the_load(RATIOS[1]) * after**2
+    told = float(run["work"][shifted] - run["work"][shifted - 1])
+    gained = 0.5 * at_the_load(RATIOS[0]) * (before**2 - expected[0] ** 2)
+    errors = [*np.abs(found / expected - 1.0), abs((told - gained) / lost + 1.0)]
+    return Claim("speeds along the run-up, the jump of the shift and its loss, relative", float(max(errors)), 1e-10)

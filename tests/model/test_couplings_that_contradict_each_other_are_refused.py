@@ -1,0 +1,158 @@
+"""A joint that is driven at two ratios, through any chain of couplings, is told before anything runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+JOINTS = ("a", "b", "c", "d", "e")
+
+
+def shafts() -> lw.Builder:
+    """Five wheels on the world."""
+    b = lw.Builder("shafts", gravity=(0, 0, 0))
+    for k, name in enumerate(JOINTS):
+        b.body(name, 1.0, inertia=(1, 1, 1)).joint(name, lw.Revolute(), "world", name, at=(k, 0, 0))
+    return b
+
+
+def told(b: lw.Builder) -> str:
+    with pytest.raises(lw.ModelError) as caught:
+        b.build()
+    return str(caught.value)
+
+
+def test_a_ring_of_clutches_with_ratios_that_do_not_close():
+    b = shafts().clutch("ab", "a", "b", 2.0, engaged=True).clutch("bc", "b", "c", 3.0, engaged=True)
+    message = told(b.clutch("ca", "c", "a", 1 / 5, engaged=True))
+    assert "clutch 'ca'" in message
+    assert "clutch 'ab'" in message
+    assert "clutch 'bc'" in message
+    assert "it could not move" in message
+
+
+def test_a_ring_of_clutches_that_closes_is_no_fault():
+    b = shafts().clutch("ab", "a", "b", 2.0, engaged=True).clutch("bc", "b", "c", 3.0, engaged=True)
+    m = b.clutch("ca", "c", "a", 1 / 6, engaged=True).build()
+    v = lw.compile(m).consistent(np.zeros(5), [1.0, 0, 0, 0, 0])
+    assert v[:3] == pytest.approx(v[0] * np.array([1, 2, 6]), rel=1e-9)
+    assert v[0] > 0.0
+
+
+def test_a_gear_and_a_clutch_at_two_ratios():
+    b = shafts().transmission("gearbox", "a", "b", (2.0, 4.0), selected=2).clutch("ab", "a", "b", 0.5, engaged=True)
+    message = told(b)
+    assert "transmission 'gearbox'" in message
+    assert "clutch 'ab'" in message
+    assert "drives 'a' at another ratio" in message
+    b = shafts().transmission("gearbox", "a", "b", (2.0, 4.0), selected=1).clutch("ab", "a", "b", 0.5, engaged=True)
+    assert b.build().nv == 5
+
+
+def test_a_differential_whose_wheels_are_geared_to_its_shaft():
+    b = shafts().differential("axle", "a", "b", "c").clutch("left", "a", "b", 3.0, engaged=True)
+    message = told(b.clutch("right", "a", "c", -2.0, engaged=True))
+    assert "differential 'axle'" in message
+    assert "clutch 'left'" in message
+    assert "clutch 'right'" in message
+
+
+def test_a_locked_differential_is_no_fault():
+    b = shafts().differential("axle", "a", "b", "c").clutch("lock", "b", "c", engaged=True)
+    assert lw.compile(b.build()).consistent(np.zeros(5), [1.0, 0, 0, 0, 0])[0] > 0.0
+
+
+def test_mimics_count():
+    b = shafts().mimic("b", "a", 2.0).clutch("bc", "b", "c", 1.0, engaged=True)
+    message = told(b.clutch("ac", "a", "c", 3.0, engaged=True))
+    assert "clutch 'ac'" in message
+    assert "clutch 'bc'" in message
+
+
+def test_brakes_and_what_slips_contradict_nobody():
+    b = shafts().clutch("ab", "a", "b", 2.0, engaged=True).clutch("soft", "b", "c", 3.0, capacity=5.0, engaged=True)
+    b.clutch("ca", "c", "a", 1 / 5, engaged=True).brake("brake", "d", engaged=True)
+    assert b.build().nv == 5
+
+
+def test_schedules_that_come_to_contradict_are_refused_at_their_entry():
+    b = shafts().transmission("gearbox", "a", "b", (2.0, 4.0)).transmission("other", "b", "c", (3.0, 1.0))
+    m = b.clutch("short", "a", "c", 1 / 6).build()
+    good = [(0.1, "shift", "gearbox", 1), (0.2, "shift", "other", 1), (0.3, "engage", "short")]
+    lw.simulate(m, np.zeros(5), duration=0.4, dt=0.01, schedule=good)
+    with pytest.raises(lw.LinkworkError, match="entry 3 of the schedule: transmission 'other' drives") as caught:
+        lw.simulate(m, np.zeros(5), duration=0.5, dt=0.01, schedule=[*good, (0.4, "shift", "gearbox", 2)])
+    assert "clutch 'short'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ((0.1, "shift", "gearbox", 3), "it has the gears 1 to 2, and 0 for neutral; got 3"),
+        ((0.1, "shift", "gearbox", 1.5), "it has the gears 1 to 2, and 0 for neutral; got 1.5"),
+        ((0.1, "shift", "gearbox"), "must be (time, 'shift', name, gear), or with a ratio other than 0"),
+        ((0.1, "shift", "nothing", 1), "there is no clutch or ratchet or transmission 'nothing'"),
+        ((0.1, "shift", "clutch", 0.0), "with a ratio other than 0"),
+        (
+            (0.1, "engage", "gearbox"),
+            "there is no clutch or brake or ratchet or latch or differential or coupling 'gearbox'",
+        ),
+        ((0.1, "engage", "clutch", 2.0), "must be (time, verb, name)"),
+    ],
+)
+def test_entries_that_shift_what_cannot_be_are_refused(entry, message):
+    m = shafts().transmission("gearbox", "a", "b", (2.0, 4.0)).clutch("clutch", "c", "d").build()
+    with pytest.raises(lw.LinkworkError) as caught:
+        lw.simulate(m, np.zeros(5), duration=0.2, dt=0.01, schedule=[entry])
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("a", "b", ()), "ratios must be numbers, one for each gear"),
+        (("a", "b", (1.0, 0.0)), "the ratio of gear 2 must not be 0"),
+        (("a", "b", (1.0, np.inf)), "ratios must be numbers"),
+        (("a", "b", (1.0, 2.0), 3), "it has the gears 1 to 2"),
+        (("a", "a", (1.0,)), "driven: 'a' is the same joint as driving"),
+        (("a", "x", (1.0,)), "driven: there is no joint 'x'"),
+    ],
+)
+def test_transmissions_that_cannot_be_are_refused(given, message):
+    with pytest.raises(lw.ModelError) as caught:
+        shafts().transmission("gearbox", *given).build()
+    assert "transmission 'gearbox'" in str(caught.value)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("a", "b", "b"), "right: 'b' is the same joint as left"),
+        (("a", "b", "c", 0.0), "ratio must not be 0"),
+        (("a", "b", "nose"), "right: there is no joint 'nose'"),
+    ],
+)
+def test_differentials_that_cannot_be_are_refused(given, message):
+    with pytest.raises(lw.ModelError) as caught:
+        shafts().differential("axle", *given).build()
+    assert "differential 'axle'" in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_what_is_switched_has_a_name_of_its_own():
+    message = told(shafts().clutch("x", "a", "b").differential("x", "c", "d", "e"))
+    assert "differential 'x'" in message
+    assert "there is a clutch of that name" in message
+
+
+def test_gears_of_a_batch_are_checked():
+    m = shafts().transmission("gearbox", "a", "b", (2.0, 4.0)).build()
+    with pytest.raises(lw.ModelError, match="it has the gears 1 to 2, and 0 for neutral; got 5"):
+        lw.simulate(m, np.zeros((2, 5)), duration=0.1, dt=0.01, parameters={"gearbox.selected": [1, 5]})
+    with pytest.raises(lw.ModelError, match="got 5"):
+        lw.compile(m, parameters=["gearbox.selected"]).forward_dynamics(
+            np.zeros(5), np.zeros(5), np.zeros(5), parameters={"gearbox.selected": 5}
+        )
