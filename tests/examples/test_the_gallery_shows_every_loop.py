@@ -7,6 +7,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.app import gallery
+from linkwork.examples import cable_arm
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECTION = re.compile(
@@ -36,5 +37,13 @@ def test_its_drawing_is_there_and_its_claim_is_as_measured(name: str) -> None:
 def test_drawings_are_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(gallery, "TIMES", {"slider_crank": (0.0, 0.01)})
+    monkeypatch.setattr(gallery, "DRIVEN", {"cable_arm": (cable_arm.run, (0.0, 0.01))})
     assert gallery.main(tmp_path / "figures") == 0
-    assert [file.name for file in (tmp_path / "figures").iterdir()] == ["slider_crank.png"]
+    assert {file.name for file in (tmp_path / "figures").iterdir()} == {"slider_crank.png", "cable_arm.png"}
+
+
+@pytest.mark.parametrize("name", gallery.DRIVEN)
+def test_driven_machines_are_shown_too(name: str) -> None:
+    page = (DOCS / "drives.md").read_text(encoding="utf-8")
+    assert f"![{name}](figures/{name}.png)" in page
+    assert (DOCS / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -1,4 +1,4 @@
-"""Figures of the example machines with loops: `python -m linkwork.app.gallery FOLDER`, or `make figures`."""
+"""Figures of example machines with loops or drives: `python -m linkwork.app.gallery FOLDER`, or `make figures`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.console import Console
 import linkwork as lw
 from linkwork.app.check import BROKEN, refusal
 from linkwork.app.running import ready_folder
+from linkwork.examples import cable_arm, differential_cart
 
 # Times [s] of a run from its keyframe "start" at which each is drawn
 TIMES = {
@@ -22,6 +23,11 @@ TIMES = {
     "slider_crank": (0.0, 0.08, 0.16, 0.24),
     "stewart_platform": (0.0,),
 }
+# The same of runs that examples make themselves
+DRIVEN = {
+    "cable_arm": (cable_arm.run, (0.0, 0.2, 0.35, 0.5)),
+    "differential_cart": (differential_cart.run, (0.0, 1.0, 2.5, 4.0, 5.0, 6.0)),
+}
 
 
 def main(folder: Path) -> int:
@@ -32,6 +38,9 @@ def main(folder: Path) -> int:
         for name, times in TIMES.items():
             run = lw.simulate(lw.example(name), duration=times[-1] + 0.1, dt=1e-3)
             run.draw(times, folder / f"{name}.png")
+            console.print(f"{folder / name}.png")
+        for name, (runs, times) in DRIVEN.items():
+            runs(times[-1]).draw(times, folder / f"{name}.png")
             console.print(f"{folder / name}.png")
     except lw.LinkworkError as error:
         Console(stderr=True).print(refusal(error), soft_wrap=True)

@@ -10,12 +10,13 @@ from linkwork.algorithms.inverse import gravity
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_links import bar_inertia
 from linkwork.model import Builder, Mechanism, Revolute
-from linkwork.simulation import simulate
+from linkwork.simulation import Run, simulate
 
 LENGTHS, MASSES = (0.5, 0.4, 0.15), (3.0, 2.0, 0.5)  # of the links [m, kg], with centres in their middle
 NAMES = ("shoulder", "elbow", "wrist")
 ROTOR, GEAR = 1e-4, 30.0  # inertia of each rotor [kg m^2], its turns by those of the link
 WEIGHT = 9.81
+HELD = {"elbow motor.engaged": 1.0, "wrist motor.engaged": 1.0}
 
 
 def build() -> Mechanism:
@@ -42,6 +43,11 @@ def moments() -> list[float]:
             for k, (mass, length) in enumerate(zip(MASSES, LENGTHS, strict=True))]  # fmt: skip
 
 
+def run(duration: float = 1.0) -> Run:
+    """The shoulder's link falls and swings; the motors of the others are held still."""
+    return simulate(build().with_parameters(HELD), duration=duration, dt=0.01, method="rk4")
+
+
 def claim() -> Claim:
     """Each motor carries its own link alone; with the others held, links further out keep their attitude."""
     m, rng, errors = build(), np.random.default_rng(0), []
@@ -50,7 +56,7 @@ def claim() -> Claim:
         turns = rng.uniform(-1.5, 1.5, size=3)  # of the links, from the horizon
         needed = np.linalg.solve(rows.T, gravity(m, np.diff(turns, prepend=0.0)))
         errors.append(np.abs(needed / (np.array(moments()) * WEIGHT * np.cos(turns) / GEAR) - 1.0).max())
-    held = m.with_parameters({"elbow motor.engaged": 1.0, "wrist motor.engaged": 1.0})
+    held = m.with_parameters(HELD)
     inertia = bar_inertia(MASSES[0], LENGTHS[0])[2] + MASSES[0] * LENGTHS[0] ** 2 / 4 + ROTOR * GEAR**2
     inertia += sum(MASSES[1:]) * LENGTHS[0] ** 2
     for _ in range(20):
@@ -59,6 +65,5 @@ def claim() -> Claim:
         a = forward_dynamics(held, q, v, drive_forces(held, q, v, command)).a
         alone = (GEAR * command[0] - moments()[0] * WEIGHT * np.cos(q[0])) / inertia
         errors.append(np.abs(a - [alone, -alone, 0.0]).max() / abs(alone))
-    run = simulate(held, duration=1.0, dt=0.01, method="rk4")
-    errors.append(np.abs(np.diff(run.q.sum(axis=1))).max())
+    errors.append(np.abs(np.diff(run().q.sum(axis=1))).max())
     return Claim("motors carry their own link, the tip keeps its attitude, relative or rad", float(max(errors)), 1e-10)

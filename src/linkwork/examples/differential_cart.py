@@ -8,7 +8,7 @@ from linkwork.control.feedback import drives
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Free, Mechanism, Revolute
 from linkwork.model.geometry import Box, Cylinder
-from linkwork.simulation import simulate
+from linkwork.simulation import Run, simulate
 
 MASS, AHEAD, YAW_INERTIA = 30.0, 0.25, 2.5  # of the cart: its centre lies ahead of the axle [kg, m, kg m^2]
 WHEEL, ROLL, TURN = 2.0, 0.02, 0.012  # of a wheel: mass, inertia about its axle and across it [kg, kg m^2]
@@ -25,7 +25,7 @@ def build() -> Mechanism:
     """
     b = Builder("differential_cart")
     b.body("cart", MASS, com=(AHEAD, 0, 0), inertia=(1.0, 2.0, YAW_INERTIA)).joint("cart", Free(), "world", "cart")
-    b.geometry("cart", Box((0.9, 0.4, 0.1)), at=(AHEAD, 0, 0.02))
+    b.frame("nose", body="cart", at=(0.7, 0, 0)).geometry("cart", Box((0.9, 0.4, 0.1)), at=(AHEAD, 0, 0.02))
     b.body("shaft", 0.0, inertia=(0, 0, 0)).joint("shaft", Revolute((1, 0, 0)), "cart", "shaft", armature=SHAFT)
     for side, y in (("left", TRACK / 2), ("right", -TRACK / 2)):
         b.body(f"{side} wheel", WHEEL, inertia=(TURN, ROLL, TURN))
@@ -48,11 +48,15 @@ def felt(curvature: float) -> float:
     return ahead + curvature**2 * turning
 
 
+def run(duration: float = DURATION) -> Run:
+    """Straight on, then into the curve, under a constant torque."""
+    m, schedule = build(), [(STEERED, "release", "straight"), (STEERED, "engage", "curve")]
+    return simulate(m, duration=duration, dt=0.01, method="rk4", schedule=schedule, controller=drives(m, [TORQUE]))
+
+
 def claim() -> Claim:
     """Place, speeds of wheels and torques at the end, after the jump by which the curve begins."""
-    m, dt = build(), 0.01
-    schedule = [(STEERED, "release", "straight"), (STEERED, "engage", "curve")]
-    run = simulate(m, duration=DURATION, dt=dt, method="rk4", schedule=schedule, controller=drives(m, [TORQUE]))
+    cart, m = run(), build()
     push = TORQUE / (RADIUS * RATIO)  # along the path [N]
     before, after = push / felt(0.0), push / felt(1 / CURVE)
     speed, way = before * STEERED, before * STEERED**2 / 2
@@ -63,11 +67,11 @@ def claim() -> Claim:
     place = [way + CURVE * np.sin(turned), CURVE * (1 - np.cos(turned)), RADIUS]
     wheels = speed / RADIUS * (1 + np.array([-1, 1]) * TRACK / (2 * CURVE))
     torque = (TORQUE - SHAFT * after / (RADIUS * RATIO)) / (2 * RATIO)  # on each wheel, by the shaft's own motion
-    carried = run["carried"][-1]
+    carried = cart["carried"][-1]
     tyres = [(torque - ROLL / RADIUS * after * (1 + s * TRACK / (2 * CURVE))) / RADIUS for s in (-1, 1)]  # forces ahead
     errors = [
-        np.abs(run.q[-1, :3] / place - 1.0).max(),
-        np.abs(run.v[-1, [m.joints["left"].v.start, m.joints["right"].v.start]] / wheels - 1.0).max(),
+        np.abs(cart.q[-1, :3] / place - 1.0).max(),
+        np.abs(cart.v[-1, [m.joints["left"].v.start, m.joints["right"].v.start]] / wheels - 1.0).max(),
         np.abs(carried[:3] / [torque, *tyres] - 1.0).max(),
     ]
     return Claim("place, wheels' speeds around the curve, equal torques of both, relative", float(max(errors)), 1e-10)
