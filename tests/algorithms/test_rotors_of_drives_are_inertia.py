@@ -55,7 +55,7 @@ each = pytest.mark.parametrize("name", MACHINES)
 def test_all_formulations_agree(name):
     m = MACHINES[name]
     assert m.rotors or m.tree.rotors
-    assert lw.cross_check(m, samples=3).worst < 1e-9
+    assert lw.cross_check(m, samples=3).worst < 1e-10
 
 
 @each

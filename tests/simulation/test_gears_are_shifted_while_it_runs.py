@@ -52,7 +52,7 @@ each = pytest.mark.parametrize("name", TREES)
 @each
 def test_all_formulations_agree_on_what_is_held(name):
     assert len(TREES[name].ties) > 0
-    assert lw.cross_check(TREES[name], samples=3).worst < 1e-9
+    assert lw.cross_check(TREES[name], samples=3).worst < 1e-10
 
 
 @each
@@ -133,6 +133,36 @@ def test_members_shift_on_their_own_and_nothing_is_compiled_anew(monkeypatch):
     again = [(0.02, "shift", "gearbox", 2), (0.1, "shift", "gearbox", 3), (0.2, "shift", "gearbox", 0)]
     lw.simulate(gearbox(), [0, 0], [1.0, 1.0], schedule=again, **more)
     assert not built
+
+
+def test_a_guard_shifts_where_the_engine_is_fast_enough():
+    """The shift is located within the step: the engine has just the speed of the guard before it."""
+    guard = (lambda t, q, v: v[0] - 15.0, "shift", "gearbox", 2)
+    run = lw.simulate(gearbox(1), [0, 0], [0.0, 0.0], duration=3.0, dt=0.01, method="rk4", schedule=[guard],
+                      controller=lambda t, q, v: np.stack([5.0 + 0 * t, 0 * t]))  # fmt: skip
+    rate = 5.0 * 3.5 / (3.5**2 * ENGINE + LOAD)  # of the load
+    time = 15.0 / (3.5 * rate)
+    (event,) = run.events
+    assert event.time == pytest.approx(time, abs=1e-9)
+    after = (1.8 * ENGINE * 15.0 + LOAD * 15.0 / 3.5) / (1.8**2 * ENGINE + LOAD)
+    load = after + 5.0 * 1.8 / (1.8**2 * ENGINE + LOAD) * (3.0 - time)
+    assert run.v[-1] == pytest.approx([1.8 * load, load], rel=1e-9)
+
+
+def test_a_controller_shifts():
+    """One that says the gear with its forces: up where the engine is fast, and never back."""
+
+    def driver(t, q, v, modes):
+        up = np.where(v[0] > 15.0, 2.0, modes["gearbox.selected"])
+        return {"tau": np.stack([5.0 + 0 * t, 0 * t]), "gearbox.selected": up}
+
+    run = lw.simulate(gearbox(1), [0, 0], duration=3.0, dt=0.01, method="rk4", controller=lw.sampled(driver, rate=50))
+    gears = run["gearbox.selected"]
+    assert set(gears.tolist()) == {1.0, 2.0}
+    assert (np.diff(gears) >= 0.0).all()
+    ratios = np.array([np.nan, 3.5, 1.8])[gears.astype(int)]
+    np.testing.assert_allclose(run.v[1:, 0], ratios[1:] * run.v[1:, 1], rtol=1e-9)
+    assert [event.what.split(" (")[0].split(";")[0] for event in run.events] == ["shift gearbox to gear 2"]
 
 
 def test_a_simulator_shifts_by_hand():
