@@ -93,7 +93,7 @@ def test_a_rotor_is_a_shaft_that_a_gear_ties_to_its_joints():
     d, w = lw.compile(m), lw.compile(whole)
     for _ in range(5):
         q, v, tau = rng.normal(size=3), rng.normal(size=3), rng.normal(size=3)
-        by_name = dict(zip(("one", "two", "three"), v, strict=True))
+        by_name: dict[str, float] = dict(zip(["one", "two", "three"], v.tolist(), strict=True))
         sums = [sum(x * by_name[joint] for joint, x in one.items()) for one in ratios]
         turns = [gear * x for x, (_, gear) in zip(sums, numbers, strict=True)]
         found = w.forward_dynamics([*q, 0, 0], [*v, *turns], [*tau, 0, 0])

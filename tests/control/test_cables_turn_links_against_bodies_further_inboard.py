@@ -79,6 +79,7 @@ def test_a_cable_drive_is_saved_and_read():
     text = document_text(m)
     assert 'measured_from = "stand"' in text
     again = read_text(text.encode(), Path("arm.toml")).mechanism
+    assert again is not None
     assert (again.drives[0].row == m.drives[0].row).all()
 
 

@@ -39,8 +39,8 @@ def held(m: lw.Mechanism, seed: int) -> lw.Mechanism:
     """The mechanism with a transmission in its second gear and a differential, where it has joints for them."""
     single = [joint.name for joint in m.leaders if joint.kind.nv == 1]
     picked = [str(name) for name in np.random.default_rng(seed).permutation(single)]
-    gears = [Transmission("gearbox", *picked[:2], RATIOS, 2.0)] if len(picked) > 1 else []
-    axles = [Differential("axle", *picked[2:5], 0.7)] if len(picked) > 4 else []
+    gears = [Transmission("gearbox", picked[0], picked[1], RATIOS, 2.0)] if len(picked) > 1 else []
+    axles = [Differential("axle", picked[2], picked[3], picked[4], 0.7)] if len(picked) > 4 else []
     more = {"transmissions": Named("transmission", gears), "differentials": Named("differential", axles)}
     return replace(m, **more)
 
@@ -200,7 +200,7 @@ def test_a_mimic_moves_as_a_clutch_that_is_always_engaged():
     rng = np.random.default_rng(2)
     for _ in range(5):
         (q, v), tau = rng.normal(size=(2, 2)), rng.normal(size=3)
-        all_of = [np.array([*x, -1.5 * x[0]]) for x in (q, v)]
+        positions, velocities = (np.array([*x, -1.5 * x[0]]) for x in (q, v))
         a = lw.compile(mimic).forward_dynamics(q, v, [tau[0] - 1.5 * tau[2], tau[1]])
-        found = lw.compile(tied).forward_dynamics(*all_of, tau)
+        found = lw.compile(tied).forward_dynamics(positions, velocities, tau)
         np.testing.assert_allclose(found, [*a, -1.5 * a[0]], rtol=1e-10)

@@ -122,10 +122,11 @@ class Equipment:
         force = interval(force_limits, "force_limits", element)
         motor = not_zero(gear, "gear", element), at_least_zero(rotor_inertia, "rotor_inertia", element)
         line = {"stall_torque": stall_torque, "no_load_speed": no_load_speed}
-        ends = [above_zero(value, key, element, or_infinite) for key, value in line.items()]
-        refuse_half_a_line(*ends, element)
+        stall, fastest = (above_zero(value, key, element, or_infinite) for key, value in line.items())
+        refuse_half_a_line(stall, fastest, element)
         passed, base = efficiency_pair(efficiency, element), None if measured_from is None else str(measured_from)
-        self._drives[name] = Drive(name, tuple(by_joint.items()), *numbers, control, force, *motor, passed, *ends, base)
+        known = (name, tuple(by_joint.items()), *numbers, control, force, *motor, passed)
+        self._drives[name] = Drive(*known, stall, fastest, base)
         return self
 
     def clutch(

@@ -210,11 +210,6 @@ def _drive(drive: Drive) -> dict[str, Any]:
     return {"ratios": _by_joint(dict(drive.ratios))} | base | _unusual(keys, usual)
 
 
-def _clutch(clutch: Clutch) -> dict[str, Any]:
-    sides = {key: side if isinstance(side, str) else dict(side) for key, side in (("a", clutch.a), ("b", clutch.b))}
-    return sides | _own_numbers(clutch, "name", *sides) | {"engaged": bool(clutch.engaged)}
-
-
 def _clutch(clutch: Clutch | Ratchet) -> dict[str, Any]:
     given = {"a": clutch.a, "b": clutch.b}
     sides = {key: side if isinstance(side, str) else dict(side) for key, side in given.items() if side is not None}

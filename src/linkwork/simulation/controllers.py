@@ -125,10 +125,11 @@ class Law:
 
     def on(self, mechanism: Mechanism) -> Law:
         """The same law for a member of a batch, whose mechanism it commands: its drives have numbers of their own."""
-        if not hasattr(self.function, "on"):
+        bound = getattr(self.function, "on", None)
+        if bound is None:
             return self
         other = copy(self)
-        other.function = self.function.on(mechanism)
+        other.function = bound(mechanism)
         return other
 
     @property

@@ -99,8 +99,9 @@ def scheduled(mechanism: Mechanism, schedule: Sequence[Any] | None) -> tuple[Swi
             mechanism.transmissions[name].refuse_gear(ratio)
         elif value is GIVEN and ratio == 0.0:
             raise LinkworkError(f"entry {number} of the schedule must be with a ratio other than 0; got {entry!r}")
+        given: Any = ratio if value is GIVEN else value
         what = spoken(f"{name}.selected", ratio) if parameter == "selected" else f"{verb} {name}"
-        found.append(Switch(when, f"{name}.{parameter}", ratio if value is GIVEN else value, what))
+        found.append(Switch(when, f"{name}.{parameter}", given, what))
         key, where_ = found[-1].parameter, f"{verb} {name}, entry {number} of the schedule"
         if found[-1].guarded:
             _refuse_contradictions(mechanism, {key: found[-1].applied(built[key])}, where_)
