@@ -102,6 +102,14 @@ def test_numbers_of_motors_vary_in_a_batch_as_the_members_would_alone():
         for series in ("v", "tau", "drive.force", "drive.speed"):
             np.testing.assert_allclose(run[series][k], alone[series], rtol=1e-12)
         assert np.ptp(run["drive.speed"][k]) > 0.0
+    more["record"] = ["q", "v", "tau"]
+    held, python = (make(lw.feedback.drives(m, [0.7]), rate=50) for make in (lw.sampled, lw.host))
+    run = lw.simulate(m, [0.0], [0.5], controller=held, parameters=given, **more)
+    again = lw.simulate(m, [0.0], [0.5], controller=python, parameters=given, **more)
+    one = m.with_parameters({name: values[1] for name, values in given.items()})
+    alone = lw.simulate(one, [0.0], [0.5], controller=lw.sampled(lw.feedback.drives(one, [0.7]), rate=50), **more)
+    np.testing.assert_allclose(run.v[1], alone.v, rtol=1e-12)
+    np.testing.assert_allclose(again.v, run.v, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +133,12 @@ def test_motors_that_cannot_be_are_refused(motor, told):
 
 @pytest.mark.parametrize(
     ("name", "value", "told"),
-    [("efficiency", [0.5, 1.5], "at most 1"), ("stall_torque", 0.0, "> 0"), ("rotor_inertia", -1.0, ">= 0")],
+    [
+        ("efficiency", [0.5, 1.5], "at most 1"),
+        ("stall_torque", 0.0, "> 0"),
+        ("rotor_inertia", -1.0, ">= 0"),
+        ("gear", 0.0, "not be 0"),
+    ],
 )
 def test_parameters_that_cannot_be_are_refused(name, value, told):
     m = wheel(efficiency=0.9, stall_torque=3.0, no_load_speed=40.0)

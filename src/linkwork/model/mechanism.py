@@ -136,9 +136,10 @@ class Mechanism:
     """A tree of bodies and joints that never changes. Made by a Builder.
 
     `bodies`, `joints`, `frames`, `keyframes` (named states), `loops` (joints that close them), `drives`, `clutches`,
-    `brakes`, `ratchets`, `latches`, `surfaces`, `contacts` and `springs` iterate in order and are indexed by number or
-    name; body 0 is the world, and joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in
-    `mimics` has no coordinates of its own: its slices are those of the joint that it follows.
+    `brakes`, `ratchets`, `latches`, `transmissions`, `differentials`, `couplings`, `surfaces`, `contacts` and `springs`
+    iterate in order and are indexed by number or name; body 0 is the world, and joint k carries body k + 1. `gravity`
+    is (3,) [m/s^2] in the world's axes. A joint in `mimics` has no coordinates of its own: its slices are those of the
+    joint that it follows.
     """
 
     name: str

@@ -39,6 +39,8 @@ def check_parameter(name: str, values: Array) -> None:
         raise ModelError(f"must be >= 0; got {values.min():g}", f"parameter {name!r}")
     if values.dtype != object and name.endswith(POSITIVE) and not (values > 0.0).all():
         raise ModelError(f"must be > 0; got {values.min():g}", f"parameter {name!r}")
+    if values.dtype != object and name.endswith(".gear") and (values == 0.0).any():
+        raise ModelError("must not be 0", f"parameter {name!r}")
     if values.dtype != object and name.endswith(".efficiency") and (values > 1.0).any():
         raise ModelError(f"must be at most 1; got {values.max():g}", f"parameter {name!r}")
     if values.dtype != object and name.endswith(SWITCHES) and not np.isin(values, (0.0, 1.0)).all():

@@ -101,7 +101,7 @@ class Request:
         """The mechanism with a member's parameters, under laws with its gains."""
         varied = {name: values[name] for name in self.parameters}
         m, wrenches = self.mechanism.with_parameters(varied) if varied else self.mechanism, self.wrenches
-        control = None if self.control is None else self.control.on(m)
+        control = None if self.control is None else self._commanding(self.control, values)
         return System(
             m,
             None if control is None else lambda t, q, v: control.forces(values, (m.nv,), t, q, v),
@@ -122,8 +122,8 @@ class Request:
 
     def sample(self, values: Mapping[str, Any], t: Number, now: Carry) -> Answer:
         """Joint forces (nv,) of the sampled controller from now on, its memory (k,), and what it wants of modes."""
-        sampler, shape = self.sampler, (self.mechanism.nv,)
-        assert sampler
+        assert self.sampler
+        sampler, shape = self._commanding(self.sampler, values), (self.mechanism.nv,)
         given = {**modes_of(self.mechanism), **values, **dict(zip(self.switched, now.modes, strict=True))}
         state = (t, now.q, now.v, now.memory) if sampler.has_memory else (t, now.q, now.v)
         return sampler.answer(given, shape, *state)
@@ -134,10 +134,14 @@ class Request:
 
     def motor_forces(self, values: Mapping[str, Any], t: Number, now: Carry) -> Array:
         """Forces (ndrives,) [N m or N] of the motors of drives, where the controller commands them."""
-        m = self.system(values).mechanism
-        motors = self.control.on(m).motors if self.control else None
+        motors = self._commanding(self.control, values).motors if self.control else None
         assert motors
-        return motors.forces(values, (len(m.drives),), t, now.q, now.v)
+        return motors.forces(values, (len(self.mechanism.drives),), t, now.q, now.v)
+
+    def _commanding(self, law: Law, values: Mapping[str, Any]) -> Law:
+        """A law as it acts on a member, whose drives may have numbers of their own."""
+        own = {name: values[name] for name in self.parameters if name.rpartition(".")[0] in self.mechanism.drives}
+        return law.on(self.mechanism.with_parameters(own)) if own else law
 
     def alone(self) -> Request:
         """The same for the first member alone."""

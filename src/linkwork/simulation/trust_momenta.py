@@ -106,7 +106,8 @@ def _what_pushes(run: Run) -> str:
 def _has_forces(run: Run, joint: Joint) -> bool:
     """Whether springs, dampers, friction, stops or a rotor act between a body and the world."""
     own = [joint.damping, joint.stiffness, joint.armature, joint.friction]
-    own += [drive.rotor_inertia for drive in run.mechanism.drives if joint.name in drive.joints]
+    turning = [drive for drive in run.mechanism.drives if joint.name in drive.joints]
+    own += [np.asarray(run.parameters.get(f"{drive.name}.rotor_inertia", drive.rotor_inertia)) for drive in turning]
     varied = [run.parameters.get(f"{joint.name}.{key}") for key in ("damping", "stiffness", "armature", "friction")]
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     return bool(limited or any(np.any(x) for x in (*own, *varied) if x is not None))
