@@ -128,6 +128,23 @@ def test_energy_is_kept_by_every_method(method):
     assert run.report().passed
 
 
+@pytest.mark.parametrize("method", ["variational", "energy-momentum"])
+def test_a_free_robot_keeps_its_momentum_while_rotors_couple_its_joints(method):
+    b = lw.Builder("robot", gravity=(0, 0, 0)).body("hull", 5.0, inertia=(1, 2, 1.5))
+    b.joint("float", lw.Free(), "world", "hull")
+    for k, y in enumerate((1.0, -1.0)):
+        b.body(f"arm {k}", 1.0, com=(0.4, 0, 0.1), inertia=(0.02, 0.1, 0.1))
+        b.joint(f"arm {k}", lw.Revolute((0, 0.6, 0.8)), "hull", f"arm {k}", at=(0, y, 0))
+    m = b.drive("motor", {"arm 0": 1.0, "arm 1": -1.0}, gear=8.0, rotor_inertia=0.01).build()
+    assert len(m.rotors) == 1
+    assert len(m.symmetries()) == 6
+    v = [0.1, 0, -0.2, 0.3, 0.5, -0.4, 2.0, 1.0]
+    run = lw.simulate(m, m.neutral(), v, duration=0.5, dt=2e-3, method=method)
+    assert run.report().passed
+    maps = lw.compile(m).momentum_maps(run.q, run.v)
+    assert np.ptp(maps, axis=0).max() < 1e-11
+
+
 def test_one_joint_alone_has_an_armature():
     """A drive of one joint leaves the recursion as it is."""
     b = lw.Builder("arm").body("link", 1.0, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1))
