@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
 MODES = ("engaged", "ratio", "selected")
+TINY = 1e-300
 RANK = 1e-10  # of rows of unit size, below which one follows from the others
 
 
@@ -45,37 +46,35 @@ def _switched(one: Any, modes: Mapping[str, float]) -> Any:
 
 def _through_others(mechanism: Mechanism, coupled: Sequence[tuple[str, Any]]) -> Iterator[Fault]:
     """The first coupling that makes others, all of them together, hold a joint still."""
-    rows: list[Array] = []
-    names: list[str] = []
-    for name, one in coupled:
-        if not (one.engaged and np.isinf(one.capacities).all()):
-            continue
-        for tie in one.ties:
-            row = _row(mechanism, tie)
-            rows.append(row / np.linalg.norm(row))
-            names.append(name)
-        held = _held_still(np.array(rows))
-        if held.any():
-            number = int(np.flatnonzero(held)[0])
-            # The joint's own direction as a sum of rows: those in it take part
-            shares = np.linalg.lstsq(np.array(rows).T, np.eye(mechanism.nv)[number], rcond=None)[0]
-            others = [other for other, share in zip(names, shares, strict=True) if abs(share) > RANK and other != name]
-            joint = next(j.name for j in mechanism.leaders if j.v.start <= number < j.v.stop)
-            reason = f"drives {joint!r} at another ratio than {listed(others)} do together: it could not move"
-            yield Fault(reason, name, "release one of them, or hold the joint by a brake")
-            return
+    engaged = [(name, one) for name, one in coupled if one.engaged and np.isinf(one.capacities).all()]
+    names = [name for name, one in engaged for _ in one.ties]
+    rows = np.array([_row(mechanism, tie) for _, one in engaged for tie in one.ties]).reshape(-1, mechanism.nv)
+    if not _held_still(rows).any():
+        return
+    count = next(k for k in range(1, len(rows) + 1) if _held_still(rows[:k]).any())
+    number, name = int(np.flatnonzero(_held_still(rows[:count]))[0]), names[count - 1]
+    # The joint's own direction as a sum of rows: those in it take part
+    shares = np.linalg.lstsq(rows[:count].T, np.eye(mechanism.nv)[number], rcond=None)[0]
+    others = [other for other, share in zip(names, shares, strict=False) if abs(share) > RANK and other != name]
+    joint = next(j.name for j in mechanism.leaders if j.v.start <= number < j.v.stop)
+    reason = f"drives {joint!r} at another ratio than {listed(others)} do together: it could not move"
+    yield Fault(reason, name, "release one of them, or hold the joint by a brake")
 
 
 def _row(mechanism: Mechanism, tie: Tie) -> Array:
-    """By what the velocities (nv,) enter a tie."""
+    """By what the velocities (nv,) enter a tie, of unit size."""
     row = np.zeros(mechanism.tree.nv)
     for joint, number, factor in tie.velocities:
         row[mechanism.tree.joints[joint].v.start + number] += float(factor)
-    return row @ mechanism.spread
+    found = row @ mechanism.spread
+    return found / max(float(np.linalg.norm(found)), TINY)
 
 
 def _held_still(rows: Array) -> Array:
     """Which velocities (nv,) are zero wherever all rows (k, nv) are."""
-    _, sizes, directions = np.linalg.svd(rows)
-    free = directions[np.count_nonzero(sizes > RANK * sizes.max()) :]
-    return (np.abs(rows).max(axis=0) > RANK) & (np.abs(free).max(axis=0, initial=0.0) < RANK)
+    tied = np.flatnonzero(np.abs(rows).max(axis=0, initial=0.0) > RANK)
+    _, sizes, directions = np.linalg.svd(rows[:, tied])
+    free = directions[np.count_nonzero(sizes > RANK * sizes.max(initial=0.0)) :]
+    held = np.full(rows.shape[1], False)
+    held[tied] = np.abs(free).max(axis=0, initial=0.0) < RANK
+    return held
