@@ -288,7 +288,7 @@ def closed_positions(
 ) -> tuple[Array, Array]:
     """The nearest coordinates (nq,) that loops allow, and how far joints were moved (nv,)."""
     moved = np.zeros(mechanism.nv)
-    for _ in range(rounds):
+    for _ in range(rounds if mechanism.loops else 0):  # clutches and brakes hold velocities alone
         loops = held(mechanism, q)
         move = loops.push(loops.errors).a
         q, moved = integrate(mechanism, q, -move), moved + move
