@@ -8,6 +8,7 @@ from linkwork.algorithms.actuation import drive_forces
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.algorithms.limb_dynamics import accelerations, limb_at
 from linkwork.algorithms.limb_systems import LimbSystem, limb_system
+from linkwork.algorithms.ties import factors, tie_rows
 from linkwork.examples import walker
 
 M = walker.build()
@@ -49,8 +50,10 @@ def test_each_drive_moves_its_own_motor_coordinate(system: LimbSystem) -> None:
     """Joint forces of drives have the power of five motors: rows times spread are units."""
     rows = np.array([drive.row for drive in M.drives])
     assert np.allclose(rows @ system.spread, np.eye(11)[6:], rtol=0, atol=1e-15)
-    tau = drive_forces(M, M.neutral(), np.zeros(M.nv), np.arange(5.0))
-    assert np.allclose(system.spread.T @ tau, [0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4], rtol=0, atol=1e-14)
+    tau = drive_forces(M, M.neutral(), np.zeros(M.nv), np.full(5, 1e-3))
+    stiffness = [walker.YAW, walker.FEMUR, walker.TIBIA, walker.FEMUR, walker.TIBIA]
+    torques = [0.0] * 6 + [1e-3 * servo.stiffness for servo in stiffness]
+    assert np.allclose(system.spread.T @ tau, torques, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("frame", walker.FRAMES)
@@ -71,14 +74,24 @@ def test_motors_lift_femurs_and_leave_tibiae_parallel_to_the_body(system: LimbSy
     assert all(np.allclose(twists[f"{frame} {leg} tibia"], [0, 0, 0, 0, 1, 0]) for leg in walker.LEGS)
 
 
-def test_clutches_tie_femurs_as_the_motor_does(system: LimbSystem) -> None:
-    """Clutches are the ratios of (49), and none is engaged."""
+def test_clutches_tie_legs_as_motors_do(system: LimbSystem) -> None:
+    """Clutches are the ratios of (49), tibiae measured as in (29), and none is engaged."""
     for clutch in M.clutches:
         assert not clutch.engaged
-        coupled = system.spread[M.joints[clutch.b].v] - clutch.ratio * system.spread[M.joints[clutch.a].v]
-        assert not coupled.any()
-    assert len(M.clutches) == 6
-    assert [brake.engaged for brake in M.brakes] == [False] * 9
+        (tie,) = clutch.ties
+        assert not factors(M, tie) @ system.spread @ np.ones(11)
+    assert len(M.clutches) == 12
+    assert [brake.engaged for brake in M.brakes] == [False]
+
+
+def test_engaged_clutches_leave_what_limbs_leave(system: LimbSystem) -> None:
+    """All clutches engaged, accelerations of the tree are those of the limbs in eleven coordinates."""
+    held = M.with_parameters({f"{clutch.name}.engaged": 1.0 for clutch in M.clutches})
+    d, rng = lw.compile(held, target="numpy"), np.random.default_rng(3)
+    assert np.linalg.matrix_rank(tie_rows(held)) == 12
+    q, rate, tau = M.random(rng), rng.normal(size=11), rng.normal(size=M.nv)
+    a = d.forward_dynamics(q, system.spread @ rate, tau)
+    assert np.allclose(a, system.spread @ accelerations(M, system, q, rate, tau), rtol=1e-10, atol=1e-10)
 
 
 def test_reversed_clutches_are_other_signs() -> None:

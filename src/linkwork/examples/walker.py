@@ -1,12 +1,12 @@
 """The K2T Walker: two stacked frames that yaw, eight legs, 17 revolute joints, five motors (Nelson and Quinn, 5).
 
-The paper has no numbers but ratios. Masses [kg], lengths and places [m] are chosen and published here. There is no
-ground yet: the walker floats or falls.
+The paper has no numbers but ratios. Masses [kg], lengths and places [m], motors and ground are chosen and published
+here; `walker_gaits` makes it walk.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from linkwork.algorithms.limb_dynamics import accelerations
 from linkwork.algorithms.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.examples.catalogue import Claim
-from linkwork.model import Builder, Free, Mechanism, Revolute
+from linkwork.model import Builder, Free, Mechanism, Plane, Revolute
+from linkwork.model.grounds import SurfaceShape
 from linkwork.spatial.scalar import Array
 
 LEGS = ("front left", "front right", "back left", "back right")
@@ -38,6 +39,25 @@ NUMBERS = {
     "top": BodyFrame(8.0, (0.60, 0.32, 0.08), (0.28, 0.18, -0.05)),
     "bottom": BodyFrame(7.0, (0.36, 0.48, 0.08), (0.16, 0.26, 0.05)),  # hips of both frames are at one height
 }
+STIFFNESS, DAMPING, FRICTION = 2e4, 400.0, 0.8  # of a foot on the ground [N/m], [N s/m]
+TANGENTIAL_DAMPING = 200.0  # [N s/m]
+
+
+class Servo(NamedTuple):
+    """A motor that holds a position: stiffness [N m/rad], damping [N m s/rad], and the torque that it has [N m]."""
+
+    stiffness: float
+    damping: float
+    torque: float
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a drive is told."""
+        bias, limits = (0.0, -self.stiffness, -self.damping), (-self.torque, self.torque)
+        return {"gain": self.stiffness, "bias": bias, "force_limits": limits}
+
+
+YAW, FEMUR, TIBIA = Servo(2000.0, 40.0, 100.0), Servo(3000.0, 25.0, 200.0), Servo(1500.0, 15.0, 150.0)
 FEMURS = dict(zip(LEGS, (1.0, 1.0, -1.0, -1.0), strict=True))  # a motor that turns positively lowers all (49)
 
 
@@ -51,16 +71,20 @@ def knee(frame: str, leg: str) -> str:
     return f"{frame} {leg} knee"
 
 
-def build() -> Mechanism:
-    """The walker: x is forward, y to the left, z up, and all frames are parallel in the neutral position.
+def turn(frame: str, leg: str) -> dict[str, float]:
+    """The turn of a tibia against its frame, as cables feel it: that of hip plus knee (29)."""
+    return {hip(frame, leg): 1.0, knee(frame, leg): 1.0}
 
-    Femurs then point forward on front legs and backward on back legs, and tibiae down. Drives act on joints as motors
-    on the frames do: that of the femurs on hips, that of the tibiae by cables on the turns of tibiae against the frame,
-    which are sums of hip and knee. A drive's coordinate is the mean of what it moves. Clutches tie the femurs of a
-    frame together, brakes hold hips and yaw; all are released. Tibiae have no clutches, which tie joints to each other
-    and not turns against a frame: `limbs` couples them.
+
+def build(ground: SurfaceShape | None = None, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Mechanism:
+    """The walker on flat ground, or another that is placed `at` [m]: x is forward, y to the left, z up.
+
+    In the neutral position all frames are parallel, femurs point forward on front legs and backward on back legs, and
+    tibiae down. Motors sit on the frames and move the front left legs, that of the femurs the hip, that of the tibiae
+    by cables the turn of the tibia against the frame. Clutches, all released, carry this to the other three legs. A
+    motor's control is the angle [rad] that it shall hold.
     """
-    b = Builder("walker")
+    b = Builder("walker").surface("ground", Plane() if ground is None else ground, at=at)
     for name in ("top", "bottom"):
         x, y, z = NUMBERS[name].size
         mass = NUMBERS[name].mass
@@ -71,16 +95,15 @@ def build() -> Mechanism:
     for frame in FRAMES:
         for leg in LEGS:
             _leg(b, frame, leg)
-    b.drive("yaw", {"yaw": 1.0})
+    b.drive("yaw", {"yaw": 1.0}, **YAW.options)
+    first, *others = LEGS
     for frame in FRAMES:
-        hips = {hip(frame, leg): sign / len(LEGS) for leg, sign in FEMURS.items()}
-        turns = {name(frame, leg): 1.0 / len(LEGS) for leg in LEGS for name in (hip, knee)}
-        b.drive(f"{frame} femurs", hips).drive(f"{frame} tibiae", turns)
-        for leg in LEGS[1:]:
-            first = hip(frame, LEGS[0])
-            b.clutch(f"{frame} {leg} femur clutch", first, hip(frame, leg), FEMURS[leg] * FEMURS[LEGS[0]])
-        for leg in LEGS:
-            b.brake(f"{frame} {leg} hip brake", hip(frame, leg))
+        b.drive(f"{frame} femurs", {hip(frame, first): 1.0}, **FEMUR.options)
+        b.drive(f"{frame} tibiae", turn(frame, first), **TIBIA.options)
+        for leg in others:
+            b.clutch(f"{frame} {leg} femur clutch", hip(frame, first), hip(frame, leg), FEMURS[leg] * FEMURS[first])
+        for leg in others:
+            b.clutch(f"{frame} {leg} tibia clutch", turn(frame, first), turn(frame, leg))
     b.brake("yaw brake", "yaw")
     return b.keyframe("start", {"float": (0.0, 0.0, START, 1.0, 0.0, 0.0, 0.0)}).build()
 
@@ -98,6 +121,8 @@ def _leg(b: Builder, frame: str, leg: str) -> None:
     b.joint(hip(frame, leg), Revolute((0, 1, 0)), frame, femur, at=(forward * x, side * y, z))
     b.joint(knee(frame, leg), Revolute((0, 1, 0)), femur, tibia, at=(forward * FEMUR_LENGTH, 0, 0))
     b.frame(f"{frame} {leg} foot", tibia, at=(0, 0, -TIBIA_LENGTH))
+    b.touch(f"{frame} {leg} sole", tibia, at=(0, 0, -TIBIA_LENGTH), stiffness=STIFFNESS, damping=DAMPING,
+            tangential_damping=TANGENTIAL_DAMPING, friction=FRICTION)  # fmt: skip
 
 
 def _cylinder(mass: float, length: float) -> tuple[float, float]:

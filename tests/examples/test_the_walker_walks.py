@@ -1,0 +1,138 @@
+"""The walker walks ten metres, turns and climbs on five motors and clutches; in a batch each walks as if alone."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.compiler import kernel
+from linkwork.examples import walker
+from linkwork.examples import walker_gaits as gaits
+
+RECORDED = ("q", "v", "contact.state", "contact.force")
+WALKS = {"straight": gaits.straight, "rough": gaits.rough, "turning": gaits.turning, "climb": gaits.climb}
+
+
+@cache
+def walked(name: str) -> lw.Run:
+    return lw.simulate(**WALKS[name]().request, record=RECORDED)
+
+
+def heights(run: lw.Run, x: float, y: float) -> float:
+    """The height of the ground [m]."""
+    surface = run.mechanism.surfaces["ground"]
+    return (
+        0.0 if isinstance(surface.shape, lw.Plane) else -float(surface.shape.near(np.array([x - 6.0, y, 0.0])).distance)
+    )
+
+
+# --- walking ---
+
+
+@pytest.mark.parametrize("name", ["straight", "rough"])
+def test_it_walks_ten_metres_without_falling(name: str) -> None:
+    run = walked(name)
+    assert run.outcome.kind == "finished"
+    assert run.q[-1, 0] > 10.0
+    assert np.abs(run.q[:, 1]).max() < 0.1
+    assert np.degrees(gaits.tilt(run.q)).max() < (0.5 if name == "straight" else 15.0)
+    assert (run["contact.state"] > 1).any(axis=-1)[1:].mean() > 0.99  # some feet stand
+
+
+def test_it_goes_by_a_stride_for_every_stand() -> None:
+    """Feet that stand do not slip: the frame moves over them as they stroke backward."""
+    run = walked("straight")
+    late = run.t > 2.0
+    speed = np.polyfit(run.t[late], run.q[late, 0], 1)[0]
+    assert speed == pytest.approx(gaits.STRIDE / (gaits.STANDING * gaits.PERIOD), rel=0.03)
+
+
+def test_the_ground_bears_its_weight_on_average() -> None:
+    """Momentum is periodic, so that over whole periods the ground bears its weight, as far as rows show."""
+    run = walked("straight")
+    rows = slice(200, 200 + 18 * round(gaits.PERIOD / gaits.ROW))
+    force = run["contact.force"][rows].sum(axis=1).mean(axis=0)
+    assert force[2] == pytest.approx(run.mechanism.mass * 9.81, rel=0.02)
+    assert np.abs(force[:2]).max() < 0.02 * force[2]
+
+
+def test_with_all_clutches_it_moves_in_eleven_coordinates() -> None:
+    """Joint velocities are those of the base and five motors, by the matrices D0 D1 D2 D3 of the paper."""
+    run = walked("rough")
+    spread = walker.limbs(run.mechanism).spread
+    rates = np.linalg.lstsq(spread, run.v.T, rcond=None)[0]
+    assert np.abs(spread @ rates - run.v.T).max() < 1e-12 * np.abs(run.v).max()
+
+
+def test_it_turns_by_yaw_and_is_locked_before_and_after() -> None:
+    run, walk = walked("turning"), gaits.turning()
+    m, yaw = run.mechanism, run.v[:, run.mechanism.joints["yaw"].v.start]
+    unlock, lock = (entry[0] for entry in walk.schedule[-2:])
+    assert (np.abs(yaw[(run.t < unlock) | (run.t > lock + gaits.ROW)]) < 1e-12).all()
+    assert np.abs(yaw).max() > 1.0
+    assert float(gaits.heading(m, run.q[-1])) == pytest.approx(0.5 * np.pi, abs=0.03)
+    assert np.degrees(gaits.tilt(run.q)).max() < 0.5
+    told = [event.what.partition(" (")[0] for event in run.events]
+    assert told == [f"{verb} {name}" for _, verb, name in walk.schedule]
+
+
+def test_it_climbs_a_step_on_rough_ground_by_reversed_clutches() -> None:
+    run = walked("climb")
+    assert run.q[-1, 0] > 3.5
+    standing = walker.START + heights(run, *run.q[-1, :2])
+    assert run.q[-1, 2] == pytest.approx(standing, abs=0.04)
+    assert np.degrees(gaits.tilt(run.q)).max() < 30.0
+    jumps = [event for event in run.events if event.what.startswith("reverse")]
+    assert len(jumps) == 16
+    ratios = run.mechanism.clutches["top back left femur clutch"].ratio
+    assert ratios == -1.0
+
+
+@pytest.mark.slow
+def test_it_does_not_climb_that_step_without_them() -> None:
+    assert lw.simulate(**gaits.climb(lean=0.0).request, record=("q",)).q[-1, 0] < 2.0
+
+
+# --- many ---
+
+
+def crowd(count: int, duration: float) -> tuple[gaits.Walk, dict[str, Any]]:
+    """So many walks on flat ground: strides, turns and the times of all switches differ."""
+    rng, walk = np.random.default_rng(0), gaits.turning(duration=duration)
+    rows = np.array([[0.3], [0.6]]) * duration / gaits.ROW + rng.integers(0, 0.25 * duration / gaits.ROW, (2, count))
+    times = dict(zip(("unlock", "lock"), rows.round() * gaits.ROW, strict=True))
+    many = {"stride": rng.uniform(0.1, 0.24, count), "turn": rng.uniform(-1.0, 1.0, count), "when": times["unlock"]}
+    return walk, many | times
+
+
+def walks(walk: gaits.Walk, many: dict[str, Any]) -> lw.Run:
+    """The walks of a crowd, or of one of it."""
+    switches = [*walk.schedule[:-2], (many["unlock"], "unlock", "yaw brake"), (many["lock"], "lock", "yaw brake")]
+    gains = {key: many[key] for key in ("stride", "turn", "when")}
+    return lw.simulate(**walk._replace(schedule=switches, **gains).request, record=RECORDED)
+
+
+@pytest.mark.parametrize(
+    ("count", "duration", "alone"), [(5, 1.0, 2), pytest.param(1000, 4.0, 20, marks=pytest.mark.slow)]
+)
+def test_walkers_in_a_batch_walk_as_they_would_alone(
+    count: int, duration: float, alone: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the last bit, with schedules of their own; no kernel is built for other schedules, of one or of many."""
+    walk, many = crowd(count, duration)
+    together = walks(walk, many)
+    assert len(np.unique(together.q[:, -1, 1])) == count
+    built = []
+    build = kernel.Kernel._build
+    for place, k in enumerate(np.linspace(0, count - 1, alone).astype(int)):
+        one = walks(walk, {key: values[k] for key, values in many.items()})
+        assert np.array_equal(one.q, together.q[k])
+        assert np.array_equal(one.v, together.v[k])
+        if not place:  # one alone has kernels of its own, for all others too
+            monkeypatch.setattr(kernel.Kernel, "_build", lambda self, width: built.append(width) or build(self, width))
+    walks(walk, {key: values[::-1] for key, values in many.items()})
+    assert not built
