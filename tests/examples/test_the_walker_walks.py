@@ -40,7 +40,7 @@ def test_it_walks_ten_metres_without_falling(name: str) -> None:
     assert run.q[-1, 0] > 10.0
     assert np.abs(run.q[:, 1]).max() < 0.1
     assert np.degrees(gaits.tilt(run.q)).max() < (0.5 if name == "straight" else 15.0)
-    assert (run["contact.state"] > 1).any(axis=-1)[1:].mean() > 0.99  # some feet stand
+    assert np.mean(run["contact.state"].max(axis=-1) > 1.0) > 0.99  # some feet stand
 
 
 def test_it_goes_by_a_stride_for_every_stand() -> None:
@@ -103,8 +103,8 @@ def test_it_does_not_climb_that_step_without_them() -> None:
 def crowd(count: int, duration: float) -> tuple[gaits.Walk, dict[str, Any]]:
     """So many walks on flat ground: strides, turns and the times of all switches differ."""
     rng, walk = np.random.default_rng(0), gaits.turning(duration=duration)
-    rows = np.array([[0.3], [0.6]]) * duration / gaits.ROW + rng.integers(0, 0.25 * duration / gaits.ROW, (2, count))
-    times = dict(zip(("unlock", "lock"), rows.round() * gaits.ROW, strict=True))
+    parts = np.array([[0.3], [0.6]]) + rng.uniform(0.0, 0.25, (2, count))
+    times = dict(zip(("unlock", "lock"), (parts * duration / gaits.ROW).round() * gaits.ROW, strict=True))
     many = {"stride": rng.uniform(0.1, 0.24, count), "turn": rng.uniform(-1.0, 1.0, count), "when": times["unlock"]}
     return walk, many | times
 

@@ -1,0 +1,165 @@
+"""Blaberus discoidalis in a tripod gait: a body and six legs of five joints each, 36 freedoms (Nelson and Quinn, 1).
+
+The paper has no numbers. Those here are chosen near the insect's: 3 g, 45 mm, eight steps a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.kinematics import joint_poses, world_poses
+from linkwork.algorithms.limb_dynamics import accelerations
+from linkwork.algorithms.limb_systems import limb_system
+from linkwork.examples.catalogue import Claim
+from linkwork.examples.walker_gaits import smooth, swing
+from linkwork.model import Builder, Free, Mechanism, Plane, Revolute
+from linkwork.spatial.scalar import Array, Number
+
+MM, GRAM = 1e-3, 1e-3
+MASS, SIZE = 2.4 * GRAM, np.array([45.0, 18.0, 8.0]) * MM  # of the body, an ellipsoid, and its axes
+HEIGHT = 8.0 * MM  # of the hips above the ground
+JOINTS = {  # of a leg, from the body outward; with all at zero it points straight away from the body
+    "yaw": (0, 0, 1),
+    "elevation": (0, -1, 0),
+    "rotation": (1, 0, 0),
+    "femur": (0, -1, 0),
+    "tibia": (0, -1, 0),
+}
+MASSES = dict(zip(JOINTS, np.array([0.005, 0.005, 0.04, 0.03, 0.02]) * GRAM, strict=True))
+RADIUS = 0.5 * MM  # of all segments
+STIFFNESS = dict(zip(JOINTS, (5e-3, 5e-3, 2e-3, 5e-3, 2e-3), strict=True))  # of the muscles about a joint [N m/rad]
+DAMPING = dict(zip(JOINTS, (6e-6, 6e-6, 1e-6, 4e-6, 1e-6), strict=True))  # [N m s/rad]
+GROUND: dict[str, Any] = {"stiffness": 150.0, "damping": 0.15, "friction": 1.0}  # of a foot [N/m], [N s/m]
+PERIOD, STRIDE, LIFT = 0.12, 12.0 * MM, 3.0 * MM  # of the gait [s], and how far a foot strokes and is lifted
+RAMP = 0.12  # [s] in which strides grow at the start
+STEP, ROW = 2.5e-5, 2e-3  # [s] between steps, and between recorded rows
+
+
+class Leg(NamedTuple):
+    """A leg: its hip and its standing foot in the body's frame [m], the lengths of coxa, femur and tibia [m].
+
+    `phase` is where it is in the gait.
+    """
+
+    hip: Array
+    foot: Array
+    lengths: tuple[float, float, float]
+    phase: float
+
+    @property
+    def azimuth(self) -> float:
+        """Where it points with yaw at zero [rad]: to its standing foot."""
+        x, y, _ = self.foot - self.hip
+        return float(np.arctan2(y, x))
+
+
+def _legs() -> dict[str, Leg]:
+    """Left and right, front to back; a front leg steps with the middle leg of the other side."""
+    pairs = {  # hip ahead, azimuth [degrees], reach, lengths [mm]
+        "front": (14.0, 55.0, 14.0, (6.0, 8.0, 9.0)),
+        "middle": (4.0, 95.0, 17.0, (7.5, 10.0, 12.0)),
+        "back": (-6.0, 140.0, 22.0, (9.0, 12.0, 16.0)),
+    }
+    found = {}
+    for number, (place, (ahead, azimuth, reach, lengths)) in enumerate(pairs.items()):
+        for side, sign in (("left", 1.0), ("right", -1.0)):
+            hip, turn = np.array([ahead, sign * 4.0, 0.0]) * MM, np.radians(azimuth)
+            away = np.array([reach * MM * np.cos(turn), sign * reach * MM * np.sin(turn), -HEIGHT])
+            coxa, femur, tibia = (length * MM for length in lengths)
+            found[f"{place} {side}"] = Leg(hip, hip + away, (coxa, femur, tibia), 0.5 * ((number + (sign > 0.0)) % 2))
+    return found
+
+
+LEGS = _legs()
+
+
+def build() -> Mechanism:
+    """The insect on flat ground, standing on six feet; x is forward, y to the left, z up."""
+    b = Builder("cockroach").surface("ground", Plane())
+    squares = (0.5 * SIZE) ** 2
+    b.body("body", MASS, inertia=MASS / 5.0 * (squares.sum() - squares))
+    b.joint("float", Free(), "world", "body")
+    for name, leg in LEGS.items():
+        _leg(b, name, leg)
+    start = {f"{name} {joint}": angle for name, leg in LEGS.items() for joint, angle in standing(leg).items()}
+    return b.keyframe("start", {"float": (0.0, 0.0, HEIGHT, 1.0, 0.0, 0.0, 0.0), **start}).build()
+
+
+def _leg(b: Builder, name: str, leg: Leg) -> None:
+    """Two rings about the hip, then coxa, femur and tibia, full cylinders."""
+    parent, at, rpy = "body", leg.hip, (0.0, 0.0, leg.azimuth)
+    lengths = dict(zip(JOINTS, (0.0, 0.0, *leg.lengths), strict=True))
+    for joint, axis in JOINTS.items():
+        mass, length = MASSES[joint], lengths[joint]
+        along, across = mass * RADIUS**2 / 2.0, mass * (3.0 * RADIUS**2 + length**2) / 12.0
+        b.body(f"{name} {joint}", mass, com=(0.5 * length, 0, 0), inertia=(along, across, across))
+        b.joint(f"{name} {joint}", Revolute(axis), parent, f"{name} {joint}", at=at, rpy=rpy)
+        parent, at, rpy = f"{name} {joint}", (length, 0.0, 0.0), (0.0, 0.0, 0.0)
+    b.frame(f"{name} foot", parent, at=at).touch(f"{name} claw", parent, at=at, **GROUND)
+
+
+def leg_angles(leg: Leg, foot: Array) -> dict[str, Number]:
+    """Angles of the joints of a leg [rad] with its foot at a place (3,) in the body's frame [m]; the knee is up."""
+    (x, y, z), (coxa, femur, tibia) = foot - leg.hip, leg.lengths
+    away, turn = np.sqrt(x * x + y * y) - coxa, np.arctan2(y, x) - leg.azimuth
+    square = away * away + z * z
+    inner = np.arccos((femur**2 + square - tibia**2) / (2.0 * femur * np.sqrt(square)))
+    knee = np.arccos((femur**2 + tibia**2 - square) / (2.0 * femur * tibia))
+    turn = np.arctan2(np.sin(turn), np.cos(turn))
+    return dict(zip(JOINTS, (turn, 0.0, 0.0, np.arctan2(z, away) + inner, knee - np.pi), strict=True))
+
+
+def standing(leg: Leg) -> dict[str, Number]:
+    """Angles of its joints [rad] where a leg stands."""
+    return leg_angles(leg, leg.foot)
+
+
+def controller(m: Mechanism) -> Callable[..., Array]:
+    """A controller that walks: springs and dampers about all joints lead feet along straight strokes and back."""
+    joints = [(m.joints[f"{name} {joint}"], STIFFNESS[joint], DAMPING[joint]) for name in LEGS for joint in JOINTS]
+
+    def walk(t: Number, q: Array, v: Array) -> Array:
+        begun, tau = smooth(t / RAMP), [0.0] * m.nv
+        wanted: list[Number] = []
+        for leg in LEGS.values():
+            now = swing(t / PERIOD + leg.phase)
+            way = np.array([now.back * -STRIDE * begun, 0.0, now.lifted * LIFT * begun])
+            wanted += leg_angles(leg, leg.foot + way).values()
+        for (joint, stiffness, damping), angle in zip(joints, wanted, strict=True):
+            tau[joint.v.start] = (angle - q[joint.q.start]) * stiffness - v[joint.v.start] * damping
+        return np.array(tau)
+
+    return walk
+
+
+def request(duration: float = 2.0) -> dict[str, Any]:
+    """What `lw.simulate(**request())` is told for a walk of so long [s]."""
+    m = build()
+    return {
+        "mechanism": m,
+        "duration": duration,
+        "dt": STEP,
+        "method": "semi-implicit",
+        "controller": controller(m),
+        "every": round(ROW / STEP),
+    }
+
+
+def claim() -> Claim:
+    """It stands on all six feet, and moves alike in the coordinates of limbs and of articulated bodies."""
+    m, rng = build(), np.random.default_rng(0)
+    poses = world_poses(m, joint_poses(m, m.keyframes["start"].q))
+    frames = [m.frames[f"{name} foot"] for name in LEGS]
+    feet = [(poses[frame.body] @ frame.pose).p - [0.0, 0.0, HEIGHT] for frame in frames]
+    wrong = max(float(np.abs(foot - leg.foot).max()) for foot, leg in zip(feet, LEGS.values(), strict=True))
+    system = limb_system(m)
+    for _ in range(3):
+        q, v, tau = m.random(rng), rng.normal(size=m.nv), rng.normal(size=m.nv) * 1e-4
+        expected = forward_dynamics(m, q, v, tau)
+        found = accelerations(m, system, q, v, tau)
+        wrong = max(wrong, float(np.abs(found - expected).max() / np.abs(expected).max()))
+    return Claim("it stands on six feet, and its 36 accelerations are those of limbs, relative", wrong, 1e-10)
