@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import creep, ladders, peers, step_costs, structure
+from benchmarks import creep, ladders, peers, step_costs, structure, walkers
 from benchmarks.measure import AGREE, FULL, QUICK, Effort, Row, Timing, compare, compare_compile
 from benchmarks.robots import BUNDLED, CHAIN, Robot, States, draw, robot
 from benchmarks.rollouts import run_rollout
@@ -44,6 +44,7 @@ class Sizes(NamedTuple):
     structure: tuple[float, float | None]  # step of methods that keep structure [s], and how long they run [s]
     step_chains: tuple[int, ...]  # joints
     creep: float  # how long blocks stick [s]
+    walkers: tuple[int, float]  # members, and how long they walk [s]
 
 
 ROLLOUTS = (
@@ -68,6 +69,7 @@ LARGE = Sizes(
     (1e-3, None),
     (8, 32, 128, 512),
     60.0,
+    (1000, 1.0),
 )
 SMALL = Sizes(
     ("arm6", "arm7"),
@@ -84,6 +86,7 @@ SMALL = Sizes(
     (0.01, 1.0),
     (4, 8),
     1.0,
+    (3, 0.1),
 )
 
 
@@ -138,6 +141,7 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
     rows |= structure.rows(*sizes.structure, sizes.effort)
     rows |= step_costs.rows(sizes.step_chains, sizes.effort)
     rows |= creep.rows(sizes.creep, sizes.effort)
+    rows |= walkers.rows(*sizes.walkers, sizes.effort)
     for n in sizes.chains:
         for task in ON_CHAINS:
             states = min(task.states(sizes), max(1, sizes.links // n))

@@ -138,3 +138,13 @@ def test_a_name_that_no_row_has_is_answered_with_the_names() -> None:
     ran = python("-m", "benchmarks", "--quick", "--only", "nothing of the kind")
     assert ran.returncode == 2
     assert "arm7: mass matrix, batch" in ran.stderr
+
+
+def test_walkers_are_timed(tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    ran = python("-m", "benchmarks", "--quick", "--only", "walks, schedules", "--json", str(file))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (row,) = json.loads(file.read_text(encoding="utf-8"))["rows"]
+    assert row["size"] == {"nv": 23, "states": 3, "steps": 200}
+    assert row["linkwork"]["median"] > 0.0
+    assert "0.3 s of walking in" in row["note"]

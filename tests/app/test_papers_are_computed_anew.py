@@ -13,10 +13,12 @@ import pytest
 
 import linkwork as lw
 from commands import command
-from linkwork.app import papers, wendlandt_box
+from linkwork.app import nelson_quinn, papers, walks, wendlandt_box
+from linkwork.app.walks import Course
 from linkwork.app.wendlandt import Experiment, Measured, pendulum_experiment, rigid_body_experiment
 from linkwork.app.wendlandt_biped import Biped, Map, biped_statements, converged, experiment, foot_travel, survived
 from linkwork.examples import biped_hit, biped_reach, walker
+from linkwork.examples import walker_gaits as gaits
 
 
 @pytest.fixture(scope="module")
@@ -136,30 +138,39 @@ def test_a_page_is_written(
     assert "matplotlib" in page
 
 
-def test_a_page_shows_the_matrices_of_the_walker(
+def test_a_page_shows_the_matrices_of_the_walker_and_how_it_walks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
+    turn = Course(lambda: gaits.turning(0.3, 1.0, 3.98), "a short turn", lambda run: run.q[-1, 0] > 1.0)
+    monkeypatch.setattr(nelson_quinn, "COURSES", {"turning": turn})
+    monkeypatch.setattr(walks, "COURSES", {"turning": turn})
     code, said = command(capsys, "paper", "nelson-quinn", "--out", tmp_path)
     assert code == 0, said
     assert "68 -> 26 -> 23 -> 11" in said
-    assert "all matrices are as printed" in said
+    assert "all matrices are as printed, and the walker got where it should" in said
     page = (tmp_path / "nelson-quinn.html").read_text(encoding="utf-8")
     shown = [
         np.array([[float(x) for x in line.replace(".", "0").split()] for line in block.splitlines()])
         for block in re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)
     ]
     assert all(np.array_equal(*pair) for pair in zip(shown, walker.printed().values(), strict=True))
-    assert b"<svg" in base64.b64decode(re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)[0])
+    images = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert [b"<svg" in base64.b64decode(image) for image in images] == [True, True]  # in its place, and its way
+    for words in ("a short turn", "unlock yaw brake", "lock yaw brake", "1.000 s", "3.98 s"):
+        assert words in said
+        assert words in page
     assert 'class="far"' not in page
     assert "http" not in page  # nothing is fetched from elsewhere
 
     wrong = walker.printed() | {"D3": -walker.printed()["D3"]}
     monkeypatch.setattr(walker, "printed", lambda: wrong)
     monkeypatch.setattr(walker, "differences", lambda m, states: (1e-16, 1e-9))
+    far = turn._replace(arrived=lambda run: run.q[-1, 0] > 100.0)
+    monkeypatch.setattr(walks, "COURSES", {"turning": far})
     code, said = command(capsys, "paper", "nelson-quinn", "--out", tmp_path, "--no-plot")
     assert code == 1
-    assert "not as printed or computed otherwise: D3, motion with motors" in said
+    assert "otherwise or not arrived: D3, the walk 'turning', motion with motors" in said
     page = (tmp_path / "nelson-quinn.html").read_text(encoding="utf-8")
     assert page.count('class="far"') == 1
     assert "matplotlib" in page

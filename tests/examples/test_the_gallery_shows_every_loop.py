@@ -15,6 +15,7 @@ SECTION = re.compile(
 )
 SHOWN = {found[0]: found[1:] for found in SECTION.findall((DOCS / "examples.md").read_text(encoding="utf-8"))}
 LOOPED = {found.name: found for found in lw.examples() if found.build().loops}
+LARGEST = 80_000  # bytes of a figure
 ROUND_OFF = 100.0  # times, by which it differs between processors
 
 
@@ -28,16 +29,25 @@ def test_its_drawing_is_there_and_its_claim_is_as_measured(name: str) -> None:
     assert title == name
     assert figure == f"figures/{name}.png"
     assert (DOCS / figure).read_bytes().startswith(b"\x89PNG")
-    assert (DOCS / figure).stat().st_size < 60_000
+    assert (DOCS / figure).stat().st_size < LARGEST
     claim = LOOPED[name].claim()
     assert (sentence, float(allowed)) == (claim.sentence, claim.tolerance)
     assert claim.error < ROUND_OFF * float(measured) < claim.tolerance
+
+
+@pytest.mark.parametrize("name", gallery.WALKS)
+def test_walks_are_shown(name: str) -> None:
+    file = DOCS / "figures" / f"{name}.png"
+    assert f"(figures/{file.name})" in (DOCS / "examples.md").read_text(encoding="utf-8")
+    assert file.read_bytes().startswith(b"\x89PNG")
+    assert file.stat().st_size < LARGEST
 
 
 def test_drawings_are_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(gallery, "TIMES", {"slider_crank": (0.0, 0.01)})
     monkeypatch.setattr(gallery, "DRIVEN", {"cable_arm": (cable_arm.run, (0.0, 0.01))})
+    monkeypatch.setattr(gallery, "WALKS", ())
     assert gallery.main(tmp_path / "figures") == 0
     assert {file.name for file in (tmp_path / "figures").iterdir()} == {"slider_crank.png", "cable_arm.png"}
 

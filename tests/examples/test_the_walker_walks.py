@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -100,22 +99,6 @@ def test_it_does_not_climb_that_step_without_them() -> None:
 # --- many ---
 
 
-def crowd(count: int, duration: float) -> tuple[gaits.Walk, dict[str, Any]]:
-    """So many walks on flat ground: strides, turns and the times of all switches differ."""
-    rng, walk = np.random.default_rng(0), gaits.turning(duration=duration)
-    parts = np.array([[0.3], [0.6]]) + rng.uniform(0.0, 0.25, (2, count))
-    times = dict(zip(("unlock", "lock"), (parts * duration / gaits.ROW).round() * gaits.ROW, strict=True))
-    many = {"stride": rng.uniform(0.1, 0.24, count), "turn": rng.uniform(-1.0, 1.0, count), "when": times["unlock"]}
-    return walk, many | times
-
-
-def walks(walk: gaits.Walk, many: dict[str, Any]) -> lw.Run:
-    """The walks of a crowd, or of one of it."""
-    switches = [*walk.schedule[:-2], (many["unlock"], "unlock", "yaw brake"), (many["lock"], "lock", "yaw brake")]
-    gains = {key: many[key] for key in ("stride", "turn", "when")}
-    return lw.simulate(**walk._replace(schedule=switches, **gains).request, record=RECORDED)
-
-
 @pytest.mark.parametrize(
     ("count", "duration", "alone"), [(5, 1.0, 2), pytest.param(1000, 4.0, 20, marks=pytest.mark.slow)]
 )
@@ -123,16 +106,16 @@ def test_walkers_in_a_batch_walk_as_they_would_alone(
     count: int, duration: float, alone: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To the last bit, with schedules of their own; no kernel is built for other schedules, of one or of many."""
-    walk, many = crowd(count, duration)
-    together = walks(walk, many)
+    crowd = gaits.crowd(count, duration)
+    together = lw.simulate(**crowd.request, record=RECORDED)
     assert len(np.unique(together.q[:, -1, 1])) == count
     built = []
     build = kernel.Kernel._build
     for place, k in enumerate(np.linspace(0, count - 1, alone).astype(int)):
-        one = walks(walk, {key: values[k] for key, values in many.items()})
+        one = lw.simulate(**crowd.member(k).request, record=RECORDED)
         assert np.array_equal(one.q, together.q[k])
         assert np.array_equal(one.v, together.v[k])
         if not place:  # one alone has kernels of its own, for all others too
             monkeypatch.setattr(kernel.Kernel, "_build", lambda self, width: built.append(width) or build(self, width))
-    walks(walk, {key: values[::-1] for key, values in many.items()})
+    lw.simulate(**gaits.crowd(count, duration, seed=1).request, record=RECORDED)
     assert not built

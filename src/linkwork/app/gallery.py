@@ -1,4 +1,4 @@
-"""Figures of example machines with loops or drives: `python -m linkwork.app.gallery FOLDER`, or `make figures`."""
+"""Figures of example machines, with loops, driven and walking: `python -m linkwork.app.gallery FOLDER`, or `make figures`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from rich.console import Console
 import linkwork as lw
 from linkwork.app.check import BROKEN, refusal
 from linkwork.app.running import ready_folder
-from linkwork.examples import cable_arm, differential_cart
+from linkwork.app.walks import figures, walked
+from linkwork.examples import cable_arm, cockroach, differential_cart
+from linkwork.simulation.figure_files import save_figure
 
 # Times [s] of a run from its keyframe "start" at which each is drawn
 TIMES = {
@@ -28,6 +30,7 @@ DRIVEN = {
     "cable_arm": (cable_arm.run, (0.0, 0.2, 0.35, 0.5)),
     "differential_cart": (differential_cart.run, (0.0, 1.0, 2.5, 4.0, 5.0, 6.0)),
 }
+WALKS = ("cockroach", *figures())
 
 
 def main(folder: Path) -> int:
@@ -42,10 +45,23 @@ def main(folder: Path) -> int:
         for name, (runs, times) in DRIVEN.items():
             runs(times[-1]).draw(times, folder / f"{name}.png")
             console.print(f"{folder / name}.png")
+        for name in WALKS:
+            _draw_walk(name, folder / f"{name}.png")
+            console.print(f"{folder / name}.png")
     except lw.LinkworkError as error:
         Console(stderr=True).print(refusal(error), soft_wrap=True)
         return BROKEN
     return 0
+
+
+def _draw_walk(name: str, file: Path) -> None:
+    """The cockroach in some places of its way, or a figure of the walker."""
+    if name == "cockroach":
+        run = lw.simulate(**cockroach.request(0.6), record=("q", "v"))
+        lw.draw(run.mechanism, run.q[:: len(run.t) // 3], path=file)
+    else:
+        shown = figures()[name]
+        save_figure(shown.draw(walked(shown.walk).run), file)
 
 
 if __name__ == "__main__":

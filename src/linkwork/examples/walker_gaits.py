@@ -91,6 +91,9 @@ def controller(m: Mechanism) -> Callable[..., Array]:
 # --- walks ---
 
 
+GAINS = ("stride", "lift", "turn", "when")
+
+
 class Walk(NamedTuple):
     """A walker on its ground, what is switched when, how long [s] it walks, and how: gains of the controller."""
 
@@ -102,10 +105,16 @@ class Walk(NamedTuple):
     turn: Any = 0.0
     when: Any = 0.0
 
+    def member(self, number: int) -> Walk:
+        """One walk of a batch of them."""
+        schedule = [(np.broadcast_to(time, np.shape(self.when))[number], *what) for time, *what in self.schedule]
+        one = {name: np.broadcast_to(getattr(self, name), np.shape(self.when))[number] for name in GAINS}
+        return self._replace(schedule=schedule, **one)
+
     @property
     def request(self) -> dict[str, Any]:
         """What `lw.simulate(**walk.request)` is told; gains and times of the schedule may be arrays, for a batch."""
-        gains = {name: getattr(self, name) for name in ("stride", "lift", "turn", "when")}
+        gains = {name: getattr(self, name) for name in GAINS}
         batch = np.broadcast_shapes(*(np.shape(gain) for gain in gains.values()))
         start = self.mechanism.keyframes["start"].q
         return {
@@ -156,9 +165,19 @@ def rough(duration: float = 28.0, height: float = 0.03) -> Walk:
 
 def turning(turn: float = 0.5 * np.pi, when: float = 3.0, duration: float = 14.0) -> Walk:
     """On flat ground, a turn to the left by `turn` [rad]; the frames are locked to each other before and after."""
-    m, lasts = build(), abs(turn) / TURN_RATE + 2.0
+    m, lasts = build(), round((abs(turn) / TURN_RATE + 2.0) / ROW) * ROW
     switches = [(0.0, "lock", "yaw brake"), (when, "unlock", "yaw brake"), (when + lasts, "lock", "yaw brake")]
     return Walk(m, [*engaged(m), *switches], duration, turn=turn, when=when)
+
+
+def crowd(count: int, duration: float, seed: int = 0) -> Walk:
+    """So many walks on flat ground, all different: their strides, turns, and the rows at which yaw is unlocked."""
+    rng, one = np.random.default_rng(seed), turning(duration=duration)
+    parts = np.array([[0.3], [0.6]]) + rng.uniform(0.0, 0.25, (2, count))
+    unlock, lock = (parts * duration / ROW).round() * ROW
+    switches = [*one.schedule[:-2], (unlock, "unlock", "yaw brake"), (lock, "lock", "yaw brake")]
+    stride, turn = rng.uniform(0.1, 0.24, count), rng.uniform(-1.0, 1.0, count)
+    return one._replace(schedule=switches, stride=stride, turn=turn, when=unlock)
 
 
 def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> list[Any]:
