@@ -1,4 +1,4 @@
-"""Figures of example machines, with loops, driven and walking: `python -m linkwork.app.gallery FOLDER`, or `make figures`."""
+"""Figures of machines with loops, driven and walking: `python -m linkwork.app.gallery FOLDER`, or `make figures`."""
 
 from __future__ import annotations
 

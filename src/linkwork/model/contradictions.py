@@ -48,8 +48,8 @@ def _through_others(mechanism: Mechanism, coupled: Sequence[tuple[str, Any]]) ->
     """The first coupling that makes others, all of them together, hold a joint still."""
     engaged = [(name, one) for name, one in coupled if one.engaged and np.isinf(one.capacities).all()]
     names = [name for name, one in engaged for _ in one.ties]
-    rows = np.array([_row(mechanism, tie) for _, one in engaged for tie in one.ties]).reshape(-1, mechanism.nv)
-    if not _held_still(rows).any():
+    rows = np.array([_row(mechanism, tie) for _, one in engaged for tie in one.ties])
+    if not names or not _held_still(rows).any():
         return
     count = next(k for k in range(1, len(rows) + 1) if _held_still(rows[:k]).any())
     number, name = int(np.flatnonzero(_held_still(rows[:count]))[0]), names[count - 1]
