@@ -37,7 +37,7 @@ def test_it_walks_ten_metres_without_falling(name: str) -> None:
     run = walked(name)
     assert run.outcome.kind == "finished"
     assert run.q[-1, 0] > 10.0
-    assert np.abs(run.q[:, 1]).max() < 0.1
+    assert np.abs(run.q[:, 1]).max() < (0.01 if name == "straight" else 0.3)
     assert np.degrees(gaits.tilt(run.q)).max() < (0.5 if name == "straight" else 15.0)
     assert np.mean(run["contact.state"].max(axis=-1) > 1.0) > 0.99  # some feet stand
 
