@@ -17,7 +17,7 @@ from linkwork.errors import (
     OverConstrained,
     ShapeError,
 )
-from linkwork.evaluation import CrossCheck, Dynamics, compile, cross_check, formulations
+from linkwork.evaluation import Dynamics, compile
 from linkwork.examples import example, examples
 from linkwork.model import (
     Ball,
@@ -50,6 +50,8 @@ from linkwork.spatial.scalar import where
 
 if TYPE_CHECKING:
     from linkwork.control import Reference, balance, feedback
+    from linkwork.evaluation.crosscheck import CrossCheck, cross_check
+    from linkwork.evaluation.formulations import formulations
     from linkwork.model.conversion import convert
     from linkwork.model.loading import load
     from linkwork.model.write_toml import save
@@ -62,8 +64,10 @@ ON_DEMAND = {
     "convert": "linkwork.model.conversion",
     "discrete": "linkwork.simulation.discrete",
     "draw": "linkwork.simulation.drawing",
+    "formulations": "linkwork.evaluation.formulations",
     "load": "linkwork.model.loading",
     "save": "linkwork.model.write_toml",
+    **dict.fromkeys(("CrossCheck", "cross_check"), "linkwork.evaluation.crosscheck"),
     **dict.fromkeys(("Reference", "balance", "feedback"), "linkwork.control"),
     **dict.fromkeys(("Run", "Simulator", "host", "once", "open_run", "sampled", "simulate"), "linkwork.simulation"),
 }

@@ -2,8 +2,6 @@
 
 from linkwork.evaluation import kept_momenta as kept_momenta  # these answer questions of mechanisms
 from linkwork.evaluation import mobility as mobility
-from linkwork.evaluation.crosscheck import CrossCheck, cross_check
 from linkwork.evaluation.dynamics import Dynamics, compile
-from linkwork.evaluation.formulations import formulations
 
-__all__ = ["CrossCheck", "Dynamics", "compile", "cross_check", "formulations"]
+__all__ = ["Dynamics", "compile"]
