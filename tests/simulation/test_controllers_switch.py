@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ def turning(t, q, v):
 
 @pytest.mark.parametrize("method", ["rk4", "variational", "dop853"])
 def test_a_controller_switches_as_a_schedule_does(method):
-    arguments = {"duration": 0.6, "dt": 0.01, "method": method}
+    arguments: dict[str, Any] = {"duration": 0.6, "dt": 0.01, "method": method}
     run = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], controller=lw.sampled(turning, rate=50), **arguments)
     assert [event.what.split(" (")[0] for event in run.events] == ["engage clutch", "release clutch"]
     times = [event.time for event in run.events]
@@ -43,7 +45,7 @@ def test_a_controller_switches_as_a_schedule_does(method):
 
 
 def test_it_stays_in_python_if_it_is_to(monkeypatch):
-    arguments = {"duration": 0.6, "dt": 0.01, "method": "rk4"}
+    arguments: dict[str, Any] = {"duration": 0.6, "dt": 0.01, "method": "rk4"}
     traced = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], controller=lw.sampled(turning, rate=50), **arguments)
     host = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], controller=lw.host(turning, rate=50), **arguments)
     assert (traced.v == host.v).all()
@@ -92,7 +94,7 @@ def test_members_are_switched_each_on_its_own_and_kernels_stay(monkeypatch):
         return {"clutch.engaged": np.sin(q[0] * reach) > 0.0}
 
     speeds, reach = np.random.default_rng(0).uniform(1.0, 9.0, (7, 2)), np.linspace(1.0, 40.0, 7)
-    arguments = {"duration": 0.6, "dt": 0.01, "method": "rk4", "controller": lw.sampled(far, rate=100)}
+    arguments: dict[str, Any] = {"duration": 0.6, "dt": 0.01, "method": "rk4", "controller": lw.sampled(far, rate=100)}
     run = lw.simulate(flywheels(), [0, 0], speeds, gains={"reach": reach}, **arguments)
     first = len(built)
     again = lw.simulate(flywheels(), [0, 0], speeds, gains={"reach": 2.0 * reach}, **arguments)
@@ -101,8 +103,9 @@ def test_members_are_switched_each_on_its_own_and_kernels_stay(monkeypatch):
     for k in (0, 6):
         alone = lw.simulate(flywheels(), [0, 0], speeds[k], gains={"reach": reach[k]}, **arguments)
         assert (alone.v == run.v[k]).all()
-    half = lw.simulate(flywheels(), [0, 0], speeds, gains={"reach": reach}, **(arguments | {"duration": 0.3}))
-    rest = lw.simulate(flywheels(), half, gains={"reach": reach}, **(arguments | {"duration": 0.3}))
+    arguments["duration"] = 0.3
+    half = lw.simulate(flywheels(), [0, 0], speeds, gains={"reach": reach}, **arguments)
+    rest = lw.simulate(flywheels(), half, gains={"reach": reach}, **arguments)
     assert (rest.v[:, -1] == run.v[:, -1]).all()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,7 @@ def test_members_fire_each_on_its_own_and_go_on_as_they_were(tmp_path):
         (lambda t, q, v: q[1] - 2.0, "release", "clutch"),
     ]
     far = np.linspace(0.5, 1.5, 11)
-    arguments = {"dt": 0.01, "method": "rk4", "schedule": schedule}
+    arguments: dict[str, Any] = {"dt": 0.01, "method": "rk4", "schedule": schedule}
     run = lw.simulate(m, [0, 0], speeds, duration=0.6, gains={"far": far}, **arguments)
     assert {event.what.split()[0] for event in run.events} == {"engage", "release"}
     for k in (0, 10):

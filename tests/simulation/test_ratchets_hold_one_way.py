@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_an_overrunning_clutch_follows_its_closed_form(method, dt, error):
 
     first = np.arccos(-0.3) / 6.0
     common = given(first) / (2.0 + 3.0)
-    second = brentq(lambda t: (given(t) - given(first)) / 2.0, 0.9, 1.4)
+    second: Any = brentq(lambda t: (given(t) - given(first)) / 2.0, 0.9, 1.4)
     assert [event.what for event in run.events][:2] == ["ratchet lets go", "ratchet holds"]
     np.testing.assert_allclose([event.time for event in run.events][:2], [first, second], rtol=error)
     free = (run.t > first) & (run.t < second)
@@ -162,7 +163,7 @@ def test_a_ratchet_slips_above_its_capacity():
 def test_members_are_caught_each_on_its_own_and_go_on_as_they_were(tmp_path):
     rng = np.random.default_rng(0)
     speeds = np.sort(rng.normal(size=(9, 2)))  # the second runs ahead, at first
-    arguments = {"dt": 0.01, "method": "rk4", "controller": push}
+    arguments: dict[str, Any] = {"dt": 0.01, "method": "rk4", "controller": push}
     run = lw.simulate(rectifier(), [0, 0], speeds, duration=1.5, **arguments)
     for k in (0, 8):
         alone = lw.simulate(rectifier(), [0, 0], speeds[k], duration=1.5, **arguments)

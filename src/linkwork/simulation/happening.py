@@ -43,7 +43,7 @@ class Line(NamedTuple):
 class Source(NamedTuple):
     """Something that may happen: in words, by what came of it (-1, 0, 1), and the number of the loop or holder."""
 
-    what: tuple[str, str, str]
+    what: tuple[str, ...]
     holder: int
 
 

@@ -70,7 +70,7 @@ def jumped(
         q, error = closed_positions(m, q, rounds)
     names = [item.name for item in m.holders]
     one_way = [k for k, item in enumerate(m.slippers) if item.capacities[0] == 0.0 and np.isinf(item.capacities[1])]
-    kept = [False] * len(m.slippers) if decided is None else decided
+    kept, trial = [False] * len(m.slippers) if decided is None else decided, slip
     if m.slippers:  # those with a capacity give no impulse, but where their speeds have met
         found = begun(m.slippers, slip_speeds(m, v), slip)
         free = [new if k in one_way else 1.0 for k, new in enumerate(found)]

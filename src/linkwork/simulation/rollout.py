@@ -79,7 +79,7 @@ class Task:
         going = now.code == GOING
         if not always:
             going = going & (now.step - self.tick * _floor(now.step / self.tick) == 0.0)
-        memory = chosen(going, answer.memory, now.memory) if self.asked.sampler.has_memory else now.memory
+        memory = chosen(going, answer.memory, now.memory) if len(now.memory) else now.memory
         after = now._replace(held=where(going, answer.forces, now.held), memory=memory)
         if not self.asked.commands:
             return after

@@ -7,7 +7,7 @@ a clutch without capacity one way: ahead of it everything slips freely, and what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,7 +40,7 @@ def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
     return rows(mechanism) @ v
 
 
-def slip_pushes(mechanism: Mechanism, slip: Sequence[Any]) -> list[Any]:
+def slip_pushes(mechanism: Mechanism, slip: Iterable[Any]) -> list[Any]:
     """With what [N m or N] each that slips pushes against it, were it engaged."""
     found = []
     for item, s in zip(mechanism.slippers, slip, strict=True):
@@ -55,7 +55,7 @@ def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
     return rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
 
 
-def begun(slippers: Sequence[Any], speeds: Sequence[Any], slip: Sequence[Any]) -> list[Any]:
+def begun(slippers: Sequence[Any], speeds: Iterable[Any], slip: Iterable[Any]) -> list[Any]:
     """Which way each slips at these speeds; as `slip` says where that is none. What cannot slip that way holds."""
     found = []
     for item, w, s in zip(slippers, speeds, slip, strict=True):
