@@ -122,7 +122,7 @@ class Simulator:
         return self._switch("close", loop)
 
     def engage(self, name: str) -> float:
-        """Engage a clutch, brake, ratchet or latch: velocities jump by impulses along what it holds; the energy [J] gained."""
+        """Engage a clutch, brake, ratchet or latch: velocities jump by impulses along it; the energy [J] gained."""
         return self._switch("engage", name)
 
     def release(self, name: str) -> None:
@@ -134,7 +134,7 @@ class Simulator:
         return self._switch("shift", clutch, ratio)
 
     def reverse(self, clutch: str) -> float:
-        """Turn the ratio of a clutch, or a ratchet, round; while it is engaged, velocities jump; the energy [J] gained."""
+        """Turn the ratio of a clutch, or a ratchet, round; while engaged, velocities jump; the energy [J] gained."""
         return self._switch("reverse", clutch)
 
     def lock(self, joint: str) -> float:
