@@ -17,7 +17,7 @@ from linkwork.simulation.guards import armed_again, disarmed, guard_margins
 from linkwork.simulation.jumping import ROUNDS, Jump, carried_by, jumped
 from linkwork.simulation.moving import Moving, Step
 from linkwork.simulation.parting import Switching, in_parts
-from linkwork.simulation.slipping import holding, slip_forces, slip_margins, slipped
+from linkwork.simulation.slipping import holding, one_lets_go, slip_forces, slip_margins, slipped
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number, where
 
@@ -124,6 +124,7 @@ def happened(
 ) -> Moving:
     """The state after some of what is watched happened: modes, slip and velocities, and the log of it."""
     m, count = system.mechanism, 2 * len(system.mechanism.slippers)
+    which = [*one_lets_go(end.slip, which[:count]), *which[count:]]
     slip = np.array(slipped(end.slip, which[:count])) if count else end.slip
     modes = list(end.modes)
     for latch, falls in zip(m.latches, which[count:], strict=False):

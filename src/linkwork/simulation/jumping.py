@@ -13,7 +13,7 @@ from linkwork.algorithms.coupled import closed_forward_dynamics, closed_position
 from linkwork.algorithms.passive import passive
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.moving import Moving
-from linkwork.simulation.slipping import STANDING, begun, holding, slip_forces, slip_speeds
+from linkwork.simulation.slipping import LIGHT, STANDING, begun, holding, slip_forces, slip_speeds
 from linkwork.simulation.system import FORCES, System
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, largest, where
@@ -22,7 +22,6 @@ GAP = 0.01  # [m or rad] that closing may bridge, by moving the mechanism
 ROUNDS = 6  # of Newton's method, for such a gap
 OPENED = 1e-6  # error of closure [m or rad] that must not be left
 PULL = 1e-9  # impulse that pulls, of the largest, which counts as none
-TINY = 1e-300
 
 
 class Jump(NamedTuple):
@@ -78,7 +77,7 @@ def jumped(
 
     def improve(slip: Array, *_: Any) -> tuple[tuple[Any, ...], Any]:
         push = _pushed(holding(m, slip), q, v)
-        speeds, least = slip_speeds(m, push.v), -PULL * largest(push.impulses) - TINY
+        speeds, least = slip_speeds(m, push.v), -PULL * largest(push.impulses) - LIGHT
         changed, settled = list(slip), 1.0
         for k in one_way:
             item = m.slippers[k]

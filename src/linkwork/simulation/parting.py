@@ -18,6 +18,7 @@ from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
 BEHIND = 1e-9  # part of a step by which the instant of a switch may be late, and how long a part is at least
+ROUNDED = 1.001  # a part that is as short as can be is short enough
 TRIALS = 60  # of one step, at most: what then is left of it is made whole, whatever switches
 
 
@@ -95,11 +96,11 @@ def _tried(switching: Switching, now: Trial, h: Number) -> tuple[Trial, Any]:
     root, lowest = high, np.inf
     for a, b in zip(over, under, strict=True):
         meets, lowest = b < 0.0, minimum(lowest, b)
+        a = maximum(a, 0.0)  # at once, where it was late from the beginning
         root = minimum(root, low + (high - low) * where(meets, a / where(meets, a - b, 1.0), 1.0))
-    # At once, where it was late from the beginning; no more is known of a step that was not solved
-    root = where(lowest < 0.0, maximum(root, low), 0.5 * (low + high))
+    root = where(lowest < 0.0, root, 0.5 * (low + high))  # no more is known of a step that was not solved
 
-    behind = (least < 0.0) & (to - root <= BEHIND)
+    behind = (least < 0.0) & (to - root <= ROUNDED * BEHIND)
     shorter = (least >= 0.0) & (lowest >= 0.0)  # solved, as what is longer was not
     there = (fine == 1.0) & (to < 1.0) & shorter | (fine == 1.0) & behind
     ended = last | (where(late, where(there, to, 0.0), to) >= 1.0)

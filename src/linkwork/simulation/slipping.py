@@ -80,6 +80,20 @@ def slip_margins(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[
     return found
 
 
+def one_lets_go(slip: Array, which: Sequence[Any]) -> list[Any]:
+    """Of those margins (2n,) that became negative, all but those of holders that let go after the first.
+
+    What is carried changes as one of them lets go, so that others may hold: they are looked at again.
+    """
+    found: list[Any] = []
+    first: Number = 1.0
+    for s, backward, forward in zip(slip, which[::2], which[1::2], strict=True):
+        allowed = (s != 0.0) | (first == 1.0)
+        found += [backward & allowed, forward & allowed]
+        first = where((s == 0.0) & (backward | forward), 0.0, first)
+    return found
+
+
 def slipped(slip: Array, which: Sequence[Any]) -> list[Number]:
     """Which way each slips after some of those margins (2n,) became negative."""
     pairs = zip(slip, which[::2], which[1::2], strict=True)
