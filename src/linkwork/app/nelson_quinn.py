@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -49,7 +50,7 @@ tibiae measured from the frame by (29). The legs of one frame stand and stroke b
 lifted. Leaning is that of the top frame.</p>
 """
 SWITCHED = "what is switched on the way, after all clutches were engaged at the start"
-EVENT = ("walk", "time", "what")
+EVENT = ("walk", "time", "what", "energy [J]", "impulse [N m s]", "carries [N m]")
 
 
 class Matrix(NamedTuple):
@@ -123,7 +124,7 @@ def _events(walks: Mapping[str, Walked]) -> list[tuple[str, ...]]:
 
 
 def _told(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(*head, box=SIMPLE, title=title, title_justify="left")
+    table = Table(*map(escape, head), box=SIMPLE, title=title, title_justify="left")
     for row in rows:
         table.add_row(*row)
     return table
@@ -144,7 +145,7 @@ def _walks(walks: Mapping[str, Walked], drawn: bool) -> str:
             if shown.walk in walks:
                 stream = io.BytesIO()
                 shown.draw(walks[shown.walk].run).savefig(stream, format="svg", metadata={"Date": None})
-                pictures.append(figure(stream.getvalue(), shown.about))
+                pictures.append(figure(stream.getvalue(), shown.about, shown.wide))
         text += f'<div class="figures">{"".join(pictures)}</div>'
     return text + f"<h3>{SWITCHED.capitalize()}</h3>" + _as_html(EVENT, _events(walks))
 

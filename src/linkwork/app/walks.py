@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 RECORDED = ("q", "v", "contact.state", "contact.anchor")
 STANDS = np.radians(45.0)  # the walker has fallen where it leans more
+ROUND_OFF = 1e-6  # of energies [J], impulses [N m s] and torques [N m]
 STICKING = 4.0  # the state of a contact that does
 COLOURS = {"bottom": "#c2571a", "top": "#1f5fa8"}
 GROUND = "#8a7f70"
@@ -62,11 +63,15 @@ class Walked(NamedTuple):
         way = float(np.hypot(*self.run.q[-1, :2]))
         leaned, verdict = f"{np.degrees(self.leaned):.1f}°", "yes" if self.arrived else "no"
         time = f"{self.run.t[-1]:g} s"
-        return self.name, self.course.about, time, f"{way:.2f} m", f"{_heading(self.run):.0f}°", leaned, verdict
+        return self.name, self.course.about, time, f"{way:.2f} m", f"{round(_heading(self.run))}°", leaned, verdict
 
-    def events(self) -> list[tuple[str, str]]:
-        """Time and what happened, but for what is engaged and locked at the start."""
-        return [(f"{event.time:.3f} s", event.what) for event in self.run.events if event.time > 0.0]
+    def events(self) -> list[tuple[str, ...]]:
+        """When, what, energy won, impulse and torque of each switch but those at the start."""
+        return [
+            (f"{event.time:.3f} s", event.what.partition(" (")[0], *map(_number, event[3:]))
+            for event in self.run.events
+            if event.time > 0.0
+        ]
 
 
 TOLD = ("walk", "where", "time", "way", "heading", "leans", "arrived")
@@ -78,6 +83,10 @@ def walked(name: str) -> Walked:
     return Walked(name, course, lw.simulate(**course.walk().request, record=RECORDED))
 
 
+def _number(x: float) -> str:
+    return f"{x:.3g}" if abs(x) > ROUND_OFF else "0"
+
+
 def _heading(run: lw.Run) -> float:
     """Where the walker looks at the end [degrees]."""
     return float(np.degrees(gaits.heading(run.mechanism, run.q[-1])))
@@ -87,11 +96,12 @@ def _heading(run: lw.Run) -> float:
 
 
 class Shown(NamedTuple):
-    """A figure of a walk, drawn when it is asked for, and what it shows."""
+    """A figure of a walk, drawn when it is asked for, what it shows, and whether it is as wide as a page."""
 
     walk: str
     draw: Callable[[lw.Run], Figure]
     about: str
+    wide: bool = False
 
 
 def figures() -> dict[str, Shown]:
@@ -114,11 +124,13 @@ def figures() -> dict[str, Shown]:
             side_figure,
             "Up a step of 14 cm: the walker every 2.4 s. Before the step the clutches of its back femurs were "
             "reversed, for a part of their way down, so that it leans back; after it, it is made straight again.",
+            wide=True,
         ),
         "walker_rough": Shown(
             "rough",
             lambda run: side_figure(run, 2.4, 10.9),
             "Ten metres over rough ground: the walker every 2.4 s.",
+            wide=True,
         ),
     }
 
