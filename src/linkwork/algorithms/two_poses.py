@@ -9,6 +9,7 @@ body become as many as its joint has freedoms.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -37,20 +38,21 @@ class Joined(NamedTuple):
 class TwoPoses:
     """K = J_0^T B J_1 + own, factored; `solve` takes joint forces to joint velocities."""
 
-    def __init__(self, mechanism: Mechanism, first: Position, second: Position, B: list[Array], own: Array):
-        """B (6, 6) for every body, world first; `own` (nv,) is what joints add by themselves."""
+    def __init__(self, mechanism: Mechanism, first: Position, second: Position, B: Callable[[int], Array], own: Array):
+        """B(k) (6, 6) is asked for when body k is met; `own` (nv,) is what joints add by themselves."""
         self.mechanism, self.first, self.second = mechanism, first, second
         self.joints: dict[int, Joined] = {}
-        P = list(B)
+        carried = [np.zeros((6, 6)) for _ in mechanism.bodies]
         for j in inward(mechanism):
             k = j.o
-            U, V = P[k] @ second.S[k].array, first.S[k].array.T @ P[k]
+            P = B(k) + carried[k]
+            U, V = P @ second.S[k].array, first.S[k].array.T @ P
             D = lu(first.S[k].array.T @ U + np.diag(own[j.v]))
             self.joints[k] = Joined(D, U, V)
             if j.i != WORLD:
-                through = Force.of(P[k] - U @ D.solve(V))
+                through = Force.of(P - U @ D.solve(V))
                 raised = first.X[k].up(through).array
-                P[j.i] = P[j.i] + second.X[k].up(Force.of(raised.T)).array.T
+                carried[j.i] = carried[j.i] + second.X[k].up(Force.of(raised.T)).array.T
 
     def solve(self, r: Array) -> Array:
         """K^-1 r for r of shape (nv,) or (nv, k)."""

@@ -13,7 +13,7 @@ with q and v. Forces F without a potential act in the middle of the step. Spring
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +70,7 @@ class Interval:
         self.mechanism, self.tree = system.mechanism, system.mechanism.tree
         self.q, v = to_tree(self.mechanism, ("q", "v"), (now.q, now.v))
         self.first = Position(joint_poses(self.tree, self.q), subspaces(self.tree, self.q))
-        self.poses = world_poses(self.tree, self.first.X)
+        self.poses, self.falls = world_poses(self.tree, self.first.X), falling(self.tree, self.first.X)
         self.p = self.reduced(momenta_of_joints(self.tree, self.q, v))
 
     def reduced(self, forces: Array) -> Array:
@@ -91,11 +91,13 @@ class Interval:
         bodies = body_increments(tree, self.first.X, joints)
         middle, mean = integrate(self.mechanism, self.now.q, dv * 0.5), dv / h
         loads = self.system.loads(self.t + 0.5 * h, middle, mean, self.held)
-        poses = world_poses(tree, second.X)
-        pairs = [momenta(body.inertia, moved, h) for body, moved in zip(tree.bodies, bodies, strict=True)]
-        pulls = self._impulses(loads, poses)
-        before = gathered(tree, self.first, [pull - pair.before for pair, pull in zip(pairs, pulls[0], strict=True)])
-        after = gathered(tree, second, [pair.after + pull for pair, pull in zip(pairs, pulls[1], strict=True)])
+        impulses = self._impulses(loads, second.X)
+
+        def wrenches(k: int) -> tuple[Force, Force]:
+            own, pulls = momenta(tree.bodies[k].inertia, bodies[k], h), impulses(k)
+            return pulls[0] - own.before, own.after + pulls[1]
+
+        before, after = gathered(tree, (self.first, second), wrenches)
         own_before, own_after = self._of_joints(self.mechanism.tree_velocity(dv))
         acting = (loads.control + loads.stops) * (0.5 * h)
         lack = self.p + self.reduced(before + own_before) + acting
@@ -103,18 +105,25 @@ class Interval:
         pressed = sum((largest(grip.force) for grip in grips), 0.0) * h
         return Between(joints, bodies, second, loads, lack, self.reduced(after + own_after) + acting, pressed)
 
-    def _impulses(self, loads: Loads, poses: list[Transform]) -> tuple[list[Force], list[Force]]:
-        """Half the impulse of gravity, wrenches and springs on every body, in its first and in its second pose."""
+    def _impulses(self, loads: Loads, X: list[Transform]) -> Callable[[int], tuple[Force, ...]]:
+        """Half the impulse of gravity, wrenches and springs on a body, in its first and in its second pose."""
         half, tree = 0.5 * self.h, self.tree
         outside = external_forces(tree, loads.wrenches)
+        drawn, falls = self._pulls(loads, X), (self.falls, falling(tree, X))
+
+        def on(k: int) -> tuple[Force, ...]:
+            mass, moment = tree.bodies[k].inertia.mass, tree.bodies[k].inertia.moment
+            weights = [Force(fall[k] * mass, cross(moment, fall[k])) for fall in falls]
+            return tuple((weight + outside[k]) * half + pull[k] for weight, pull in zip(weights, drawn, strict=True))
+
+        return on
+
+    def _pulls(self, loads: Loads, X: list[Transform]) -> tuple[list[Force], list[Force]]:
+        """Half the impulse of springs and contacts on every body, in its first and in its second pose."""
+        half, tree = 0.5 * self.h, self.tree
+        found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
         held, there = ([], []) if loads.touching is None else (loads.touching.grips, loads.touching.poses)
-        found: list[list[Force]] = []
-        for at in (self.poses, poses):
-            each = []
-            for body, X, push in zip(tree.bodies, at, outside, strict=True):
-                weight = X.R.T @ tree.gravity
-                each.append((Force(weight * body.inertia.mass, cross(body.inertia.moment, weight)) + push) * half)
-            found.append(each)
+        poses = world_poses(tree, X)
         for spring in tree.springs:
             lines = [_point(at, spring.to) - _point(at, spring.at) for at in (self.poses, poses)]
             middle = (lines[0] + lines[1]) * 0.5  # where its ends are on average
@@ -131,7 +140,7 @@ class Interval:
             for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
                 for at, each in zip((self.poses, poses), found, strict=True):
                     each[body] = each[body] + grip.on(there[body], at[body]) * sign
-        return found[0], found[1]
+        return found
 
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
         """What joints add to the momenta (tree.nv,) before and after: rotors, springs, dampers and friction."""
@@ -178,9 +187,11 @@ class Interval:
         if m.mimics or m.rotors:
             solve = mass_solver(m, self.now.q)
             return lambda lack: solve(lack) * self.h
-        pairs = zip(self.tree.bodies, guess.bodies, strict=True)
-        B = [momentum_derivative(body.inertia, moved, self.h) for body, moved in pairs]
-        self._add_contacts(B, guess)
+        contacts = self._contacts(guess)
+
+        def B(k: int) -> Array:
+            return momentum_derivative(self.tree.bodies[k].inertia, guess.bodies[k], self.h) + contacts[k]
+
         own = self.tree.armature / self.h + self.joint_stiffness(dv)
         return TwoPoses(self.tree, self.first, guess.second, B, own).solve
 
@@ -198,17 +209,19 @@ class Interval:
         M = stiffened_matrix(m, self.now.q, extra, weights) + self.system.contact_step_matrix(self.now.q, touching, h)
         return lambda lack: lu(M).solve(lack) * h
 
-    def _add_contacts(self, B: list[Array], guess: Between) -> None:
-        """How forces of contacts with the world change as their bodies move (S4 5.3), added to B (6, 6) of each."""
+    def _contacts(self, guess: Between) -> list[Array]:
+        """How forces of contacts with the world change as their bodies move (S4 5.3), (6, 6) for each body."""
+        found = [np.zeros((6, 6)) for _ in self.tree.bodies]
         if guess.loads.touching is None:
-            return
+            return found
         poses = world_poses(self.tree, guess.second.X)
         for pair, grip in zip(self.tree.touches, guess.loads.touching.grips, strict=True):
             change = step_change(pair.contact, grip, self.h)
             body, R = pair.contact.at.body, grip.at.pose.R
             arm = grip.at.on(guess.loads.touching.poses[body])
             before, after = (_at_point(R.T @ X[body].R, arm)[: len(change)] for X in (self.poses, poses))
-            B[body] = B[body] + before.T @ change @ after
+            found[body] = found[body] + before.T @ change @ after
+        return found
 
 
 def _at_point(R: Array, arm: Array) -> Array:
@@ -239,13 +252,29 @@ def momenta_of_joints(mechanism: Mechanism, q: Array, v: Array) -> Array:
     at = Position(joint_poses(mechanism, q), subspaces(mechanism, q))
     twists = kinematics(mechanism, q, v).twist
     own = [body.inertia @ V for body, V in zip(mechanism.bodies, twists, strict=True)]
-    return gathered(mechanism, at, own) + rotor_momenta(mechanism, v)
+    return gathered(mechanism, (at,), lambda k: (own[k],))[0] + rotor_momenta(mechanism, v)
 
 
-def gathered(mechanism: Mechanism, at: Position, forces: list[Force]) -> Array:
-    """Joint forces (nv,) of wrenches on all bodies, in their frames: the Jacobian's transpose."""
-    F, found = list(forces), [np.zeros(0)]
+def falling(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
+    """Gravity (3,) [m/s^2] in the frame of every body, from the joint poses."""
+    found = [mechanism.gravity]
+    for j in outward(mechanism):
+        found.append(X[j.o].R.T @ found[j.i])
+    return found
+
+
+def gathered(
+    mechanism: Mechanism, positions: Sequence[Position], wrenches: Callable[[int], Sequence[Force]]
+) -> list[Array]:
+    """Joint forces (nv,) in each position, by the Jacobian's transpose, of wrenches on the bodies, in their frames.
+
+    The wrenches on a body are asked for where they are needed, so that few are alive at a time.
+    """
+    carried = [[Force.zero() for _ in positions] for _ in mechanism.bodies]
+    found = [[np.zeros(0)] for _ in positions]
     for j in inward(mechanism):
-        found.append(at.S[j.o].pair(F[j.o]))
-        F[j.i] = F[j.i] + at.X[j.o].up(F[j.o])
-    return np.concatenate(found[:1] + found[:0:-1])
+        for i, (at, wrench) in enumerate(zip(positions, wrenches(j.o), strict=True)):
+            F = wrench + carried[j.o][i]
+            found[i].append(at.S[j.o].pair(F))
+            carried[j.i][i] = carried[j.i][i] + at.X[j.o].up(F)
+    return [np.concatenate(each[:1] + each[:0:-1]) for each in found]
