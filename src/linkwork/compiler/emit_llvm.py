@@ -7,15 +7,18 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from linkwork.compiler.alike import Alike, At
 from linkwork.compiler.graph import COMPARISONS, FUSED, LOGIC, Graph, Lookup, is_truth
-from linkwork.compiler.plan import Chunk, Moves
-from linkwork.compiler.vector_math import constant_vector, math_function, worth_a_vector
+from linkwork.compiler.plan import Moves
+from linkwork.compiler.vector_math import bits_of, constant_vector, math_function, worth_a_vector
 
 BINARY_INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INTRINSICS = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "min": "minimum", "max": "maximum"}  # pass nan on
 COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq"}
 PAIRED = {"sin": ("sincos", 0), "cos": ("sincos", 1), "uniform": ("uniforms", 0), "uniform_second": ("uniforms", 1)}
 MATH = ("tan", "asin", "acos", "exp", "log", "atan2")
+
+OUTSIDE = "!1001"  # what a chunk takes from outside, where it never stores
 
 
 def literal(value: float) -> str:
@@ -27,6 +30,12 @@ def table_definition(name: str, table: bytes) -> str:
     """A table of doubles as a constant of the module."""
     numbers = ", ".join(f"double 0x{word:016X}" for word in struct.unpack(f"<{len(table) // 8}Q", table))
     return f"@{name} = private unnamed_addr constant [{len(table) // 8} x double] [{numbers}], align 64"
+
+
+def whole_numbers(name: str, numbers: Sequence[int]) -> str:
+    """Whole numbers of 64 bits as a constant of the module."""
+    text = ", ".join(f"i64 {number}" for number in numbers)
+    return f"@{name} = private unnamed_addr constant [{len(numbers)} x i64] [{text}], align 64"
 
 
 class ChunkPrinter:
@@ -53,12 +62,17 @@ class ChunkPrinter:
             line for line in str(self.module).splitlines() if not line.startswith(("target", "source", ";"))
         )
         missing = [line for name, line in self.declared.items() if f'@"{name}"(' not in math]
-        return "\n".join([math, *missing, *(table_definition(name, table) for table, name in self.tables.items())])
+        scopes = [f"{OUTSIDE} = !{{!1002}}", "!1002 = !{!1002, !1003}", "!1003 = !{!1003}"]
+        return "\n".join(
+            [math, *missing, *scopes, *(table_definition(name, table) for table, name in self.tables.items())]
+        )
 
-    def chunk(self, name: str, chunk: Chunk) -> str:
-        """The function `name` that computes a chunk."""
+    def chunk(self, name: str, alike: Alike) -> str:
+        """The function `name` that computes alike chunks; where they differ it takes the row of one."""
         self.start()
+        chunk, self.alike = alike.chunk, alike
         self.graph = chunk.graph
+        self.bases: dict[int | None, str] = {None: "%w"}  # where the places of a column begin
         self.values: dict[int, str] = {}  # names of the values that the chunk knows
         self.pairs: dict[tuple[str, tuple[int, ...]], str] = {}  # both results of a function of some values
         self.rows: dict[tuple[int, int], list[str]] = {}  # in each lane, the row that an index means in a table
@@ -66,11 +80,11 @@ class ChunkPrinter:
         for k in chunk.nodes:
             for operand in self.graph.operands(k):
                 if operand not in self.values:
-                    self._bring(operand, operand in inside, chunk.places)
+                    self._bring(operand, operand in inside)
             self._operation(k)
             if k in chunk.leaving:
-                self.store(self._as_real(k), chunk.places[k])
-        return self.over_blocks(name)
+                self._store_at(self._as_real(k), alike.places[k])
+        return self.over_blocks(name, ["ptr noalias %row"] if alike.rows[0] else [])
 
     def moves(self, name: str, moves: Moves) -> str:
         """The function `name` that copies numbers, all of which it reads before it writes one."""
@@ -79,6 +93,34 @@ class ChunkPrinter:
         for source, (_, target) in zip(sources, moves.pairs, strict=True):
             self.store(source, target)
         return self.over_blocks(name)
+
+    def many_moves(self, name: str, moves: Moves) -> str:
+        """The same where no number is read after another is written in its place: a loop over a table."""
+        self.start()
+        constant = isinstance(moves.pairs[0][0], float)
+        numbers = [
+            number
+            for source, target in moves.pairs
+            for number in (bits_of(source) if isinstance(source, float) else source * self.width, target * self.width)
+        ]
+        self.lines += ["  br label %pair", "pair:", "  %i = phi i64 [ 0, %block ], [ %i.next, %pair ]"]
+        row = self.new(f"getelementptr inbounds [2 x i64], ptr @{name}.pairs, i64 %i")
+        target = self.new(f"load i64, ptr {self.new(f'getelementptr inbounds i64, ptr {row}, i64 1')}, align 8")
+        if constant:
+            value = self.splat(self.new(f"load double, ptr {row}, align 8"))
+        else:
+            source = self.new(f"load i64, ptr {row}, align 8")
+            source = self.new(f"getelementptr inbounds double, ptr %w, i64 {source}")
+            value = self.new(f"load {self.real}, ptr {source}, align {8 * self.width}")
+        target = self.new(f"getelementptr inbounds double, ptr %w, i64 {target}")
+        self.lines += [
+            f"  store {self.real} {value}, ptr {target}, align {8 * self.width}",
+            "  %i.next = add i64 %i, 1",
+            f"  %i.more = icmp slt i64 %i.next, {len(moves.pairs)}",
+            "  br i1 %i.more, label %pair, label %moved",
+            "moved:",
+        ]
+        return "\n".join([whole_numbers(f"{name}.pairs", numbers), self.over_blocks(name, last="moved")])
 
     # --- pieces that functions are made of ---
 
@@ -91,6 +133,14 @@ class ChunkPrinter:
         text = ("true" if value else "false") if isinstance(value, bool) else literal(value)
         kind = "i1" if isinstance(value, bool) else "double"
         return text if self.width == 1 else f"splat ({kind} {text})"
+
+    def splat(self, value: str) -> str:
+        """A double in every lane."""
+        if self.width == 1:
+            return value
+        one = self.new(f"insertelement {self.real} poison, double {value}, i32 0")
+        zeros = f"<{self.width} x i32> zeroinitializer"
+        return self.new(f"shufflevector {self.real} {one}, {self.real} poison, {zeros}")
 
     def new(self, text: str) -> str:
         """The name of the value of an instruction."""
@@ -139,15 +189,41 @@ done:
 
     # --- operations ---
 
-    def _bring(self, k: int, inside: bool, places: dict[int, int]) -> None:
+    def _bring(self, k: int, inside: bool) -> None:
         """Make a value from outside the chunk known inside it."""
         node = self.graph.nodes[k]
-        if node[0] == "const":
+        if k in self.alike.constants:
+            self.values[k] = self._differing(self.alike.constants[k])
+        elif node[0] == "const":
             self.values[k] = self._constant_value(node[1])
         elif not inside:
-            value = self.load(places[k])
+            value = self._load_at(self.alike.places[k])
             zero = self.constant(0.0)
             self.values[k] = self.new(f"fcmp une {self.real} {value}, {zero}") if is_truth(self.graph, k) else value
+
+    def _column(self, column: int, kind: str) -> str:
+        """What the row tells in a column."""
+        return self.new(f"load {kind}, ptr {self.new(f'getelementptr inbounds i64, ptr %row, i64 {column}')}, align 8")
+
+    def _differing(self, column: int) -> str:
+        """A constant that the row tells, in every lane."""
+        return self.splat(self._column(column, "double"))
+
+    def _located(self, at: At) -> str:
+        """The address of a place."""
+        if at.column is not None and at.column not in self.bases:
+            first = self._column(at.column, "i64")
+            self.bases[at.column] = self.new(f"getelementptr inbounds double, ptr %w, i64 {first}")
+        offset = at.distance * self.width
+        return self.new(f"getelementptr inbounds double, ptr {self.bases[at.column]}, i64 {offset}")
+
+    def _load_at(self, at: At) -> str:
+        return self.new(f"load {self.real}, ptr {self._located(at)}, align {8 * self.width}, !alias.scope {OUTSIDE}")
+
+    def _store_at(self, value: str, at: At) -> None:
+        self.lines.append(
+            f"  store {self.real} {value}, ptr {self._located(at)}, align {8 * self.width}, !noalias {OUTSIDE}"
+        )
 
     def _constant_value(self, value: float | bool) -> str:
         """A constant as the operand of an operation."""

@@ -1,0 +1,137 @@
+"""Chunks that differ in nothing but constants and places share one function, and every bit stays the same."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from linkwork.algorithms.forward import forward_dynamics
+from linkwork.compiler import plan as planning
+from linkwork.compiler.alike import alike
+from linkwork.compiler.kernel import Kernel
+from linkwork.compiler.plan import Plan, Workspace, chunks_of, plan
+from linkwork.compiler.trace import trace
+from linkwork.spatial.loops import repeat
+from linkwork.spatial.scalar import Array, lookup, where
+from zoo import hanging_chain, state, tree
+
+SHARED, STRAIGHT = 0, 1 << 60  # lengths from which on texts are shared
+
+
+def with_length(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "LONG", length)
+
+
+def both_ways(
+    function: Callable[..., Any], arrays: list[Array], result: int, monkeypatch: pytest.MonkeyPatch, *counts: int
+) -> None:
+    """The function has the same bits with shared texts and without, for one state and for many."""
+    found = {}
+    for length in (SHARED, STRAIGHT):
+        with_length(length, monkeypatch)
+        shapes = [array.shape[1:] for array in arrays]
+        key = f"{function.__name__} {shapes} {length}"
+        kernel = Kernel(function.__name__, function, shapes, [(result,)], key=key, counts=len(counts))
+        (many,), _ = kernel.over_batch(arrays, arrays[0].shape[:1], 1, counts=counts)
+        (one,), _ = kernel.over_batch([array[:1] for array in arrays], (1,), 1, counts=counts)
+        assert one.tobytes() == many[:1].tobytes()
+        found[length] = many
+    assert np.isfinite(found[SHARED]).all()
+    assert found[SHARED].tobytes() == found[STRAIGHT].tobytes()
+
+
+# --- the same bits ---
+
+
+def stages(x: Array) -> Array:
+    """Alike stages with constants of their own, among them zeros of both signs, with truths that chunks hand on."""
+    numbers = np.random.default_rng(0).normal(size=(150, 3)).tolist()
+    table = np.arange(12.0).reshape(4, 3)
+    y, was = x, x[0] > 0.0
+    for k, (a, b, c) in enumerate(numbers):
+        bent = np.sin(y * a) + lookup(table, np.abs(y[0]) * 4.0) * b
+        now = bent[0] < c
+        zero = where(was, -0.0 if k % 2 else 0.0, bent[1])
+        y = np.stack([bent[1] * 0.5 + zero, where(now & was, bent[2], -bent[2]), np.sqrt(np.abs(bent[0]) + 1.0)])
+        was = now
+    return y
+
+
+def exchanged(x: Array, rounds: Any) -> Array:
+    """A loop whose state is moved about between rounds: halves change places, the others have new numbers."""
+
+    def body(k: Any, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+        return b, a, c * 0.5 + a
+
+    a, b, c = repeat(rounds, body, x, x * 2.0 + 1.0, np.zeros(len(x)))
+    return a - b + c
+
+
+def test_constants_truths_and_tables_differ_as_they_should(monkeypatch: pytest.MonkeyPatch) -> None:
+    both_ways(stages, [np.random.default_rng(1).normal(size=(9, 3))], 3, monkeypatch)
+
+
+def test_numbers_that_change_places_are_read_before_they_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(2).normal(size=(9, 100))
+    both_ways(exchanged, [x], 100, monkeypatch, 5)
+    with_length(SHARED, monkeypatch)
+    kernel = Kernel("exchanged", exchanged, [(100,)], [(100,)], key="exchanged alone", counts=1)
+    (found,), _ = kernel.over_batch([x], (9,), 1, counts=(5,))
+    assert np.abs(found - [exchanged(row, 5) for row in x]).max() < 1e-14
+
+
+@pytest.mark.parametrize("seed", [4, 9])
+def test_forward_dynamics_of_trees_has_the_same_bits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    m, start = tree(seed), state(tree(seed), seed)
+
+    def forward(q: Array, v: Array, tau: Array) -> Array:
+        return forward_dynamics(m, q, v, tau)
+
+    forward.__name__ = f"forward dynamics of tree {seed}"
+    both_ways(forward, [np.tile(x, (5, 1)) for x in (start.q, start.v, start.tau)], m.nv, monkeypatch)
+
+
+# --- how much is shared ---
+
+
+def planned(links: int, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    with_length(SHARED, monkeypatch)
+    m = hanging_chain(links).build()
+    return plan(trace(lambda q, v, tau: forward_dynamics(m, q, v, tau), [(m.nq,), (m.nv,), (m.nv,)], [(m.nv,)]))
+
+
+def test_a_chain_of_twice_the_length_has_hardly_more_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = (planned(links, monkeypatch) for links in (30, 60))
+    texts = [alike(one) for one in (few, many)]
+    assert len(list(chunks_of(many.steps))) > 1.9 * len(list(chunks_of(few.steps)))
+    assert len(texts[1]) < 1.3 * len(texts[0])
+    largest = max(texts[1], key=lambda text: len(text[1]))
+    assert len(largest[0].rows[0]) < len(largest[0].places) / 2  # places at fixed distances share a column
+
+
+def test_every_chunk_has_a_row_that_leads_to_its_own_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    for shared, chunks in alike(planned(30, monkeypatch)):
+        assert len(shared.rows) == len(chunks)
+        for row, chunk in zip(shared.rows, chunks, strict=True):
+            found = {at.distance + (0 if at.column is None else row[at.column]) for at in shared.places.values()}
+            used = {k for n in chunk.nodes for k in chunk.graph.operands(n)} - set(chunk.nodes)
+            own = used | (chunk.leaving & set(chunk.nodes))
+            assert found == {chunk.places[k] for k in own if k in chunk.places}
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_no_place_is_handed_out_twice(records: bool) -> None:
+    rng = np.random.default_rng(3)
+    workspace, out, most = Workspace(records), list[tuple[int, int]](), 0
+    for _ in range(2000):
+        if out and rng.random() < 0.5:
+            workspace.give_back(*out.pop(int(rng.integers(len(out)))))
+        else:
+            size = int(rng.integers(1, 9)) if records else 1
+            out.append((workspace.take(size), size))
+        used = [place for first, size in out for place in range(first, first + size)]
+        assert len(used) == len(set(used))
+        assert max(used, default=0) < max(workspace.total, 1)
+        most = max(most, len(used))
+    assert workspace.total <= (1.5 * most if records else most)
