@@ -85,6 +85,14 @@ def at_least_zero(value: Any, what: str, element: str) -> float:
     return number
 
 
+def at_most_one(value: Any, what: str, element: str) -> float:
+    """`value` as one float from 0 to 1."""
+    number = at_least_zero(value, what, element)
+    if number > 1.0:
+        raise ModelError(f"{what} must be from 0 to 1; got {value!r}", element)
+    return number
+
+
 def above_zero(value: Any, what: str, element: str, accept: Acceptance = np.isfinite) -> float:
     """`value` as one float that is positive."""
     number = number_of(value, what, element, accept)

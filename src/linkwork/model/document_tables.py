@@ -166,7 +166,7 @@ CONTACT: Keys = {
     "at": PLACE["at"],
     "radius": _number(" [m]", "of a ball; 0 is a point"),
     "against": _of(list[NAME], "a list of names", "surfaces that it touches; all of other bodies, if left out"),
-    "stiffness": _number(" [N/m]", "along the normal", extra=_MUST),
+    "stiffness": _number(" [N/m]", "along the normal; rigid contacts need none"),
     "damping": _number(" [N s/m]", "along the normal"),
     "tangential_stiffness": _number(" [N/m]", "along the surface; that along the normal, if left out"),
     "tangential_damping": _number(" [N s/m]", "along the surface; that along the normal, if left out"),
@@ -174,6 +174,7 @@ CONTACT: Keys = {
     "rest_speed": _number(" [m/s]", "below which a sliding contact sticks"),
     "rolling": _number(" [m]", "torque by normal force that brakes a rolling ball"),
     "spinning": _number(" [m]", "torque by normal force that brakes a spinning ball"),
+    "restitution": _number("", "speed after over speed before an impact, from 0 to 1, where contacts are rigid"),
     "dissipation": _number(" [s/m]", "of Hunt and Crossley's normal force; the stiffness is in N/m^1.5 then"),
 }
 SPRING: Keys = {

@@ -254,7 +254,7 @@ class Equipment:
         body: str,
         at: Any = ZERO,
         *,
-        stiffness: float,
+        stiffness: float | None = None,
         damping: float = 0.0,
         radius: float = 0.0,
         against: str | Iterable[str] = (),
@@ -264,6 +264,7 @@ class Equipment:
         rest_speed: float = REST_SPEED,
         rolling: float = 0.0,
         spinning: float = 0.0,
+        restitution: float = 0.0,
         dissipation: float | None = None,
     ) -> Self:
         """Let a point at `at` (3,) [m] of `body`, or a ball of `radius` [m] about it, touch surfaces.
@@ -273,15 +274,17 @@ class Equipment:
         the surface they are the same unless given. `friction` is the coefficients (static, dynamic), or one number for
         both; below `rest_speed` [m/s] a sliding contact sticks. Torques of `rolling` and `spinning` [m] times the
         normal force brake a ball. With a `dissipation` c [s/m] the normal force at a depth d [m] is
-        stiffness d^1.5 (1 + c dd/dt), as Hunt and Crossley have it.
+        stiffness d^1.5 (1 + c dd/dt), as Hunt and Crossley have it. Where contacts are rigid, as
+        `simulate(..., contact="rigid")` has them, none of these numbers but `friction` are needed, and a `restitution`
+        from 0 to 1 makes them bounce.
         """
         several = isinstance(at, np.ndarray) and at.ndim == 2
         for number, point in enumerate(at if several else [at], start=1):
             own = f"{name} {number}" if several else name
             self._contacts[own] = Contact.stated(
-                own, new_element(self._contacts, "contact", own), body, point, against, tangential_stiffness,
-                tangential_damping, friction, dissipation, stiffness=stiffness, damping=damping, radius=radius,
-                rest_speed=rest_speed, rolling=rolling, spinning=spinning,
+                own, new_element(self._contacts, "contact", own), body, point, against, stiffness,
+                tangential_stiffness, tangential_damping, friction, restitution, dissipation, damping=damping,
+                radius=radius, rest_speed=rest_speed, rolling=rolling, spinning=spinning,
             )  # fmt: skip
         return self
 

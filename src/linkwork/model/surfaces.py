@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.arguments import above_zero, at_least_zero, friction_pair, names_of, numbers_of, placement
+from linkwork.model.arguments import (
+    above_zero,
+    at_least_zero,
+    at_most_one,
+    friction_pair,
+    names_of,
+    numbers_of,
+    placement,
+)
 from linkwork.model.bodies import Place
 from linkwork.model.faults import Fault
 from linkwork.model.grounds import SurfaceShape
@@ -44,7 +52,8 @@ class Contact:
     `tangential_stiffness` and `tangential_damping`. `friction` is (static, dynamic) coefficients of friction, and
     below `rest_speed` [m/s] a sliding contact sticks. Where none are named, `against` is all surfaces of other bodies.
     A ball is braked by the torques `rolling` and `spinning` [m] times the normal force. With a `dissipation` [s/m] the
-    normal force is that of Hunt and Crossley, and `stiffness` in [N/m^1.5].
+    normal force is that of Hunt and Crossley, and `stiffness` in [N/m^1.5]. Of rigid contacts only the place, the
+    radius, `friction` and `restitution`, speed after over speed before an impact, count: a `stiffness` of 0 is none.
     """
 
     name: str
@@ -60,6 +69,7 @@ class Contact:
     rest_speed: float
     rolling: float = 0.0
     spinning: float = 0.0
+    restitution: float = 0.0
     dissipation: float | None = None
 
     @staticmethod
@@ -69,15 +79,21 @@ class Contact:
         body: str,
         at: Any,
         against: Any,
+        stiffness: Any,
         tangential_stiffness: Any,
         tangential_damping: Any,
         friction: Any,
+        restitution: Any,
         dissipation: Any,
         **numbers: Any,
     ) -> Contact:
         """As its author says it: numbers are checked, and what is left out is as along the normal."""
-        positive = ("stiffness", "rest_speed")
-        found = {key: (above_zero if key in positive else at_least_zero)(x, key, element) for key, x in numbers.items()}
+        found = {key: at_least_zero(x, key, element) for key, x in numbers.items() if key != "rest_speed"}
+        hard = 0.0 if stiffness is None else above_zero(stiffness, "stiffness", element)
+        if not hard and (found["damping"] or dissipation is not None or tangential_stiffness or tangential_damping):
+            raise ModelError(
+                "springs and dampers of a contact need its stiffness; a rigid one has none of them", element
+            )
         if dissipation is not None:
             dissipation = at_least_zero(dissipation, "dissipation", element)
             if found["damping"] or tangential_stiffness is None:
@@ -85,16 +101,19 @@ class Contact:
                 raise ModelError(f"{reason} of its own", element)
         if (found["rolling"] or found["spinning"]) and not found["radius"]:
             raise ModelError("rolling and spinning brake balls: give it a radius", element)
-        along = found["stiffness"] if tangential_stiffness is None else tangential_stiffness
+        along = hard if tangential_stiffness is None else tangential_stiffness
         losses = found["damping"] if tangential_damping is None else tangential_damping
         return Contact(
             name,
             str(body),
             Place.stated(placement(at, np.zeros(3), None, element)),
             against=names_of(against, "against", element),
-            tangential_stiffness=above_zero(along, "tangential_stiffness", element),
+            stiffness=hard,
+            tangential_stiffness=above_zero(along, "tangential_stiffness", element) if hard else 0.0,
             tangential_damping=at_least_zero(losses, "tangential_damping", element),
             friction=friction_pair(friction, element),
+            rest_speed=above_zero(numbers["rest_speed"], "rest_speed", element),
+            restitution=at_most_one(restitution, "restitution", element),
             dissipation=dissipation,
             **found,
         )

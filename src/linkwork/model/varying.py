@@ -19,10 +19,11 @@ LATCH_PARAMETERS = ("engaged",)
 SWITCHES = (".closed", ".engaged")
 CONTACT_PARAMETERS = (
     "stiffness", "damping", "tangential_stiffness", "tangential_damping", "friction", "rest_speed",
+    "restitution",
 )  # fmt: skip
 NOT_NEGATIVE = (
     ".mass", ".armature", ".damping", ".stiffness", ".friction", ".length",
-    ".tangential_stiffness", ".tangential_damping", ".rest_speed", ".rotor_inertia",
+    ".tangential_stiffness", ".tangential_damping", ".rest_speed", ".restitution", ".rotor_inertia",
 )  # fmt: skip
 POSITIVE = (".efficiency", ".stall_torque", ".no_load_speed")
 
@@ -37,6 +38,8 @@ def check_parameter(name: str, values: Array) -> None:
     refuse_non_finite(f"parameter {name!r}", values)
     if values.dtype != object and name.endswith(NOT_NEGATIVE) and (values < 0.0).any():
         raise ModelError(f"must be >= 0; got {values.min():g}", f"parameter {name!r}")
+    if values.dtype != object and name.endswith(".restitution") and (values > 1.0).any():
+        raise ModelError(f"must be <= 1; got {values.max():g}", f"parameter {name!r}")
     if values.dtype != object and name.endswith(POSITIVE) and not (values > 0.0).all():
         raise ModelError(f"must be > 0; got {values.min():g}", f"parameter {name!r}")
     if values.dtype != object and name.endswith(".gear") and (values == 0.0).any():

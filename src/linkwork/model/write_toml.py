@@ -228,6 +228,7 @@ def _contact(contact: Contact) -> dict[str, Any]:
     keys = _own_numbers(contact, "name", "body", "at", "against")
     usual = {
         "radius": 0.0,
+        "stiffness": 0.0,
         "damping": 0.0,
         "tangential_stiffness": contact.stiffness,
         "tangential_damping": contact.damping,
@@ -235,6 +236,7 @@ def _contact(contact: Contact) -> dict[str, Any]:
         "rest_speed": REST_SPEED,
         "rolling": 0.0,
         "spinning": 0.0,
+        "restitution": 0.0,
     }
     if keys["dissipation"] is None:
         del keys["dissipation"]

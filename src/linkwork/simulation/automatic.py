@@ -16,7 +16,7 @@ from linkwork.simulation.preparation import Request
 ADAPTIVE = ("dop853", "radau", "lsoda")
 FINE = 0.1  # product of step and fastest rate at which rk4 errs by about 1e-7 a step
 STABLE = 2.5  # beyond this product rk4 blows up
-LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3}  # steps that are chosen [s], at most
+LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # steps that are chosen [s], at most
 LONG = 0.01  # the same for other methods
 STIFF = 2000.0  # rate [1/s] from which following it by small steps does not pay
 ROWS = 1000  # of a run whose method chooses its own steps
@@ -47,7 +47,7 @@ def chosen(asked: Request, field: Field, method: str, dt: float | None, duration
         return Choice(method, dt, "as asked")
     if asked.mechanism.nv == 0 or 0 in asked.batch:
         return Choice("rk4" if method == "auto" else method, dt or LONG, "nothing moves")
-    if asked.mechanism.touches:
+    if asked.mechanism.touches and not asked.rigid:
         return _for_contacts(asked, method, dt, duration)
     rate = fastest_rate(asked, field, asked.member(asked.first)[0])
     first = _judged(asked, method, dt, duration, rate, "at the start")
@@ -71,6 +71,8 @@ def _for_contacts(asked: Request, method: str, dt: float | None, duration: float
 def _judged(asked: Request, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
     """A choice for motion that changes at that rate [1/s]."""
     why = f"the motion changes at {rate:.3g} 1/s at most {when}"
+    if asked.rigid:
+        why = f"rigid contacts; {why}"
     if method == "auto":
         stiff = rate > STIFF if dt is None else rate * dt > STABLE
         method = "midpoint" if stiff else "rk4"

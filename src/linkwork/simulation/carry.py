@@ -20,7 +20,8 @@ class Carry(NamedTuple):
     of their state, their anchor [m] and since when they are in that state [s]; `slip` (k,) is which way holders slip,
     of those that can. `rounds` are those in which the last step's equations were solved, and `most_rounds` those of the
     step that took most. `modes` (m,) are the parameters that are switched on the way, `armed` (g,) is what latches and
-    guards remember; `log` (n, 7) is what switched by itself since someone looked, and `logged` how often.
+    guards remember; `log` (n, 7) is what switched by itself since someone looked, and `logged` how often. `left` [m/s]
+    is the most by which a step left the laws of rigid contacts broken.
     """
 
     step: Number
@@ -39,9 +40,10 @@ class Carry(NamedTuple):
     armed: Array
     log: Array
     logged: Number
+    left: Number
 
     @property
     def moving(self) -> Moving:
         """What a step changes."""
         kept = (self.repair, self.touch, self.slip, self.rounds, self.modes, self.armed, self.log, self.logged)
-        return Moving(self.q, self.v, self.work, *kept)
+        return Moving(self.q, self.v, self.work, *kept, left=self.left)

@@ -12,20 +12,48 @@ from linkwork.algorithms.coupled import to_tree
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import Carry
-from linkwork.spatial.scalar import dot, where
+from linkwork.spatial import Force
+from linkwork.spatial.scalar import cross, dot, where
 
 
-def contact_series(mechanism: Mechanism) -> dict[str, Shape]:
+def contact_series(mechanism: Mechanism, rigid: bool) -> dict[str, Shape]:
     """The series of a mechanism with contacts, with the shape of a row: (n,) or (n, 3) for n pairs that may touch."""
     n = len(mechanism.touches)
     if not n:
         return {}
-    vectors = dict.fromkeys(("contact.force", "contact.anchor", "contact.slip"), (n, 3))
-    each = {"contact.state": (n,), "contact.since": (n,), **vectors}
-    return each | {"contact.energy": (), "contact.wrenches": (mechanism.nbodies, 6)}
+    each: dict[str, Shape] = {"contact.state": (n,), "contact.since": (n,), "contact.force": (n, 3)}
+    each |= {"contact.slip": (n, 3)} if rigid else {"contact.anchor": (n, 3), "contact.slip": (n, 3)}
+    return each | ({} if rigid else {"contact.energy": ()}) | {"contact.wrenches": (mechanism.nbodies, 6)}
 
 
-def contact_row(mechanism: Mechanism, now: Carry) -> dict[str, Any]:
+def contact_row(mechanism: Mechanism, now: Carry, rigid: bool) -> dict[str, Any]:
+    """The row of a state, of contacts with springs and anchors or of rigid ones."""
+    return _rigid_row(mechanism, now) if rigid else _compliant_row(mechanism, now)
+
+
+def _rigid_row(m: Mechanism, now: Carry) -> dict[str, Any]:
+    """The row of a state: numbers of states, and in the world's axes the last step's forces [N] and slip [m/s].
+
+    `contact.wrenches` (nbodies, 6) [N, N m] are those of these forces about the bodies' origins, in their frames.
+    """
+    there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+    slips, total = [], [Force.zero() for _ in poses]
+    for pair, (number, *force, _), at in zip(m.touches, now.touch, there, strict=True):
+        slip = at.velocity - at.normal * dot(at.normal, at.velocity)
+        slips.append(where(number > APART, at.pose.R @ slip, np.zeros(3)))
+        for body, sign in ((pair.contact.at.body, 1.0), (pair.surface.place.body, -1.0)):
+            push = poses[body].R.T @ np.array(force) * sign
+            total[body] = total[body] + Force(push, cross(at.on(poses[body]), push))
+    return {
+        "contact.state": now.touch[:, 0],
+        "contact.since": now.touch[:, 4],
+        "contact.force": now.touch[:, 1:4],
+        "contact.slip": np.array(slips),
+        "contact.wrenches": np.array([F.array for F in total[1:]]),
+    }
+
+
+def _compliant_row(mechanism: Mechanism, now: Carry) -> dict[str, Any]:
     """The row of a state: numbers of states, and in the world's axes forces [N], anchors [m] and slip [m/s].
 
     `contact.since` [s] is when contacts landed, left, stuck or slipped to be as they are. `contact.energy` [J] is what

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.coupled import coupled, to_tree
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass import mass_matrix
-from linkwork.errors import LinkworkError
+from linkwork.errors import LinkworkError, unknown_name
 from linkwork.model.geometry import Mesh
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.preparation import Request
@@ -23,6 +23,10 @@ FINE = 0.1  # product of step and rate at which a bounce is followed by sixty st
 EXPLICIT = {"rk4": 2.5}  # product of step and rate of dampers beyond which a method blows up
 COARSE = 1.5  # product of step and rate of springs beyond which no method follows a bounce
 DEEP = 3.0  # times the weight: a spring at the start that throws the mechanism
+INSIDE = 1e-3  # depth [m] at the start that is told of rigid contacts
+MOREAU = "moreau"  # the method of rigid contacts
+RIGID = "rigid"
+CONTACT = ("compliant", RIGID)  # what contacts may be
 LOOKED_AT = 64  # members whose start is looked at
 
 
@@ -58,10 +62,44 @@ def _largest(M: Array, K: Array) -> float:
     return float(np.abs(np.linalg.eigvals(np.linalg.solve(M, K))).max())
 
 
-def refuse_unfit(mechanism: Mechanism, method: str, adaptive: bool) -> None:
+def method_of(method: str, contact: str, locate: Any = False, continued: str | None = None) -> str:
+    """The method that was asked for, or the one of rigid contacts; a LinkworkError if they do not go together.
+
+    `continued` is the method of the run that goes on, if one does.
+    """
+    if contact not in CONTACT:
+        raise unknown_name("contact", contact, CONTACT)
+    rigid = contact == RIGID
+    if continued is not None and (continued == MOREAU) != rigid:
+        had, has = ("rigid", "compliant") if continued == MOREAU else ("compliant", "rigid")
+        raise LinkworkError(
+            f"the run that goes on had contact={had!r}, not {has!r}: name that, or start from its last q and v"
+        )
+    if not rigid and method == MOREAU:
+        raise LinkworkError(f"method {MOREAU!r} is that of contact='rigid'; for contact='compliant' name another")
+    if rigid and locate:
+        raise LinkworkError("rigid contacts meet once a step, and nothing of them is located: leave locate out")
+    if rigid and method not in ("auto", MOREAU):
+        raise LinkworkError(
+            f"{method!r} needs forces that act for a while, and rigid contacts give impulses: with contact='rigid' "
+            f"leave the method out, which makes it {MOREAU!r}, or use contact='compliant'"
+        )
+    return MOREAU if rigid else method
+
+
+def refuse_unfit(asked: Request, method: str, adaptive: bool) -> None:
     """Raise a LinkworkError if a method cannot follow a mechanism's contacts."""
+    mechanism = asked.mechanism
+    if asked.rigid:
+        _refuse_rigid(asked)
     if not mechanism.touches:
         return
+    for pair in mechanism.touches:
+        name = f"{pair.contact.name}.stiffness"
+        if not asked.rigid and not np.all(np.asarray(asked.parameters.get(name, pair.contact.stiffness)) > 0.0):
+            raise LinkworkError(
+                f"contact {pair.contact.name!r} has no stiffness: give it one, or simulate(..., contact='rigid')"
+            )
     for pair in mechanism.touches:
         if isinstance(pair.surface.shape, Mesh):
             reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a mesh"
@@ -74,6 +112,27 @@ def refuse_unfit(mechanism: Mechanism, method: str, adaptive: bool) -> None:
         )
 
 
+def _refuse_rigid(asked: Request) -> None:
+    """Raise a LinkworkError where rigid contacts cannot do what was said."""
+    m = asked.mechanism
+    if not m.touches:
+        raise LinkworkError("contact='rigid' is for mechanisms with contacts, which Builder.touch adds; there are none")
+    for pair in m.touches:
+        for what in ("rolling", "spinning"):
+            if getattr(pair.contact, what):
+                raise LinkworkError(
+                    f"contact {pair.contact.name!r} has {what} friction, which rigid contacts do not know: leave it "
+                    "out, or use contact='compliant'"
+                )
+    for what, items in (("slips", m.slippers), ("falls in", m.latches), ("is guarded", asked.guards)):
+        if items:
+            name = f"{items[0].name!r} " if hasattr(items[0], "name") else "what "
+            raise LinkworkError(
+                f"{name}{what} by itself within a step, and rigid contacts do not know when: leave that out, or use "
+                "contact='compliant'"
+            )
+
+
 def check_start(asked: Request, method: str, dt: float) -> None:
     """Warn of contacts that start deep inside, and of steps that are too large for them.
 
@@ -84,6 +143,8 @@ def check_start(asked: Request, method: str, dt: float) -> None:
         return
     _refuse_numbers(asked)
     _warn_of_depth(asked)
+    if asked.rigid:
+        return
     now, values = asked.member(asked.first)
     rates = contact_rates(asked.system(values).mechanism, now.q)
     product = max(dt * rates.springs / COARSE, dt * rates.dampers / EXPLICIT.get(method, np.inf))
@@ -115,7 +176,18 @@ def _warn_of_depth(asked: Request) -> None:
         there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
         weight = float(m.mass) * float(np.linalg.norm(m.gravity))
         for (contact, surface), at, (number, *_) in zip(m.touches, there, now.touch, strict=True):
-            force = contact.press(max(0.0, -float(at.distance)))
+            depth = max(0.0, -float(at.distance))
+            if asked.rigid:
+                if number == APART and depth > INSIDE:
+                    who = f"of member {index} " if asked.batch else ""
+                    warnings.warn(
+                        f"linkwork: contact {contact.name!r} {who}starts {depth:.3g} m inside surface "
+                        f"{surface.name!r}, and is moved out in the first step: start it higher",
+                        stacklevel=4,
+                    )
+                    return
+                continue
+            force = contact.press(depth)
             if number == APART and force > DEEP * weight:
                 who = f"of member {index} " if asked.batch else ""
                 warnings.warn(

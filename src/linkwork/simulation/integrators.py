@@ -22,6 +22,7 @@ from linkwork.simulation.composed_steps import composed
 from linkwork.simulation.composition import composition
 from linkwork.simulation.contact import locating, touching
 from linkwork.simulation.happening import happening
+from linkwork.simulation.impacts import moreau
 from linkwork.simulation.jumping import OPENED
 from linkwork.simulation.moving import Equations, Found, Moving, Step, Witness, solving
 from linkwork.simulation.structured_steps import SHORT, Rattle, Shake, Variational
@@ -239,13 +240,15 @@ METHODS = {
     )
 }
 
+RIGID = Method("moreau", happening(closing(moreau)), 1, "impacts and friction of rigid contacts", closes=True)
+
 
 def of_order(name: str, order: int | None, locate: bool = False) -> Method:
     """The method of that name, composed to an order if one is asked for; a LinkworkError if it cannot be.
 
     With `locate`, its steps are parted where contacts switch.
     """
-    method = METHODS[name].located if locate else METHODS[name]
+    method = RIGID if name == RIGID.name else METHODS[name].located if locate else METHODS[name]
     if order is None or order == method.order:
         return method
     if not method.symmetric:

@@ -20,7 +20,8 @@ class Moving(NamedTuple):
     `repair` is the farthest [m or rad] that any step so far moved a coordinate to close loops again; `touch` (n, 5) is
     what contacts remember; `slip` (k,) which way holders slip, of those that can; `rounds` is how many rounds the last
     step took to solve its equations. `modes` (m,) are the parameters that are switched, `armed` (g,) what latches and
-    guards remember, `log` (n, 7) what happened and `logged` how often; `seen` is what parts of a step look for.
+    guards remember, `log` (n, 7) what happened and `logged` how often; `seen` is what parts of a step look for; `left`
+    is the largest speed [m/s] by which any step so far left the laws of rigid contacts broken.
     """
 
     q: Array
@@ -35,6 +36,7 @@ class Moving(NamedTuple):
     log: Array = NO_LOG
     logged: Number = 0.0
     seen: Array = NOTHING
+    left: Number = 0.0
 
     def carrying(self, before: Moving) -> Moving:
         """The same with what steps do not look at, as it was before."""

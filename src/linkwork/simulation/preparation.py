@@ -52,6 +52,7 @@ class Request:
     guards: tuple[Law, ...] = ()  # of those switches that have one
     commands: tuple[str, ...] = ()  # parameters that the controller switches
     switched: tuple[str, ...] = ()  # the parameters that change on the way
+    rigid: bool = False  # whether contacts are
 
     @property
     def watches(self) -> bool:
@@ -94,7 +95,7 @@ class Request:
         shapes |= {"stops": (m.nv,)} if self.stops else {}
         shapes |= {name: self.core(name) for name in self.switched}
         shapes |= {"slip": (len(m.slippers),)} if m.slippers else {}
-        shapes |= contact_series(m)
+        shapes |= contact_series(m, self.rigid)
         return shapes | ({"wrenches": (m.nbodies, 6)} if self.wrenches else {})
 
     def system(self, values: Mapping[str, Any]) -> System:
@@ -184,6 +185,7 @@ def request(
     schedule: Sequence[Any] | None = None,
     baumgarte: float | None = None,
     commands: tuple[str, ...] = (),
+    rigid: bool = False,
 ) -> Request:
     """What was asked for, or an error that names what is wrong with it. The controller switches the `commands`."""
     m = mechanism
@@ -250,8 +252,9 @@ def request(
     modes = [np.broadcast_to(varied[name], batch) for name in switched]
     begin = begin._replace(modes=np.stack(modes, axis=-1) if modes else np.zeros((*batch, 0)))
     asked = Request(
-        m, *forces, varied, named, batch, begin, _stops(m, stops), switches, rate, guards, commands, tuple(switched)
-    )
+        m, *forces, varied, named, batch, begin, _stops(m, stops), switches, rate, guards, commands, tuple(switched),
+        rigid,
+    )  # fmt: skip
     return replace(asked, start=_watching(asked, same=continued is not None))
 
 
@@ -372,7 +375,7 @@ def _start(m: Mechanism, q: Array, v: Array, memory: Array, batch: Shape) -> Car
     held = np.zeros((*batch, m.nv))
     none = np.zeros((*batch, 0))
     moved = (zeros, zeros, all_of(q), all_of(v), zeros, held, all_of(memory), zeros, apart, slip, zeros, zeros)
-    return Carry(*moved, none, none, np.zeros((*batch, *NO_LOG.shape)), zeros)
+    return Carry(*moved, none, none, np.zeros((*batch, *NO_LOG.shape)), zeros, zeros)
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:

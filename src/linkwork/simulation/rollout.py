@@ -71,6 +71,7 @@ class Task:
             chosen(good, moved.armed, now.armed),
             chosen(good, moved.log, now.log),
             where(good, moved.logged, now.logged),
+            where(good, moved.left, now.left),
         )
 
     def sampled(self, values: Mapping[str, Any], dt: Number, now: Carry, always: bool) -> Carry:
@@ -111,7 +112,7 @@ class Task:
         rows |= {"slip": now.slip, "rounds": now.rounds}
         rows |= dict(zip(self.asked.switched, now.modes, strict=True))
         if any(name.startswith("contact.") for name in self.series):
-            rows |= contact_row(self.asked.system(values).mechanism, now)
+            rows |= contact_row(self.asked.system(values).mechanism, now, self.asked.rigid)
         if "drive.force" in self.series:
             rows |= {"drive.force": self.asked.motor_forces(values, now.step * dt, now)}
         if not rows.keys() >= set(self.series):

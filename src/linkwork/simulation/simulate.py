@@ -15,18 +15,18 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.automatic import ADAPTIVE, Choice, chosen
 from linkwork.simulation.carry import GOING, STOPPED, Carry
 from linkwork.simulation.companion import companion
-from linkwork.simulation.contact_start import check_start, refuse_unfit
+from linkwork.simulation.contact_start import check_start, method_of, refuse_unfit
 from linkwork.simulation.controllers import sampled
 from linkwork.simulation.evidence import outcomes
 from linkwork.simulation.field import Field
-from linkwork.simulation.integrators import METHODS, of_order, refuse_composed
+from linkwork.simulation.integrators import METHODS, RIGID, of_order, refuse_composed
 from linkwork.simulation.marching import FixedSteps, ended
 from linkwork.simulation.preparation import Request, positive, refuse_open, request, try_once
 from linkwork.simulation.progress import Watch, watching
 from linkwork.simulation.recording import Run, Settings
 from linkwork.simulation.storage import Storage
 
-NAMES = ("auto", *METHODS, *ADAPTIVE)
+NAMES = ("auto", *METHODS, RIGID.name, *ADAPTIVE)
 TARGETS = ("cpu", "numpy")
 EXPLICIT = ("semi-implicit", "rk4")
 COMPOSED = [method.name for method in METHODS.values() if method.symmetric]
@@ -52,6 +52,7 @@ def simulate(
     memory: Any = None,
     stop_when: Callable[..., Any] | None = None,
     stops: float | None = 0.02,
+    contact: str = "compliant",
     baumgarte: float | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-10,
@@ -79,6 +80,10 @@ def simulate(
     ends of steps; with `locate` the instants at which they land, leave, stick and slip are found within the step, which
     is then made in parts: `run["contact.since"]` tells them, and methods have their order again.
 
+    Contacts are springs and dampers with anchors, as Builder.touch says of them, or with `contact="rigid"` bodies that
+    do not give way: impulses keep them apart, with the restitution and friction of each contact and no stiffness. The
+    method is then "moreau", which meets impacts once a step.
+
     `controller(t, q, v)` returns joint forces (nv,) [N m, N] and acts at every instant; `controller(t, q, v, memory)`
     returns forces and the next memory (k,), is called once a step and needs its first `memory`; `lw.sampled(f, rate)`
     is called at that rate. They are plain NumPy and become machine code; `lw.host(f, rate)` stays in Python. Instead of
@@ -103,15 +108,17 @@ def simulate(
         raise LinkworkError(f"baumgarte is for methods {listed(EXPLICIT)}; name one of them")
     duration, dt = positive("duration", duration), None if dt is None else positive("dt", dt)
     tolerances = positive("rtol", rtol), positive("atol", atol)
+    method = method_of(method, contact, locate, q0.method if isinstance(q0, Run) else None)
     asked = request(
-        mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule, baumgarte
-    )
+        mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule, baumgarte,
+        rigid=contact == "rigid",
+    )  # fmt: skip
     commands = try_once(asked)
     if commands:  # a controller that switches is sampled
         controller = controller if asked.sampling is not None else sampled(controller)
         asked = request(
             mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule,
-            baumgarte, commands,
+            baumgarte, commands, contact == "rigid",
         )  # fmt: skip
     if isinstance(q0, Run):
         if method == "auto":
@@ -123,12 +130,12 @@ def simulate(
             raise LinkworkError(f"order is for methods {listed(COMPOSED)}; name one of them")
         refuse_composed(mechanism, of_order(method, order), bool(asked.guards))
     refuse_open(asked, opening=not isinstance(q0, Run))
-    refuse_unfit(mechanism, method, adaptive=method in ADAPTIVE)
+    refuse_unfit(asked, method, adaptive=method in ADAPTIVE)
     field = Field(asked, target)
     try:
         choice = chosen(asked, field, method, dt, duration, partial(_trial, asked, duration, target))
         check_start(asked, choice.method, choice.dt)
-        if choice.method in METHODS:
+        if choice.method not in ADAPTIVE:
             choice = choice._replace(order=of_order(choice.method, order).order, locate=bool(locate))
         storage = Storage(asked, choice, record, every, duration)
         if choice.method in ADAPTIVE:
@@ -156,7 +163,7 @@ def simulate(
         same = partial(
             simulate, mechanism, v0=v0, method=choice.method, schedule=schedule, wrenches=wrenches, record=("q", "v"),
             progress=False, parameters=parameters, gains=gains, memory=memory, stop_when=stop_when, stops=stops,
-            baumgarte=baumgarte, threads=threads, target=target, order=order, locate=locate,
+            contact=contact, baumgarte=baumgarte, threads=threads, target=target, order=order, locate=locate,
         )  # fmt: skip
         again = partial(companion, same, q0, controller, asked.sampling, settings)
         return replace(_marched(asked, march, settings, progress), again=again)

@@ -13,7 +13,8 @@ from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import Carry
-from linkwork.simulation.integrators import METHODS, of_order, refuse_composed
+from linkwork.simulation.contact_start import method_of, refuse_unfit
+from linkwork.simulation.integrators import METHODS, RIGID, of_order, refuse_composed
 from linkwork.simulation.jumping import jumped, too_far
 from linkwork.simulation.moving import Moving
 from linkwork.simulation.preparation import positive, refuse_open, request
@@ -36,9 +37,9 @@ class Simulator:
     """A mechanism that is stepped by hand: `step(tau)`, look at `state`, `push` it, go on.
 
     It starts at q0 (nq,) and v0 (nv,), neutral and at rest if not given, and moves by steps of `dt` [s], by a `method`
-    of `simulate` with fixed steps, of an `order` if it has several. Joint springs, dampers, friction and stops act as
-    in `simulate`, and with `locate` the switches of contacts are located as there. A step that fails raises an error
-    and leaves the state as it was.
+    of `simulate` with fixed steps, "rk4" if none is named, of an `order` if it has several. Joint springs, dampers,
+    friction and stops act as in `simulate`, with `locate` the switches of contacts are located as there, and with
+    `contact="rigid"` contacts are rigid. A step that fails raises an error and leaves the state as it was.
     """
 
     def __init__(
@@ -47,18 +48,22 @@ class Simulator:
         q0: Any = None,
         v0: Any = None,
         dt: float = 1e-3,
-        method: str = "rk4",
+        method: str | None = None,
         stops: float | None = 0.02,
         order: int | None = None,
         locate: bool = False,
+        contact: str = "compliant",
     ):
-        if method not in METHODS:
+        found = method_of("auto" if method is None else method, contact, locate)
+        method = "rk4" if method is None and found == "auto" else found
+        if method not in (*METHODS, RIGID.name):
             raise unknown_name("method", method, METHODS)
         self._method = of_order(method, order, locate)
         refuse_composed(mechanism, self._method)
         self.mechanism, self.dt, self.method, self.order = mechanism, positive("dt", dt), method, self._method.order
-        self._asked = request(mechanism, q0, v0, None, None, None, None, None, None, stops)
+        self._asked = request(mechanism, q0, v0, None, None, None, None, None, None, stops, rigid=contact == "rigid")
         refuse_open(self._asked)
+        refuse_unfit(self._asked, method, adaptive=False)
         if self._asked.batch:
             raise ShapeError(f"a Simulator holds one state; q0 and v0 have the batch {self._asked.batch}")
         self._steps = 0

@@ -143,7 +143,7 @@ class System:
                 M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.springs])
                 M = M if viscous is None else M + viscous * implicit
                 solve = ldlt(M).solve
-                free = solve(tau - self._needed(q, v, np.zeros(m.nv), loads))
+                free = solve(tau - self.needed(q, v, np.zeros(m.nv), loads))
                 return held_to(m, q, v, free, solve, self.baumgarte or 0.0).a
             stiffer = with_armature(m, extra)
         if m.holds and self.baumgarte is not None:
@@ -154,9 +154,9 @@ class System:
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Joint forces (nv,) [N m or N] that lack for the acceleration a: zero if the equations of motion hold."""
         given = loads.control + loads.stops + coupled(FORCES, passive, ("q", "v"))(self.mechanism, q, v)
-        return self._needed(q, v, a, loads) - given
+        return self.needed(q, v, a, loads) - given
 
-    def _needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
+    def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Joint forces (nv,) [N m or N] that give the acceleration a under the loads' wrenches."""
         names = ("q", "v", "a", "wrenches")[: 3 if loads.outside is None else 4]
         needed = coupled("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)

@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.algorithms.articulated_loops import DAMPING
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Joint
-from linkwork.simulation.integrators import METHODS
+from linkwork.simulation.integrators import METHODS, RIGID
 from linkwork.simulation.recording import Run
 from linkwork.simulation.structure import STEPS, run_defect, without_form
 from linkwork.simulation.switching import slips
@@ -30,6 +30,7 @@ RANK = 1e-9  # effects below this part of the largest are none
 BEYOND = 0.05  # of a joint's range, beyond its limits
 STILL = 1e-6  # of the energy that is there: what counts as exchanged at least
 FORM = 1e-10  # symplectic defect of methods that have none but round-off
+AGREED = 1e-3  # speed by which a contact may break its laws, of the fastest speed in the run
 GOOD = ("finished", "event")
 
 
@@ -176,7 +177,9 @@ def _reach(joint: Joint, d: int) -> float:
 
 
 def _rounds(run: Run) -> Iterator[Row]:
-    """In how many rounds steps that solve equations did so."""
+    """In how many rounds steps that solve equations did so, or rigid contacts agreed."""
+    if run.method == RIGID.name:
+        yield from _agreed(run)
     if run.method not in METHODS or METHODS[run.method].posed is None:
         return
     found = f"at most {float(np.max(run.final.most_rounds, initial=0.0)):g}"
@@ -185,6 +188,15 @@ def _rounds(run: Run) -> Iterator[Row]:
         yield Row("rounds", f"{median:g}, {found}", note="of Newton's method in a step: median of rows, and the most")
     else:
         yield Row("rounds", found, note='of Newton\'s method in a step; record "rounds" for more')
+
+
+def _agreed(run: Run) -> Iterator[Row]:
+    """In how many rounds rigid contacts agreed, and how far they were from it at worst."""
+    left, most_rounds = (float(np.max(x, initial=0.0)) for x in (run.final.left, run.final.most_rounds))
+    yield Row("rounds", f"at most {most_rounds:g}", note="until rigid contacts agreed in a step")
+    speed = most(run["v"]).max(initial=0.0) if "v" in run.recorded else 1.0
+    note = "m/s, the most by which a contact broke its laws in the last round of a step"
+    yield Row("contacts agreed to", left, AGREED * speed, verdict(left <= AGREED * speed), note)
 
 
 def _symplectic(run: Run) -> Row:

@@ -1,0 +1,201 @@
+"""Impulses of rigid contacts obey the laws of Signorini, Newton and Coulomb, and are what other ways find."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from linkwork.algorithms.rigid_contact import Facing, axes, bounced, least_slip, pushed_out, settled, work
+
+DOFS = 6
+
+
+def mass(rng: np.random.Generator, size: int = DOFS) -> np.ndarray:
+    A = rng.normal(size=(size, size))
+    return A @ A.T + size * np.eye(size)
+
+
+def facing(rng: np.random.Generator, M: np.ndarray, friction: float, bounce: float = 0.0) -> Facing:
+    K = rng.normal(size=(3, len(M)))
+    return Facing(True, K, np.linalg.solve(M, K.T), friction, bounce)
+
+
+def lacks(one: Facing, p: np.ndarray, v: np.ndarray) -> dict[str, float]:
+    """By how much each law is broken, by speeds [m/s] and by parts of the impulse."""
+    u, p = one.K @ v, p / max(1.0, np.linalg.norm(p))
+    limit = one.friction * p[0]
+    size, slip = np.hypot(*p[1:]), np.hypot(*u[1:])
+    return {
+        "inwards": max(0.0, one.bounce - u[0]),
+        "pulls": max(0.0, -p[0]),
+        "apart": abs(p[0] * (u[0] - one.bounce)),
+        "cone": max(0.0, size - limit),
+        "dissipation": abs(p[1:] @ u[1:] + limit * slip),  # of all forces within the limit the one that takes most
+    }
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+def test_every_law_holds_for_contacts_that_push_each_other(count: int) -> None:
+    rng = np.random.default_rng(count)
+    seen = set()
+    for _ in range(20):
+        M, v = mass(rng), 3.0 * rng.normal(size=DOFS)
+        contacts = [facing(rng, M, rng.uniform(0.0, 0.4), 0.5 * (count < 4)) for _ in range(count)]
+        found = settled(contacts, v, np.zeros((count, 3)))
+        assert found.rounds < 200
+        assert found.v == pytest.approx(v + sum(one.W @ p for one, p in zip(contacts, found.p, strict=True)), abs=1e-12)
+        for one, p in zip(contacts, found.p, strict=True):
+            assert max(lacks(one, p, found.v).values()) < 1e-10
+            inside = np.hypot(*p[1:]) < one.friction * p[0] * (1.0 - 1e-6)
+            seen.add("apart" if p[0] == 0.0 else "sticks" if inside else "slides")
+    assert seen >= {"apart", "slides"}
+
+
+def test_those_that_do_not_act_do_nothing() -> None:
+    rng = np.random.default_rng(1)
+    M, v = mass(rng), rng.normal(size=DOFS)
+    one, other = facing(rng, M, 0.5), facing(rng, M, 0.5)._replace(acts=False)
+    both = settled([one, other], v, np.ones((2, 3)))
+    alone = settled([one], v, np.ones((1, 3)))
+    assert both.v == pytest.approx(alone.v, abs=1e-12)
+    assert (both.p[1] == 0.0).all()
+
+
+def test_a_contact_slides_where_a_search_over_all_directions_finds_it() -> None:
+    rng = np.random.default_rng(2)
+    slid = 0
+    for _ in range(30):
+        M, v = mass(rng), 3.0 * rng.normal(size=DOFS)
+        one = facing(rng, M, 0.2)
+        found = settled([one], v, np.zeros((1, 3)))
+        G, u = one.K @ one.W, one.K @ v
+
+        def impulse(angle: float, G: np.ndarray = G, u: np.ndarray = u) -> np.ndarray:
+            along = -0.2 * np.array([np.cos(angle), np.sin(angle)])
+            return -u[0] / (G[0, 0] + G[0, 1:] @ along) * np.array([1.0, *along])
+
+        def across(angle: float, G: np.ndarray = G, u: np.ndarray = u) -> float:
+            slip = (u + G @ impulse(angle))[1:]
+            return slip[1] * np.cos(angle) - slip[0] * np.sin(angle)
+
+        if u[0] > 0.0 or np.hypot(*found.p[0, 1:]) < 0.2 * found.p[0, 0] * 0.999:
+            continue
+        angles = np.linspace(-np.pi, np.pi, 721)
+        roots = [brentq(across, a, b, xtol=1e-15) for a, b in pairwise(angles) if across(a) * across(b) < 0]
+        ways = [impulse(angle) for angle in roots]
+        assert min(np.abs(found.p[0] - p).max() for p in ways) < 1e-10
+        slid += 1
+    assert slid > 5
+
+
+def in_a_plane(rng: np.random.Generator, M: np.ndarray, friction: float) -> Facing:
+    K = rng.normal(size=(3, len(M)))
+    K[2] = 0.0  # nothing moves across: friction has two directions only, and all cases can be tried
+    return Facing(True, K, np.linalg.solve(M, K.T), friction, 0.0)
+
+
+def tried(contacts: list[Facing], v: np.ndarray) -> list[np.ndarray]:
+    """All impulses (n, 2) of contacts in a plane that obey the laws, by trying every case."""
+    rows = np.concatenate([one.K[:2] for one in contacts])
+    G, u0 = rows @ np.concatenate([one.W[:, :2] for one in contacts], axis=1), rows @ v
+    found = []
+    for case in product(("apart", "sticks", "left", "right"), repeat=len(contacts)):
+        A, b = np.eye(len(u0)), np.zeros(len(u0))
+        for k, (how, one) in enumerate(zip(case, contacts, strict=True)):
+            n, t = 2 * k, 2 * k + 1
+            if how != "apart":
+                A[n], b[n] = G[n], -u0[n]
+            if how == "sticks":
+                A[t], b[t] = G[t], -u0[t]
+            elif how != "apart":
+                A[t, n] = one.friction if how == "right" else -one.friction
+        p = np.linalg.solve(A, b)
+        u = u0 + G @ p
+        for how, one, (pn, pt), (un, ut) in zip(case, contacts, p.reshape(-1, 2), u.reshape(-1, 2), strict=True):
+            side = 1.0 if how == "right" else -1.0
+            good = un >= -1e-12 if how == "apart" else pn >= 0.0
+            good = good and (how != "sticks" or abs(pt) <= one.friction * pn)
+            if not (good and (how in ("apart", "sticks") or side * ut >= 0.0)):
+                break
+        else:
+            found.append(p.reshape(-1, 2))
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_contacts_in_a_plane_are_as_one_of_all_cases(count: int) -> None:
+    rng = np.random.default_rng(10 + count)
+    for _ in range(30):
+        M, v = mass(rng), rng.normal(size=DOFS)
+        contacts = [in_a_plane(rng, M, 0.4) for _ in range(count)]
+        found = settled(contacts, v, np.zeros((count, 3)))
+        assert min(np.abs(found.p[:, :2] - p).max() for p in tried(contacts, v)) < 1e-10
+        assert np.abs(found.p[:, 2]).max() < 1e-10
+
+
+def test_the_least_slip_is_that_of_the_disk() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        A = mass(rng, 2) @ np.diag([1.0, rng.uniform(0.05, 1.0)])
+        A, c, radius = A @ A.T, rng.normal(size=2), rng.uniform(0.0, 0.5)
+        x, s = np.zeros(2), 0.0
+        for _ in range(8):  # each guess is better
+            x = least_slip(A, c, radius, s)
+            slip = A @ x + c
+            s = np.hypot(*slip) / max(np.hypot(*x), 1e-300)
+        if np.hypot(*x) < radius * (1.0 - 1e-9):
+            assert np.abs(slip).max() < 1e-12
+        else:
+            assert np.hypot(*x) == pytest.approx(radius, rel=1e-14)
+            assert slip @ x == pytest.approx(-np.hypot(*slip) * radius, rel=1e-8, abs=1e-12)
+    assert (least_slip(A, c, 0.0, 0.0) == 0.0).all()
+
+
+def test_axes_are_orthonormal_and_begin_with_the_normal() -> None:
+    rng = np.random.default_rng(4)
+    for n in (*np.eye(3), *-np.eye(3), *rng.normal(size=(20, 3))):
+        n = n / np.linalg.norm(n)
+        own = axes(n)
+        assert (own[:, 0] == n).all()
+        assert own.T @ own == pytest.approx(np.eye(3), abs=1e-15)
+
+
+def test_no_bounce_wins_energy_where_newtons_law_would() -> None:
+    rng, mended = np.random.default_rng(5), 0
+    for _ in range(100):
+        M, v = mass(rng), rng.normal(size=DOFS)
+        contacts = []
+        for _ in range(2):
+            one = facing(rng, M, 0.5)
+            contacts.append(one._replace(bounce=0.9 * max(0.0, -(one.K[0] @ v))))
+        plain = settled(contacts, v, np.zeros((2, 3)))
+        found = bounced(contacts, v, v, np.zeros((2, 3)))
+        energy = 0.5 * (found.v @ M @ found.v - v @ M @ v)
+        assert energy == pytest.approx(work(contacts, found.p, v, found.v), abs=1e-10)
+        assert energy < 1e-10
+        for one, p in zip(contacts, found.p, strict=True):
+            assert np.hypot(*p[1:]) <= one.friction * p[0] + 1e-12
+            assert one.K[0] @ found.v > -1e-10
+        if work(contacts, plain.p, v, plain.v) > 1e-9:
+            mended += 1
+            assert energy == pytest.approx(0.0, abs=1e-9)
+        else:
+            assert (found.p == plain.p).all()
+    assert mended > 0
+
+
+def test_contacts_are_pushed_out_by_the_least_way() -> None:
+    rng = np.random.default_rng(6)
+    M = mass(rng)
+    contacts = [facing(rng, M, 0.5) for _ in range(3)]
+    lack = np.array([0.01, 0.02, -1.0])
+    way = pushed_out(contacts, lack)
+    rows = np.array([one.K[0] for one in contacts])
+    assert (rows @ way >= lack - 1e-10).all()
+    p = M @ way  # a combination of rows, none of which pulls, and none of a contact that is deeper out than it must be
+    parts = np.linalg.lstsq(rows.T, p, rcond=None)[0]
+    assert rows.T @ parts == pytest.approx(p, abs=1e-9)
+    assert (parts >= -1e-9).all()
+    assert np.abs(parts * (rows @ way - lack)).max() < 1e-9
+    assert (pushed_out(contacts, -np.ones(3)) == 0.0).all()
