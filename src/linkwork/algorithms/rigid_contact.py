@@ -129,7 +129,7 @@ def _broken(one: Facing, G: Array, p: Array, u: Array) -> Number:
 
 
 def _agreed(one: Facing, G: Array, factors: LDLT, p: Array, u: Array) -> Array:
-    """The impulse (3,) [N s] of a contact that moves at u (3,) [m/s] under the impulse p (3,), others staying as they are.
+    """The impulse (3,) [N s] of a contact that moves at u (3,) [m/s] under p (3,) [N s], while others stay as they are.
 
     It is exact where it sticks or parts; where it slides, it becomes so as rounds go on.
     """
