@@ -95,8 +95,8 @@ def refuse_unfit(asked: Request, method: str, adaptive: bool) -> None:
     if not mechanism.touches:
         return
     for pair in mechanism.touches:
-        name = f"{pair.contact.name}.stiffness"
-        if not asked.rigid and not np.all(np.asarray(asked.parameters.get(name, pair.contact.stiffness)) > 0.0):
+        varies = f"{pair.contact.name}.stiffness" in asked.parameters
+        if not (asked.rigid or varies or pair.contact.stiffness > 0.0):
             raise LinkworkError(
                 f"contact {pair.contact.name!r} has no stiffness: give it one, or simulate(..., contact='rigid')"
             )
