@@ -204,3 +204,15 @@ def test_a_rod_that_hits_the_floor_askew_wins_no_energy() -> None:
     assert hit.sum() > 30
     assert (run["work"][:, -1] < 1e-13).all()
     assert (np.abs(run["work"][hit, -1]) < 1e-12).any()  # some would have won, and are held to what they had
+
+
+def test_a_ball_rolls_down_a_globe_without_slipping_or_coming_off() -> None:
+    b = lw.Builder("globe", gravity=(0, 0, -G)).body("ball", 1.0, inertia=0.4 * RADIUS**2 * np.ones(3))
+    b.joint("free", lw.Free(), "world", "ball").surface("globe", lw.Sphere(1.0))
+    m = b.touch("skin", "ball", radius=RADIUS, friction=0.9).build()
+    q0 = [1.1 * np.sin(0.1), 0, 1.1 * np.cos(0.1), 1, 0, 0, 0]
+    run = lw.simulate(m, q0, duration=0.8, dt=1e-3, contact="rigid", record=RECORD).check()
+    assert (run["contact.state"][1:] == 4.0).all()
+    speed, fallen = np.linalg.norm(run.v[:, :3], axis=1), q0[2] - run.q[:, 2]
+    assert 0.7 * speed[-1] ** 2 == pytest.approx(G * fallen[-1], rel=1e-3)
+    assert np.abs(np.linalg.norm(run.q[:, :3], axis=1) - 1.1).max() < 2e-5
