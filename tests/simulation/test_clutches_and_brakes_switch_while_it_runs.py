@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,7 +111,7 @@ def test_a_gearbox_shifts_and_reverses():
     assert (run["clutch.ratio"][[5, 15, 25]] == [1, 2, -2]).all()
 
 
-def differential(**options: object) -> lw.Mechanism:
+def differential(**options: Any) -> lw.Mechanism:
     """A shaft of 2 kg m^2 that drives the sum of two wheels of 3 and 6 kg m^2."""
     b = lw.Builder("differential", gravity=(0, 0, 0))
     for place, (name, inertia) in enumerate({"shaft": 2.0, "left": 3.0, "right": 6.0}.items()):
