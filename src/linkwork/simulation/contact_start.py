@@ -124,11 +124,11 @@ def _refuse_rigid(asked: Request) -> None:
                     f"contact {pair.contact.name!r} has {what} friction, which rigid contacts do not know: leave it "
                     "out, or use contact='compliant'"
                 )
-    for what, items in (("slips", m.slippers), ("falls in", m.latches), ("is guarded", asked.guards)):
+    for what, items in (("slips", m.slippers), ("falls in", m.latches), ("happens", asked.guards)):
         if items:
-            name = f"{items[0].name!r} " if hasattr(items[0], "name") else "what "
+            name = repr(getattr(items[0], "name", "a guard"))
             raise LinkworkError(
-                f"{name}{what} by itself within a step, and rigid contacts do not know when: leave that out, or use "
+                f"{name} {what} by itself within a step, and rigid contacts do not know when: leave that out, or use "
                 "contact='compliant'"
             )
 
