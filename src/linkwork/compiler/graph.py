@@ -55,6 +55,7 @@ LOGIC: dict[str, Callable[..., bool]] = {
     "not": lambda a: not a,
 }
 FUSED = ("fma", "fms", "fnma")  # a b + c, a b - c, c - a b, each rounded once
+PLAIN, TELLING = frozenset({"add", "sub", "mul"}), frozenset({"const", "neg", "div"})  # rules act where one is of these
 COMMUTE = frozenset({"add", "mul", "min", "max", "eq", "and", "or"})
 FOLD: dict[str, Callable[..., Any]] = UNARY | BINARY | RANDOM | COMPARISONS | LOGIC
 ARITY = (
@@ -145,8 +146,9 @@ class Graph:
         return () if node[0] in LEAVES else node[1:]
 
     def _node(self, node: Node) -> int:
-        truth = node[0] == "const" and isinstance(node[1], bool)
-        key = (*node, truth) if truth else node  # True equals 1.0 in Python, and is no number here
+        key = node
+        if node[0] == "const" and isinstance(node[1], bool):
+            key = (*node, True)  # True equals 1.0 in Python, and is no number here
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.nodes)
@@ -169,6 +171,11 @@ class Graph:
 
     def apply(self, operation: str | Loop | Value | Lookup, *operands: int) -> int:
         """The node of an operation on nodes, after folding."""
+        if operation in PLAIN:  # most operations by far: no rule knows anything of their operands
+            a, b = operands
+            nodes = self.nodes
+            if a != b and nodes[a][0] not in TELLING and nodes[b][0] not in TELLING:
+                return self._node((operation, b, a) if a > b and operation != "sub" else (operation, a, b))
         if isinstance(operation, Lookup):
             index = 0.0 if operation.is_constant() else self.value(operands[0])
             return self._node((operation, *operands)) if index is None else self.constant(operation.at(index))

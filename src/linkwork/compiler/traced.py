@@ -99,6 +99,10 @@ class Traced:
         self.graph, self.number = graph, number
 
     def _binary(self, operation: str, other: Any, swapped: bool = False) -> Any:
+        graph, kind = self.graph, type(other)
+        if graph.open and (kind is float or kind is Traced and other.graph is graph):  # nearly always: the quick way
+            operands = self.number, graph.constant(other) if kind is float else other.number
+            return wrap(graph, graph.apply(operation, *(operands[::-1] if swapped else operands)))
         if isinstance(other, np.ndarray):
             return NotImplemented
         return _number(operation, other, self) if swapped else _number(operation, self, other)
@@ -274,8 +278,6 @@ class Traced:
 
 def operand(graph: Scope, value: Any) -> int:
     """The node in `graph` of a traced number, a condition or a constant."""
-    if type(value) is float:
-        return graph.constant(value)
     if isinstance(value, (Traced, Condition)):
         if value.graph is graph:
             return value.number
