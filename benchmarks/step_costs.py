@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from benchmarks.measure import Effort, Row, race
@@ -14,8 +13,6 @@ from benchmarks.peers import Contender
 from benchmarks.robots import CHAIN, chain_mechanism
 
 import linkwork as lw
-from linkwork.spatial import loops
-from linkwork.spatial.scalar import Array
 
 STEPS = 200
 
@@ -28,7 +25,7 @@ def run_chain(joints: int, effort: Effort, row: Row) -> None:
 
     def steps(count: int) -> lw.Run:
         return lw.simulate(
-            m, q, v, count * h, h, "variational", record=("q",), every=count, stops=None, threads=1, progress=False
+            m, q, v, count * h, h, "variational", record=("q", "rounds"), stops=None, threads=1, progress=False
         )
 
     begin = time.perf_counter()
@@ -37,41 +34,10 @@ def run_chain(joints: int, effort: Effort, row: Row) -> None:
     row.unit, row.size = "us per joint", {"nv": joints, "states": 1, "steps": STEPS}
     few = Contender("one step", partial(steps, 1), lambda run: run.q)
     many = Contender("linkwork, variational", partial(steps, STEPS + 1), lambda run: run.q)
+    rounds = steps(STEPS + 1)["rounds"][1:].mean()
     around, whole = race([few, many], STEPS * joints, effort)
     row.linkwork = replace(whole, **{x: getattr(whole, x) - around.median for x in ("median", "low", "high", "best")})
-    row.note = f"the first run took {first:.1f} s; {rounds(m, q, v, h)} rounds of Newton's method in the first step"
-
-
-class Counting:
-    """Runs loops on floats, and remembers how many rounds those took that end by themselves."""
-
-    def __init__(self) -> None:
-        self.rounds: list[int] = []
-
-    def record(self, count: Any, body: Callable[..., Any], state: Any, each: Any) -> Any:
-        """See `linkwork.spatial.loops.record`."""
-        rows = []
-        for k in range(count):
-            state, row = body(k, *state, *(table[k] for table in each))
-            rows.append(row)
-        return state, tuple(np.array(series) for series in zip(*rows, strict=True))
-
-    def iterate(self, most: int, body: Callable[..., Any], state: Any) -> Any:
-        """See `linkwork.spatial.loops.iterate`."""
-        count, done = 0, False
-        while count < most and not done:
-            state, done = body(*state)
-            count += 1
-        self.rounds.append(count)
-        return state, count, done
-
-
-def rounds(m: lw.Mechanism, q: Array, v: Array, h: float) -> int:
-    """Rounds of Newton's method in a variational step, on floats."""
-    counting = Counting()
-    with loops.traced_by(counting):
-        lw.simulate(m, q, v, h, h, "variational", record=("q",), stops=None, progress=False, target="numpy")
-    return max(counting.rounds)
+    row.note = f"the first run took {first:.1f} s; {rounds:.1f} rounds of Newton's method a step"
 
 
 def rows(joints: tuple[int, ...], effort: Effort) -> dict[str, Callable[[Row], None]]:

@@ -100,7 +100,7 @@ class Traced:
 
     def _binary(self, operation: str, other: Any, swapped: bool = False) -> Any:
         graph, kind = self.graph, type(other)
-        if graph.open and (kind is float or kind is Traced and other.graph is graph):  # nearly always: the quick way
+        if graph.open and (kind is float or (kind is Traced and other.graph is graph)):  # nearly always: the quick way
             operands = self.number, graph.constant(other) if kind is float else other.number
             return wrap(graph, graph.apply(operation, *(operands[::-1] if swapped else operands)))
         if isinstance(other, np.ndarray):

@@ -151,7 +151,8 @@ class Variational:
             where(better, there.momentum, here.momentum),
             where(better, there.work, here.work),
         )
-        ended = (after <= (PRESSED if m.touches else SOLVED)) & (before <= NEAR)
+        solved = PRESSED if m.touches else SOLVED * np.sqrt(1.0 + m.nv / 64.0)  # sums over joints round off so
+        ended = (after <= solved) & (before <= NEAR)
         return tuple(found), ended | (after >= before) & (before <= ROUNDED) | (after <= ROUND_OFF)
 
     def _size(self, tried: Tried) -> Number:
