@@ -138,6 +138,7 @@ def test_a_page_is_written(
     assert "matplotlib" in page
 
 
+@pytest.mark.slow
 def test_a_page_shows_the_matrices_of_the_walker_and_how_it_walks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

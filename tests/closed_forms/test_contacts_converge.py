@@ -145,6 +145,7 @@ def test_a_pushed_plate_stops_where_its_energy_is_rubbed_away() -> None:
         assert (errors("stopping distance", dt) < 1.05 * SLOW**2 / STIFFER / (2.0 * MU * G)).all()
 
 
+@pytest.mark.slow
 def test_without_location_they_are_rougher() -> None:
     for name in STEP:
         assert (errors(name, STEPS[1], locate=False) > 5.0 * errors(name, STEPS[1])).all()

@@ -108,6 +108,7 @@ def test_a_folding_box_moves_as_eksergian_says_with_the_least_reactions(seed: in
     assert relative(lw.formulations["newton-euler"](m).forward_dynamics(q, v, tau), found.a) < 1e-8
 
 
+@pytest.mark.slow
 def test_a_folding_box_bounces_for_long_and_stays_closed() -> None:
     m = folding_box(0.3, STIFFNESS)
     run = lw.simulate(m, duration=2.0, dt=1e-3, method="rk4", every=50)

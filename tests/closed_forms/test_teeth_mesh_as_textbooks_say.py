@@ -147,6 +147,7 @@ def test_a_wheel_rolls_on_a_fixed_rack() -> None:
     assert relative(a, np.array([1.0, 0.0, -5.0]) / (2.0 + 0.03 / 0.2**2)) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["planetary", "rack", "pair"])
 def test_teeth_never_slip_over_many_turns(machine: str) -> None:
     """A hundred turns at 200 rad/s, with a step of a tooth or so."""

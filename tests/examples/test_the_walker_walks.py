@@ -79,6 +79,7 @@ def test_it_turns_by_yaw_and_is_locked_before_and_after() -> None:
     assert told == [f"{verb} {name}" for _, verb, name in walk.schedule]
 
 
+@pytest.mark.slow
 def test_it_climbs_a_step_on_rough_ground_by_reversed_clutches() -> None:
     run = walked("climb")
     assert run.q[-1, 0] > 3.5

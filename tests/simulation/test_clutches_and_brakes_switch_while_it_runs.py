@@ -147,6 +147,7 @@ def test_the_clutch_tells_what_it_carries():
     np.testing.assert_allclose(run["carried"][:, 0], 3.0 / 5.0)  # what the second wheel needs of 1 N m
 
 
+@pytest.mark.slow
 def test_locking_and_unlocking_a_thousand_times_does_not_drift():
     b = lw.Builder("arm")
     b.body("upper", 1.0, com=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02)).body("lower", 1.0, com=(0.2, 0, 0))

@@ -130,6 +130,7 @@ def test_energy_follows_for_members_whose_contacts_differ() -> None:
     assert float(run.report()["energy balance"].value) < 1e-3
 
 
+@pytest.mark.slow
 def test_what_touches_only_each_other_keeps_momentum() -> None:
     """Two balls, without gravity, that meet off centre and rub; one of them carries the surface."""
     b = lw.Builder("billiards", gravity=(0, 0, 0))

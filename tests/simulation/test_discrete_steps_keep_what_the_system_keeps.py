@@ -143,6 +143,7 @@ def test_steps_with_constraints_keep_the_form_on_their_tangents(rule: str) -> No
         now = system.step(now, h)
 
 
+@pytest.mark.slow
 def test_runs_tell_their_symplectic_defect() -> None:
     """Also of quaternions, whose masses are singular, and for each member of a batch."""
     for rule in RULES:

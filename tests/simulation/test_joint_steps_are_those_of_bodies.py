@@ -69,6 +69,7 @@ def in_bodies(m: lw.Mechanism, q: Array) -> Array:
     return np.concatenate(found, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["double pendulum", "free chain"])
 def test_both_visit_the_same_points(name: str) -> None:
     m, h, steps = two_bodies(name), 0.01, 200

@@ -21,7 +21,9 @@ def errors(run: lw.Run) -> tuple[float, float]:
     return float(np.abs(d.constraint(run.q)).max()), float(np.abs(rates).max())
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "stewart_platform" else name for name in EXAMPLES]
+)
 def test_examples_stay_closed_and_keep_their_energy(name: str) -> None:
     """Ten seconds in ten thousand steps, from the keyframe "start", undriven."""
     m = lw.example(name)

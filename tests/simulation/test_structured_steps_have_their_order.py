@@ -78,6 +78,7 @@ def test_loops_have_second_order(method: str) -> None:
     assert abs(slope(m, run.q[-1], run.v[-1], 64, 0.1, method=method) - 2.0) < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["variational", "energy-momentum"])
 def test_mimics_have_second_order(method: str) -> None:
     m = coupled_tree(36)

@@ -97,6 +97,7 @@ def test_they_go_back_the_way_they_came(name: str, method: str) -> None:
     assert np.abs(there.v[0] + back.v[-1]).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_the_symplectic_form_is_kept_by_those_that_say_so() -> None:
     b = lw.Builder("sprung top").body("top", 1.0, com=(0, 0, 0.4), inertia=(0.1, 0.12, 0.05))
     b.body("arm", 0.5, com=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02))

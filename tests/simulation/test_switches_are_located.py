@@ -166,6 +166,7 @@ def box(method: str, dt: float) -> Run:
     return lw.simulate(BOX, duration=1.5, dt=dt, method=method, locate=True).check()
 
 
+@pytest.mark.slow
 def test_the_box_falls_as_steps_a_quarter_as_long_let_it() -> None:
     near = {
         method: np.abs(box(method, 1e-3).q[-1] - box(method, 2.5e-4).q[-1]).max() for method in ("rk4", "variational")
