@@ -32,7 +32,7 @@ def heights(run: lw.Run, x: float, y: float) -> float:
 # --- walking ---
 
 
-@pytest.mark.parametrize("name", ["straight", "rough"])
+@pytest.mark.parametrize("name", ["straight", pytest.param("rough", marks=pytest.mark.slow)])
 def test_it_walks_ten_metres_without_falling(name: str) -> None:
     run = walked(name)
     assert run.outcome.kind == "finished"
@@ -100,9 +100,8 @@ def test_it_does_not_climb_that_step_without_them() -> None:
 # --- many ---
 
 
-@pytest.mark.parametrize(
-    ("count", "duration", "alone"), [(5, 1.0, 2), pytest.param(1000, 4.0, 20, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "duration", "alone"), [(5, 1.0, 2), (1000, 4.0, 20)])
 def test_walkers_in_a_batch_walk_as_they_would_alone(
     count: int, duration: float, alone: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
