@@ -177,22 +177,18 @@ def _warn_of_depth(asked: Request) -> None:
         weight = float(m.mass) * float(np.linalg.norm(m.gravity))
         for (contact, surface), at, (number, *_) in zip(m.touches, there, now.touch, strict=True):
             depth = max(0.0, -float(at.distance))
-            if asked.rigid:
-                if number == APART and depth > INSIDE:
-                    who = f"of member {index} " if asked.batch else ""
-                    warnings.warn(
-                        f"linkwork: contact {contact.name!r} {who}starts {depth:.3g} m inside surface "
-                        f"{surface.name!r}, and is moved out in the first step: start it higher",
-                        stacklevel=4,
-                    )
-                    return
+            force = 0.0 if asked.rigid else contact.press(depth)
+            if number != APART or (depth <= INSIDE if asked.rigid else force <= DEEP * weight):
                 continue
-            force = contact.press(depth)
-            if number == APART and force > DEEP * weight:
-                who = f"of member {index} " if asked.batch else ""
-                warnings.warn(
-                    f"linkwork: contact {contact.name!r} {who}starts {-at.distance:.3g} m inside surface "
-                    f"{surface.name!r}, whose spring will throw it with {force:.3g} N: start it higher",
-                    stacklevel=4,
-                )
-                return
+            who = f"of member {index} " if asked.batch else ""
+            follows = (
+                "and is moved out in the first step"
+                if asked.rigid
+                else f"whose spring will throw it with {force:.3g} N"
+            )
+            warnings.warn(
+                f"linkwork: contact {contact.name!r} {who}starts {depth:.3g} m inside surface {surface.name!r}, {follows}: "
+                "start it higher",
+                stacklevel=4,
+            )
+            return
