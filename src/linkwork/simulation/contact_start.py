@@ -187,8 +187,8 @@ def _warn_of_depth(asked: Request) -> None:
                 else f"whose spring will throw it with {force:.3g} N"
             )
             warnings.warn(
-                f"linkwork: contact {contact.name!r} {who}starts {depth:.3g} m inside surface {surface.name!r}, {follows}: "
-                "start it higher",
+                f"linkwork: contact {contact.name!r} {who}starts {depth:.3g} m inside surface {surface.name!r}, "
+                f"{follows}: start it higher",
                 stacklevel=4,
             )
             return
