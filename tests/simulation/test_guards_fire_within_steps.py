@@ -184,3 +184,8 @@ def test_methods_that_step_back_in_time_know_no_guards():
         lw.simulate(
             flywheels(), [0, 0], dt=0.01, method="variational", order=4, schedule=[(turned, "engage", "clutch")]
         )
+
+
+def test_a_guard_that_is_no_number_is_refused():
+    with pytest.raises(lw.LinkworkError, match="a guard of the schedule, at the start"):
+        lw.simulate(flywheels(), duration=0.1, schedule=[(lambda t, q, v: np.nan, "engage", "clutch")])

@@ -436,6 +436,7 @@ def try_once(asked: Request) -> tuple[str, ...]:
         found = law(values, *state)
         if not (np.shape(found) == () and np.isreal(found) and not isinstance(found, (bool, np.bool_))):
             raise ShapeError(f"a guard of the schedule returns one number, such as q[0] - 1.0; got {found!r:.80}")
+        refuse_non_finite("a guard of the schedule, at the start,", np.asarray(found, dtype=float))
     if asked.stop is not None and np.shape(asked.stop(values, *state)) != ():
         raise ShapeError("stop_when must return one condition or number, such as q[0] > 1.0")
     return commands
