@@ -19,7 +19,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.evaluation.compiled import mechanism_digest
-from linkwork.model.loading import find_faults
+from linkwork.model.files.loading import find_faults
 
 SLOW = 5.0  # seconds of processor time for one small file
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from linkwork.model.loading import find_faults
+from linkwork.model.files.loading import find_faults
 
 
 def refused_at(line: int | None, path: Path, content: str | bytes, says: tuple[str, ...]) -> lw.ModelError:

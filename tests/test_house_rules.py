@@ -52,10 +52,15 @@ def imported_rooms(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
 def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
-    files = [PACKAGE / f"{room}.py"] if room == "errors" else sorted((PACKAGE / room).glob("*.py"))
+    files = [PACKAGE / f"{room}.py"] if room == "errors" else sorted((PACKAGE / room).rglob("*.py"))
     assert files
     for path in files:
         assert imported_rooms(path) - {room} <= MAY_IMPORT[room], name_of(path)
+
+
+def test_a_mechanism_knows_nothing_of_files() -> None:
+    for path in sorted((PACKAGE / "model").glob("*.py")):
+        assert "linkwork.model.files" not in path.read_text(encoding="utf-8"), name_of(path)
 
 
 def test_every_room_is_in_the_layering() -> None:

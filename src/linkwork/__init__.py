@@ -53,20 +53,20 @@ if TYPE_CHECKING:
     from linkwork.evaluation.crosscheck import CrossCheck, cross_check
     from linkwork.evaluation.formulations import formulations
     from linkwork.model.conversion import convert
-    from linkwork.model.loading import load
-    from linkwork.model.write_toml import save
+    from linkwork.model.files.loading import load
+    from linkwork.model.files.write_toml import save
     from linkwork.simulation import Run, Simulator, host, once, open_run, sampled, simulate
-    from linkwork.simulation.discrete import discrete
-    from linkwork.simulation.drawing import draw
+    from linkwork.simulation.discrete.discrete import discrete
+    from linkwork.simulation.results.drawing import draw
 
 # What is imported when it is first asked for, so that importing linkwork stays quick
 ON_DEMAND = {
     "convert": "linkwork.model.conversion",
-    "discrete": "linkwork.simulation.discrete",
-    "draw": "linkwork.simulation.drawing",
+    "discrete": "linkwork.simulation.discrete.discrete",
+    "draw": "linkwork.simulation.results.drawing",
     "formulations": "linkwork.evaluation.formulations",
-    "load": "linkwork.model.loading",
-    "save": "linkwork.model.write_toml",
+    "load": "linkwork.model.files.loading",
+    "save": "linkwork.model.files.write_toml",
     **dict.fromkeys(("CrossCheck", "cross_check"), "linkwork.evaluation.crosscheck"),
     **dict.fromkeys(("Reference", "balance", "feedback"), "linkwork.control"),
     **dict.fromkeys(("Run", "Simulator", "host", "once", "open_run", "sampled", "simulate"), "linkwork.simulation"),

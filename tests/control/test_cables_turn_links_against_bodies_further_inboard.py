@@ -72,8 +72,8 @@ def test_a_servo_holds_the_turn_against_the_stand_while_inner_joints_move():
 
 
 def test_a_cable_drive_is_saved_and_read():
-    from linkwork.model.document import read_text
-    from linkwork.model.write_toml import document_text
+    from linkwork.model.files.document import read_text
+    from linkwork.model.files.write_toml import document_text
 
     m = arm(("wrist", "stand")).build()
     text = document_text(m)

@@ -14,7 +14,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.evaluation.compiled import mechanism_digest
-from linkwork.model.document_tables import CLOSING_KINDS
+from linkwork.model.files.document_tables import CLOSING_KINDS
 from linkwork.model.naming import Named
 from zoo import MOVING_KINDS, coupled_tree, tree
 

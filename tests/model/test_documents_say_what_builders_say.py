@@ -12,8 +12,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.evaluation.compiled import mechanism_digest
-from linkwork.model.loading import document_schema, find_faults
-from linkwork.model.write_toml import document_text
+from linkwork.model.files.loading import document_schema, find_faults
+from linkwork.model.files.write_toml import document_text
 
 ARM = """
 linkwork = 1

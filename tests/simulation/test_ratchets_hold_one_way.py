@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 import linkwork as lw
 from linkwork.algorithms.ties import tie_rows
 from linkwork.model.ratchets import Ratchet
-from linkwork.simulation.jumping import jumped
+from linkwork.simulation.switching.jumping import jumped
 from linkwork.simulation.system import System
 from zoo import tree
 

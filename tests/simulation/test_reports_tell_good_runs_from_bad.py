@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.trust import Report
+from linkwork.simulation.results.trust import Report
 from zoo import tree
 
 PENDULUM = lw.example("double_pendulum")

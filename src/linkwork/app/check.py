@@ -16,7 +16,7 @@ from linkwork.model import Mechanism
 from linkwork.model.clutches import Brake, Clutch, side_text
 from linkwork.model.drives import Drive
 from linkwork.model.faults import Fault
-from linkwork.model.loading import find_faults, load
+from linkwork.model.files.loading import find_faults, load
 from linkwork.model.ratchets import Ratchet
 from linkwork.model.transmissions import Transmission
 

@@ -12,7 +12,7 @@ from linkwork.app.check import BROKEN, refusal
 from linkwork.app.running import ready_folder
 from linkwork.app.walks import figures, walked
 from linkwork.examples import cable_arm, cockroach, differential_cart
-from linkwork.simulation.figure_files import save_figure
+from linkwork.simulation.results.figure_files import save_figure
 
 # Times [s] of a run from its keyframe "start" at which each is drawn
 TIMES = {

@@ -7,7 +7,7 @@ import html
 from pathlib import Path
 
 import linkwork as lw
-from linkwork.model.whole_files import reason_of, write_whole
+from linkwork.model.files.whole_files import reason_of, write_whole
 
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>

@@ -15,8 +15,8 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.errors import unknown_name
+from linkwork.model.files.whole_files import reason_of
 from linkwork.model.mechanism import Joint
-from linkwork.model.whole_files import reason_of
 from linkwork.spatial.scalar import Array
 
 TRUSTED, DOUBTED = 0, 1  # exit codes; errors are 2

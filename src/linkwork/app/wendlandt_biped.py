@@ -13,7 +13,7 @@ from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.traced_array import lifted
 from linkwork.control.plant import Controller
 from linkwork.examples import biped, biped_hit, biped_reach
-from linkwork.simulation.recording import Run
+from linkwork.simulation.results.recording import Run
 from linkwork.spatial.scalar import Array
 
 DURATION, STEP, RATE = 3.0, 5e-4, 500.0  # [s], [s], calls of the controller a second

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.app.wendlandt_biped import Biped, Map, Told, experiment, survived
 from linkwork.app.wendlandt_figures import Drawn, as_drawn
 from linkwork.examples import biped, biped_hit
-from linkwork.simulation.drawing import draw
+from linkwork.simulation.results.drawing import draw
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import linkwork as lw
 from linkwork.app.wendlandt import timed
 from linkwork.app.wendlandt_figures import Drawn, as_drawn
 from linkwork.examples import box_drop
-from linkwork.simulation.recording import Run
+from linkwork.simulation.results.recording import Run
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

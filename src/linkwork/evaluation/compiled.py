@@ -22,7 +22,7 @@ ROOMS = ("spatial", "model", "algorithms", "compiler", "evaluation")
 def source_digest() -> str:
     """A name for the text that kernels are made from: another text, another kernel."""
     package = Path(linkwork.__file__).parent
-    files = sorted(path for room in ROOMS for path in (package / room).glob("*.py"))
+    files = sorted(path for room in ROOMS for path in (package / room).rglob("*.py"))
     return store.digest(linkwork.__version__, *(path.read_bytes() for path in files))
 
 

@@ -13,18 +13,18 @@ from linkwork.algorithms.coupled import closed_again
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, STOPPED, Carry
 from linkwork.simulation.field import Field
-from linkwork.simulation.happening import happened, holder_of, seen, sources
-from linkwork.simulation.integrators import METHODS
-from linkwork.simulation.jumping import too_far
-from linkwork.simulation.moving import Moving
 from linkwork.simulation.outcomes import Event
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.progress import Watch
 from linkwork.simulation.rollout import Task, truth
-from linkwork.simulation.slipping import holding, slip_forces
+from linkwork.simulation.steps.integrators import METHODS
+from linkwork.simulation.steps.moving import Moving
 from linkwork.simulation.storage import Storage
-from linkwork.simulation.switching import Switch, spoken
-from linkwork.simulation.telling import event, told
+from linkwork.simulation.switching.happening import happened, holder_of, seen, sources
+from linkwork.simulation.switching.jumping import too_far
+from linkwork.simulation.switching.slipping import holding, slip_forces
+from linkwork.simulation.switching.switching import Switch, spoken
+from linkwork.simulation.switching.telling import event, told
 from linkwork.spatial.scalar import Array
 
 HALVINGS = 60  # of the interval in which an event lies: to the last bit

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.carry import Carry
-from linkwork.simulation.contact_start import contact_rates
+from linkwork.simulation.contacts.contact_start import contact_rates
 from linkwork.simulation.field import Field
 from linkwork.simulation.preparation import Request
 

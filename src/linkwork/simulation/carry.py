@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwork.simulation.moving import Moving
+from linkwork.simulation.steps.moving import Moving
 from linkwork.spatial.scalar import Array, Number
 
 GOING, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = 0.0, 1.0, 2.0, 3.0, 4.0  # why a member goes on, or no longer does

@@ -68,4 +68,4 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
 @cache
 def _room_digest() -> str:
     """A name for the text of this room."""
-    return store.digest(*(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))))
+    return store.digest(*(path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py"))))

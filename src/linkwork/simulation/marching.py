@@ -11,17 +11,17 @@ import numpy as np
 
 from linkwork.simulation.automatic import Choice
 from linkwork.simulation.carry import GOING, NON_FINITE, Carry
-from linkwork.simulation.happening import holder_of, sources
-from linkwork.simulation.integrators import of_order
-from linkwork.simulation.jumping import too_far
 from linkwork.simulation.outcomes import Event
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.progress import Watch
 from linkwork.simulation.rollout import Rollout, Task
+from linkwork.simulation.steps.integrators import of_order
+from linkwork.simulation.steps.unsolved import unsolved
 from linkwork.simulation.storage import Storage
-from linkwork.simulation.switching import Switch, spoken
-from linkwork.simulation.telling import event, told
-from linkwork.simulation.unsolved import unsolved
+from linkwork.simulation.switching.happening import holder_of, sources
+from linkwork.simulation.switching.jumping import too_far
+from linkwork.simulation.switching.switching import Switch, spoken
+from linkwork.simulation.switching.telling import event, told
 from linkwork.spatial.scalar import Array
 
 PIECE = 0.2  # seconds that a piece of a run should take: how soon a stop is heard

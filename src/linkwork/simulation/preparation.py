@@ -18,14 +18,14 @@ from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_n
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import GOING, STOPPED, Carry
-from linkwork.simulation.contact_rows import contact_series
+from linkwork.simulation.contacts.contact_rows import contact_series
 from linkwork.simulation.controllers import Answer, Law, Sampled
-from linkwork.simulation.guards import Guard, Once
-from linkwork.simulation.happening import LINES
-from linkwork.simulation.moving import NO_LOG
-from linkwork.simulation.recording import Run
-from linkwork.simulation.slipping import begun, tie_speeds
-from linkwork.simulation.switching import Switch, lockable, locked_names, modes_of, scheduled, slips
+from linkwork.simulation.results.recording import Run
+from linkwork.simulation.steps.moving import NO_LOG
+from linkwork.simulation.switching.guards import Guard, Once
+from linkwork.simulation.switching.happening import LINES
+from linkwork.simulation.switching.slipping import begun, tie_speeds
+from linkwork.simulation.switching.switching import Switch, lockable, locked_names, modes_of, scheduled, slips
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number
 

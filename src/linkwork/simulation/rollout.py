@@ -12,12 +12,12 @@ import numpy as np
 
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, Carry
-from linkwork.simulation.contact_rows import contact_row
-from linkwork.simulation.happening import Line, holder_of, sources, written
-from linkwork.simulation.integrators import Method
-from linkwork.simulation.jumping import Jump, carried_by, jumped
-from linkwork.simulation.moving import chosen
+from linkwork.simulation.contacts.contact_rows import contact_row
 from linkwork.simulation.preparation import Request
+from linkwork.simulation.steps.integrators import Method
+from linkwork.simulation.steps.moving import chosen
+from linkwork.simulation.switching.happening import Line, holder_of, sources, written
+from linkwork.simulation.switching.jumping import Jump, carried_by, jumped
 from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, maximum, where
 

@@ -14,16 +14,16 @@ from linkwork.errors import LinkworkError, NotTraceable, listed, unknown_name
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.automatic import ADAPTIVE, Choice, chosen
 from linkwork.simulation.carry import GOING, STOPPED, Carry
-from linkwork.simulation.companion import companion
-from linkwork.simulation.contact_start import check_start, method_of, refuse_unfit
+from linkwork.simulation.contacts.contact_start import check_start, method_of, refuse_unfit
 from linkwork.simulation.controllers import sampled
 from linkwork.simulation.evidence import outcomes
 from linkwork.simulation.field import Field
-from linkwork.simulation.integrators import METHODS, RIGID, of_order, refuse_composed
 from linkwork.simulation.marching import FixedSteps, ended
 from linkwork.simulation.preparation import Request, positive, refuse_open, request, try_once
 from linkwork.simulation.progress import Watch, watching
-from linkwork.simulation.recording import Run, Settings
+from linkwork.simulation.results.companion import companion
+from linkwork.simulation.results.recording import Run, Settings
+from linkwork.simulation.steps.integrators import METHODS, RIGID, of_order, refuse_composed
 from linkwork.simulation.storage import Storage
 
 NAMES = ("auto", *METHODS, RIGID.name, *ADAPTIVE)

@@ -13,15 +13,15 @@ from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import Carry
-from linkwork.simulation.contact_start import method_of, refuse_unfit
-from linkwork.simulation.integrators import METHODS, RIGID, of_order, refuse_composed
-from linkwork.simulation.jumping import jumped, too_far
-from linkwork.simulation.moving import Moving
+from linkwork.simulation.contacts.contact_start import method_of, refuse_unfit
 from linkwork.simulation.preparation import positive, refuse_open, request
-from linkwork.simulation.step_derivatives import StepDerivatives, StepMap
-from linkwork.simulation.switching import lockable, locked_names, modes_of, scheduled
+from linkwork.simulation.steps.integrators import METHODS, RIGID, of_order, refuse_composed
+from linkwork.simulation.steps.moving import Moving
+from linkwork.simulation.steps.step_derivatives import StepDerivatives, StepMap
+from linkwork.simulation.steps.unsolved import unsolved
+from linkwork.simulation.switching.jumping import jumped, too_far
+from linkwork.simulation.switching.switching import lockable, locked_names, modes_of, scheduled
 from linkwork.simulation.system import System
-from linkwork.simulation.unsolved import unsolved
 from linkwork.spatial.scalar import Array, where
 
 

@@ -21,7 +21,7 @@ from linkwork.algorithms.passive import Stops, passive, resistance, spring_energ
 from linkwork.algorithms.sweeps import to_meeting
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.surfaces import Contact
-from linkwork.simulation.guards import Guard
+from linkwork.simulation.switching.guards import Guard
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt
 

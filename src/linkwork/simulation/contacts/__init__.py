@@ -1,0 +1,1 @@
+"""Steps through contacts: with springs, and rigid ones."""

@@ -1,0 +1,1 @@
+"""Systems given by their Lagrangian, stepped from discrete principles of mechanics."""

@@ -1,0 +1,312 @@
+"""Drawings of mechanisms in one or more positions: what their joints, loops and centres of mass tell of their shape."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linkwork.errors import LinkworkError
+from linkwork.evaluation import compile
+from linkwork.model import Free, PointOnLine, Prismatic
+from linkwork.model.bodies import Body
+from linkwork.model.broadcast import as_numbers
+from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.simulation.preparation import start_of
+from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
+from linkwork.simulation.results.recording import Run
+from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SIZE, BESIDE = 4.2, (1.7, 0.8)  # inches of the longer side, and of what is beside
+NARROW = 0.35  # of the longer side, which the shorter has at least
+ROOM = 0.1  # around a single point [m]
+FLAT = 1e-6  # of a mechanism's size, below which it lies in a plane
+AZIMUTH, ELEVATION = np.radians(-62.0), np.radians(18.0)  # of the eye, where it does not
+FAINT = 0.18  # of the first of several positions; the last is drawn in full
+FEW = 6  # bodies that are drawn thick and named
+COLORS = ("#4477aa", "#ee8844", "#44aa77", "#aa6699", "#bbaa33", "#66aacc", "#886655", "#778899")
+LOOP = "firebrick"
+BELOW = 6  # matplotlib's number for a triangle with its tip at the point
+Place = tuple[int, Array]  # number of a body and a point (3,) [m] in its frame
+
+
+class View(NamedTuple):
+    """Directions (3,) in the world that are right and up in a drawing, and their names where they are axes."""
+
+    right: Array
+    up: Array
+    names: tuple[str, str] | None
+
+    def of(self, points: Array) -> Array:
+        """Points (..., 3) as they are seen (..., 2) [m]."""
+        return points @ np.column_stack([self.right, self.up])
+
+
+class Skeleton(NamedTuple):
+    """What is drawn of a mechanism: places on its bodies that do not depend on the position."""
+
+    shapes: list[tuple[int, Array]]  # of each body but the world, points (n, 3) in its frame
+    pins: list[Place]  # joints, on their outboard bodies
+    ground: list[Place]  # joints and loops, on the world
+    loops: list[tuple[Place, Place]]
+    rails: list[tuple[Place, Place]]  # sliding joints, from their place to what slides
+    lines: list[tuple[Place, Array]]  # on which points of loops stay: a place and the direction there
+    springs: list[tuple[Place, Place]]
+
+
+def draw(m: Mechanism, q: Any = None, *, path: str | os.PathLike[str] | None = None) -> Figure:
+    """A matplotlib Figure of a mechanism at q (nq,), or at several (n, nq): all but the last are faint.
+
+    Without q it is drawn at its keyframe "start", or in its neutral position. Bodies are drawn from joint to joint, to
+    their centres of mass and to frames on them; joints are circles, and red where they close loops. A flat mechanism is
+    seen at right angles, any other aslant. `path` saves the figure as .png, .svg or .pdf.
+    """
+    file = checked_path(path)
+    d = compile(m, target="numpy")
+    figure = _drawn(m, d.poses(start_of(m).q if q is None else q), [])
+    figure.axes[0].set_title(m.name, fontsize=10, loc="left")
+    save_figure(figure, file)
+    return figure
+
+
+def draw_run(run: Run, at: float | Sequence[float] = (), path: str | os.PathLike[str] | None = None) -> Figure:
+    """The mechanism of a run at the rows next to the times `at` [s], with the ways of its frames."""
+    file = checked_path(path)
+    if run.batch:
+        raise LinkworkError(f"one member can be drawn, not {run.batch}: lw.draw(run.mechanism, run.q[member, rows])")
+    m, d, given = run.mechanism, run.dynamics, run.parameters
+    times = as_numbers("at", at).ravel() if np.size(at) else run.t[[0, -1]]
+    for time in times:
+        if not run.t[0] <= time <= run.t[-1]:
+            raise LinkworkError(f"the run is from {run.t[0]:g} s to {run.t[-1]:g} s; it cannot be drawn at {time:g} s")
+    rows = [int(np.abs(run.t - time).argmin()) for time in times]
+    ways = [d.pose(run.q, frame.name, parameters=given)[:, :3, 3] for frame in m.frames if frame.attachment]
+    figure = _drawn(m, d.poses(run.q[rows], parameters=given), ways)
+    shown = ", ".join(f"{run.t[row]:.3g}" for row in rows)
+    figure.axes[0].set_title(f"{m.name} at {shown} s", fontsize=10, loc="left")
+    save_figure(figure, file)
+    return figure
+
+
+# --- what there is to draw ---
+
+
+def skeleton(m: Mechanism) -> Skeleton:
+    """The places of a mechanism's joints, loops, springs, centres of mass and frames."""
+    points: list[list[Array]] = [[] for _ in m.bodies]
+    found = Skeleton([], [], [], [], [], [], [])
+    for j in m.joints:
+        if isinstance(j.kind, Free):
+            continue  # where nothing is joined
+        inboard, outboard = (j.i, j.place.p), (j.o, np.zeros(3))
+        found.pins.append(outboard)
+        if isinstance(j.kind, Prismatic):
+            found.rails.append((inboard, outboard))
+        for body, point in (inboard, outboard):
+            points[body].append(point)
+    for loop in m.loops:
+        ends = ((loop.at.body, loop.at.pose.p), (loop.to.body, loop.to.pose.p))
+        if isinstance(loop.kind, PointOnLine):
+            found.lines.append((ends[0], loop.at.pose.R @ np.array(loop.kind.axis)))
+        found.loops.append((ends[1], ends[1]) if isinstance(loop.kind, PointOnLine) else ends)
+        for body, point in ends:
+            points[body].append(point)
+    for spring in m.springs:
+        ends = ((spring.at.body, spring.at.pose.p), (spring.to.body, spring.to.pose.p))
+        found.springs.append(ends)
+        for body, point in ends:
+            points[body].append(point)
+    found.ground.extend((WORLD, point) for point in points[WORLD])
+    for frame in m.frames:
+        if frame.attachment:
+            points[frame.body].append(frame.pose.p)
+    for body in list(m.bodies)[1:]:
+        found.shapes.append((body.index, np.array([*points[body.index], *_mass_points(body, points[body.index])])))
+    return found
+
+
+def _mass_points(body: Body, points: list[Array]) -> list[Array]:
+    """The centre of mass, and of a body that hangs on one point its far end: where that of a bar of its inertia is."""
+    if not body.mass > 0.0:
+        return []
+    centre = body.inertia.moment / body.mass
+    arms = [centre - point for point in points]
+    alone = bool(arms) and np.ptp(points, axis=0).max() < FLAT and arms[0] @ arms[0] > FLAT**2
+    if not alone:
+        return [centre]
+    along = arms[0] / np.sqrt(arms[0] @ arms[0])
+    square = np.trace(body.inertia.rotational) / 2 - body.mass * (centre @ centre)  # sum of m r^2 about the centre
+    about = body.inertia.rotational - body.mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    half = np.sqrt(3.0 * max(0.0, square - along @ about @ along) / body.mass)  # of a thin bar, m half^2 / 3
+    return [centre, centre + half * along]
+
+
+def view_of(points: Array, gravity: Array) -> View:
+    """How to look at points (n, 3) [m]: along an axis if they lie in a plane across it, with gravity downward."""
+    axes, size = np.eye(3), max(float(np.ptp(points, axis=0).max()), 1e-9)
+    weight = np.linalg.norm(gravity)
+    upward = -gravity / weight if weight > 0.0 else axes[2]
+    for normal in (2, 1, 0):
+        if np.ptp(points[:, normal]) < FLAT * size:
+            in_plane = abs(upward[normal]) < FLAT
+            up = upward if in_plane else axes[1 if normal == 2 else 2]
+            right = np.cross(up, axes[normal])
+            right = right * np.sign(right[np.abs(right).argmax()])
+            names = tuple("xyz"[np.abs(x).argmax()] if np.abs(x).max() > 1.0 - FLAT else "" for x in (right, up))
+            return View(right, up, (names[0], names[1]))
+    side = axes[np.abs(upward).argmin()]  # which of the level directions is first does not matter
+    first = np.cross(np.cross(upward, side), upward)
+    first = first / np.linalg.norm(first)
+    second = np.cross(upward, first)
+    towards = np.cos(AZIMUTH) * first + np.sin(AZIMUTH) * second  # the eye, seen from above
+    right = np.cross(upward, towards)
+    return View(right, np.cos(ELEVATION) * upward - np.sin(ELEVATION) * towards, None)
+
+
+def outline(points: Array) -> Array:
+    """The corners (k, 2) of the convex hull of points (n, 2), two of a line and one of a point, in order."""
+    size = max(float(np.ptp(points, axis=0).max()), 1e-12)
+    ordered = sorted({(round(float(x) / size, 9), round(float(y) / size, 9)) for x, y in points})
+    if len(ordered) < 3:
+        return np.array(ordered) * size
+
+    def half(along: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        """One side of the hull: corners where it turns left (Andrew's monotone chain)."""
+        kept: list[tuple[float, float]] = []
+        for x, y in along:
+            while len(kept) > 1:
+                (ax, ay), (bx, by) = kept[-2:]
+                if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 1e-7:
+                    break
+                kept.pop()
+            kept.append((x, y))
+        return kept[:-1]
+
+    return np.array(half(ordered) + half(ordered[::-1])) * size
+
+
+# --- drawing it ---
+
+
+def _drawn(m: Mechanism, poses: Array, ways: list[Array]) -> Figure:
+    """A figure of the mechanism with bodies at poses (..., nbodies, 4, 4), and of curves (n, 3) [m] in the world."""
+    poses = poses.reshape(-1, m.nbodies, 4, 4)
+    poses = np.concatenate([np.broadcast_to(np.eye(4), (len(poses), 1, 4, 4)), poses], axis=1)  # the world is body 0
+    bones = skeleton(m)
+    everything = np.concatenate([_moved(X, bones) for X in poses])
+    view = view_of(everything, np.asarray(m.gravity))
+    seen = view.of(np.concatenate([everything, *ways]))
+    span = np.ptp(seen, axis=0)
+    span = np.maximum(span, NARROW * span.max()) if span.max() > 0.0 else np.array([ROOM, ROOM])
+    width, height = SIZE * span / span.max() + BESIDE
+    figure = empty_figure(width, height, "compressed")
+    axes = figure.subplots()
+    for way in ways:
+        axes.plot(*view.of(way).T, color="0.55", linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
+    for place, along in bones.lines:
+        _line(axes, view, everything, _at(poses[-1], place), poses[-1][place[0], :3, :3] @ along)
+    for point in {tuple(np.round(view.of(_at(poses[-1], place)), 9)) for place in bones.ground}:
+        axes.plot(*point, marker=BELOW, markersize=9, color="0.65", markeredgewidth=0.0, zorder=2)
+    shades = [*np.linspace(FAINT, 2 * FAINT, len(poses) - 1), 1.0]
+    for number, (X, shade) in enumerate(zip(poses, shades, strict=True)):
+        _position(axes, view, X, bones, shade, 10 * (number + 1), len(m.bodies) - 1 <= FEW)
+    _legend(figure, [body.name for body in list(m.bodies)[1:]] if len(m.bodies) - 1 <= FEW else [], bool(m.loops))
+    _frame(axes, view, (seen.min(axis=0) + seen.max(axis=0)) / 2, span)
+    return figure
+
+
+def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, order: int, few: bool) -> None:
+    """Everything in one position, with what is further away first."""
+    width = 5.0 if few else 3.0
+    away = np.cross(view.up, view.right)
+    shapes = [(k, _points(X, body, points)) for k, (body, points) in enumerate(bones.shapes) if len(points)]
+    for k, points in sorted(shapes, key=lambda shape: -float((shape[1] @ away).mean())):
+        corners, color = outline(view.of(points)), _color(k)
+        if len(corners) == 1:
+            axes.plot(*corners.T, marker="s", markersize=2.6 * width, color=color, alpha=shade, zorder=order)
+            continue
+        if len(corners) > 2:
+            axes.fill(*corners.T, color=color, alpha=0.35 * shade, linewidth=0.0, zorder=order)
+        closed = np.concatenate([corners, corners[:1]]) if len(corners) > 2 else corners
+        axes.plot(
+            *closed.T, color=color, alpha=shade, linewidth=width, zorder=order,
+            solid_capstyle="round", solid_joinstyle="round",
+        )  # fmt: skip
+    for ends, style in ((bones.rails, ":"), (bones.springs, (0, (1, 1))), (bones.loops, "-")):
+        for a, b in ends:
+            pair = view.of(np.array([_at(X, a), _at(X, b)]))
+            color = LOOP if ends is bones.loops else "0.4"
+            axes.plot(*pair.T, color=color, alpha=shade, linewidth=1.0, linestyle=style, zorder=order + 1)
+    size = 5.0 if few else 3.5
+    for place in bones.pins:
+        _circle(axes, view.of(_at(X, place)), "0.2", size, shade, order + 2)
+    for pair in bones.loops:
+        for place in pair:
+            _circle(axes, view.of(_at(X, place)), LOOP, size + 1.0, shade, order + 3)
+
+
+def _circle(axes: Axes, at: Array, edge: str, size: float, shade: float, order: int) -> None:
+    look = {"markerfacecolor": "white", "markeredgecolor": edge, "markeredgewidth": 0.25 * size, "markersize": size}
+    axes.plot(*at, marker="o", linestyle="none", alpha=shade, zorder=order, **look)
+
+
+def _line(axes: Axes, view: View, everything: Array, at: Array, along: Array) -> None:
+    """The line on which a point stays, as long as the mechanism."""
+    reach = (everything - at) @ along
+    ends = at + np.outer([reach.min(), reach.max()], along)
+    axes.plot(*view.of(ends).T, color=LOOP, linewidth=0.8, linestyle=(0, (6, 3)), alpha=0.6, zorder=1)
+
+
+def _legend(figure: Figure, names: list[str], loops: bool) -> None:
+    """The colours of bodies, and what is red."""
+    (axes,) = figure.axes
+    for k, name in enumerate(names):
+        axes.plot([], [], color=_color(k), linewidth=4.0, label=name)
+    if loops:
+        look = {"markerfacecolor": "white", "markeredgecolor": LOOP, "markeredgewidth": 1.8}
+        axes.plot([], [], marker="o", linestyle="none", label="loop", **look)
+    if names or loops:
+        figure.legend(fontsize=8, loc="outside right center", frameon=False)
+
+
+def _frame(axes: Axes, view: View, middle: Array, span: Array) -> None:
+    """Axes in metres of what is seen at right angles; none of what is seen aslant."""
+    axes.set_aspect("equal", adjustable="box")
+    (left, low), (right, high) = middle - 0.56 * span, middle + 0.56 * span
+    axes.set(xlim=(left, right), ylim=(low, high))
+    if view.names is None:
+        axes.set_axis_off()
+        return
+    for axis, share in zip(("x", "y"), span / span.max(), strict=True):
+        axes.locator_params(axis, nbins=2 + round(5 * float(share)))
+    axes.grid(color="0.93", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel(f"{view.names[0]} [m]".strip())
+    axes.set_ylabel(f"{view.names[1]} [m]".strip())
+
+
+def _color(number: int) -> str:
+    return COLORS[number % len(COLORS)]
+
+
+def _at(X: Array, place: Place) -> Array:
+    """A place in the world (3,), for the poses (nbodies + 1, 4, 4) of all bodies."""
+    body, point = place
+    return X[body, :3, :3] @ point + X[body, :3, 3]
+
+
+def _points(X: Array, body: int, points: Array) -> Array:
+    return points @ X[body, :3, :3].T + X[body, :3, 3]
+
+
+def _moved(X: Array, bones: Skeleton) -> Array:
+    """All points (n, 3) of a skeleton in the world."""
+    own = [_points(X, body, points) for body, points in bones.shapes]
+    return np.concatenate([*own, np.array([_at(X, place) for place in bones.ground]).reshape(-1, 3)])

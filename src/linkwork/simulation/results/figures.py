@@ -1,0 +1,184 @@
+"""Figures of runs: one panel per series and unit, readable with many joints and with many members."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from math import ceil
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
+from linkwork.simulation.results.labels import label_of
+from linkwork.simulation.results.recording import ENERGIES, Run
+from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_LINES = 8  # in colour and in the legend; the others are grey
+MOST_BANDS = 4  # of a batch, in which each entry has a band
+SINGLE_MEMBERS = 3  # that are drawn beside the band
+BAND = (5.0, 95.0)  # percent
+POINTS = 2000  # along a line: more than a figure has pixels
+EXPLODED = 1e5  # times what half of the numbers are, at which powers of ten are shown
+PANEL = (5.6, 2.6)  # inches
+LARGEST = 1e150  # that is drawn: beyond, axes overflow
+LONGEST = 110  # characters of evidence in a title
+GREY = "0.75"
+
+
+class Panel(NamedTuple):
+    """A part of a figure: its title and unit, and named lines (..., T) over time."""
+
+    title: str
+    unit: str  # empty where there is none
+    names: Sequence[str]
+    lines: Array  # (lines, *batch, T)
+
+
+def plot_run(run: Run, series: Sequence[str] = (), path: str | os.PathLike[str] | None = None) -> Figure:
+    """A figure of the named series, by default of positions, velocities, forces of controllers, and energies."""
+    file = checked_path(path)
+    panels = [panel for name in series or _default(run) for panel in _panels(run, name)]
+    across = 1 if len(panels) <= 2 else 2
+    down = max(1, ceil(len(panels) / across))
+    figure = empty_figure(PANEL[0] * across, PANEL[1] * down + 0.6)
+    grid = figure.subplots(down, across, sharex=True, squeeze=False).T.ravel()  # column by column
+    for axes, panel in zip(grid, panels, strict=False):
+        _draw(axes, run, panel)
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    for column in grid.reshape(across, down):
+        shown = [axes for axes in column if axes.get_visible()]
+        if shown:
+            shown[-1].set_xlabel("time [s]")
+            shown[-1].tick_params(labelbottom=True)
+    figure.suptitle(_title(run), fontsize=10)
+    save_figure(figure, file)
+    return figure
+
+
+def _default(run: Run) -> list[str]:
+    names = [name for name in ("q", "v", "tau") if name in run.recorded]
+    return names + (["energy"] if "energy" in run else [])
+
+
+def _title(run: Run) -> str:
+    settings = run.settings
+    step = f"rtol {settings.rtol:g}" if settings.rtol is not None else f"dt {settings.dt:g} s"
+    first, _, evidence = run.ending.partition(": ")
+    more = shorten(evidence, LONGEST, placeholder=" ...")
+    if run.batch:
+        more = f"thick: medians; bands: {BAND[0]:g} to {BAND[1]:g} % of the members; thin: {SINGLE_MEMBERS} of them"
+    return f"{run.mechanism.name}: {settings.method}, {step}; {first}" + (f"\n{more}" if more else "")
+
+
+# --- what is drawn ---
+
+
+def _panels(run: Run, series: str) -> Iterator[Panel]:
+    """The panels of a series: one for every unit in it; energies and what changes them share one."""
+    if series == "energy":
+        parts = [*ENERGIES, "work"] if "work" in run.recorded else [*ENERGIES]
+        named = {name: run[name] for name in parts}
+        shown = {name.removeprefix("energy."): x for name, x in named.items() if name == "energy" or np.any(x)}
+        yield Panel("energies", "J", list(shown), np.array(list(shown.values())))
+        return
+    values = run[series]
+    label = label_of(run.mechanism, series, values.shape[len(run.batch) + 1 :])
+    names, units = _flat_names(label.axes, label.entries), np.resize(label.units, max(1, _count(label.axes)))
+    lines = np.moveaxis(values.reshape(*run.batch, len(run.t), -1), -1, 0)
+    constant = series.startswith("pose.")  # its last row says nothing
+    for unit in dict.fromkeys(units.tolist()):
+        own = [k for k in np.flatnonzero(units == unit) if not (constant and names[k].startswith("one."))]
+        if series == "tau" and len(set(units.tolist())) > 1 and not np.nan_to_num(lines[own]).any():
+            continue  # as those of an unactuated base
+        title = "quaternions" if series == "q" and unit == "1" else label.title
+        yield Panel(title, "" if unit == "1" else unit, [names[k] for k in own], lines[own])
+
+
+def _count(axes: Sequence[Any]) -> int:
+    return int(np.prod([len(axis.entries) for axis in axes], dtype=int))
+
+
+def _flat_names(axes: Sequence[Any], entries: Sequence[str]) -> list[str]:
+    names = list(entries)
+    for axis in reversed(axes[:-1]):
+        names = [f"{outer}.{inner}" for outer in axis.entries for inner in names]
+    return names
+
+
+def _draw(axes: Axes, run: Run, panel: Panel) -> None:
+    axes.set_title(panel.title, fontsize=10, loc="left")
+    axes.set_ylabel(f"[{panel.unit}]" if panel.unit else "")
+    axes.grid(color="0.92", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.margins(x=0.0)
+    every = max(1, len(run.t) // POINTS)
+    rows = np.append(np.arange(0, len(run.t) - 1, every), len(run.t) - 1) if len(run.t) else np.arange(0)
+    t, lines = run.t[rows], np.clip(panel.lines[..., rows], -LARGEST, LARGEST)
+    order, most = _by_range(lines), MOST_BANDS if run.batch else MOST_LINES
+    coloured = sorted(order[:most].tolist()) if len(order) > most else list(range(len(order)))
+    rest = [k for k in range(len(order)) if k not in coloured]
+    for k in rest:
+        x = _members(lines[k])
+        axes.plot(t, np.nanmedian(x, axis=0) if run.batch else x[0], color=GREY, linewidth=0.7, zorder=1)
+    for number, k in enumerate(coloured):
+        _line(axes, t, lines[k], panel.names[k], f"C{number}", bool(run.batch))
+    if rest:
+        axes.plot([], [], color=GREY, label=f"{len(rest)} more, smaller")
+    _frame(axes, lines)
+    _mark_end(axes, run)
+    if len(panel.names) > 1 or panel.names[0]:
+        axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, handlelength=1.2)
+
+
+def _by_range(lines: Array) -> Array:
+    """The numbers of the lines, those that move most first."""
+    flat = np.nan_to_num(lines.reshape(len(lines), -1), posinf=0.0, neginf=0.0)
+    return np.argsort(-np.ptp(flat, axis=1), kind="stable") if flat.shape[1] else np.arange(len(lines))
+
+
+def _members(line: Array) -> Array:
+    """A line of all members (members, T)."""
+    return line.reshape(-1, line.shape[-1])
+
+
+def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool) -> None:
+    """A line, or of a batch the median, a band with most members in it, and a few of them."""
+    members = _members(line)
+    if not batch:
+        axes.plot(t, members[0], color=color, linewidth=1.3, label=name, zorder=3)
+        return
+    there = np.isfinite(members).any(axis=0)
+    low, middle, high = np.full((3, len(t)), np.nan)
+    low[there], middle[there], high[there] = np.nanpercentile(members[:, there], (BAND[0], 50.0, BAND[1]), axis=0)
+    axes.fill_between(t, low, high, color=color, alpha=0.15, linewidth=0.0, zorder=2)
+    for k in np.unique(np.linspace(0, len(members) - 1, SINGLE_MEMBERS).astype(int)):
+        axes.plot(t, members[k], color=color, linewidth=0.6, alpha=0.6, zorder=2)
+    axes.plot(t, middle, color=color, linewidth=1.8, label=f"{name}, median" if name else "median", zorder=4)
+
+
+def _frame(axes: Axes, lines: Array) -> None:
+    """Powers of ten where a few numbers are far beyond all others, as of a run that exploded."""
+    size = np.abs(lines[np.isfinite(lines) & (lines != 0.0)])
+    if size.size and size.max() > EXPLODED * np.median(size):
+        usual, most = np.floor(np.log10([np.median(size), size.max()]))
+        axes.set_yscale("symlog", linthresh=10.0**usual)
+        powers = 10.0 ** np.array([np.round((usual + most) / 2.0), most])
+        axes.set_yticks([*-powers[::-1], 0.0, *powers], minor=False)
+
+
+def _mark_end(axes: Axes, run: Run) -> None:
+    """A mark where a single run ended before its time."""
+    if not run.batch and run.outcome.kind != "finished":
+        axes.axvline(run.outcome.time, color="firebrick", linestyle="--", linewidth=1.0)
+        axes.annotate(
+            run.outcome.kind, (run.outcome.time, 1.0), xycoords=("data", "axes fraction"), xytext=(-3, -3),
+            textcoords="offset points", ha="right", va="top", fontsize=7, color="firebrick", rotation=90,
+        )  # fmt: skip

@@ -1,0 +1,327 @@
+"""Runs in files: all that was recorded, the state to go on from, and the mechanism, to the bit; .npz and netCDF.
+
+Both forms hold the same named arrays, one JSON text that says what they are, and the mechanism's own document. Nothing
+in them is ever executed: a file is data, and is checked before it becomes a Run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, ModelError
+from linkwork.model.faults import raise_first
+from linkwork.model.files.whole_files import reason_of, write_whole
+from linkwork.model.files.write_toml import checked_text
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.carry import Carry
+from linkwork.simulation.outcomes import KINDS, Event, Outcome
+from linkwork.simulation.results.datasets import batch_axes, to_xarray
+from linkwork.simulation.results.recording import Run, Settings
+from linkwork.spatial.scalar import Array
+
+FORMAT = 1  # of run files; a larger one is refused
+MARK = "linkwork run"  # the key of the JSON text under which the format stands
+ABOUT, DOCUMENT, TIME = "about", "mechanism", "t"  # names of the two texts, and of the times
+CHUNK = 1 << 20  # bytes that are summed at a time
+UNREADABLE = (
+    OSError, ValueError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError, OverflowError, SyntaxError,
+    BadZipFile, zlib.error, struct.error,
+)  # what broken files make their readers raise  # fmt: skip
+
+
+class Contents(NamedTuple):
+    """What is in a file: named arrays, the JSON text that says what they are, and the mechanism's document."""
+
+    arrays: Mapping[str, Array]
+    about: str
+    document: str
+
+
+def save_run(run: Run, path: str | os.PathLike[str]) -> None:
+    """Write a run to `path`, which ends in .npz or .nc, so that `read_run` gives it back to the bit.
+
+    An older file is replaced in one step once the new one is complete.
+    """
+    path = _path(path)
+    write, _ = _form(path)
+    try:
+        arrays = _arrays(run)
+        contents = Contents(arrays, _about(run, arrays), checked_text(run.mechanism, path))
+        write_whole(path, lambda beside: write(run, contents, beside))
+    except (OSError, ValueError, RuntimeError) as error:  # HDF5's own failures are RuntimeErrors
+        raise LinkworkError(f"{path}: it cannot be written: {reason_of(error)}") from None
+
+
+def read_run(path: str | os.PathLike[str]) -> Run:
+    """The run that `save_run` wrote; a LinkworkError if the file is damaged, foreign or newer."""
+    path = _path(path)
+    _, read = _form(path)
+    if not path.is_file():
+        raise LinkworkError(f"{path}: there is no such file")
+    try:
+        contents = read(path)
+    except UNREADABLE as error:
+        raise LinkworkError(f"{path}: it cannot be read as a run: {reason_of(error) or type(error).__name__}") from None
+    try:
+        return _restored(path, contents, _told(path, contents.about))
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        lacking = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise LinkworkError(f"{path}: it is damaged: {lacking}") from None
+
+
+def _path(path: Any) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise LinkworkError(f"a path is a text or a pathlib.Path; got {path!r}") from None
+
+
+def _form(path: Path) -> tuple[Callable[[Run, Contents, Path], object], Callable[[Path], Contents]]:
+    forms = {".npz": (_write_npz, _read_npz), ".nc": (_write_netcdf, _read_netcdf)}
+    if path.suffix.lower() not in forms:
+        raise LinkworkError(f"{path}: files of runs end in .npz or .nc (netCDF); got {path.suffix!r}")
+    return forms[path.suffix.lower()]
+
+
+# --- a run as named arrays and a text ---
+
+
+def _arrays(run: Run) -> dict[str, Array]:
+    """All arrays of a run; names of parameters may hold anything, so that these are numbered."""
+    outcomes, events = list(run.outcomes.flat), run.events
+    members = [event.member for event in events]
+    return {
+        TIME: run.t,
+        **run.recorded,
+        **{f"final_{name}": np.asarray(value) for name, value in run.final._asdict().items()},
+        **{f"parameter_{k}": value for k, value in enumerate(run.parameters.values())},
+        "outcome": np.array([outcome.kind for outcome in outcomes], dtype=str).reshape(run.batch),
+        "outcome_time": np.array([outcome.time for outcome in outcomes], dtype=float).reshape(run.batch),
+        "outcome_evidence": np.array([outcome.evidence for outcome in outcomes], dtype=str).reshape(run.batch),
+        "event_time": np.array([event.time for event in events], dtype=float),
+        "event_member": np.array(members, dtype=np.int64).reshape(len(events), len(run.batch)),
+        "event_what": np.array([event.what for event in events], dtype=str),
+        "event_numbers": np.array([event[3:] for event in events], dtype=float).reshape(-1, 3),
+    }
+
+
+def _about(run: Run, arrays: Mapping[str, Array]) -> str:
+    import linkwork
+
+    about = {
+        MARK: FORMAT,
+        "versions": {"linkwork": linkwork.__version__, "numpy": np.__version__, "python": platform.python_version()},
+        "settings": asdict(run.settings),
+        "series": list(run.recorded),
+        "parameters": list(run.parameters),
+        "arrays": list(arrays),
+        "wall": run.wall,
+    }
+    return json.dumps(about)
+
+
+def _told(path: Path, text: str) -> dict[str, Any]:
+    """The JSON text of a file of a known format."""
+    try:
+        about = json.loads(text)
+    except ValueError:
+        about = None
+    if not isinstance(about, dict) or not isinstance(about.get(MARK), int):
+        raise LinkworkError(f"{path}: it is no run of linkwork")
+    if about[MARK] > FORMAT:
+        versions = about.get("versions")
+        writer = versions.get("linkwork", "unknown") if isinstance(versions, dict) else "unknown"
+        raise LinkworkError(
+            f"{path}: it was written by a newer linkwork ({writer}), in format {about[MARK]}; this one reads {FORMAT}"
+        )
+    return about
+
+
+def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> Run:
+    """The run, if everything in the file fits together; ValueError if not."""
+    m, arrays = _mechanism(path, contents.document), contents.arrays
+    batch = arrays["outcome"].shape
+    run = Run(
+        m,
+        _settings(about["settings"]),
+        _numbers(arrays, TIME, (None,)),
+        {name: arrays[name] for name in about["series"]},
+        Carry(*(_numbers(arrays, f"final_{name}", (*batch, *size)) for name, size in _state(m).items())),
+        {name: _numbers(arrays, f"parameter_{k}") for k, name in enumerate(about["parameters"])},
+        _outcomes(arrays, batch),
+        _events(arrays, batch),
+        float(about["wall"]),
+    )
+    sizes: dict[str, tuple[int | None, ...]] = {"q": (m.nq,), "v": (m.nv,), "tau": (m.nv,), "work": ()}
+    for name, values in run.recorded.items():
+        own: tuple[int | None, ...] = sizes[name] if name in sizes else values.shape[len(batch) + 1 :]
+        _numbers(arrays, name, (*batch, len(run.t), *own))
+    for name, values in run.parameters.items():
+        core = m.parameters[name].shape
+        np.broadcast_to(values, batch + core)
+    return run
+
+
+def _state(m: Mechanism) -> dict[str, tuple[int | None, ...]]:
+    """The shape of every part of a member's state; None where any size may be."""
+    none: tuple[int | None, ...] = ()
+    sizes = {"q": (m.nq,), "v": (m.nv,), "held": (m.nv,), "memory": (None,)}
+    sizes |= {"touch": (len(m.touches), 5), "slip": (len(m.slippers),), "modes": (None,), "armed": (None,)}
+    sizes |= {"log": (None, None)}
+    return {name: sizes.get(name, none) for name in Carry._fields}
+
+
+def _numbers(arrays: Mapping[str, Array], name: str, shape: tuple[int | None, ...] | None = None) -> Array:
+    """An array of floats of that shape; ValueError if it is another."""
+    array = arrays[name]
+    if array.dtype != np.float64:
+        raise ValueError(f"{name!r} holds {array.dtype}, not numbers of double precision")
+    fits = shape is None or (
+        array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
+    )
+    if not fits:
+        raise ValueError(f"{name!r} has shape {array.shape}, not {shape}")
+    return array
+
+
+def _mechanism(path: Path, document: str) -> Mechanism:
+    from linkwork.model.files.document import read_text  # loads msgspec, which only documents need
+
+    try:
+        reading = read_text(document.encode(), path)
+        raise_first(reading.faults)  # warnings, as of meshes that are elsewhere now, change no motion
+    except (ModelError, UnicodeEncodeError) as error:
+        raise ValueError(f"its mechanism cannot be read: {error}") from None
+    assert reading.mechanism
+    return reading.mechanism
+
+
+def _settings(told: Mapping[str, Any]) -> Settings:
+    settings = Settings(**told)
+    if not (isinstance(settings.method, str) and isinstance(settings.why, str)):
+        raise ValueError("its settings name no method")
+    for value in (settings.dt, settings.every, settings.duration):
+        if not (isinstance(value, (int, float)) and value > 0):
+            raise ValueError(f"its settings hold {value!r} where a positive number belongs")
+    return settings
+
+
+def _outcomes(arrays: Mapping[str, Array], batch: tuple[int, ...]) -> Array:
+    times = _numbers(arrays, "outcome_time", batch)
+    found = np.empty(batch, dtype=object)
+    for index in np.ndindex(batch):
+        kind = str(arrays["outcome"][index])
+        if kind not in KINDS:
+            raise ValueError(f"a member ended as {kind!r:.40}")
+        found[index] = Outcome(kind, float(times[index]), str(arrays["outcome_evidence"][index]))
+    return found
+
+
+def _events(arrays: Mapping[str, Array], batch: tuple[int, ...]) -> tuple[Event, ...]:
+    times = _numbers(arrays, "event_time", (None,))
+    members = arrays["event_member"].reshape(len(times), len(batch)).tolist()
+    numbers = _numbers(arrays, "event_numbers", (None, 3)).tolist()
+    rows = zip(times, members, arrays["event_what"], numbers, strict=True)
+    return tuple(Event(float(t), tuple(k), str(what), *each) for t, k, what, each in rows)
+
+
+# --- .npz ---
+
+
+def _write_npz(run: Run, contents: Contents, path: Path) -> None:
+    texts: dict[str, Any] = {ABOUT: np.array(contents.about), DOCUMENT: np.array(contents.document)}
+    with open(path, "xb") as stream:
+        np.savez(stream, **texts, **dict[str, Any](contents.arrays))
+
+
+def _read_npz(path: Path) -> Contents:
+    with ZipFile(path) as archive:
+        broken = archive.testzip()  # NumPy alone does not look at all checksums
+    if broken is not None:
+        raise ValueError(f"{broken!r:.60} in it is damaged")
+    with np.load(path, allow_pickle=False) as archive:
+        if ABOUT not in archive.files or DOCUMENT not in archive.files:
+            raise ValueError("it was not written by linkwork")
+        about, document = str(archive[ABOUT]), str(archive[DOCUMENT])
+        names = [name for name in _told(path, about)["arrays"] if name in archive.files]
+        return Contents({name: archive[name] for name in names}, about, document)
+
+
+# --- netCDF ---
+
+
+def _write_netcdf(run: Run, contents: Contents, path: Path) -> None:
+    for package in ("xarray", "h5netcdf", "h5py"):
+        _needed(package)
+    series = to_xarray(run)
+    series = series.drop_vars([name for name in series.variables if str(name).startswith("parameter.")])
+    rest = {name: values for name, values in contents.arrays.items() if name not in series and name != TIME}
+    data = series.assign({name: (_axes(run, name, values), values) for name, values in rest.items()})
+    for k, name in enumerate(run.parameters):
+        data[f"parameter_{k}"].attrs["long_name"] = f"parameter {name}"
+    data.attrs |= {ABOUT: contents.about, DOCUMENT: contents.document}
+    encoding = {name: {"_FillValue": None} for name in data.variables}  # nan is one of the numbers
+    # In memory first: HDF5 ends the process where a disk becomes full
+    made = data.to_netcdf(engine="h5netcdf", encoding=encoding)
+    with open(path, "xb") as stream:
+        stream.write(made)
+        stream.write(_seal(zlib.crc32(made)))
+
+
+def _axes(run: Run, name: str, values: Array) -> tuple[str, ...]:
+    """Names for the axes of what is no series: the batch's, then its own."""
+    shared = batch_axes(run) if name.startswith(("final", "outcome")) else ()
+    return shared + tuple(f"{name}_{k}" for k in range(values.ndim - len(shared)))
+
+
+def _read_netcdf(path: Path) -> Contents:
+    h5py = _needed("h5py")
+    _refuse_unsealed(path)
+    with h5py.File(path, "r") as file:
+        about, document = str(file.attrs[ABOUT]), str(file.attrs[DOCUMENT])
+        names = _told(path, about)["arrays"]
+        return Contents({name: _plain(file["time" if name == TIME else name]) for name in names}, about, document)
+
+
+def _plain(dataset: Any) -> Array:
+    """Texts as NumPy has them; numbers in the machine's own order of bytes."""
+    if dataset.dtype.kind == "O":
+        return np.array(dataset.asstr()[()], dtype=str).reshape(dataset.shape)
+    return np.array(dataset[()], dataset.dtype.newbyteorder("="), order="C")
+
+
+def _seal(checksum: int) -> bytes:
+    """What stands behind a file's own bytes, where HDF5 does not look."""
+    return f"\nlinkwork run, crc32 {checksum:08x}\n".encode()
+
+
+def _refuse_unsealed(path: Path) -> None:
+    """A ValueError unless the file is as it was written: HDF5 may never come back from one that is not."""
+    size, checksum = path.stat().st_size - len(_seal(0)), 0
+    with open(path, "rb") as stream:
+        while left := max(0, size - stream.tell()):
+            checksum = zlib.crc32(stream.read(min(left, CHUNK)), checksum)
+        found = stream.read()
+    if found != _seal(checksum):
+        raise ValueError("it was not written by linkwork, or is no longer as it was written")
+
+
+def _needed(package: str) -> Any:
+    """A package that netCDF needs; a LinkworkError if it is not installed."""
+    try:
+        return import_module(package)
+    except ImportError:
+        lacking = f"netCDF needs {package}, which is not installed"
+        raise LinkworkError(f"{lacking}: pip install 'linkwork[data]', or save as .npz") from None
