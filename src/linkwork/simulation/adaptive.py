@@ -16,7 +16,7 @@ from linkwork.simulation.field import Field
 from linkwork.simulation.outcomes import Event
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.progress import Watch
-from linkwork.simulation.rollout import Task, truth
+from linkwork.simulation.rollout import Task
 from linkwork.simulation.steps.integrators import METHODS
 from linkwork.simulation.steps.moving import Moving
 from linkwork.simulation.storage import Storage
@@ -259,8 +259,7 @@ class Member:
         return self.now._replace(step=np.array(t / self.march.dt), q=q, v=x[m.nq : -1], work=np.array(x[-1]))
 
     def _stops(self, now: Carry) -> bool:
-        stop = self.asked.stop
-        return stop is not None and bool(truth(stop(self.values, float(now.step) * self.march.dt, now.q, now.v)))
+        return bool(self.asked.stops_at(self.values, float(now.step) * self.march.dt, now.q, now.v))
 
     def _event(self, test: Callable[[Carry], bool], curve: Callable[[float], Array], begin: float, end: float) -> float:
         """The first time in a step at which this is so, by halving; the step's end if it is not."""

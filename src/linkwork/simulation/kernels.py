@@ -1,8 +1,8 @@
 """Kernels of runs, and what they are known by.
 
-Where users' functions take part, a kernel is known by its graph, since the text of a function does not tell all that it
-depends on: it is traced every time, and compiled if its graph is new. Without them its request tells all, and a kernel
-that was built before is neither traced nor compiled.
+A request tells all that a program is made of, save what users' functions do, since the text of a function does not tell
+what it depends on. They are traced alone, every time, and their graphs are part of the name; the program around them is
+traced only where no kernel of that name was built before.
 """
 
 from __future__ import annotations
@@ -12,18 +12,27 @@ from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from linkwork.compiler import store
-from linkwork.compiler.graph import Count
+from linkwork.compiler.graph import Count, description
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows
 from linkwork.compiler.recent import shared
+from linkwork.compiler.trace import trace
 from linkwork.evaluation.compiled import mechanism_digest, source_digest
 from linkwork.model.grounds import Ground
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.carry import Carry
 from linkwork.simulation.preparation import Request
+from linkwork.simulation.switching.guards import Once
+from linkwork.spatial.scalar import Array, Number
 
 __all__ = ["Count", "Rows", "kernel_of"]
+
+_traced: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # of each request's functions, traced once: their name
 
 
 def kernel_of(
@@ -40,18 +49,34 @@ def kernel_of(
     return shared(Kernel(title, program, shapes, results, key, counts))
 
 
-def _key(asked: Request, *name: str) -> str | None:
-    """What a kernel without users' functions is known by; None if there are some."""
-    if any((asked.control, asked.sampler, asked.wrenches, asked.stop, asked.guards)):
-        return None
+def _key(asked: Request, *name: str) -> str:
+    """What a kernel is known by: all that its program is made of."""
     m = asked.mechanism
-    if any(isinstance(surface.shape, Ground) for surface in m.surfaces):
-        return None
     stops = () if asked.stops is None else (a.tobytes() for a in asked.stops)
-    name = (*name, repr(asked.baumgarte), repr(asked.switched))
     limits = [a.tobytes() for j in m.joints for a in j.limits]
-    parts = (*stops, *limits, *_contacts(m), *name)
-    return store.digest(source_digest(), _room_digest(), mechanism_digest(m), *parts)
+    guarded = [(s.parameter, s.value, isinstance(s.when, Once)) for s in asked.switches if s.guarded]
+    told = (asked.baumgarte, asked.switched, asked.commands, asked.rigid, guarded, list(asked.values))
+    parts = (*stops, *limits, *_contacts(m), repr(told), *name)
+    return store.digest(source_digest(), _room_digest(), mechanism_digest(m), _functions_digest(asked), *parts)
+
+
+def _functions_digest(asked: Request) -> str:
+    """A name for what users' functions do with any numbers: which there are, and their graphs."""
+    laws = [asked.control, asked.sampler if asked.traced_sampler else None, asked.wrenches, asked.stop, *asked.guards]
+    grounds = {s.name: s.shape for s in asked.mechanism.surfaces if isinstance(s.shape, Ground)}
+    if asked in _traced or not (any(laws) or grounds):
+        return _traced.get(asked, "")
+    size = len(Carry._fields)
+
+    def all_of_them(t: Number, place: Array, *inputs: Any) -> tuple[Any, ...]:
+        now, values = Carry(*inputs[:size]), dict(zip(asked.values, inputs[size:], strict=True))
+        heights = [ground.function(*place) for ground in grounds.values()]
+        return (*asked.answers(values, t, now), *heights)
+
+    states = [np.shape(x)[len(asked.batch) :] for x in asked.start]
+    graph = trace(all_of_them, [(), (2,), *states, *map(asked.core, asked.values)])
+    present = repr(([law is not None for law in laws], list(grounds)))
+    return _traced.setdefault(asked, store.digest(present, description(graph)))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
@@ -60,7 +85,8 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
         numbers = {
             field.name: getattr(pair.contact, field.name) for field in fields(pair.contact) if field.name != "at"
         }
-        yield f"{numbers} {pair.surface.name} {pair.surface.shape}"
+        shape = pair.surface.shape
+        yield f"{numbers} {pair.surface.name} {Ground.__name__ if isinstance(shape, Ground) else shape}"
         for place in (pair.contact.at, pair.surface.place):
             yield from (str(place.body), place.pose.R.tobytes(), place.pose.p.tobytes())
 

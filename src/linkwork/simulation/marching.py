@@ -39,7 +39,7 @@ class FixedSteps:
         self.asked, self.storage, self.dt = asked, storage, choice.dt
         self.now, self.done = asked.start, 0
         sampling = asked.sampling
-        self.in_python = sampling is not None and sampling.in_python
+        self.in_python = asked.in_python
         self.tick = 1 if sampling is None else sampling.every(choice.dt)
         # Rows of a piece must not reach beyond a call of a controller in Python
         every = gcd(storage.every, self.tick) if self.in_python else storage.every
@@ -66,7 +66,7 @@ class FixedSteps:
         if fresh and self.in_python:
             self._call()
         self._switch()
-        self.now, row = self.rollout.row(self.now, sample=fresh and self.task.traced_sampler)
+        self.now, row = self.rollout.row(self.now, sample=fresh and self.asked.traced_sampler)
         self._look()
         storage.put(row, 1)
         for stop in self._stops():

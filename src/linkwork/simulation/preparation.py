@@ -27,7 +27,7 @@ from linkwork.simulation.switching.happening import LINES
 from linkwork.simulation.switching.slipping import begun, tie_speeds
 from linkwork.simulation.switching.switching import Switch, lockable, locked_names, modes_of, scheduled, slips
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Number, where
 
 CONSTANT = "wrenches"  # the name under which constant wrenches are handed to their law
 
@@ -143,6 +143,37 @@ class Request:
         """A law as it acts on a member, whose drives may have numbers of their own."""
         own = {name: values[name] for name in self.parameters if name.rpartition(".")[0] in self.mechanism.drives}
         return law.on(self.mechanism.with_parameters(own)) if own else law
+
+    @property
+    def in_python(self) -> bool:
+        """Whether a controller is sampled outside the program."""
+        return self.sampling is not None and self.sampling.in_python
+
+    @property
+    def traced_sampler(self) -> bool:
+        """Whether a controller is sampled inside the program."""
+        return self.sampling is not None and not self.sampling.in_python
+
+    def stops_at(self, values: Mapping[str, Any], t: Number, q: Array, v: Array) -> Any:
+        """Whether the run is to stop, by a condition or a number that becomes positive."""
+        ended = False if self.stop is None else self.stop(values, t, q, v)
+        return ended if isinstance(ended, (bool, np.bool_)) or hasattr(ended, "select") else ended > 0.0
+
+    def answers(self, values: Mapping[str, Any], t: Number, now: Carry) -> Iterator[Any]:
+        """What all users' functions that are part of a program say in one state of one member."""
+        state, system = (t, now.q, now.v), self.system(values)
+        if system.control is not None:
+            yield system.control(*state)
+        if self.control is not None and self.control.motors:
+            yield self.motor_forces(values, t, now)
+        if self.traced_sampler:
+            answer = self.sample(values, t, now)
+            yield from (answer.forces, answer.memory, self.wanted(answer, now.modes))
+        if system.wrenches is not None:
+            yield system.wrenches(*state)
+        if self.stop is not None:
+            yield where(self.stops_at(values, *state), 1.0, 0.0)
+        yield from (guard.function(*state) for guard in system.guards)
 
     def alone(self) -> Request:
         """The same for the first member alone."""

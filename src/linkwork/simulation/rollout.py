@@ -34,11 +34,6 @@ class Task:
     every: int = 1
     tick: int = 1
 
-    @property
-    def traced_sampler(self) -> bool:
-        """Whether a controller is sampled inside the program."""
-        return self.asked.sampling is not None and not self.asked.sampling.in_python
-
     # --- one member ---
 
     def step(self, values: Mapping[str, Any], dt: Number, now: Carry) -> Carry:
@@ -52,8 +47,8 @@ class Task:
         going = now.code == GOING
         good = going & (after == GOING)
         if self.asked.stop is not None:
-            ended = self.asked.stop(values, (now.step + 1.0) * dt, moved.q, moved.v)
-            after = where((after == GOING) & truth(ended), EVENT, after)
+            ended = self.asked.stops_at(values, (now.step + 1.0) * dt, moved.q, moved.v)
+            after = where((after == GOING) & ended, EVENT, after)
         return Carry(
             where(good, now.step + 1.0, now.step),
             where(going, after, now.code),
@@ -125,7 +120,7 @@ class Task:
 
         def one(_: Number, *state: Any) -> tuple[Any, ...]:
             after = self.step(values, dt, Carry(*state))
-            return tuple(self.sampled(values, dt, after, always=self.tick == 1) if self.traced_sampler else after)
+            return tuple(self.sampled(values, dt, after, always=self.tick == 1) if self.asked.traced_sampler else after)
 
         return Carry(*repeat(count, one, *now))
 
@@ -151,11 +146,11 @@ class Task:
 
     def rows(self, values: Mapping[str, Any], dt: Number, now: Carry, count: Any) -> tuple[Carry, tuple[Any, ...]]:
         """`count` times: so many steps as there are between rows, then a row."""
-        inner = gcd(self.every, self.tick) if self.traced_sampler else self.every
+        inner = gcd(self.every, self.tick) if self.asked.traced_sampler else self.every
 
         def block(_: Number, *state: Any) -> tuple[Any, ...]:
             after = _repeated(inner, lambda _, *s: tuple(self.step(values, dt, Carry(*s))), *state)
-            if not self.traced_sampler:
+            if not self.asked.traced_sampler:
                 return after
             return tuple(self.sampled(values, dt, Carry(*after), always=inner == self.tick))
 
@@ -174,11 +169,6 @@ def _repeated(count: int, body: Callable[..., tuple[Any, ...]], *state: Any) -> 
 
 def _floor(x: Number) -> Number:
     return np.floor(x)
-
-
-def truth(ended: Any) -> Any:
-    """Whether a condition holds, which a user may also give as a number that becomes positive."""
-    return ended if isinstance(ended, (bool, np.bool_)) or hasattr(ended, "select") else ended > 0.0
 
 
 # --- any batch ---

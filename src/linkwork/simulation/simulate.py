@@ -174,7 +174,7 @@ def simulate(
 
 def _trial(asked: Request, duration: float, target: str, choice: Choice) -> list[Carry]:
     """Some states along a run of the first member; none if its controller is in Python, which would see it twice."""
-    if asked.sampling is not None and asked.sampling.in_python:
+    if asked.in_python:
         return []
     alone = asked.alone()
     every = max(1, round(duration / choice.dt) // TRIALS)
