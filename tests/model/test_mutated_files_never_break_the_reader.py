@@ -1,4 +1,4 @@
-"""A thousand mutated files end with a mechanism or a LinkworkError; `make fuzz` tries a hundred thousand of each."""
+"""Hundreds of mutated files end with a mechanism or a LinkworkError; `make fuzz` tries a hundred thousand of each."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from fuzz_models import FORMATS, fuzz
 
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_nothing_but_mechanisms_and_linkwork_errors(suffix: str) -> None:
-    found = fuzz(1000, suffix)
-    assert sum(found.values()) == 1000
-    assert found["loaded"] > 50  # some mutations leave a robot, so that all of the reader is reached
-    assert found["refused"] > 500
+    found = fuzz(300, suffix)
+    assert sum(found.values()) == 300
+    assert found["loaded"] > 15  # some mutations leave a robot, so that all of the reader is reached
+    assert found["refused"] > 150

@@ -1,4 +1,4 @@
-"""A thousand mutated MJCFs end with a mechanism or a LinkworkError; `python tests/fuzz_mjcf.py` tries more."""
+"""Hundreds of mutated MJCFs end with a mechanism or a LinkworkError; `python tests/fuzz_mjcf.py` tries more."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ pytest.importorskip("mujoco", reason="MuJoCo is not installed (the extra 'mjcf')
 
 def test_nothing_but_mechanisms_and_linkwork_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = fuzz(1000)
-    assert sum(found.values()) == 1000
-    assert found["loaded"] > 50  # some mutations leave a model, so that all of the reader is reached
-    assert found["refused"] > 500
+    found = fuzz(300)
+    assert sum(found.values()) == 300
+    assert found["loaded"] > 15  # some mutations leave a model, so that all of the reader is reached
+    assert found["refused"] > 150
     assert not list(tmp_path.iterdir())  # MuJoCo keeps a log of its warnings, if it is let
