@@ -140,6 +140,7 @@ def test_a_name_that_no_row_has_is_answered_with_the_names() -> None:
     assert "arm7: mass matrix, batch" in ran.stderr
 
 
+@pytest.mark.slow
 def test_walkers_are_timed(tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     ran = python("-m", "benchmarks", "--quick", "--only", "walks, schedules", "--json", str(file))

@@ -59,9 +59,10 @@ def test_the_ground_bears_its_weight_on_average() -> None:
     assert np.abs(force[:2]).max() < 0.02 * force[2]
 
 
-def test_with_all_clutches_it_moves_in_eleven_coordinates() -> None:
+@pytest.mark.parametrize("name", ["straight", pytest.param("rough", marks=pytest.mark.slow)])
+def test_with_all_clutches_it_moves_in_eleven_coordinates(name: str) -> None:
     """Joint velocities are those of the base and five motors, by the matrices D0 D1 D2 D3 of the paper."""
-    run = walked("rough")
+    run = walked(name)
     spread = walker.limbs(run.mechanism).spread
     rates = np.linalg.lstsq(spread, run.v.T, rcond=None)[0]
     assert np.abs(spread @ rates - run.v.T).max() < 1e-12 * np.abs(run.v).max()
