@@ -15,6 +15,7 @@ import pytest
 import linkwork as lw
 from children import many_pendulums, send_many_pendulums
 from linkwork.compiler import recent, store
+from linkwork.spatial import Motion
 
 Q, V, TAU = np.array([0.3, -0.4]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
 SCRIPT = """
@@ -187,3 +188,25 @@ def test_many_threads_may_share_one_dynamics() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_kinds_of_joints_that_users_write_are_known_by_what_they_do() -> None:
+    """Two of one name that turn at different rates, as where someone edits a class and runs it again."""
+
+    def crank(factor: float) -> lw.Mechanism:
+        class Geared(lw.Revolute):
+            def transform(self, q: Any) -> Any:
+                return super().transform(q * factor)
+
+            def subspace(self, q: Any) -> Motion:
+                return Motion(np.zeros((3, 1)), self.n[:, None] * factor)
+
+        b = lw.Builder("crank").body("rod", 1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.02))
+        return b.joint("pin", Geared((0, 1, 0)), "world", "rod").build()
+
+    for factor in (1.0, 2.0):
+        m = crank(factor)
+        a, b = (lw.compile(m, target=target).forward_dynamics([0.3], [0.5], [0.1]) for target in ("cpu", "numpy"))
+        np.testing.assert_allclose(a, b, rtol=1e-14)
+        ends = [lw.simulate(m, [0.3], duration=0.1, dt=0.01, target=target).q[-1] for target in ("cpu", "numpy")]
+        np.testing.assert_allclose(*ends, rtol=1e-14)

@@ -22,7 +22,7 @@ from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows
 from linkwork.compiler.recent import shared
 from linkwork.compiler.trace import trace
-from linkwork.evaluation.compiled import mechanism_digest, source_digest
+from linkwork.evaluation.compiled import has_kinds_of_users, mechanism_digest, source_digest
 from linkwork.model.grounds import Ground
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import Carry
@@ -49,9 +49,11 @@ def kernel_of(
     return shared(Kernel(title, program, shapes, results, key, counts))
 
 
-def _key(asked: Request, *name: str) -> str:
-    """What a kernel is known by: all that its program is made of."""
+def _key(asked: Request, *name: str) -> str | None:
+    """What a kernel is known by: all that its program is made of; None where only its graph tells that."""
     m = asked.mechanism
+    if has_kinds_of_users(m):
+        return None
     stops = () if asked.stops is None else (a.tobytes() for a in asked.stops)
     limits = [a.tobytes() for j in m.joints for a in j.limits]
     guarded = [(s.parameter, s.value, isinstance(s.when, Once)) for s in asked.switches if s.guarded]
