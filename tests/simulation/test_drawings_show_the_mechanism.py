@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,40 @@ def test_an_outline_is_convex_and_holds_all_points(count: int) -> None:
 def test_every_example_can_be_drawn(name: str, tmp_path: Path) -> None:
     lw.draw(lw.example(name), path=tmp_path / "machine.png")
     assert 2_000 < (tmp_path / "machine.png").stat().st_size < 60_000
+
+
+@pytest.mark.parametrize(
+    ("shape", "edges", "outlined"),
+    [
+        (lw.Box((0.2, 0.4, 0.6)), 2 + 4, lambda p: np.abs(p / [0.1, 0.2]).max(axis=1)),
+        (lw.Sphere(0.3), 0, lambda p: np.hypot(*p.T) / 0.3),
+        (lw.Cylinder(0.3, 0.5), 2, lambda p: np.hypot(*p.T) / 0.3),
+        (lw.Capsule(0.3, 0.5), 0, lambda p: np.hypot(*p.T) / 0.3),
+    ],
+)
+def test_shapes_are_drawn_where_they_are(shape: Any, edges: int, outlined: Callable[[Array], Array]) -> None:
+    """Seen along z, in its colour: every corner of the outline lies on the shape's edge."""
+    b = lw.Builder("shape")
+    b.body("one", 1.0, inertia=(1, 1, 1)).joint("pin", lw.Revolute((0, 0, 1)), "world", "one", at=(1.0, 0.0, 0.0))
+    b.geometry("one", shape, at=(0.0, 2.0, 0.0), rpy=(0.0, 0.0, 0.3), color=(1.0, 0.5, 0.0, 1.0))
+    b.geometry("one", lw.Box((9, 9, 9)), role="collision").geometry("one", lw.Mesh("part.stl"))
+    (solid,) = skeleton(b.build()).solids
+    assert solid.color == (1.0, 0.5, 0.0)
+    assert len(solid.edges) == edges
+    turn = np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
+    corners = (outline(solid.points[:, :2]) - [0.0, 2.0]) @ turn
+    assert np.allclose(outlined(corners), 1.0, rtol=0, atol=1e-8)
+    size = 0.5 * np.ptp(solid.points[:, 2])
+    for line in solid.edges:  # they lie on the outline, and on the lids or between them
+        assert np.allclose(outlined((line[:, :2] - [0.0, 2.0]) @ turn), 1.0)
+        assert np.allclose(np.abs(line[:, 2]), size)
+    figure = lw.draw(b.build())
+    faces = [tuple(patch.get_facecolor()[:3]) for patch in figure.axes[0].patches]
+    assert faces == [(1.0, 0.75, 0.5)]
+    (shown,) = figure.axes[0].patches
+    limits = np.array([figure.axes[0].get_xlim(), figure.axes[0].get_ylim()])
+    assert (limits[:, 0] < shown.get_xy().min(axis=0)).all()  # all of it is seen
+    assert (limits[:, 1] > shown.get_xy().max(axis=0)).all()
 
 
 def test_springs_rods_and_lines_are_drawn() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.simulation.preparation import start_of
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
 from linkwork.simulation.results.recording import Run
+from linkwork.simulation.results.solids import Solid, solids_of
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ FEW = 6  # bodies that are drawn thick and named
 COLORS = ("#4477aa", "#ee8844", "#44aa77", "#aa6699", "#bbaa33", "#66aacc", "#886655", "#778899")
 LOOP = "firebrick"
 BELOW = 6  # matplotlib's number for a triangle with its tip at the point
+Color = tuple[float, ...]  # red, green, blue, from 0 to 1
 Place = tuple[int, Array]  # number of a body and a point (3,) [m] in its frame
 
 
@@ -58,14 +60,16 @@ class Skeleton(NamedTuple):
     rails: list[tuple[Place, Place]]  # sliding joints, from their place to what slides
     lines: list[tuple[Place, Array]]  # on which points of loops stay: a place and the direction there
     springs: list[tuple[Place, Place]]
+    solids: list[Solid]  # what bodies look like, where that is known
 
 
 def draw(m: Mechanism, q: Any = None, *, path: str | os.PathLike[str] | None = None) -> Figure:
     """A matplotlib Figure of a mechanism at q (nq,), or at several (n, nq): all but the last are faint.
 
     Without q it is drawn at its keyframe "start", or in its neutral position. Bodies are drawn from joint to joint, to
-    their centres of mass and to frames on them; joints are circles, and red where they close loops. A flat mechanism is
-    seen at right angles, any other aslant. `path` saves the figure as .png, .svg or .pdf.
+    their centres of mass and to frames on them, with their boxes, balls, cylinders and capsules; joints are circles,
+    and red where they close loops. A flat mechanism is seen at right angles, any other aslant. `path` saves the figure
+    as .png, .svg or .pdf.
     """
     file = checked_path(path)
     d = compile(m, target="numpy")
@@ -100,7 +104,7 @@ def draw_run(run: Run, at: float | Sequence[float] = (), path: str | os.PathLike
 def skeleton(m: Mechanism) -> Skeleton:
     """The places of a mechanism's joints, loops, springs, centres of mass and frames."""
     points: list[list[Array]] = [[] for _ in m.bodies]
-    found = Skeleton([], [], [], [], [], [], [])
+    found = Skeleton([], [], [], [], [], [], [], [])
     for j in m.joints:
         if isinstance(j.kind, Free):
             continue  # where nothing is joined
@@ -128,6 +132,7 @@ def skeleton(m: Mechanism) -> Skeleton:
             points[frame.body].append(frame.pose.p)
     for body in list(m.bodies)[1:]:
         found.shapes.append((body.index, np.array([*points[body.index], *_mass_points(body, points[body.index])])))
+        found.solids.extend(solids_of(body))
     return found
 
 
@@ -216,7 +221,8 @@ def _drawn(m: Mechanism, poses: Array, ways: list[Array]) -> Figure:
     shades = [*np.linspace(FAINT, 2 * FAINT, len(poses) - 1), 1.0]
     for number, (X, shade) in enumerate(zip(poses, shades, strict=True)):
         _position(axes, view, X, bones, shade, 10 * (number + 1), len(m.bodies) - 1 <= FEW)
-    _legend(figure, [body.name for body in list(m.bodies)[1:]] if len(m.bodies) - 1 <= FEW else [], bool(m.loops))
+    named = list(m.bodies)[1:] if len(m.bodies) - 1 <= FEW else []
+    _legend(figure, {body.name: _color(bones, k) for k, body in enumerate(named)}, bool(m.loops))
     _frame(axes, view, (seen.min(axis=0) + seen.max(axis=0)) / 2, span)
     return figure
 
@@ -225,19 +231,21 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
     """Everything in one position, with what is further away first."""
     width = 5.0 if few else 3.0
     away = np.cross(view.up, view.right)
-    shapes = [(k, _points(X, body, points)) for k, (body, points) in enumerate(bones.shapes) if len(points)]
-    for k, points in sorted(shapes, key=lambda shape: -float((shape[1] @ away).mean())):
-        corners, color = outline(view.of(points)), _color(k)
-        if len(corners) == 1:
+    for k, (body, points) in sorted(enumerate(bones.shapes), key=lambda shape: _depth(X, bones, *shape[1], away)):
+        solids, color = [solid for solid in bones.solids if solid.body == body], _color(bones, k)
+        for solid in solids:
+            _solid(axes, view, X, solid, solid.color or color, shade, order)
+        corners = outline(view.of(_points(X, body, points))) if len(points) else np.zeros((0, 2))
+        if len(corners) == 1 and not solids:
             axes.plot(*corners.T, marker="s", markersize=2.6 * width, color=color, alpha=shade, zorder=order)
-            continue
-        if len(corners) > 2:
+        if len(corners) > 2 and not solids:
             axes.fill(*corners.T, color=color, alpha=0.35 * shade, linewidth=0.0, zorder=order)
-        closed = np.concatenate([corners, corners[:1]]) if len(corners) > 2 else corners
-        axes.plot(
-            *closed.T, color=color, alpha=shade, linewidth=width, zorder=order,
-            solid_capstyle="round", solid_joinstyle="round",
-        )  # fmt: skip
+        if len(corners) > 1:
+            closed = np.concatenate([corners, corners[:1]]) if len(corners) > 2 else corners
+            axes.plot(
+                *closed.T, color=color, alpha=shade, linewidth=1.0 if solids else width, zorder=order,
+                solid_capstyle="round", solid_joinstyle="round",
+            )  # fmt: skip
     for ends, style in ((bones.rails, ":"), (bones.springs, (0, (1, 1))), (bones.loops, "-")):
         for a, b in ends:
             pair = view.of(np.array([_at(X, a), _at(X, b)]))
@@ -249,6 +257,23 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
     for pair in bones.loops:
         for place in pair:
             _circle(axes, view.of(_at(X, place)), LOOP, size + 1.0, shade, order + 3)
+
+
+def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> float:
+    """How near a body is to the eye on average [m]."""
+    own = [points, *(solid.points for solid in bones.solids if solid.body == body)]
+    return -float((_points(X, body, np.concatenate(own)) @ away).mean()) if any(map(len, own)) else 0.0
+
+
+def _solid(axes: Axes, view: View, X: Array, solid: Solid, color: Color, shade: float, order: int) -> None:
+    """A shape: its outline, filled, and its edges."""
+    corners = outline(view.of(_points(X, solid.body, solid.points)))
+    look: dict[str, Any] = {"linewidth": 0.8, "zorder": order}
+    if len(corners) > 2:
+        pale = tuple(0.5 + 0.5 * part for part in color)
+        axes.fill(*corners.T, facecolor=pale, edgecolor=color, alpha=0.85 * shade, **look)
+    for edge in solid.edges:
+        axes.plot(*view.of(_points(X, solid.body, edge)).T, color=color, alpha=0.5 * shade, **look)
 
 
 def _circle(axes: Axes, at: Array, edge: str, size: float, shade: float, order: int) -> None:
@@ -263,15 +288,15 @@ def _line(axes: Axes, view: View, everything: Array, at: Array, along: Array) ->
     axes.plot(*view.of(ends).T, color=LOOP, linewidth=0.8, linestyle=(0, (6, 3)), alpha=0.6, zorder=1)
 
 
-def _legend(figure: Figure, names: list[str], loops: bool) -> None:
+def _legend(figure: Figure, colors: Mapping[str, Color], loops: bool) -> None:
     """The colours of bodies, and what is red."""
     (axes,) = figure.axes
-    for k, name in enumerate(names):
-        axes.plot([], [], color=_color(k), linewidth=4.0, label=name)
+    for name, color in colors.items():
+        axes.plot([], [], color=color, linewidth=4.0, label=name)
     if loops:
         look = {"markerfacecolor": "white", "markeredgecolor": LOOP, "markeredgewidth": 1.8}
         axes.plot([], [], marker="o", linestyle="none", label="loop", **look)
-    if names or loops:
+    if colors or loops:
         figure.legend(fontsize=8, loc="outside right center", frameon=False)
 
 
@@ -292,8 +317,12 @@ def _frame(axes: Axes, view: View, middle: Array, span: Array) -> None:
     axes.set_ylabel(f"{view.names[1]} [m]".strip())
 
 
-def _color(number: int) -> str:
-    return COLORS[number % len(COLORS)]
+def _color(bones: Skeleton, number: int) -> Color:
+    """Of a body by its place in the skeleton: that of its shapes, or one of ours in turn."""
+    body, _ = bones.shapes[number]
+    own = [solid.color for solid in bones.solids if solid.body == body and solid.color is not None]
+    ours = COLORS[number % len(COLORS)]
+    return own[0] if own else tuple(int(ours[k : k + 2], 16) / 255.0 for k in (1, 3, 5))
 
 
 def _at(X: Array, place: Place) -> Array:
@@ -309,4 +338,5 @@ def _points(X: Array, body: int, points: Array) -> Array:
 def _moved(X: Array, bones: Skeleton) -> Array:
     """All points (n, 3) of a skeleton in the world."""
     own = [_points(X, body, points) for body, points in bones.shapes]
+    own += [_points(X, solid.body, solid.points) for solid in bones.solids]
     return np.concatenate([*own, np.array([_at(X, place) for place in bones.ground]).reshape(-1, 3)])
