@@ -17,6 +17,7 @@ from linkwork.algorithms.limb_systems import limb_system
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.walker_gaits import smooth, swing
 from linkwork.model import Builder, Free, Mechanism, Plane, Revolute
+from linkwork.model.geometry import Capsule, Cylinder
 from linkwork.spatial.scalar import Array, Number
 
 MM, GRAM = 1e-3, 1e-3
@@ -31,6 +32,8 @@ JOINTS = {  # of a leg, from the body outward; with all at zero it points straig
 }
 MASSES = dict(zip(JOINTS, np.array([0.005, 0.005, 0.04, 0.03, 0.02]) * GRAM, strict=True))
 RADIUS = 0.5 * MM  # of all segments
+BROWN = (0.45, 0.30, 0.18, 1.0)
+TRIPODS = {0.0: (0.12, 0.37, 0.66, 1.0), 0.5: (0.76, 0.34, 0.10, 1.0)}  # colours by phases of the gait
 STIFFNESS = dict(zip(JOINTS, (5e-3, 5e-3, 2e-3, 5e-3, 2e-3), strict=True))  # of the muscles about a joint [N m/rad]
 DAMPING = dict(zip(JOINTS, (6e-6, 6e-6, 1e-6, 4e-6, 1e-6), strict=True))  # [N m s/rad]
 GROUND: dict[str, Any] = {"stiffness": 150.0, "damping": 0.15, "friction": 1.0}  # of a foot [N/m], [N s/m]
@@ -82,6 +85,8 @@ def build() -> Mechanism:
     b = Builder("cockroach").surface("ground", Plane())
     squares = (0.5 * SIZE) ** 2
     b.body("body", MASS, inertia=MASS / 5.0 * (squares.sum() - squares))
+    length, _, height = SIZE  # shown without the breadth that only an ellipsoid could have
+    b.geometry("body", Capsule(0.5 * height, length - height), rpy=(0.0, 0.5 * np.pi, 0.0), color=BROWN)
     b.joint("float", Free(), "world", "body")
     for name, leg in LEGS.items():
         _leg(b, name, leg)
@@ -98,6 +103,9 @@ def _leg(b: Builder, name: str, leg: Leg) -> None:
         along, across = mass * RADIUS**2 / 2.0, mass * (3.0 * RADIUS**2 + length**2) / 12.0
         b.body(f"{name} {joint}", mass, com=(0.5 * length, 0, 0), inertia=(along, across, across))
         b.joint(f"{name} {joint}", Revolute(axis), parent, f"{name} {joint}", at=at, rpy=rpy)
+        if length:
+            place, level = (0.5 * length, 0.0, 0.0), (0.0, 0.5 * np.pi, 0.0)
+            b.geometry(f"{name} {joint}", Cylinder(RADIUS, length), place, level, color=TRIPODS[leg.phase])
         parent, at, rpy = f"{name} {joint}", (length, 0.0, 0.0), (0.0, 0.0, 0.0)
     b.frame(f"{name} foot", parent, at=at).touch(f"{name} claw", parent, at=at, **GROUND)
 

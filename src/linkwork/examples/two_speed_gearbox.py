@@ -19,7 +19,7 @@ SHIFT = 1.5  # when the second gear follows the first [s]
 def build(selected: int = 1) -> Mechanism:
     """Shafts along x; the drive "motor" with its rotor turns the first, the "gearbox" is in the gear `selected`."""
     b = Builder("two_speed_gearbox", gravity=(0, 0, 0))
-    wheels = (("driving", SHAFT, (0, 0, 0), 0.06), ("driven", LOAD, (0.3, 0, 0.14), 0.3))
+    wheels = (("driving", SHAFT, (0, 0, 0), 0.06), ("driven", LOAD, (0, 0, 0.36), 0.3))
     for name, inertia, at, radius in wheels:
         b.body(name, 2.0 * inertia / radius**2, inertia=(inertia, inertia, inertia))
         b.joint(f"{name} shaft", Revolute((1, 0, 0)), "world", name, at=at)

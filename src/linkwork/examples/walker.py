@@ -17,6 +17,7 @@ from linkwork.algorithms.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Free, Mechanism, Plane, Revolute
+from linkwork.model.geometry import Box, Cylinder
 from linkwork.model.grounds import SurfaceShape
 from linkwork.spatial.scalar import Array
 
@@ -33,12 +34,13 @@ class BodyFrame(NamedTuple):
     mass: float
     size: tuple[float, float, float]
     hips: tuple[float, float, float]
+    color: tuple[float, float, float, float]  # red, green, blue, opacity
 
 
 NUMBERS = {
-    "top": BodyFrame(8.0, (0.60, 0.32, 0.08), (0.28, 0.18, -0.05)),
-    "bottom": BodyFrame(7.0, (0.36, 0.48, 0.08), (0.16, 0.26, 0.05)),  # hips of both frames are at one height
-}
+    "top": BodyFrame(8.0, (0.60, 0.32, 0.08), (0.28, 0.18, -0.05), (0.12, 0.37, 0.66, 1.0)),
+    "bottom": BodyFrame(7.0, (0.36, 0.48, 0.08), (0.16, 0.26, 0.05), (0.76, 0.34, 0.10, 1.0)),
+}  # hips of both frames are at one height
 STIFFNESS, DAMPING, FRICTION = 2e4, 400.0, 0.8  # of a foot on the ground [N/m], [N s/m]
 TANGENTIAL_DAMPING = 200.0  # [N s/m]
 
@@ -89,7 +91,7 @@ def build(ground: SurfaceShape | None = None, at: tuple[float, float, float] = (
         x, y, z = NUMBERS[name].size
         mass = NUMBERS[name].mass
         inertia = mass / 12.0 * np.array([y * y + z * z, x * x + z * z, x * x + y * y])
-        b.body(name, mass, inertia=inertia)
+        b.body(name, mass, inertia=inertia).geometry(name, Box((x, y, z)), color=NUMBERS[name].color)
     b.joint("float", Free(), "world", "top")
     b.joint("yaw", Revolute((0, 0, 1)), "top", "bottom", at=(0, 0, -BELOW))
     for frame in FRAMES:
@@ -112,7 +114,7 @@ def _leg(b: Builder, frame: str, leg: str) -> None:
     """A femur and a tibia, full cylinders, on a frame."""
     forward = 1.0 if leg.startswith("front") else -1.0
     side = 1.0 if leg.endswith("left") else -1.0
-    x, y, z = NUMBERS[frame].hips
+    (x, y, z), color = NUMBERS[frame].hips, NUMBERS[frame].color
     femur, tibia = f"{frame} {leg} femur", f"{frame} {leg} tibia"
     along, across = _cylinder(FEMUR_MASS, FEMUR_LENGTH)
     b.body(femur, FEMUR_MASS, com=(0.5 * forward * FEMUR_LENGTH, 0, 0), inertia=(along, across, across))
@@ -120,6 +122,9 @@ def _leg(b: Builder, frame: str, leg: str) -> None:
     b.body(tibia, TIBIA_MASS, com=(0, 0, -0.5 * TIBIA_LENGTH), inertia=(across, across, along))
     b.joint(hip(frame, leg), Revolute((0, 1, 0)), frame, femur, at=(forward * x, side * y, z))
     b.joint(knee(frame, leg), Revolute((0, 1, 0)), femur, tibia, at=(forward * FEMUR_LENGTH, 0, 0))
+    middle, level = 0.5 * forward * FEMUR_LENGTH, (0.0, 0.5 * np.pi, 0.0)
+    b.geometry(femur, Cylinder(RADIUS, FEMUR_LENGTH), (middle, 0, 0), level, color=color)
+    b.geometry(tibia, Cylinder(RADIUS, TIBIA_LENGTH), (0, 0, -0.5 * TIBIA_LENGTH), color=color)
     b.frame(f"{frame} {leg} foot", tibia, at=(0, 0, -TIBIA_LENGTH))
     b.touch(f"{frame} {leg} sole", tibia, at=(0, 0, -TIBIA_LENGTH), stiffness=STIFFNESS, damping=DAMPING,
             tangential_damping=TANGENTIAL_DAMPING, friction=FRICTION)  # fmt: skip

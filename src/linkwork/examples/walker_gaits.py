@@ -21,7 +21,7 @@ PERIOD = 0.9  # [s] of both frames together
 STANDING = 0.56  # part of it for which the legs of a frame stand: a little more than half, so that some always do
 STRIDE = 0.22  # [m] that a foot strokes backward while it stands
 LIFT = 0.45  # [rad] by which femurs are lifted
-EARLY = 0.15  # part of a swing for which feet are only lifted at its beginning, and only lowered at its end
+EARLY = 0.15  # part of a swing, at its beginning and its end, in which feet are too low for the frame to turn
 RAMP = 0.9  # [s] in which strides grow at the start
 STEER, YAW_MOST = 2.0, 0.25  # yaw [rad] by error of heading [rad], and at most
 TURN_RATE = 0.35  # [rad/s] at which the heading is led to a new one
@@ -34,7 +34,7 @@ def smooth(x: Number) -> Number:
 
 
 class Swing(NamedTuple):
-    """Where a frame is in its cycle: how far its feet are `back`, from -1/2 to 1/2, and how far `lifted`, to 1.
+    """Where a frame is in its cycle: how far its feet are `back`, from -1/2 to 1/2 as they stand, and `lifted`, to 1.
 
     `moved` goes from 0 to 1 while they are in the air, and is 0 while they stand.
     """
@@ -45,18 +45,33 @@ class Swing(NamedTuple):
 
 
 def swing(phase: Number) -> Swing:
-    """The cycle begins where feet are put down before the frame; it is 1 long and comes again."""
+    """The cycle begins where feet are put down before the frame; it is 1 long and comes again.
+
+    Feet that stand must not scrape: a swing begins and ends with the speed of a stroke, and is lifted at once, by the
+    mean of a parabola, which would land hard, and of its square.
+    """
     phase = phase - np.floor(phase)
     stood = phase / STANDING
     flown = maximum((phase - STANDING) / (1.0 - STANDING), 0.0)
+    arc = 4.0 * flown * (1.0 - flown)
+    forward = smooth(flown) - 0.25 * (1.0 - STANDING) / STANDING * arc * (1.0 - 2.0 * flown)
     moved = smooth((flown - EARLY) / (1.0 - 2.0 * EARLY))
-    return Swing(where(flown > 0.0, 0.5 - moved, stood - 0.5), 16.0 * (flown * (1.0 - flown)) ** 2, moved)
+    return Swing(where(flown > 0.0, 0.5 - forward, stood - 0.5), 0.5 * (arc + arc * arc), moved)
 
 
-def leg_angles(back: Number, lifted: Number) -> tuple[Number, Number]:
-    """Angles [rad] of femurs and tibiae with feet `back` [m] of their places; femurs keep the height of the frame."""
-    dropped = TIBIA_LENGTH - np.sqrt(TIBIA_LENGTH**2 - back * back)
+def leg_angles(back: Number, lifted: Number, stride: Number) -> tuple[Number, Number]:
+    """Angles [rad] of femurs and tibiae with feet `back` [m] of their places, in strides of so many metres.
+
+    Femurs keep the height of the frame. They are as far above the horizon in the middle of a stride as below it at
+    its ends, where they reach equally far, so that front feet and back feet keep their distance.
+    """
+    dropped = _dropped(back) - 0.5 * _dropped(0.5 * stride)
     return np.arcsin(dropped / FEMUR_LENGTH) - lifted, np.arcsin(back / TIBIA_LENGTH)
+
+
+def _dropped(back: Number) -> Number:
+    """By how much [m] a tibia reaches less far down with its foot so far `back` [m]."""
+    return TIBIA_LENGTH - np.sqrt(TIBIA_LENGTH**2 - back * back)
 
 
 def heading(m: Mechanism, q: Array) -> Number:
@@ -73,7 +88,8 @@ def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number
     off = np.arctan2(np.sin(off), np.cos(off))
     most = minimum(maximum(STEER * off, -YAW_MOST), YAW_MOST)
     yaw = most * where(phase < 0.5, 1.0 - 2.0 * top.moved, 2.0 * bottom.moved - 1.0)
-    legs = [leg_angles(one.back * stride * begun, one.lifted * lift * begun) for one in (bottom, top)]
+    stride, lift = stride * begun, lift * begun
+    legs = [leg_angles(one.back * stride, one.lifted * lift, stride) for one in (bottom, top)]
     return np.array([yaw * begun, *legs[0], *legs[1]])
 
 
@@ -187,7 +203,8 @@ def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> lis
     highest place on, for a `part` of the way: front femurs sink and back femurs rise. Forward it is while they are
     lifted, up to the highest place.
     """
-    flown = 0.5 + 0.5 * np.sqrt(1.0 - np.sqrt(1.0 - part))  # where a swing is lifted by 1 - part; see `swing`
+    arc = np.sqrt(0.25 + 2.0 * (1.0 - part)) - 0.5  # where a swing is lifted by 1 - part; see `swing`
+    flown = 0.5 + 0.5 * np.sqrt(1.0 - arc)
     found = []
     for frame, before in (("top", STANDING - 0.5), ("bottom", STANDING)):
         clutches = [name for name in m.clutches.names if name.startswith(f"{frame} back") and "femur" in name]
