@@ -10,7 +10,8 @@ from rich.console import Console
 import linkwork as lw
 from linkwork.app.check import BROKEN, refusal
 from linkwork.app.running import ready_folder
-from linkwork.app.walks import figures, walked
+from linkwork.app.walk_figures import figures
+from linkwork.app.walks import walked
 from linkwork.examples import cable_arm, cockroach, differential_cart
 from linkwork.simulation.results.figure_files import save_figure
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,8 @@ from rich.text import Text
 import linkwork as lw
 from linkwork.app.pages import NO_FIGURES, figure, write_page
 from linkwork.app.running import DOUBTED, TRUSTED
-from linkwork.app.walks import COURSES, TOLD, Walked, figures, walked
+from linkwork.app.walk_figures import figures
+from linkwork.app.walks import COURSES, GAIT, TOLD, Walked, walked
 from linkwork.examples import walker
 from linkwork.spatial.scalar import Array
 
@@ -48,6 +50,11 @@ WALKING = """<h2>Walking</h2><p>Ground, gaits and motors are chosen too; the pap
 angles that are functions of time; twelve clutches carry them from the front left leg of each frame to the others,
 tibiae measured from the frame by (29). The legs of one frame stand and stroke backward while those of the other are
 lifted. Leaning is that of the top frame.</p>
+"""
+WALKED = """<p>Once strides are full: how far a foot gets from where it was put down while it stands, in half of all
+stands and in 19 of 20; how high the top frame is; what motors give, without winning back where they brake, and that
+by weight and way. In a turn the strokes of both frames are not parallel, so that feet slip; on rough ground they are
+put down on slopes.</p>
 """
 SWITCHED = "what is switched on the way, after all clutches were engaged at the start"
 EVENT = ("walk", "time", "what", "energy [J]", "impulse [N m s]", "carries [N m]")
@@ -93,6 +100,7 @@ def nelson_quinn(console: Console, out: Path, drawn: bool) -> int:
     console.print("It walks, which takes a while ...")
     walks = {name: walked(name) for name in COURSES}
     console.print(_told("walks", TOLD, [walk.told() for walk in walks.values()]))
+    console.print(_told("gaits", GAIT, [walk.gait() for walk in walks.values()]))
     console.print(_told(SWITCHED, EVENT, _events(walks)))
     file = out / "nelson-quinn.html"
     body = _body(matrices, f"{fewer} {moves}") + _drawing(m, drawn) + _walks(walks, drawn)
@@ -124,21 +132,33 @@ def _events(walks: Mapping[str, Walked]) -> list[tuple[str, ...]]:
 
 
 def _told(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(*map(escape, head), box=SIMPLE, title=title, title_justify="left")
+    table = Table(box=SIMPLE, title=title, title_justify="left")
+    for place, name in enumerate(head):
+        table.add_column(escape(name), justify="right" if _counts(rows, place) else "left")
     for row in rows:
         table.add_row(*row)
     return table
 
 
+def _counts(rows: Sequence[Sequence[str]], place: int) -> bool:
+    """Whether a column has numbers alone, with their units."""
+    return all(row[place][0] in "-0123456789" for row in rows)
+
+
 def _as_html(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["".join(f"<th>{html.escape(one)}</th>" for one in head)]
-    lines += ["".join(f"<td>{html.escape(one)}</td>" for one in row) for row in rows]
-    return '<div class="table"><table class="said">' + "".join(f"<tr>{line}</tr>" for line in lines) + "</table></div>"
+    kinds = [' class="number"' if _counts(rows, place) else "" for place in range(len(head))]
+    lines = ["".join(f"<th{kind}>{html.escape(one)}</th>" for kind, one in zip(kinds, head, strict=True))]
+    lines += [
+        "".join(f"<td{kind}>{html.escape(one)}</td>" for kind, one in zip(kinds, row, strict=True)) for row in rows
+    ]
+    cells = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="table"><table class="said lines">{cells}</table></div>'
 
 
 def _walks(walks: Mapping[str, Walked], drawn: bool) -> str:
     """How it walks, with figures where they can be drawn."""
     text = WALKING + _as_html(TOLD, [walk.told() for walk in walks.values()])
+    text += WALKED + _as_html(GAIT, [walk.gait() for walk in walks.values()])
     if drawn:
         pictures = []
         for shown in figures().values():
@@ -160,12 +180,14 @@ def _table(matrices: list[Matrix]) -> Table:
 
 def _body(matrices: list[Matrix], summary: str) -> str:
     text = ABOUT.format(version=html.escape(lw.__version__)) + f"<p>{html.escape(summary)}</p>"
-    text += "<table><tr><th>matrix</th><th>equation</th><th>size</th><th>as printed</th></tr>"
+    text += '<div class="table"><table class="said lines">'
+    text += "<tr><th>matrix</th><th>equation</th><th>size</th><th>as printed</th></tr>"
     for matrix in matrices:
         verdict = "yes" if matrix.agrees else '<span class="far">no</span>'
         cells = (matrix.name, EQUATIONS[matrix.name], matrix.size, verdict)
         text += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-    text += "</table>"
+    text += "</table></div>"
     for matrix in matrices:
-        text += f"<h2>{matrix.name}</h2><p>{MEANINGS[matrix.name].capitalize()}.</p><pre>{matrix.told()}</pre>"
+        shown = re.sub(r"-?\d", r"<b>\g<0></b>", matrix.told())
+        text += f"<h2>{matrix.name}</h2><p>{MEANINGS[matrix.name].capitalize()}.</p><pre>{shown}</pre>"
     return text

@@ -10,7 +10,8 @@ import linkwork as lw
 from linkwork.model.files.whole_files import reason_of, write_whole
 
 HEAD = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>
 body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
 .table {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; white-space: nowrap; }}
@@ -20,8 +21,9 @@ figure {{ display: inline-block; vertical-align: top; margin: 1rem 0; width: 28r
 .figures {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1.5rem; }}
 .figures figure {{ margin: 0; width: auto; }} .figures .wide {{ grid-column: 1 / -1; }}
 figure img {{ width: 100%; }} figcaption {{ font-size: .9rem; text-wrap: balance; }}
-.said {{ white-space: normal; }} .said th, .said td {{ text-align: left; }}
-pre {{ font-size: .7rem; line-height: 1.15; overflow-x: auto; }}
+.said {{ white-space: normal; }} .said th, .said td {{ text-align: left; }} .lines {{ white-space: nowrap; }}
+.said .number {{ text-align: right; }} sup {{ line-height: 0; font-size: .6em; }}
+pre {{ font-size: .7rem; line-height: 1.15; overflow-x: auto; color: #aaa; }} pre b {{ color: #222; }}
 </style></head><body>
 """
 NO_FIGURES = "<p>Figures need matplotlib: pip install 'linkwork[plot]'.</p>"

@@ -154,5 +154,5 @@ def _sentences(title: str, said: Sequence[Statement]) -> Table:
 
 
 def _figures(all_: Iterable[Drawn]) -> str:
-    pictures = [figure(drawn.svg, f"Figure {drawn.number}. {drawn.about}", drawn.wide) for drawn in all_]
+    pictures = [figure(drawn.svg, f"{drawn.called}. {drawn.about}", drawn.wide) for drawn in all_]
     return f'<h2>Figures</h2><div class="figures">{"".join(pictures)}</div>'

@@ -30,7 +30,7 @@ def biped_figures(found: Biped) -> Iterator[Drawn]:
     yield as_drawn("4.11", about, _snapshot(found.hit))
     yield from _of_run(found.hit, 12, "Experiment 2")
     about = "Blocks of 1.8 kg that the biped survives (filled), by speed and place"
-    yield as_drawn("4.+", about, _map(found.survived))._replace(wide=True)
+    yield as_drawn("", about, _map(found.survived))._replace(wide=True)
 
 
 def _of_run(one: Told, first: int, name: str) -> Iterator[Drawn]:
@@ -39,15 +39,16 @@ def _of_run(one: Told, first: int, name: str) -> Iterator[Drawn]:
     angles = [np.degrees(run.q[:, run.mechanism.joints[joint].q.start]) for joint in _joints()]
     torques = [run["tau"][:, run.mechanism.joints[joint].v.start] for joint in _joints()]
     position, turn = 100.0 * run.q[:, :3].T, run.q[:, 3:7].T
+    force, torque = one.wrench[:, :3].T, one.wrench[:, 3:].T
     made = (
         _legs(f"{name}: joint angles", t, angles, "[degrees]"),
         _legs(f"{name}: joint torques", t, torques, "[N m]"),
         _lines(f"{name}: position of the trunk", t, position, "xyz", "[cm]", rows=True),
-        _lines(f"{name}: quaternion of the trunk", t, turn, "sxyz", "", rows=False),
-        _lines(f"{name}: error of the position", t, 100.0 * one.error[:, :3].T, "xyz", "[cm]", rows=False),
-        _lines(f"{name}: quaternion of the error", t, one.error[:, 3:].T, "sxyz", "", rows=False),
-        _lines(f"{name}: desired force on the trunk, in its axes", t, one.wrench[:, :3].T, "xyz", "[N]", rows=False),
-        _lines(f"{name}: desired torque on the trunk, in its axes", t, one.wrench[:, 3:].T, "xyz", "[N m]", rows=False),
+        _lines(f"{name}: quaternion of the trunk", t, turn, "sxyz", "quaternion", rows=False),
+        _lines(f"{name}: error of the position", t, 100.0 * one.error[:, :3].T, "xyz", "error [cm]", rows=False),
+        _lines(f"{name}: quaternion of the error", t, one.error[:, 3:].T, "sxyz", "quaternion", rows=False),
+        _lines(f"{name}: desired force on the trunk, in its axes", t, force, "xyz", "force [N]", rows=False),
+        _lines(f"{name}: desired torque on the trunk, in its axes", t, torque, "xyz", "torque [N m]", rows=False),
     )
     for k, (about, figure) in enumerate(made):
         yield as_drawn(f"4.{first + k}", about, figure)

@@ -21,12 +21,17 @@ SIZE = (6.4, 3.8)  # inches
 
 
 class Drawn(NamedTuple):
-    """A figure: its number in the paper, what it shows, the drawing as SVG, and whether it is as wide as two."""
+    """A figure: its number in the paper, or nothing, what it shows, the drawing as SVG, whether it is twice as wide."""
 
     number: str
     about: str
     svg: bytes
     wide: bool = False
+
+    @property
+    def called(self) -> str:
+        """What a caption begins with."""
+        return f"Figure {self.number}" if self.number else "Not in the paper"
 
 
 def figures(body: Experiment, pendulum: Experiment) -> Iterator[Drawn]:
