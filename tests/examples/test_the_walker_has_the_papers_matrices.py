@@ -8,6 +8,7 @@ from linkwork.algorithms.actuation import drive_forces
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.algorithms.limb_dynamics import accelerations, limb_at
 from linkwork.algorithms.limb_systems import LimbSystem, limb_system
+from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.ties import factors, tie_rows
 from linkwork.examples import walker
 
@@ -92,6 +93,20 @@ def test_engaged_clutches_leave_what_limbs_leave(system: LimbSystem) -> None:
     q, rate, tau = M.random(rng), rng.normal(size=11), rng.normal(size=M.nv)
     a = d.forward_dynamics(q, system.spread @ rate, tau)
     assert np.allclose(a, system.spread @ accelerations(M, system, q, rate, tau), rtol=1e-10, atol=1e-10)
+
+
+def test_engaging_all_clutches_projects_velocities_on_what_the_matrices_leave(system: LimbSystem) -> None:
+    """3.1.1, 5.3.1: the momentum balance of clutching, by D0 D1 D2 D3: momentum in eleven directions is kept."""
+    rng, P = np.random.default_rng(5), system.spread
+    q, v = M.keyframes["start"].q.copy(), rng.normal(size=M.nv)
+    q[2] = 2.0  # in the air
+    schedule = [(0.0, "engage", clutch.name) for clutch in M.clutches]
+    run = lw.simulate(M, q, v, duration=1e-3, dt=1e-3, method="semi-implicit", schedule=schedule)
+    inertia = mass_matrix(M, q)
+    kept = P @ np.linalg.solve(P.T @ inertia @ P, P.T @ inertia @ v)
+    assert np.abs(run.v[0] - kept).max() < 1e-13 * np.abs(v).max()
+    lost = 0.5 * (v - kept) @ inertia @ (v - kept)
+    assert sum(event.energy for event in run.events) == pytest.approx(-lost, rel=1e-12)
 
 
 def test_reversed_clutches_are_other_signs() -> None:

@@ -58,8 +58,8 @@ def main(folder: Path) -> int:
 def _draw_walk(name: str, file: Path) -> None:
     """The cockroach in some places of its way, or a figure of the walker."""
     if name == "cockroach":
-        run = lw.simulate(**cockroach.request(0.6), record=("q", "v"))
-        lw.draw(run.mechanism, run.q[:: len(run.t) // 3], path=file)
+        run = lw.simulate(**cockroach.request(0.8), record=("q", "v"))
+        lw.draw(run.mechanism, run.q[:: len(run.t) // 2], path=file)
     else:
         shown = figures()[name]
         save_figure(shown.draw(walked(shown.walk).run), file)

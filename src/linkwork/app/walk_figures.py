@@ -69,7 +69,7 @@ def figures() -> dict[str, Shown]:
 
 def gait_figure(run: lw.Run) -> Figure:
     """Angles of motors, heights of feet, and which are on the ground, over some periods of a straight walk."""
-    figure, (angles, heights, feet) = _new(3, (5.2, 5.2), sharex=True, height_ratios=(1.2, 0.7, 1.2))
+    figure, (angles, heights, feet) = _new(3, (4.8, 4.6), sharex=True, height_ratios=(1.2, 0.7, 1.2))
     rows = run.t >= run.t[-1] - PERIODS * gaits.PERIOD
     t, q = run.t[rows], run.q[rows]
     for frame, colour in COLOURS.items():

@@ -174,6 +174,12 @@ def view_of(points: Array, gravity: Array) -> View:
     return View(right, np.cos(ELEVATION) * upward - np.sin(ELEVATION) * towards, None)
 
 
+def _spread_out(points: Array) -> bool:
+    """Whether points (n, 3) lie on no line, so that they tell how to look at a mechanism without its shapes."""
+    sizes = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return len(sizes) > 1 and bool(sizes[1] > FLAT * sizes[0])
+
+
 def outline(points: Array) -> Array:
     """The corners (k, 2) of the convex hull of points (n, 2), two of a line and one of a point, in order."""
     size = max(float(np.ptp(points, axis=0).max()), 1e-12)
@@ -204,8 +210,8 @@ def _drawn(m: Mechanism, poses: Array, ways: list[Array]) -> Figure:
     poses = poses.reshape(-1, m.nbodies, 4, 4)
     poses = np.concatenate([np.broadcast_to(np.eye(4), (len(poses), 1, 4, 4)), poses], axis=1)  # the world is body 0
     bones = skeleton(m)
-    everything = np.concatenate([_moved(X, bones) for X in poses])
-    view = view_of(everything, np.asarray(m.gravity))
+    joined, everything = (np.concatenate([_moved(X, one) for X in poses]) for one in (bones._replace(solids=[]), bones))
+    view = view_of(joined if _spread_out(joined) else everything, np.asarray(m.gravity))
     seen = view.of(np.concatenate([everything, *ways]))
     span = np.ptp(seen, axis=0)
     span = np.maximum(span, NARROW * span.max()) if span.max() > 0.0 else np.array([ROOM, ROOM])
@@ -237,7 +243,8 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
             _solid(axes, view, X, solid, solid.color or color, shade, order)
         corners = outline(view.of(_points(X, body, points))) if len(points) else np.zeros((0, 2))
         if len(corners) == 1 and not solids:
-            axes.plot(*corners.T, marker="s", markersize=2.6 * width, color=color, alpha=shade, zorder=order)
+            size = (1.3 if bones.solids else 2.6) * width  # beside bodies with shapes it would be a shape of its own
+            axes.plot(*corners.T, marker="s", markersize=size, color=color, alpha=shade, zorder=order)
         if len(corners) > 2 and not solids:
             axes.fill(*corners.T, color=color, alpha=0.35 * shade, linewidth=0.0, zorder=order)
         if len(corners) > 1:
