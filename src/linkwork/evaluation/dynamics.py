@@ -409,7 +409,7 @@ class Dynamics:
         run = coupled(quantity, algorithm, list(inputs))
 
         def one(*arrays: Array) -> Array:
-            varied = m.with_parameters(dict(zip(given, arrays[states:], strict=True))) if given else m
+            varied = m.varied(dict(zip(given, arrays[states:], strict=True))) if given else m
             return run(varied, *arrays[:states])
 
         inputs = inputs | {name: Input(value, m.parameters[name].shape) for name, value in given.items()}

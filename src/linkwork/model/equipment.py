@@ -187,7 +187,7 @@ class Equipment:
         It does so where the joint comes from `side`: "below", "above" or "both".
         """
         element = new_element(self._latches, "latch", name)
-        if side not in SIDES:
+        if not isinstance(side, str) or side not in SIDES:
             raise ModelError(f"side must be one of {listed(SIDES)}; got {side!r}", element)
         place = number_of(at, "at", element)
         self._latches[name] = Latch(name, str(joint), place, side, yes_or_no(engaged, "engaged", element))

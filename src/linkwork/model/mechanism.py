@@ -13,6 +13,7 @@ from linkwork.errors import ShapeError, unknown_name
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, as_numbers, over_batch
 from linkwork.model.clutches import Brake, Clutch, Tie, may_hold
+from linkwork.model.contradictions import contradictions
 from linkwork.model.drives import DRIVE_PARAMETERS, Drive, Rotor
 from linkwork.model.faults import raise_first
 from linkwork.model.joints import JointKind
@@ -398,6 +399,13 @@ class Mechanism:
 
     def with_parameters(self, values: Mapping[str, Any]) -> Mechanism:
         """The same mechanism with some parameters replaced; numbers are checked as the Builder checks them."""
+        found = self.varied(values)
+        if not any(np.asarray(value).dtype == object for value in found.parameters.values()):
+            raise_first(contradictions(found))
+        return found
+
+    def varied(self, values: Mapping[str, Any]) -> Mechanism:
+        """The same, whether or not couplings agree with each other: what is switched on the way may come not to."""
         new: dict[str, Any] = {}
         for name, value in values.items():
             if name not in self.parameters:

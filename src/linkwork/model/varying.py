@@ -25,6 +25,7 @@ NOT_NEGATIVE = (
     ".mass", ".armature", ".damping", ".stiffness", ".friction", ".length",
     ".tangential_stiffness", ".tangential_damping", ".rest_speed", ".restitution", ".rotor_inertia",
 )  # fmt: skip
+NOT_ZERO = (".gear", ".ratio")
 POSITIVE = (".efficiency", ".stall_torque", ".no_load_speed")
 
 
@@ -42,7 +43,7 @@ def check_parameter(name: str, values: Array) -> None:
         raise ModelError(f"must be <= 1; got {values.max():g}", f"parameter {name!r}")
     if values.dtype != object and name.endswith(POSITIVE) and not (values > 0.0).all():
         raise ModelError(f"must be > 0; got {values.min():g}", f"parameter {name!r}")
-    if values.dtype != object and name.endswith(".gear") and (values == 0.0).any():
+    if values.dtype != object and name.endswith(NOT_ZERO) and (values == 0.0).any():
         raise ModelError("must not be 0", f"parameter {name!r}")
     if values.dtype != object and name.endswith(".efficiency") and (values > 1.0).any():
         raise ModelError(f"must be at most 1; got {values.max():g}", f"parameter {name!r}")

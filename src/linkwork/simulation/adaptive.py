@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -20,10 +20,10 @@ from linkwork.simulation.rollout import Task
 from linkwork.simulation.steps.integrators import METHODS
 from linkwork.simulation.steps.moving import Moving
 from linkwork.simulation.storage import Storage
-from linkwork.simulation.switching.happening import happened, holder_of, seen, sources
-from linkwork.simulation.switching.jumping import too_far
+from linkwork.simulation.switching.happening import happened, holder_of, lost_guard, seen, sources
+from linkwork.simulation.switching.jumping import impossible
 from linkwork.simulation.switching.slipping import holding, slip_forces
-from linkwork.simulation.switching.switching import Switch, spoken
+from linkwork.simulation.switching.switching import Switch, refused, spoken
 from linkwork.simulation.switching.telling import event, told
 from linkwork.spatial.scalar import Array
 
@@ -73,8 +73,10 @@ class Adaptive:
 
     def not_converged(self, values: Mapping[str, Any], now: Carry) -> str:
         """What can be said of a method that gave up."""
+        system, t = self.asked.system(values).in_modes(now.modes), float(now.step) * self.dt
         return (
-            too_far(self.asked.system(values).in_modes(now.modes).mechanism, now.q)
+            impossible(system.mechanism, now.q)
+            or lost_guard(system, (t, now))
             or f"SciPy's method gave up: its steps became too small for rtol={self.tolerances['rtol']:g}"
         )
 
@@ -87,6 +89,7 @@ class Member:
         _, self.values = march.asked.member(index)
         self.now = Carry(*(np.array(x[index]) for x in march.now))._replace(code=GOING)
         self.first = float(march.storage.steps[0]) * march.dt
+        self.timed = [switch for switch in self.asked.switches if not switch.guarded]
         self.watched = len(sources(self.asked.system(self.values)))
 
     def go(self, watch: Callable[[float], None]) -> None:
@@ -95,10 +98,8 @@ class Member:
         times = march.storage.steps * march.dt
         if self.asked.sampler is not None:
             self._sample(self.first)
-        timed = [switch for switch in self.asked.switches if not switch.guarded]
-        for switch in timed:
-            if self._when(switch) == self.first:
-                self._switch(switch)
+        if now := [switch for switch in self.timed if self._when(switch) == self.first]:
+            self._switch(self.first, now)
         self.keep(0, self.now)
         actions = self._actions(times)
         for begin, end in pairwise([self.first, *actions]):
@@ -121,22 +122,23 @@ class Member:
             near = times[np.abs(times - t) < 1e-9 * self.march.dt]
             found.setdefault(float(near[0]) if len(near) else t, []).append(act)
 
-        for t in times[1:].tolist() if self.asked.system(self.values).mechanism.holds else ():
+        for t in times[1:].tolist() if self.asked.mechanism.loops or self.asked.mechanism.holders else ():
             at(t, self._close)
         sampling, end = self.asked.sampling, times[-1]
         if sampling is not None:
             period = self.march.dt if sampling.rate is None else 1.0 / sampling.rate
             for k in range(int(np.floor(self.first / period + 1e-9)) + 1, int(np.floor(end / period + 1e-9)) + 1):
                 at(k * period, partial(self._sample, k * period))
-        for switch in self.asked.switches:
-            t = np.inf if switch.guarded else self._when(switch)
+        for t in {self._when(switch) for switch in self.timed}:
             if self.first < t <= end:
-                at(t, partial(self._switch, switch))
+                at(t, partial(self._switch, t, [switch for switch in self.timed if self._when(switch) == t]))
         at(end, lambda: None)
         return dict(sorted(found.items()))
 
     def _close(self) -> None:
         m = self.asked.system(self.values).mechanism
+        if not m.holds:
+            return
         after = closed_again(holding(m, self.now.slip) if m.slippers else m, self.now.q, self.now.v)
         repair = np.maximum(self.now.repair, after.moved)
         self.now = self.now._replace(q=after.q, v=after.v, repair=repair)
@@ -145,19 +147,22 @@ class Member:
         """The time [s] at which this member is switched."""
         return float(np.broadcast_to(switch.when, self.asked.batch)[self.index])
 
-    def _switch(self, switch: Switch) -> None:
-        modes, k = np.array(self.now.modes), self.asked.switched.index(switch.parameter)
-        modes[k] = switch.applied(modes[k])
-        self._switch_to(modes, self._when(switch), {switch.parameter: switch.what})
+    def _switch(self, t: float, switches: Sequence[Switch]) -> None:
+        """Switch at once what is to be at a time [s]."""
+        modes = np.array(self.now.modes)
+        for switch in switches:
+            k = self.asked.switched.index(switch.parameter)
+            modes[k] = switch.applied(modes[k])
+        self._switch_to(modes, t, [(switch.parameter, switch.what) for switch in switches])
 
-    def _switch_to(self, modes: Array, t: float, told: Mapping[str, str]) -> None:
+    def _switch_to(self, modes: Array, t: float, told: Sequence[tuple[str, str]]) -> None:
         """Change modes (m,) at a time [s], and tell of parameters, in words."""
         m = self.asked.mechanism
         after, jump, carried = self.march.task.switched(self.values, t, self.now._replace(step=np.array(1.0)), modes)
         self.now = Carry(*map(np.asarray, after._replace(step=self.now.step)))
         self.values |= dict(zip(self.asked.switched, self.now.modes, strict=True))
         bridged = jump.energy - sum(jump.energies)
-        for parameter, what in told.items() if self.now.code == GOING else ():
+        for parameter, what in told if self.now.code == GOING else ():
             n = holder_of(m, parameter)
             loop = n < len(m.loops)
             energy = jump.energies[n] + (bridged if loop else 0.0)
@@ -166,14 +171,15 @@ class Member:
 
     def _sample(self, t: float) -> None:
         answer, now = self.asked.sample(self.values, t, self.now), self.now
-        if not np.isfinite(np.asarray(answer.forces, dtype=float)).all():
-            self.now = now._replace(code=NON_FINITE)
+        modes = np.array(self.asked.wanted(answer, now.modes), dtype=float)
+        lost = not np.isfinite(np.asarray(answer.forces, dtype=float)).all()
+        if (code := NON_FINITE if lost else refused(self.asked.switched, modes)) != GOING:
+            self.now = now._replace(code=code)
             return
         memory = np.array(answer.memory, dtype=float) if len(answer.memory) else now.memory
         self.now = now._replace(held=np.array(answer.forces, dtype=float), memory=memory)
-        modes = np.array(self.asked.wanted(answer, now.modes), dtype=float)
         pairs = zip(self.asked.switched, modes, now.modes, strict=True)
-        changed = {name: spoken(name, float(new)) for name, new, old in pairs if new != old}
+        changed = [(name, spoken(name, float(new))) for name, new, old in pairs if new != old]
         if changed:
             self._switch_to(modes, t, changed)
 
@@ -204,7 +210,11 @@ class Member:
         now = self._seen(self.now)
         which = [bool(margin < 0.0) for margin in now.seen[: self.watched]]
         if any(which):
-            now = happened(system, sources(system), t, now, self.now.held, which)
+            after = happened(system, sources(system), t, now, self.now.held, which)
+            if not after.seen[-1] > 0.0:
+                self.now = self.now._replace(code=NOT_CONVERGED, modes=np.array(after.modes))
+                return
+            now = after
         moved = {
             name: np.array(getattr(now, name)) for name in ("q", "v", "work", "slip", "modes", "armed", "log", "logged")
         }
@@ -247,7 +257,11 @@ class Member:
                     self.now = self.now._replace(code=EVENT)
                     return end
                 if self.watched:
-                    self.now = self.now._replace(armed=np.array(self._seen(self.now).armed))
+                    looked = self._seen(self.now)
+                    self.now = self.now._replace(armed=np.array(looked.armed))
+                    if not looked.seen[-1] > 0.0:
+                        self.now = self.now._replace(code=NOT_CONVERGED)
+                        return end
                     if last < solver.t or self._falls(self.now):
                         return last
                 watch(solver.t)

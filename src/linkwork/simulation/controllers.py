@@ -161,7 +161,8 @@ class Law:
             return where(value, 1.0, 0.0)
         if np.shape(value) != () or isinstance(value, str):
             raise ShapeError(f"the controller must give one number or condition for {name!r}; got {value!r:.80}")
-        return value if not str(name).endswith(YES_OR_NO) else where(value > 0.0, 1.0, 0.0)
+        off = 0.0 if str(name).endswith(YES_OR_NO) else -1.0 if str(name).endswith(".direction") else None
+        return value if off is None else where(value > 0.0, 1.0, where(value <= 0.0, off, np.nan))
 
     def shaped(self, value: Any, shape: tuple[int, ...], part: str = "") -> Array:
         """`value` as an array, if it has this shape; ShapeError if not."""

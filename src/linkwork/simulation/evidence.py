@@ -11,6 +11,7 @@ from linkwork.evaluation.diagnosis import failures_named
 from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, Carry
 from linkwork.simulation.outcomes import FINISHED, KINDS, Event, Outcome
 from linkwork.simulation.preparation import Request
+from linkwork.simulation.switching.switching import refused
 from linkwork.spatial.scalar import Array
 
 TOLD = 3  # members of a kind whose failure is looked into
@@ -45,7 +46,11 @@ def _evidence(march: Any, index: tuple[int, ...], code: float) -> str:
         t = (float(now.step) + part) * march.dt
         forces = asked.system(values).loads(t, now.q, now.v, now.held).control
         if asked.sampler is not None:
-            forces = asked.sample(values, t, now).forces
+            answer = asked.sample(values, t, now)
+            forces = answer.forces
+            for name, mode in answer.modes.items():
+                if refused([name], [mode]) != GOING:
+                    return f"the controller returned {mode:g} for {name!r} at {t:g} s"
         for joint in asked.mechanism.leaders:
             if not np.isfinite(np.asarray(forces, dtype=float)[joint.v]).all():
                 return f"the controller returned {np.asarray(forces)[joint.v]} for joint {joint.name!r} at {t:g} s"

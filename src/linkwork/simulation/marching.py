@@ -18,9 +18,9 @@ from linkwork.simulation.rollout import Rollout, Task
 from linkwork.simulation.steps.integrators import of_order
 from linkwork.simulation.steps.unsolved import unsolved
 from linkwork.simulation.storage import Storage
-from linkwork.simulation.switching.happening import holder_of, sources
-from linkwork.simulation.switching.jumping import too_far
-from linkwork.simulation.switching.switching import Switch, spoken
+from linkwork.simulation.switching.happening import holder_of, lost_guard, sources
+from linkwork.simulation.switching.jumping import impossible
+from linkwork.simulation.switching.switching import Switch, refused, spoken
 from linkwork.simulation.switching.telling import event, told
 from linkwork.spatial.scalar import Array
 
@@ -201,11 +201,12 @@ class FixedSteps:
                 _, values = asked.member(index)
                 one = Carry(*(np.array(x[index]) for x in now))
                 answer = asked.sample(values, float(one.step) * self.dt, one)
-                if np.isfinite(np.asarray(answer.forces, dtype=float)).all():
-                    held[index], modes[index] = answer.forces, asked.wanted(answer, one.modes)
+                wanted = asked.wanted(answer, one.modes)
+                lost = not np.isfinite(np.asarray(answer.forces, dtype=float)).all()
+                code[index] = NON_FINITE if lost else refused(asked.switched, wanted)
+                if code[index] == GOING:
+                    held[index], modes[index] = answer.forces, wanted
                     memory[index] = answer.memory if len(answer.memory) else one.memory
-                else:
-                    code[index] = NON_FINITE
         self.now = now._replace(held=held, memory=memory, code=code)
         self._switch_to(modes, list(self._commanded(modes)))
 
@@ -224,9 +225,14 @@ class FixedSteps:
 
     def not_converged(self, values: Mapping[str, Any], now: Carry) -> str:
         """What can be said of a step whose equations were not solved."""
-        if open_ := too_far(self.asked.system(values).in_modes(now.modes).mechanism, now.q):
-            return open_
         t, system = float(now.step) * self.dt, self.asked.system(values)
+        with np.errstate(all="ignore"):
+            moved, _ = self.task.method.step(system, t, now.moving, self.dt, now.held)
+        for one in (now, moved) if system.modes else (now,):  # as it was switched before the step, or within it
+            if failed := impossible(system.in_modes(one.modes).mechanism, now.q):
+                return failed
+        if failed := lost_guard(system, (t, now), (t + self.dt, moved)):
+            return failed
         if failed := unsolved(self.task.method, system, t, now.moving, self.dt, now.held):
             return failed.told(self.dt)
         solved = self.task.method.posed is not None

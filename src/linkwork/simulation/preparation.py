@@ -25,7 +25,17 @@ from linkwork.simulation.steps.moving import NO_LOG
 from linkwork.simulation.switching.guards import Guard, Once
 from linkwork.simulation.switching.happening import LINES
 from linkwork.simulation.switching.slipping import begun, tie_speeds
-from linkwork.simulation.switching.switching import Switch, lockable, locked_names, modes_of, scheduled, slips
+from linkwork.simulation.switching.switching import (
+    Switch,
+    check_times,
+    entries_of,
+    lockable,
+    locked_names,
+    modes_of,
+    refuse_contradictions,
+    scheduled,
+    slips,
+)
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number, where
 
@@ -101,7 +111,7 @@ class Request:
     def system(self, values: Mapping[str, Any]) -> System:
         """The mechanism with a member's parameters, under laws with its gains."""
         varied = {name: values[name] for name in self.parameters}
-        m, wrenches = self.mechanism.with_parameters(varied) if varied else self.mechanism, self.wrenches
+        m, wrenches = self.mechanism.varied(varied) if varied else self.mechanism, self.wrenches
         control = None if self.control is None else self._commanding(self.control, values)
         return System(
             m,
@@ -142,7 +152,7 @@ class Request:
     def _commanding(self, law: Law, values: Mapping[str, Any]) -> Law:
         """A law as it acts on a member, whose drives may have numbers of their own."""
         own = {name: values[name] for name in self.parameters if name.rpartition(".")[0] in self.mechanism.drives}
-        return law.on(self.mechanism.with_parameters(own)) if own else law
+        return law.on(self.mechanism.varied(own)) if own else law
 
     @property
     def in_python(self) -> bool:
@@ -222,17 +232,18 @@ def request(
     m = mechanism
     if not isinstance(m, Mechanism):
         raise LinkworkError(f"a Mechanism is simulated, as lw.load(...) or lw.example(...) gives; got {m!r:.80}")
-    m = mechanism = lockable(m, [*locked_names(schedule), *_joints_of(m, commands)])
+    entries = entries_of(schedule)
+    m = mechanism = lockable(m, [*locked_names(entries), *_joints_of(m, commands)])
     continued = q0 if isinstance(q0, Run) else None
     if continued is not None:
         m = lockable(m, continued.mechanism.brakes.names)
     if continued is not None and (v0 is not None or memory is not None or continued.mechanism.nq != m.nq):
         raise LinkworkError("a run is continued from its own end: give no v0 or memory, and the same mechanism")
-    given = dict(continued.parameters if parameters is None and continued is not None else parameters or {})
+    given = {**(continued.parameters if continued is not None else {}), **(parameters or {})}
     for name in given:
         if name not in m.parameters:
             raise unknown_name("parameter", name, m.parameters)
-    switches = scheduled(m, schedule)
+    switches = scheduled(m, entries)
     switched = [switch.parameter for switch in switches] + [f"{latch.name}.engaged" for latch in m.latches]
     for name in commands:
         if name not in modes_of(m):
@@ -261,6 +272,7 @@ def request(
     found = dict(zip(inputs, arrays, strict=True))
     for name in given:
         m.check_parameter(name, found[name])
+    switches = check_times(switches, batch)
     named |= {name: _gain(name, value) for name, value in named.items()}
     laws = {
         "wrenches": None if wrenches is None else Law("function of wrenches", wrenches, list(named)),
@@ -273,6 +285,8 @@ def request(
         _start(m, found["q0"], found["v0"], found["memory"], batch) if continued is None else _resumed(continued, dt)
     )
     varied = {name: found[name] for name in given}
+    began, half = (0.0, 0.0) if continued is None else (float(continued.t[-1]), 0.5 * continued.settings.dt)
+    refuse_contradictions(m, switches, varied, commands, began - half)
     if continued is None and m.slippers:
         names = {item.name for item in m.slippers}
         found = {item.name: (item, w) for _, item, w in tie_speeds(m, begin.v, varied) if item.name in names}

@@ -18,6 +18,7 @@ from linkwork.simulation.steps.integrators import Method
 from linkwork.simulation.steps.moving import chosen
 from linkwork.simulation.switching.happening import Line, holder_of, sources, written
 from linkwork.simulation.switching.jumping import Jump, carried_by, jumped
+from linkwork.simulation.switching.switching import refused
 from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, maximum, where
 
@@ -79,8 +80,10 @@ class Task:
         after = now._replace(held=where(going, answer.forces, now.held), memory=memory)
         if not self.asked.commands:
             return after
-        wanted = where(going, self.asked.wanted(answer, now.modes), now.modes)
-        return self._commanded(values, dt, after, wanted)
+        wanted = self.asked.wanted(answer, now.modes)
+        code = where(going, refused(self.asked.switched, wanted), now.code)
+        wanted = where(going & (code == GOING), wanted, now.modes)
+        return self._commanded(values, dt, after._replace(code=code), wanted)
 
     def _commanded(self, values: Mapping[str, Any], dt: Number, now: Carry, wanted: Array) -> Carry:
         """After what a controller switched, with lines of the log that tell it."""
@@ -97,7 +100,7 @@ class Task:
         any_: Any = fired[0]
         for one in fired[1:]:
             any_ = any_ | one
-        log, logged = written(now.log, now.logged, fired, lines)
+        log, logged = written(now.log, now.logged, [one & jump.possible for one in fired], lines)
         after = after._replace(log=log, logged=logged)
         return Carry(*(chosen(any_, a, b) for a, b in zip(after, now, strict=True)))
 

@@ -25,6 +25,7 @@ from linkwork.simulation.results.companion import companion
 from linkwork.simulation.results.recording import Run, Settings
 from linkwork.simulation.steps.integrators import METHODS, RIGID, of_order, refuse_composed
 from linkwork.simulation.storage import Storage
+from linkwork.simulation.switching.switching import entries_of
 
 NAMES = ("auto", *METHODS, RIGID.name, *ADAPTIVE)
 TARGETS = ("cpu", "numpy")
@@ -108,6 +109,7 @@ def simulate(
         raise LinkworkError(f"baumgarte is for methods {listed(EXPLICIT)}; name one of them")
     duration, dt = positive("duration", duration), None if dt is None else positive("dt", dt)
     tolerances = positive("rtol", rtol), positive("atol", atol)
+    schedule = entries_of(schedule)  # gone through more than once
     method = method_of(method, contact, locate, q0.method if isinstance(q0, Run) else None)
     asked = request(
         mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule, baumgarte,

@@ -19,8 +19,8 @@ from linkwork.simulation.steps.integrators import METHODS, RIGID, of_order, refu
 from linkwork.simulation.steps.moving import Moving
 from linkwork.simulation.steps.step_derivatives import StepDerivatives, StepMap
 from linkwork.simulation.steps.unsolved import unsolved
-from linkwork.simulation.switching.jumping import jumped, too_far
-from linkwork.simulation.switching.switching import lockable, locked_names, modes_of, scheduled
+from linkwork.simulation.switching.jumping import impossible, jumped
+from linkwork.simulation.switching.switching import lockable, locked_names, modes_of, refuse_contradictions, switch_of
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, where
 
@@ -166,12 +166,13 @@ class Simulator:
         held = lockable(self.mechanism, locked_names([(0.0, *entry)]))
         now, latched = _moving(held, self._x), latch_modes(held)
         before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
-        (switch,) = scheduled(held.with_parameters(before), [(0.0, *entry)])
+        switch = switch_of(held, f"Simulator.{entry[0]}", (0.0, *entry))
+        refuse_contradictions(held, (switch,), before, (), 0.0)
         after = {**before, switch.parameter: switch.applied(before[switch.parameter])}
-        m = held.with_parameters(after)
+        m = held.varied(after)
         jump = jumped(System(m), now.q, now.v, now.slip)
         if not jump.possible:
-            raise NotConverged(too_far(m, now.q) or f"{switch.what}: cannot be done from here")
+            raise NotConverged(impossible(m, now.q) or f"{switch.what}: cannot be done from here")
         if len(after) > len(self._modes):  # a joint that had no brake
             self.mechanism, self._changed = held, _Stepper(self, changed=True)
         modes = np.array([after[name] for name in latched])
@@ -226,7 +227,7 @@ class _Stepper:
         if self.changed:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
-            m, law = m.with_parameters(named), lambda t, q, v: wrenches
+            m, law = m.varied(named), lambda t, q, v: wrenches
         return System(m, None, law, sim._asked.stops, modes=latch_modes(m))
 
     @cached_property

@@ -74,7 +74,7 @@ class System:
         if not self.modes:
             return self
         named = dict(zip(self.modes, modes, strict=True))
-        return replace(self, mechanism=self.mechanism.with_parameters(named))
+        return replace(self, mechanism=self.mechanism.varied(named))
 
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
         """What acts in a state, where `held` (nv,) [N m or N] comes from controllers that are sampled."""

@@ -231,7 +231,7 @@ class Run:
         """The mechanism of one member, with its parameters."""
         core = self.mechanism.parameters
         own = {name: np.broadcast_to(x, self.batch + core[name].shape)[index] for name, x in self.parameters.items()}
-        return self.mechanism.with_parameters(own) if own else self.mechanism
+        return self.mechanism.varied(own) if own else self.mechanism
 
     # --- what is made of it ---
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.coupled import to_tree
+from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.ratchets import SIDES
 from linkwork.spatial.scalar import Array, Number, where
@@ -25,6 +26,8 @@ class Once(NamedTuple):
 
 def once(guard: Callable[..., Any]) -> Once:
     """A guard of a schedule that fires the first time alone: `(lw.once(lambda t, q, v: q[0]), "engage", "clutch")`."""
+    if not callable(guard):
+        raise LinkworkError(f"a guard is a function guard(t, q, v); got {guard!r:.80}")
     return Once(guard)
 
 

@@ -63,6 +63,15 @@ def sources(system: System) -> list[Source]:
     return found
 
 
+def lost_guard(system: System, *states: tuple[float, Any]) -> str:
+    """Which guard is no number in one of these states, each with its time [s], in words; empty if all are."""
+    for t, now in states:
+        for guard in system.guards:
+            if np.isnan(guard.function(t, now.q, now.v)):
+                return f"the guard of {guard.what!r} is no number at {t:g} s"
+    return ""
+
+
 def holder_of(mechanism: Mechanism, parameter: str) -> int:
     """The number of the loop or holder whose parameter this is."""
     name, _, key = parameter.rpartition(".")
@@ -87,9 +96,9 @@ def happening(step: Step) -> Step:
                 pushes = held + slip_forces(m, begin.slip)
                 here = replace(here, mechanism=holding(m, begin.slip))
             moved, solved = step(here, t + gone, begin, duration, pushes)
-            possible = begin.seen[-1] > 0.0
-            good = possible if solved is True else solved & possible
-            return seen(system, t + gone + duration, moved.carrying(begin), held), good
+            after = seen(system, t + gone + duration, moved.carrying(begin), held)
+            possible = (begin.seen[-1] > 0.0) & (after.seen[-1] > 0.0)
+            return after, possible if solved is True else solved & possible
 
         begin = seen(system, t, now, held)
         moved, solved = in_parts(
@@ -101,17 +110,22 @@ def happening(step: Step) -> Step:
             begin,
             h,
         )
-        return moved._replace(seen=now.seen), solved
+        return moved._replace(seen=now.seen), solved & (moved.seen[-1] > 0.0)  # what happened last may not be possible
 
     return run
 
 
 def seen(system: System, t: Number, now: Moving, held: Array, possible: Number = 1.0) -> Moving:
-    """The state with what is watched: margins (k,), what is carried (n,), and whether the last jump was possible."""
+    """The state with what is watched: margins (k,), what is carried (n,), and whether it can be gone on from there.
+
+    It cannot where the last jump was not `possible`, nor where guards are no numbers.
+    """
     here = system.in_modes(now.modes)
     m = here.mechanism
     forces = carried_by(here, t, now, held)
     values = [guard.function(t, now.q, now.v) for guard in system.guards]
+    for value in values:
+        possible = where(value == value, possible, 0.0)
     armed = armed_again(m, now.q, values, now.armed)
     numbers = [k for k, item in enumerate(m.holders) if item.name in {one.name for one in m.slippers}]
     margins = slip_margins(m, now.slip, now.v, [forces[len(m.loops) + k] for k in numbers])

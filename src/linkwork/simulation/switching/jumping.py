@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.algorithms.contact_forces import Memory
 from linkwork.algorithms.coupled import closed_forward_dynamics, closed_positions, coupled, held
 from linkwork.algorithms.passive import passive
+from linkwork.model.contradictions import agreeing, contradictions
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.steps.moving import Moving
 from linkwork.simulation.switching.slipping import LIGHT, STANDING, begun, holding, slip_forces, slip_speeds
@@ -27,9 +28,9 @@ PULL = 1e-9  # impulse that pulls, of the largest, which counts as none
 class Jump(NamedTuple):
     """What a switch does at once: coordinates q (nq,), velocities v (nv,), which way holders slip (k,).
 
-    `energy` [J] is what is won. `gap` [m or rad] is how far loops were open that are closed now, `possible` whether it
-    was bridged. By loop, then by holder, `impulses` (n,) [N s or N m s] are those along what it holds, and `energies`
-    (n,) [J] what they won.
+    `energy` [J] is what is won. `gap` [m or rad] is how far loops were open that are closed now; `possible` is whether
+    it was bridged, and whether couplings agree with each other. By loop, then by holder, `impulses` (n,) [N s or N m s]
+    are those along what it holds, and `energies` (n,) [J] what they won.
     """
 
     q: Array
@@ -100,7 +101,7 @@ def jumped(
         known = [x if k in one_way else where(kept[k], slip[k], found[k]) for k, x in enumerate(trial)]
         slip = np.array(known)
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
-    possible = (gap <= GAP) & (error <= OPENED)
+    possible = (gap <= GAP) & (error <= OPENED) & agreeing(m)
     return Jump(q, push.v, slip, energy, gap, possible, push.impulses, push.energies)
 
 
@@ -148,8 +149,10 @@ def carried_by(system: System, t: Number, now: Moving, held: Array) -> Array:
     return by_holder(stuck, forces, size_of)
 
 
-def too_far(mechanism: Mechanism, q: Array) -> str:
-    """What is wrong where loops that are closed are open by more than can be bridged; empty if they are not."""
+def impossible(mechanism: Mechanism, q: Array) -> str:
+    """Why the jump to what a mechanism holds now cannot be made at q (nq,), in words; empty if it can."""
+    for fault in contradictions(mechanism):
+        return f"{fault.element} {fault.reason}"
     errors = np.abs(held(mechanism, q).errors[: mechanism.nc]) if mechanism.loops else np.zeros(0)
     if errors.max(initial=0.0) <= GAP:
         return ""

@@ -24,9 +24,7 @@ LIGHT = 1e-9  # force [N m or N] beyond a capacity that counts as none
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
     """The mechanism in which those that slip hold nothing."""
     pairs = zip(mechanism.slippers, slip, strict=True)
-    return mechanism.with_parameters(
-        {f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs}
-    )
+    return mechanism.varied({f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs})
 
 
 def rows(mechanism: Mechanism) -> Array:

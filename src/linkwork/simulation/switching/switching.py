@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import LinkworkError, unknown_name
-from linkwork.model.broadcast import as_numbers
+from linkwork.errors import LinkworkError, ShapeError, unknown_name
+from linkwork.model.broadcast import Shape, as_numbers
 from linkwork.model.clutches import Brake
-from linkwork.model.contradictions import contradictions
+from linkwork.model.contradictions import MODES, contradictions, couplings
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.carry import GOING, NON_FINITE, NOT_CONVERGED
 from linkwork.simulation.controllers import SWITCHED
 from linkwork.simulation.switching.guards import Once
 from linkwork.simulation.switching.slipping import tie_speeds
-from linkwork.spatial.scalar import Array
+from linkwork.spatial.scalar import Array, Number, where
 
 
 class Switch(NamedTuple):
@@ -30,6 +32,7 @@ class Switch(NamedTuple):
     parameter: str
     value: float | None
     what: str
+    entry: str  # what messages call it
 
     @property
     def guarded(self) -> bool:
@@ -64,6 +67,12 @@ def lockable(mechanism: Mechanism, names: Iterable[str]) -> Mechanism:
     brakes = list(mechanism.brakes)
     for name in dict.fromkeys(names):
         if name not in mechanism.brakes and name in mechanism.joints:
+            for what, items in mechanism.holder_kinds.items():
+                if name in items:
+                    raise LinkworkError(
+                        f"joint {name!r} cannot be locked by its name, which is also that of a {what}; "
+                        "give one of them another, or the joint a brake"
+                    )
             brakes.append(Brake(name, name, np.inf, 0.0, mechanism.joints[name].kind.nv))
     return replace(mechanism, brakes=mechanism.brakes.replaced(brakes))
 
@@ -73,56 +82,124 @@ def modes_of(mechanism: Mechanism) -> dict[str, float]:
     return {name: float(value) for name, value in mechanism.parameters.items() if name.endswith(SWITCHED)}
 
 
-def locked_names(schedule: Sequence[Any] | None) -> list[str]:
+def entries_of(schedule: Any) -> list[Any]:
+    """The entries of a schedule, or an error if it has none to go through."""
+    if schedule is None:
+        return []
+    if isinstance(schedule, (str, Mapping)) or not isinstance(schedule, Iterable):
+        raise LinkworkError(f"schedule must be a list of entries (time, verb, name); got {schedule!r:.80}")
+    return list(schedule)
+
+
+def locked_names(schedule: Sequence[Any]) -> list[str]:
     """What a schedule locks or unlocks."""
-    entries = [entry for entry in schedule or () if isinstance(entry, (tuple, list)) and len(entry) == 3]
+    entries = [entry for entry in schedule if isinstance(entry, (tuple, list)) and len(entry) == 3]
     return [str(name) for _, verb, name in entries if isinstance(verb, str) and verb in ("lock", "unlock")]
 
 
-def scheduled(mechanism: Mechanism, schedule: Sequence[Any] | None) -> tuple[Switch, ...]:
+def scheduled(mechanism: Mechanism, schedule: Sequence[Any]) -> tuple[Switch, ...]:
     """The switches of a schedule [(time or guard, verb, name), ...], or an error that names what is wrong.
 
-    "shift" has a fourth entry, the new ratio, or the number of a gear. Times go forward; guards may stand anywhere.
+    "shift" has a fourth entry, the new ratio, or the number of a gear.
     """
-    found: list[Switch] = []
-    modes: dict[str, float] = {}
-    built, last = modes_of(mechanism), np.zeros(())
-    for number, entry in enumerate(schedule or ()):
-        when, verb, name, ratio = _checked_entry(number, entry)
-        rules = SWITCHED_BY[verb]
-        owners = {of: getattr(mechanism, of) for of in rules}
-        if not any(name in owner for owner in owners.values()):
-            valid = list(dict.fromkeys(one for owner in owners.values() for one in owner.names))
-            raise unknown_name(" or ".join(SINGULAR[of] for of in rules), name, valid)
-        parameter, value = next(rules[of] for of, owner in owners.items() if name in owner)
-        if parameter == "selected":
-            mechanism.transmissions[name].refuse_gear(ratio)
-        elif value is GIVEN and ratio == 0.0:
-            raise LinkworkError(f"entry {number} of the schedule must be with a ratio other than 0; got {entry!r}")
-        given: Any = ratio if value is GIVEN else value
-        what = spoken(f"{name}.selected", ratio) if parameter == "selected" else f"{verb} {name}"
-        found.append(Switch(when, f"{name}.{parameter}", given, what))
-        key, where_ = found[-1].parameter, f"{verb} {name}, entry {number} of the schedule"
-        if found[-1].guarded:
-            _refuse_contradictions(mechanism, {key: found[-1].applied(built[key])}, where_)
+    return tuple(
+        switch_of(mechanism, f"entry {number} of the schedule", entry) for number, entry in enumerate(schedule)
+    )
+
+
+def switch_of(mechanism: Mechanism, where_: str, entry: Any) -> Switch:
+    """What one entry (time or guard, verb, name) switches, or an error that names what is wrong with it."""
+    when, verb, name, ratio = _checked_entry(where_, entry)
+    rules = SWITCHED_BY[verb]
+    owners = {of: getattr(mechanism, of) for of in rules}
+    if not any(name in owner for owner in owners.values()):
+        valid = list(dict.fromkeys(one for owner in owners.values() for one in owner.names))
+        raise unknown_name(" or ".join(SINGULAR[of] for of in rules), name, valid)
+    of = next(of for of, owner in owners.items() if name in owner)
+    parameter, value = rules[of]
+    if "joints" in rules and name in mechanism.joints and (other := mechanism.brakes[name].joint) != name:
+        told = f"{verb} {name!r} may mean that joint, or the brake {name!r} of joint {other!r}"
+        raise LinkworkError(f"{where_}: {told}; give the brake another name")
+    if parameter == "selected":
+        mechanism.transmissions[name].refuse_gear(ratio)
+    elif value is GIVEN and ratio == 0.0:
+        raise LinkworkError(f"{where_} must be with a ratio other than 0; got {entry!r}")
+    what = spoken(f"{name}.selected", ratio) if parameter == "selected" else f"{verb} {name}"
+    return Switch(when, f"{name}.{parameter}", ratio if value is GIVEN else value, what, where_)
+
+
+def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
+    """The switches, their times (*batch,), or an error where these go back or are not one for each member.
+
+    Guards may stand anywhere.
+    """
+    found, last = [], np.zeros(batch)
+    for switch in switches:
+        if switch.guarded:
+            found.append(switch)
             continue
+        if np.shape(switch.when) not in ((), batch):
+            told = f"expected (), or that of the batch, {batch}" if batch else "expected one time for one member"
+            raise ShapeError(f"{switch.entry}: its times have shape {np.shape(switch.when)}, {told}")
+        when = np.broadcast_to(switch.when, batch)
         if (when < last).any():
-            raise LinkworkError(f"entry {number} of the schedule is earlier than the one before it: {verb} {name}")
+            raise LinkworkError(f"{switch.entry} is earlier than the one before it: {switch.what}")
+        found.append(switch._replace(when=when))
         last = when
-        modes[key] = found[-1].applied(modes.get(key, built[key]))
-        _refuse_contradictions(mechanism, modes, where_)
     return tuple(found)
 
 
-def _refuse_contradictions(mechanism: Mechanism, modes: Mapping[str, float], where_: str) -> None:
-    """Raise a LinkworkError if couplings contradict each other in these modes."""
-    for fault in contradictions(mechanism, modes):
-        raise LinkworkError(f"{where_}: {fault.element} {fault.reason}")
+def refuse_contradictions(
+    mechanism: Mechanism, switches: Sequence[Switch], given: Mapping[str, Array], commands: Iterable[str], begin: float
+) -> None:
+    """Raise a LinkworkError if couplings contradict each other at the time `begin` [s], or come to by the schedule.
+
+    `given` are parameters that are other than built, for all members or each. Switches of one instant happen at once,
+    in any order. What guards and controllers (by their `commands`) switch counts as let go: that is looked at when they
+    do. Only a guard that engages what can never be is refused here.
+    """
+    keys = [f"{one.name}.{key}" for _, one in couplings(mechanism) for key in MODES]
+    modes: dict[str, Any] = {
+        name: given.get(name, mechanism.parameters[name]) for name in keys if name in mechanism.parameters
+    }
+    loose = {_owner(name) for name in (*commands, *(switch.parameter for switch in switches if switch.guarded))}
+    timed = [switch for switch in switches if not switch.guarded]
+    modes = _let_go(modes, loose)
+    others = _let_go(modes, {_owner(switch.parameter) for switch in timed})
+    checked: set[tuple[float, ...]] = set()
+
+    def refuse(modes: Mapping[str, Any], who: Any, where_: str) -> None:
+        rows = np.stack(np.broadcast_arrays(who, *modes.values()), axis=-1).reshape(-1, 1 + len(modes))
+        for row in {tuple(row[1:]) for row in np.unique(rows, axis=0).tolist() if row[0]} - checked:
+            checked.add(row)
+            for fault in contradictions(mechanism, dict(zip(modes, row, strict=True))):
+                raise LinkworkError(f"{where_}: {fault.element} {fault.reason}; {fault.remedy}")
+
+    refuse(modes, 1.0, "at the start")
+    for switch, following in zip_longest(timed, timed[1:]):
+        happens, now = switch.when >= begin, modes.get(switch.parameter)
+        if now is not None and _owner(switch.parameter) not in loose:
+            modes[switch.parameter] = np.where(happens, switch.applied(now), now)
+        last = True if following is None else following.when > switch.when  # of those at one instant
+        refuse(modes, np.where(happens & last, 1.0, 0.0), f"{switch.what}, {switch.entry}")
+    for switch in switches:
+        if switch.guarded and switch.value and switch.parameter in others and not switch.parameter.endswith(".ratio"):
+            refuse({**others, switch.parameter: switch.value}, 1.0, f"{switch.what}, {switch.entry}")
 
 
-def _checked_entry(number: int, entry: Any) -> tuple[Any, str, str, float]:
+def _owner(parameter: str) -> str:
+    """Whose parameter it is."""
+    return parameter.rpartition(".")[0]
+
+
+def _let_go(modes: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The modes in which those of these names hold nothing."""
+    free = {f"{name}.{key}" for name in names for key in ("engaged", "selected")}
+    return {name: np.zeros(()) if name in free else value for name, value in modes.items()}
+
+
+def _checked_entry(where_: str, entry: Any) -> tuple[Any, str, str, float]:
     """Time or guard, verb, name and ratio of an entry, or an error that says what is wrong with it."""
-    where_ = f"entry {number} of the schedule"
     if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
         raise LinkworkError(f"{where_} must be (time, verb, name), or have a guard for its time; got {entry!r}")
     when, verb, name = entry[:3]
@@ -130,7 +207,7 @@ def _checked_entry(number: int, entry: Any) -> tuple[Any, str, str, float]:
         when = as_numbers(f"{where_}: its time", when)
         if not (np.isfinite(when).all() and (when >= 0.0).all()):
             raise LinkworkError(f"{where_}: its time must be a number >= 0 [s]; got {entry[0]!r}")
-    if verb not in SWITCHED_BY:
+    if not isinstance(verb, str) or verb not in SWITCHED_BY:
         raise unknown_name(f"verb of {where_}", str(verb), SWITCHED_BY)
     ratio = entry[3] if len(entry) == 4 else 0.0
     good = isinstance(ratio, Real) and np.isfinite(float(ratio)) and (len(entry) == 4) == (verb == "shift")
@@ -150,6 +227,16 @@ def spoken(parameter: str, value: float) -> str:
     if key == "selected":
         return f"shift {name} to {f'gear {value:g}' if value else 'neutral'}"
     return f"shift {name} to {value:g}" if key == "ratio" else f"turn {name} to {value:+g}"
+
+
+def refused(names: Iterable[str], modes: Iterable[Number]) -> Number:
+    """The code with which a member ends whose controller wants these modes, by the names of parameters; else GOING."""
+    code: Number = GOING
+    for name, mode in zip(names, modes, strict=True):
+        if name.endswith(".ratio"):
+            code = where(mode == 0.0, NOT_CONVERGED, code)
+        code = where(mode - mode == 0.0, code, NON_FINITE)
+    return code
 
 
 def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[str, Array]:
