@@ -161,14 +161,22 @@ class FixedSteps:
             self.storage.put(self.rollout.row(self.now)[1], 1)
 
     def _switch(self) -> bool:
-        """Switch what is to be switched after so many steps; whether anything was."""
-        switches = self.switches.get(self.done, [])
+        """Switch what is to be switched after so many steps, one instant after the other; whether anything was."""
+        left = self.switches.get(self.done, [])
+        anything = bool(left)
+        while left:
+            first = np.min([np.where(who, switch.when, np.inf) for switch, who in left], axis=0)
+            self._switch_at_once([(switch, who & (switch.when == first)) for switch, who in left])
+            later = [(switch, who & (switch.when > first)) for switch, who in left]
+            left = [(switch, who) for switch, who in later if who.any()]
+        return anything
+
+    def _switch_at_once(self, switches: Sequence[tuple[Switch, Array]]) -> None:
         modes = np.array(self.now.modes)
         for switch, who in switches:
             k = self.asked.switched.index(switch.parameter)
             modes[..., k] = np.where(who, switch.applied(modes[..., k]), modes[..., k])
         self._switch_to(modes, [(switch.parameter, switch.what, who) for switch, who in switches])
-        return bool(switches)
 
     def _switch_to(self, modes: Array, told: Sequence[tuple[str, str, Array]]) -> None:
         """Change modes (*batch, m), and tell of parameters, in words, and for which members (*batch,)."""

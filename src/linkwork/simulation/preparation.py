@@ -13,7 +13,6 @@ from linkwork.algorithms.contact_forces import APART
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.passive import Stops
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
-from linkwork.evaluation import compile
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
@@ -32,9 +31,9 @@ from linkwork.simulation.switching.switching import (
     lockable,
     locked_names,
     modes_of,
+    not_again,
     refuse_contradictions,
     scheduled,
-    slips,
 )
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number, where
@@ -273,6 +272,8 @@ def request(
     for name in given:
         m.check_parameter(name, found[name])
     switches = check_times(switches, batch)
+    if continued is not None:
+        switches = tuple(not_again(switch, continued) for switch in switches)
     named |= {name: _gain(name, value) for name, value in named.items()}
     laws = {
         "wrenches": None if wrenches is None else Law("function of wrenches", wrenches, list(named)),
@@ -431,30 +432,6 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
     time_constant = positive("stops, the time constant [s] of joint limits, or None,", time_constant)
     inertia = 1.0 / np.diag(np.linalg.inv(mass_matrix(tree, tree.neutral())))
     return Stops(inertia / time_constant**2, 2.0 * inertia / time_constant)
-
-
-OPEN = 1e-6  # errors of closure [m or rad] at the start beyond which someone must decide how to close it
-
-
-def refuse_open(asked: Request, opening: bool = True) -> None:
-    """Raise a LinkworkError if loops are open at the start, or opening, or if something slips that is engaged.
-
-    Where a run is continued, loops that are `opening` are not at fault: some methods leave them so.
-    """
-    m, given = asked.mechanism, asked.parameters
-    remedies = tuple(f"{call}, with d = lw.compile(m)" for call in ("q0 = d.assemble(q0)", "v0 = d.consistent(q0, v0)"))
-    if m.loops:
-        d = compile(m, parameters=given)
-        errors = np.abs(d.constraint(asked.start.q, parameters=given))
-        J = d.constraint_jacobian(asked.start.q, parameters=given)
-        speeds = np.abs((J @ asked.start.v[..., None])[..., 0])
-        for what, found, remedy in zip(("is open by", "opens at"), (errors, speeds), remedies, strict=True):
-            if found.max(initial=0.0) > OPEN and (opening or found is errors):
-                name = m.loop_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
-                raise LinkworkError(f"loop {name!r} {what} {found.max():.3g} at the start; {remedy}, closes it")
-    for name, speeds in slips(m, asked.start.v, given).items():
-        if speeds.max(initial=0.0) > OPEN:
-            raise LinkworkError(f"{name} slips at {speeds.max():.3g} at the start; {remedies[1]}, holds it")
 
 
 def try_once(asked: Request) -> tuple[str, ...]:

@@ -14,12 +14,13 @@ from linkwork.errors import LinkworkError, NotTraceable, listed, unknown_name
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.automatic import ADAPTIVE, Choice, chosen
 from linkwork.simulation.carry import GOING, STOPPED, Carry
+from linkwork.simulation.closed_start import refuse_open
 from linkwork.simulation.contacts.contact_start import check_start, method_of, refuse_unfit
 from linkwork.simulation.controllers import sampled
 from linkwork.simulation.evidence import outcomes
 from linkwork.simulation.field import Field
 from linkwork.simulation.marching import FixedSteps, ended
-from linkwork.simulation.preparation import Request, positive, refuse_open, request, try_once
+from linkwork.simulation.preparation import Request, positive, request, try_once
 from linkwork.simulation.progress import Watch, watching
 from linkwork.simulation.results.companion import companion
 from linkwork.simulation.results.recording import Run, Settings

@@ -13,8 +13,9 @@ from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import Carry
+from linkwork.simulation.closed_start import refuse_open, refuse_slipping
 from linkwork.simulation.contacts.contact_start import method_of, refuse_unfit
-from linkwork.simulation.preparation import positive, refuse_open, request
+from linkwork.simulation.preparation import positive, request
 from linkwork.simulation.steps.integrators import METHODS, RIGID, of_order, refuse_composed
 from linkwork.simulation.steps.moving import Moving
 from linkwork.simulation.steps.step_derivatives import StepDerivatives, StepMap
@@ -86,13 +87,21 @@ class Simulator:
 
     @state.setter
     def state(self, new: tuple[float, Any, Any]) -> None:
-        """Put the mechanism elsewhere: t [s], q (nq,), v (nv,). Its contacts forget what they held."""
+        """Put the mechanism elsewhere: t [s], q (nq,), v (nv,). Contacts forget what they held, and latches let go.
+
+        What was engaged stays so, and must not slip in the new state, unless it has a capacity.
+        """
         t, q, v = new
-        start = request(self.mechanism, q, v, None, None, None, None, None, None, None).start
-        if start.q.ndim > 1:
+        modes = {
+            **self._modes,
+            **{name: float(self.mechanism.parameters[name]) for name in latch_modes(self.mechanism)},
+        }
+        asked = request(self.mechanism, q, v, None, None, None, modes, None, None, None)
+        if asked.start.q.ndim > 1:
             raise ShapeError("a Simulator holds one state, not a batch")
+        refuse_slipping(asked)
         self._steps = round(float(t) / self.dt)
-        self._x = _flat(start)
+        self._x, self._modes = _flat(asked.start), modes
 
     def step(self, tau: Any = None) -> None:
         """Go on by one step under the joint forces tau (nv,) [N m or N], none if not given."""

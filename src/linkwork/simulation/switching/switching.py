@@ -149,6 +149,17 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
     return tuple(found)
 
 
+def not_again(switch: Switch, run: Any) -> Switch:
+    """The switch, but for members whom a run switched so at its end, where what continues it begins."""
+    if switch.guarded:
+        return switch
+    end, dt, made = run.final.step * run.settings.dt, run.settings.dt, np.zeros(run.batch, dtype=bool)
+    for event in run.events:
+        if event.what.split(" (")[0] == switch.what and abs(event.time - end[event.member]) < 1e-9 * dt:
+            made[event.member] = True
+    return switch._replace(when=np.where(made & (abs(switch.when - end) <= 0.5 * dt), -1.0, switch.when))
+
+
 def refuse_contradictions(
     mechanism: Mechanism, switches: Sequence[Switch], given: Mapping[str, Array], commands: Iterable[str], begin: float
 ) -> None:
