@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from benchmarks.measure import Effort, Entry, Row, available, keep_times
 from benchmarks.peers import Contender, NotAvailable, linkwork
-from benchmarks.rollouts import linkwork_rollout, mjcf, mujoco_rollout, spaced
+from benchmarks.rollouts import Rollout, linkwork_rollout, mjcf, mujoco_rollout, spaced
 
 import linkwork as lw
 from linkwork.examples import four_bar_ladder
@@ -58,8 +58,8 @@ def run_second(cells: int, steps: int, effort: Effort, row: Row) -> None:
     m = four_bar_ladder.build(cells)
     q, v = m.keyframes["start"].q, np.zeros(m.nv)
     row.unit, row.size = "us per step", {"nv": m.nv, "states": 1, "steps": steps}
-    ours = partial(linkwork_rollout, m, "rk4", q, v, steps, whole)
-    theirs = partial(mujoco_rollout, m, "rk4", q[None], v[None], steps, whole, equality(m))
+    task = Rollout(m, "rk4", q, v, steps, whole)
+    ours, theirs = partial(linkwork_rollout, task), partial(mujoco_rollout, task, equality(m))
     d = lw.compile(m, target="numpy")
     for side, found in both(row, ours, theirs, steps, effort).items():
         states = found[0, np.linspace(0, steps - 1, min(LOOKED_AT, steps)).astype(int)]

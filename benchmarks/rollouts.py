@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from benchmarks.measure import Effort, Row, compare
@@ -23,15 +23,29 @@ CALM = 0.1  # velocities at the start [rad/s, m/s]: no machine shall blow up in 
 Look = Callable[[lw.Mechanism, Array, Array], Array]  # at positions (members, steps, nq) and velocities
 
 
+class Rollout(NamedTuple):
+    """What is run: a machine by a method from q (..., nq) and v (..., nv), for so many steps of `step` [s].
+
+    `look` is what is read of it.
+    """
+
+    m: lw.Mechanism
+    method: str
+    q: Array
+    v: Array
+    steps: int
+    look: Look
+    step: float = STEP
+
+
 def run_rollout(name: str, method: str, members: int, steps: int, effort: Effort, row: Row) -> None:
     """All members from random positions for so many steps: time per member and step."""
     m = quiet(robot(name).m)
     states = draw(m, members)
     row.unit, row.size = "us per step", {"nv": m.nv, "states": members, "steps": steps}
     q, v = (states.q, states.v * CALM) if members > 1 else (states.q[0], states.v[0] * CALM)
-    ours = partial(linkwork_rollout, m, method, q, v, steps, seen)
-    theirs = partial(mujoco_rollout, m, method, np.atleast_2d(q), np.atleast_2d(v), steps, seen)
-    compare(row, ours, theirs, members * steps, effort)
+    task = Rollout(m, method, q, v, steps, seen)
+    compare(row, partial(linkwork_rollout, task), partial(mujoco_rollout, task), members * steps, effort)
 
 
 @lru_cache(maxsize=2)
@@ -50,17 +64,9 @@ def quiet(m: lw.Mechanism) -> lw.Mechanism:
     return b.build(strict=False)
 
 
-def linkwork_rollout(
-    m: lw.Mechanism,
-    method: str,
-    q: Array,
-    v: Array,
-    steps: int,
-    look: Look,
-    step: float = STEP,
-    order: int | None = None,
-) -> Contender:
-    """`lw.simulate`, recording q and v at every step, as MuJoCo does; `look` is what is read of them."""
+def linkwork_rollout(task: Rollout, order: int | None = None) -> Contender:
+    """`lw.simulate`, recording q and v at every step, as MuJoCo does."""
+    m, method, q, v, steps, look, step = task
     more = {} if order is None else {"order": order}
 
     def call() -> lw.Run:
@@ -76,17 +82,10 @@ def linkwork_rollout(
     return Contender(f"linkwork simulate, {method}", call, read)
 
 
-def mujoco_rollout(
-    m: lw.Mechanism,
-    method: str,
-    q: Array,
-    v: Array,
-    steps: int,
-    look: Look,
-    equality: str = "",
-    step: float = STEP,
-) -> Contender:
+def mujoco_rollout(task: Rollout, equality: str = "") -> Contender:
     """MuJoCo's rollout in C++ on one thread, without contacts, actuators and constraints other than `equality`."""
+    m, method, q, v, steps, look, step = task
+    q, v = np.atleast_2d(q), np.atleast_2d(v)
     try:
         mujoco: Any = import_module("mujoco")
         rollout: Any = import_module("mujoco.rollout")

@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.ladders import both
 from benchmarks.measure import QUICK, Effort, Row, race
 from benchmarks.peers import Contender, NotAvailable
-from benchmarks.rollouts import linkwork_rollout, mujoco_rollout
+from benchmarks.rollouts import Rollout, linkwork_rollout, mujoco_rollout
 
 import linkwork as lw
 from linkwork.app.wendlandt import MASSES, pendulum_start
@@ -74,15 +74,15 @@ MACHINES: dict[str, Callable[..., Machine]] = {"pendulums": pendulums, "tree30":
 def linkwork(machine: Machine, method: str, h: float, order: int | None = None) -> Contender:
     """`lw.simulate`, recording every step; what is read is the motion at the instants that are compared."""
     m, steps = machine.m, round(machine.duration / h)
-    found = linkwork_rollout(m, method, m.neutral(), machine.v, steps, partial(seldom, h), h, order)
+    found = linkwork_rollout(Rollout(m, method, m.neutral(), machine.v, steps, partial(seldom, h), h), order)
     return found._replace(name=f"linkwork, {method}" + (f", order {order}" if order else ""))
 
 
 def mujoco(machine: Machine, integrator: str, h: float) -> Contender:
     """MuJoCo's own rollout, recording every step."""
     m, steps = machine.m, round(machine.duration / h)
-    q, v = m.neutral()[None], machine.v[None]
-    return mujoco_rollout(m, integrator, q, v, steps, partial(seldom, h), step=h)._replace(name=f"MuJoCo, {integrator}")
+    task = Rollout(m, integrator, m.neutral(), machine.v, steps, partial(seldom, h), h)
+    return mujoco_rollout(task)._replace(name=f"MuJoCo, {integrator}")
 
 
 def seldom(h: float, m: lw.Mechanism, q: Array, v: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -25,27 +26,31 @@ CHANGED = 1e-6  # part of the largest change of rows beyond which one is no roun
 def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     """Mobility, rows that repeat others and singular directions, in a position (nq,) that closes all loops.
 
-    Loops that wait to be closed hold nothing, and are left out.
+    Clutches, brakes and other holders count where they are engaged. Loops that wait to be closed hold nothing, and are
+    left out.
     """
     (q,) = one_state({"q": Input(q, (m.nq,))})
     m = replace(m, loops=m.loops.replaced([loop for loop in m.loops if loop.closed]))
     d = compile(m, target="numpy")
     refuse_open(d, q)
-    J = d.constraint_jacobian(q)
-    left, sizes, right = np.linalg.svd(J) if J.size else (np.eye(m.nc), np.zeros(0), np.eye(m.nv))
+    J, _ = closure_rows(m, q, np.zeros(m.nv))
+    left, sizes, right = np.linalg.svd(J) if J.size else (np.eye(m.nh), np.zeros(0), np.eye(m.nv))
     largest = sizes.max(initial=0.0)
     rank = int((sizes > RANK * largest).sum())
-    redundant: dict[str, int] = {}
+    repeating: dict[str, int] = {}
     kept, start = 0, 0
-    for loop in m.loops:  # one after the other: how many new rows each brings
-        start += len(loop.kind.closing)
+    for owner, rows in groupby(map(m.holder_of_row, range(m.nh))):  # how many new rows each brings
+        count = len(list(rows))
+        start += count
         known = int(np.linalg.matrix_rank(J[:start], tol=RANK * largest)) if largest else 0
-        repeated = len(loop.kind.closing) - (known - kept)
+        if known - kept < count:
+            repeating[owner] = count - (known - kept)
         kept = known
-        if repeated:
-            redundant[loop.name] = repeated
     free = right[rank:]
-    return LoopCheck(m.nv - rank, rank, m.nc, redundant, free, singular_directions(d, q, free, left[:, rank:]))
+    loops = {loop.name: repeating.pop(f"loop {loop.name!r}", 0) for loop in m.loops}
+    redundant = {name: count for name, count in loops.items() if count}
+    singular = singular_directions(d, q, free, left[: m.nc, rank:])  # rows of holders are the same everywhere
+    return LoopCheck(m.nv - rank, rank, m.nh, redundant, free, singular, repeating)
 
 
 def refuse_open(d: Dynamics, q: Array) -> None:
@@ -62,8 +67,8 @@ def refuse_open(d: Dynamics, q: Array) -> None:
 def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array) -> Array:
     """Orthonormal directions (k, nv) along which rows that repeat others at q (nq,) become independent.
 
-    `repeating` (nc, s) are combinations of rows that vanish here, and `free` (mobility, nv) the directions in which
-    nothing opens. Where closed positions are a manifold such combinations vanish on all motions nearby, too.
+    `repeating` (nc, s) are combinations of loops' rows that vanish here, and `free` (mobility, nv) the directions in
+    which nothing opens. Where closed positions are a manifold such combinations vanish on all motions nearby, too.
     """
     none = np.zeros((0, d.mechanism.nv))
     if not (len(free) and repeating.shape[1]):

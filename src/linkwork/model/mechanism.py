@@ -306,7 +306,7 @@ class Mechanism:
     # --- what loops leave free ---
 
     def check_loops(self, q: Any) -> LoopCheck:
-        """Mobility, which loops repeat others, and singular directions, in one position (nq,) that closes them."""
+        """Mobility, which loops and engaged holders repeat others, and singular directions, in one position (nq,)."""
         return ANSWERS["check_loops"](self, q)
 
     def independent(self, q: Any, v: Any = None, choose: str | Iterable[str] | None = None) -> Independent:

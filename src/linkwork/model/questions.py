@@ -27,13 +27,14 @@ def answers(question: str) -> Callable[[Answer], Answer]:
 
 @dataclass(frozen=True, eq=False)
 class LoopCheck:
-    """What loops leave free in one position.
+    """What loops, and holders that are engaged, leave free in one position.
 
     `mobility` is the number of independent velocities; `rank` that of independent rows among `nc`. `redundant` names
-    loops some of whose rows repeat those of loops before them, with how many. `free` (mobility, nv) are orthonormal
-    directions of velocities that keep all loops closed. Those of `singular` (k, nv), which are among them, do so in
-    this position alone: rows that repeat others here no longer do after a small move along them. There the mechanism
-    can change over into another branch of motion, or cannot move that way at all.
+    loops some of whose rows repeat those of loops before them, with how many, and `repeating` holders that repeat what
+    is held without them, as "clutch 'short'". `free` (mobility, nv) are orthonormal directions of velocities that keep
+    all loops closed and all holders still. Those of `singular` (k, nv), which are among them, do so in this position
+    alone: rows that repeat others here no longer do after a small move along them. There the mechanism can change over
+    into another branch of motion, or cannot move that way at all.
     """
 
     mobility: int
@@ -42,11 +43,13 @@ class LoopCheck:
     redundant: dict[str, int]
     free: Array
     singular: Array
+    repeating: dict[str, int]
 
     def __str__(self) -> str:
         lines = [f"mobility {self.mobility}: {self.rank} of {self.nc} closure rows are independent"]
-        for name, count in self.redundant.items():
-            lines.append(f"loop {name!r}: {f'{count} rows repeat' if count > 1 else '1 row repeats'} others")
+        named = {f"loop {name!r}": count for name, count in self.redundant.items()} | self.repeating
+        for name, count in named.items():
+            lines.append(f"{name}: {f'{count} rows repeat' if count > 1 else '1 row repeats'} others")
         if len(self.singular):
             lines.append(
                 f"singular position: {len(self.singular)} of the free directions are free in this position alone"
