@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-
-JOINTS = ("a", "b", "c", "d", "e")
-
-
-def shafts() -> lw.Builder:
-    """Five wheels on the world."""
-    b = lw.Builder("shafts", gravity=(0, 0, 0))
-    for k, name in enumerate(JOINTS):
-        b.body(name, 1.0, inertia=(1, 1, 1)).joint(name, lw.Revolute(), "world", name, at=(k, 0, 0))
-    return b
+from wheels import shafts
 
 
 def told(b: lw.Builder) -> str:

@@ -12,17 +12,10 @@ import linkwork as lw
 from linkwork.algorithms.ties import tie_rows
 from linkwork.compiler import kernel
 from linkwork.model.clutches import Brake, Clutch
+from wheels import flywheels, two_wheels
 from zoo import tree
 
 METHODS = ("semi-implicit", "rk4", "midpoint", "variational", "energy-momentum", "dop853")
-
-
-def flywheels(engaged: bool = False, ratio: float = 1.0) -> lw.Mechanism:
-    """Two wheels of 2 and 3 kg m^2 on parallel shafts, with a clutch between them."""
-    b = lw.Builder("flywheels", gravity=(0, 0, 0))
-    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
-    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
-    return b.clutch("clutch", "a", "b", ratio=ratio, engaged=engaged).build()
 
 
 def held_tree(seed: int) -> lw.Mechanism:
@@ -147,21 +140,6 @@ def test_the_clutch_tells_what_it_carries():
     np.testing.assert_allclose(run["carried"][:, 0], 3.0 / 5.0)  # what the second wheel needs of 1 N m
 
 
-@pytest.mark.slow
-def test_locking_and_unlocking_a_thousand_times_does_not_drift():
-    b = lw.Builder("arm")
-    b.body("upper", 1.0, com=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02)).body("lower", 1.0, com=(0.2, 0, 0))
-    b.joint("shoulder", lw.Revolute((0, 1, 0)), "world", "upper")
-    b.joint("elbow", lw.Revolute((0, 1, 0)), "upper", "lower", at=(0.4, 0, 0))
-    m = b.build()
-    schedule = [(k * 1e-3, "lock" if k % 2 else "unlock", "elbow") for k in range(1, 2001)]
-    run = lw.simulate(m, [0.3, 0.5], duration=2.0, dt=1e-3, method="rk4", schedule=schedule, every=2)
-    still = lw.simulate(m, [0.3, 0.5], duration=2.0, dt=1e-3, method="rk4", schedule=[(0.0, "lock", "elbow")], every=2)
-    assert len(run.events) == 2000
-    assert float(run.report()["energy balance"].value) < 1e-6
-    np.testing.assert_allclose(still.q[:, 1], 0.5, rtol=0, atol=1e-14)
-
-
 def test_no_kernel_is_built_while_modes_change(monkeypatch):
     built = []
     build = kernel.Kernel._build
@@ -217,20 +195,15 @@ def test_a_simulator_switches_by_hand():
     ],
 )
 def test_schedules_that_make_no_sense_are_refused(schedule, message):
-    b = lw.Builder("wheels", gravity=(0, 0, 0))
-    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
-    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
-    m = b.clutch("clutch", "a", "b").clutch("second", "a", "b", ratio=2.0).build()
+    m = two_wheels().clutch("clutch", "a", "b").clutch("second", "a", "b", ratio=2.0).build()
     with pytest.raises(lw.LinkworkError) as error:
         lw.simulate(m, [0, 0], duration=0.5, schedule=schedule)
     assert message in str(error.value)
 
 
 def test_clutches_that_contradict_each_other_are_refused():
-    b = lw.Builder("wheels")
-    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
-    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
-    b.clutch("low", "a", "b", ratio=0.5, engaged=True).clutch("high", "b", "a", ratio=1.0, engaged=True)
+    b = two_wheels().clutch("low", "a", "b", ratio=0.5, engaged=True)
+    b.clutch("high", "b", "a", ratio=1.0, engaged=True)
     with pytest.raises(lw.ModelError, match=r"clutch 'high'.*clutch 'low'"):
         b.build()
 

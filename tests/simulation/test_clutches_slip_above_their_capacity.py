@@ -6,21 +6,14 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from wheels import flywheels
 
 EXACT = ("rk4", "semi-implicit", "midpoint", "dop853")  # for constant accelerations of velocities
 
 
-def flywheels(capacity: float, engaged: bool = False) -> lw.Mechanism:
-    """Wheels of 2 and 3 kg m^2 with a clutch that slips above its capacity [N m]."""
-    b = lw.Builder("flywheels", gravity=(0, 0, 0))
-    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
-    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
-    return b.clutch("clutch", "a", "b", capacity=capacity, engaged=engaged).build()
-
-
 @pytest.mark.parametrize("method", EXACT)
 def test_two_flywheels_meet_after_the_time_that_the_capacity_takes(method):
-    m, schedule = flywheels(6.0), [(0.3, "engage", "clutch")]
+    m, schedule = flywheels(capacity=6.0), [(0.3, "engage", "clutch")]
     run = lw.simulate(m, [0, 0], [5.0, 0.0], duration=2.0, dt=0.03, method=method, schedule=schedule)
     meeting = 0.3 + 5.0 / (6 / 2 + 6 / 3)  # slip over its rate
     before, after = run.t < meeting, run.t > meeting + 0.03
@@ -37,7 +30,8 @@ def test_two_flywheels_meet_after_the_time_that_the_capacity_takes(method):
 def test_within_a_step_the_meeting_is_located():
     """The turn until then is that of the exact time, however long steps are."""
     runs = [
-        lw.simulate(flywheels(6.0, True), [0, 0], [5.0, 0.0], duration=2.1, dt=dt, method="rk4") for dt in (0.7, 0.021)
+        lw.simulate(flywheels(capacity=6.0, engaged=True), [0, 0], [5.0, 0.0], duration=2.1, dt=dt, method="rk4")
+        for dt in (0.7, 0.021)
     ]
     turned = [5.0 - 1.5 + 2.0 * 1.1, 1.0 + 2.0 * 1.1]  # one second of slip, then together
     for run in runs:
@@ -77,7 +71,7 @@ def test_the_meeting_is_as_accurate_as_the_method():
 
 
 def test_a_clutch_begins_to_slip_when_it_carries_too_much():
-    m = flywheels(6.0, engaged=True)
+    m = flywheels(capacity=6.0, engaged=True)
     run = lw.simulate(m, [0, 0], duration=1.0, dt=1e-3, method="rk4", controller=lambda t, q, v: [20.0 * t, 0.0])
     (slips,) = run.events
     assert slips.what == "clutch slips"
@@ -101,7 +95,7 @@ def test_a_brake_stops_a_wheel_and_holds_it_up_to_its_capacity():
 
 
 def test_members_slip_each_on_its_own():
-    m = flywheels(6.0, engaged=True)
+    m = flywheels(capacity=6.0, engaged=True)
     speeds = np.array([[5.0, 0.0], [0.0, 5.0], [1.0, 1.0], [2.0, -3.0]])
     run = lw.simulate(m, [0, 0], speeds, duration=0.5, dt=0.01, method="rk4")
     assert run["slip"][:, 0, 0].tolist() == [-1, 1, 0, -1]
@@ -111,7 +105,7 @@ def test_members_slip_each_on_its_own():
 
 
 def test_a_simulator_lets_it_slip_too():
-    simulator = lw.Simulator(flywheels(6.0), [0, 0], [5.0, 0.0], dt=0.01)
+    simulator = lw.Simulator(flywheels(capacity=6.0), [0, 0], [5.0, 0.0], dt=0.01)
     assert simulator.engage("clutch") == 0.0  # nothing jumps
     for _ in range(150):
         simulator.step()

@@ -9,13 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.compiler import kernel
-
-
-def flywheels(**clutch) -> lw.Mechanism:
-    b = lw.Builder("flywheels", gravity=(0, 0, 0))
-    b.body("first", 1.0, inertia=(1, 1, 2)).body("second", 1.0, inertia=(2, 2, 3))
-    b.joint("a", lw.Revolute(), "world", "first").joint("b", lw.Revolute(), "world", "second", at=(1, 0, 0))
-    return b.clutch("clutch", "a", "b", **clutch).build()
+from wheels import flywheels
 
 
 def turned(t, q, v):

@@ -67,6 +67,9 @@ def test_a_thousand_locks_and_releases_add_up(method, count):
     assert all(event.energy == 0.0 and event.impulse == 0.0 for event in unlocked)
     balance = run.energy - run.energy[0] - run["work"]
     assert abs(balance).max() < 1e-5 * abs(run.energy).max()
+    schedule = [(0.0, "lock", "elbow")]
+    still = lw.simulate(arm(), [0.3, 0.5], duration=2e-3 * count, dt=1e-3, method=method, schedule=schedule)
+    np.testing.assert_allclose(still.q[:, 1], 0.5, rtol=0, atol=1e-14)
 
 
 def test_releasing_changes_no_velocity_and_tells_what_was_carried():

@@ -71,7 +71,7 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array) ->
     which nothing opens. Where closed positions are a manifold such combinations vanish on all motions nearby, too.
     """
     none = np.zeros((0, d.mechanism.nv))
-    if not (len(free) and repeating.shape[1]):
+    if not (len(free) and repeating.size):
         return none
 
     def changes(directions: Array) -> tuple[Array, float]:

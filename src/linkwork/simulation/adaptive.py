@@ -111,7 +111,9 @@ class Member:
                 self.keep(int(row), self.now)  # the row is that of the new forces and loops
             for where_, value in zip(march.now, self.now, strict=True):
                 where_[self.index] = value
-            if self.now.code != GOING:
+            if self.now.code != GOING:  # at the very instant of a row, perhaps, as steps count it
+                for row in np.flatnonzero(march.storage.steps == self.now.step):
+                    self.keep(int(row), self.now)
                 break
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:

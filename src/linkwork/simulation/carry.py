@@ -8,6 +8,7 @@ from linkwork.simulation.steps.moving import Moving
 from linkwork.spatial.scalar import Array, Number
 
 GOING, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = 0.0, 1.0, 2.0, 3.0, 4.0  # why a member goes on, or no longer does
+HUGE = 1e300  # beyond this a number is as good as infinite
 
 
 class Carry(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.model.broadcast import Shape
-from linkwork.simulation.carry import EVENT, GOING, NON_FINITE, NOT_CONVERGED, Carry
+from linkwork.simulation.carry import EVENT, GOING, HUGE, NON_FINITE, NOT_CONVERGED, Carry
 from linkwork.simulation.contacts.contact_rows import contact_row
 from linkwork.simulation.preparation import Request
 from linkwork.simulation.steps.integrators import Method
@@ -21,8 +21,6 @@ from linkwork.simulation.switching.jumping import Jump, carried_by, jumped
 from linkwork.simulation.switching.switching import refused
 from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, maximum, where
-
-HUGE = 1e300  # beyond this a number is as good as infinite
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from linkwork.model.broadcast import Shape, as_numbers
 from linkwork.model.clutches import Brake
 from linkwork.model.contradictions import MODES, contradictions, couplings
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.carry import GOING, NON_FINITE, NOT_CONVERGED
+from linkwork.simulation.carry import GOING, HUGE, NON_FINITE, NOT_CONVERGED
 from linkwork.simulation.controllers import SWITCHED
 from linkwork.simulation.switching.guards import Once
 from linkwork.simulation.switching.slipping import tie_speeds
@@ -246,7 +246,7 @@ def refused(names: Iterable[str], modes: Iterable[Number]) -> Number:
     for name, mode in zip(names, modes, strict=True):
         if name.endswith(".ratio"):
             code = where(mode == 0.0, NOT_CONVERGED, code)
-        code = where(mode - mode == 0.0, code, NON_FINITE)
+        code = where(abs(mode) <= HUGE, code, NON_FINITE)  # false also where it is not a number
     return code
 
 

@@ -1,0 +1,183 @@
+"""What is scheduled happens once, in the order of its times, to whom it names; what cannot be meant is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from wheels import flywheels, shafts, two_wheels
+
+RUN: dict[str, Any] = {"duration": 1.0, "dt": 0.01, "method": "rk4"}
+NOT_LOCKED = "joint 'a' cannot be locked by its name, which is also that of a"
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_what_is_engaged_and_released_within_a_step_leaves_its_jump(method):
+    schedule = [(0.5, "engage", "clutch"), (0.502, "release", "clutch")]
+    run = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], schedule=schedule, **RUN | {"method": method})
+    np.testing.assert_allclose(run.v[-1], 2.0, rtol=1e-12)
+    assert [event.energy for event in run.events] == pytest.approx([-15.0, 0.0], rel=1e-12)
+
+
+def test_instants_of_a_step_come_one_after_the_other_for_each_member():
+    """The second and third entries are at one instant for the first member alone."""
+    m = two_wheels().clutch("low", "a", "b", 2.0).clutch("high", "a", "b", -1.0).build()
+    schedule = [(0.5, "engage", "low"), ([0.502, 0.502], "release", "low"), ([0.502, 0.503], "engage", "high")]
+    both = lw.simulate(m, [0, 0], [[5.0, 0.0], [5.0, 0.0]], schedule=schedule, **RUN)
+    first = 2 * 5.0 / (2 + 3 * 4)
+    w = (2 * first - 3 * 2 * first) / 5
+    np.testing.assert_allclose(both.v[:, -1], [[w, -w]] * 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_a_run_that_goes_on_reverses_nothing_twice(method, batch):
+    """The switch at the end of the first part is not made again at the start of the second."""
+    m, schedule = flywheels(ratio=2.0, engaged=True), [(0.3, "reverse", "clutch")]
+    arguments = RUN | {"method": method, "schedule": schedule}
+    speeds = np.broadcast_to([1.0, 2.0], (*batch, 2))
+    whole = lw.simulate(m, [0, 0], speeds, **arguments | {"duration": 0.6})
+    first = lw.simulate(m, [0, 0], speeds, **arguments | {"duration": 0.3})
+    second = lw.simulate(m, first, **arguments | {"duration": 0.3})
+    assert len(first.events) == len(whole.events) == max(1, sum(batch))
+    assert not second.events
+    assert (second.v[..., -1, :] == whole.v[..., -1, :]).all()
+    other = lw.simulate(m, first, **arguments | {"duration": 0.3, "schedule": [(0.3, "release", "clutch")]})
+    assert len(other.events) == max(1, sum(batch))  # something else can be, then
+
+
+def test_a_run_that_goes_on_with_another_parameter_keeps_what_is_engaged():
+    first = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], schedule=[(0.2, "engage", "clutch")], **RUN)
+    second = lw.simulate(
+        flywheels(), first, parameters={"first.inertia": (1, 1, 7, 0, 0, 0)}, wrenches=push(4.0), **RUN
+    )
+    np.testing.assert_allclose(second.v[-1], 2.0 + 4.0 / (7 + 3), rtol=1e-12)
+
+
+def push(torque: float) -> np.ndarray:
+    """Wrenches on the two wheels that turn the first."""
+    wrenches = np.zeros((2, 6))
+    wrenches[0, 5] = torque
+    return wrenches
+
+
+def test_a_schedule_may_be_anything_that_is_gone_through():
+    entries = [(0.2, "engage", "clutch")]
+    runs = [lw.simulate(flywheels(), [0, 0], [5.0, 0.0], schedule=s, **RUN) for s in (entries, iter(entries))]
+    assert len(runs[1].events) == 1
+    assert (runs[0].v == runs[1].v).all()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        (5, "schedule must be a list of entries (time, verb, name); got 5"),
+        ({0.1: ("engage", "clutch")}, "schedule must be a list of entries"),
+        ((0.1, "engage", "clutch"), "entry 0 of the schedule must be (time, verb, name)"),
+        ([(0.1, ["engage"], "clutch")], "there is no verb of entry 0 of the schedule"),
+        ([([0.1, 0.2], "engage", "clutch")], "entry 0 of the schedule: its times have shape (2,), expected one time"),
+        ([(0.1, "engage", "clutch"), (0.05, "lock", "a")], "entry 1 of the schedule is earlier than the one before it"),
+    ],
+)
+def test_what_is_no_schedule_is_refused(schedule, message):
+    with pytest.raises(lw.LinkworkError) as caught:
+        lw.simulate(flywheels(), [0, 0], schedule=schedule, **RUN)
+    assert message in str(caught.value)
+
+
+def test_times_are_one_or_one_for_each_member():
+    with pytest.raises(lw.ShapeError, match=r"have shape \(2,\), expected \(\), or that of the batch, \(3,\)"):
+        lw.simulate(flywheels(), np.zeros((3, 2)), schedule=[([0.1, 0.2], "engage", "clutch")], **RUN)
+    with pytest.raises(lw.LinkworkError, match=r"a guard is a function guard\(t, q, v\); got 0.5"):
+        lw.once(0.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("builder", "message"),
+    [
+        (
+            lambda: shafts(3).clutch("a", "a", "b"),
+            f"{NOT_LOCKED} clutch",
+        ),
+        (
+            lambda: shafts(3).latch("a", "b", 1.0),
+            f"{NOT_LOCKED} latch",
+        ),
+        (lambda: shafts(3).brake("a", "b"), "lock 'a' may mean that joint, or the brake 'a' of joint 'b'"),
+    ],
+    ids=["clutch", "latch", "brake"],
+)
+def test_a_joint_is_locked_by_a_name_that_is_its_own(builder, message):
+    m = builder().build()
+    with pytest.raises(lw.LinkworkError) as caught:
+        lw.simulate(m, np.zeros(3), schedule=[(0.1, "lock", "a")], **RUN)
+    assert message in str(caught.value)
+    with pytest.raises(lw.LinkworkError) as caught:
+        lw.Simulator(m, np.zeros(3)).lock("a")
+    assert message in str(caught.value)
+    lw.Simulator(m, np.zeros(3)).lock("c")
+
+
+def test_a_simulator_that_is_put_elsewhere_keeps_what_is_engaged():
+    soft = lw.Simulator(flywheels(capacity=6.0), [0, 0], [1.0, 1.0], dt=0.01)
+    soft.engage("clutch")
+    soft.state = (0.0, [0, 0], [5.0, 0.0])
+    soft.step()
+    np.testing.assert_allclose(soft.state.v, [5.0 - 6 / 2 * 0.01, 6 / 3 * 0.01])  # it slips from there
+    firm = lw.Simulator(flywheels(), [0, 0], [1.0, 1.0], dt=0.01)
+    firm.engage("clutch")
+    with pytest.raises(lw.LinkworkError, match="clutch 'clutch' slips at 5 at the start"):
+        firm.state = (0.0, [0, 0], [5.0, 0.0])
+    np.testing.assert_allclose(firm.state.v, 1.0)
+
+
+# --- numbers that cannot be ---
+
+
+@pytest.mark.parametrize("kind", [lw.sampled, lw.host])
+@pytest.mark.parametrize(
+    ("wanted", "outcome", "told"),
+    [
+        (lambda t: {"clutch.ratio": np.where(t > 0.305, 0.0, 1.0)}, "not converged", "returned 0 for 'clutch.ratio'"),
+        (lambda t: {"clutch.ratio": np.where(t > 0.305, np.nan, 1.0)}, "non-finite", "returned nan for 'clutch.ratio'"),
+        (lambda t: {"clutch.engaged": np.where(t > 0.305, np.nan, 1.0)}, "non-finite", "nan for 'clutch.engaged'"),
+    ],
+    ids=["zero", "nan", "nan of a condition"],
+)
+def test_a_controller_that_wants_what_cannot_be_ends_the_member_there(kind, wanted, outcome, told):
+    law = kind(lambda t, q, v: {"tau": [0.0, 0.0], **wanted(t)}, rate=100)
+    run = lw.simulate(flywheels(engaged=True), [0, 0], [2.0, 2.0], controller=law, **RUN)
+    assert run.outcome.kind == outcome
+    assert f"{told} at 0.31 s" in run.outcome.evidence
+    assert run.t[-1] == pytest.approx(0.31)
+    np.testing.assert_allclose(run.v[-1], 2.0, rtol=1e-12)  # its last good state
+
+
+def test_a_ratio_of_zero_is_no_parameter():
+    with pytest.raises(lw.ModelError, match=r"parameter 'clutch.ratio': must not be 0"):
+        lw.simulate(flywheels(), np.zeros((2, 2)), parameters={"clutch.ratio": [1.0, 0.0]}, **RUN)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_a_guard_that_stops_being_a_number_ends_the_member(method):
+    schedule = [(lambda t, q, v: np.where(t < 0.5, -1.0, np.nan), "engage", "clutch")]
+    run = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], schedule=schedule, **RUN | {"method": method})
+    assert run.outcome.kind == "not converged"
+    assert "the guard of 'engage clutch' is no number at 0.5" in run.outcome.evidence
+    assert run.outcome.time == pytest.approx(0.5, abs=0.011)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_a_guard_does_not_close_what_is_wide_open(method):
+    b = lw.Builder("arm").body("arm", 1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1))
+    b.joint("hinge", lw.Revolute((0, 1, 0)), "world", "arm")
+    m = b.close("pin", lw.Ball(), "arm", "world", at=(1, 0, 0), to=(0, 0, -1), closed=False).build()
+    schedule = [(lambda t, q, v: t - 0.105, "close", "pin")]
+    run = lw.simulate(m, [0.1], schedule=schedule, **RUN | {"method": method})
+    assert run.outcome.kind == "not converged"
+    assert "loop 'pin' is open by 0.98" in run.outcome.evidence
+    assert run.outcome.time == pytest.approx(0.105, abs=0.006)
+    assert not run.events
