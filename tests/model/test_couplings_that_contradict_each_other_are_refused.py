@@ -62,6 +62,36 @@ def test_mimics_count():
     assert "clutch 'bc'" in message
 
 
+def test_couplings_count_where_their_joints_have_one_velocity():
+    b = shafts().couple("rope", {"a": 1, "b": -2}).clutch("ab", "a", "b", 2.0, engaged=True)
+    message = told(b)
+    assert "coupling 'rope'" in message
+    assert "drives 'a' at another ratio than clutch 'ab' does: it could not move" in message
+    assert shafts().couple("rope", {"a": 1, "b": -2}).clutch("ab", "a", "b", 0.5, engaged=True).build().nv == 5
+
+
+def test_wheels_that_roll_hold_a_vehicle_on_purpose():
+    """Two axles that point the same way let it go straight on alone."""
+    b = (
+        lw.Builder("cart", gravity=(0, 0, 0))
+        .body("cart", 1.0, inertia=(1, 1, 1))
+        .joint("free", lw.Free(), "world", "cart")
+    )
+    b.couple("rear", {"free": [0, 1, 0, 0, 0, 0]}).couple("front", {"free": [0, 1, 0, 0, 0, 0.5]})
+    v = lw.compile(b.build()).consistent([0, 0, 0, 1, 0, 0, 0], [1.0, 1, 0, 0, 0, 1])
+    assert v == pytest.approx([1, 0, 0, 0, 0, 0], abs=1e-12)
+
+
+def test_a_clutch_that_holds_a_joint_by_itself():
+    message = told(shafts().clutch("odd", "a", {"a": 1, "b": 1}, 1.0, engaged=True))
+    assert "clutch 'odd': holds 'b' still at this ratio: it could not move; use a brake" in message
+
+
+def test_couplings_of_what_moves_so_already():
+    message = told(shafts().mimic("b", "a", 0.1).couple("rope", {"b": 3, "a": -0.3}))
+    assert "coupling 'rope': 'b', 'a' move so already, by mimicking" in message
+
+
 def test_brakes_and_what_slips_contradict_nobody():
     b = shafts().clutch("ab", "a", "b", 2.0, engaged=True).clutch("soft", "b", "c", 3.0, capacity=5.0, engaged=True)
     b.clutch("ca", "c", "a", 1 / 5, engaged=True).brake("brake", "d", engaged=True)

@@ -139,7 +139,7 @@ def contradiction_faults(clutches: Iterable[Clutch]) -> Iterator[Fault]:
     for clutch in clutches:
         if not clutch.engaged:
             continue
-        (a, by_a), (b, by_b) = _direction(clutch.a), _direction(clutch.b)
+        (a, by_a), (b, by_b) = direction_of(clutch.a), direction_of(clutch.b)
         ratio, pair = float(clutch.ratio) * by_a / by_b, (a, b)
         if (b, a) in driven:
             ratio, pair = 1.0 / ratio, (b, a)
@@ -150,13 +150,15 @@ def contradiction_faults(clutches: Iterable[Clutch]) -> Iterator[Fault]:
             yield Fault(reason, f"clutch {clutch.name!r}", "engage one of them at a time")
 
 
-def _direction(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({})) -> tuple[Direction, float]:
+def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({})) -> tuple[Direction, float]:
     """The joints of a side, sorted, with factors by that of the first, and that; of those that mimic none, if told."""
     factors: dict[str, float] = {}
+    largest = 0.0
     for joint, factor in summed(side):
         lead, by = (mimics[joint].of, mimics[joint].multiplier) if joint in mimics else (joint, 1.0)
         factors[lead] = factors.get(lead, 0.0) + factor * by
-    kept = sorted((joint, factor) for joint, factor in factors.items() if factor)
+        largest = max(largest, abs(factor * by))
+    kept = sorted((joint, factor) for joint, factor in factors.items() if abs(factor) > ROUNDING * largest)
     first = kept[0][1] if kept else 1.0
     return tuple((joint, round(factor / first, DIGITS)) for joint, factor in kept), first
 
@@ -172,7 +174,7 @@ def side_faults(
     if len(sides) < 2:
         return
     joints = {joint for side in sides.values() for joint, _ in summed(side)}
-    a, b = (_direction(side, mimics)[0] for side in sides.values())
+    a, b = (direction_of(side, mimics)[0] for side in sides.values())
     if len(joints) == 1:
         yield Fault(f"a {what} needs two joints; both are {joints.pop()!r}", element)
     elif a == b or not a or not b:

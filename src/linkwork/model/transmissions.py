@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.errors import ModelError
-from linkwork.model.clutches import Tie
+from linkwork.errors import ModelError, listed
+from linkwork.model.clutches import Tie, direction_of
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic import Mimic
@@ -119,8 +119,12 @@ class Coupling:
         return np.inf, np.inf
 
     def faults(self, kinds: Mapping[str, JointKind], mimics: Mapping[str, Mimic]) -> Iterator[Fault]:
-        """What is wrong with it, given the kinds of all joints."""
+        """What is wrong with it, given the kinds of all joints and who follows whom."""
         element = f"coupling {self.name!r}"
+        single = [(joint, numbers[0]) for joint, numbers in self.factors if len(numbers) == 1]
+        if len(single) == len(self.factors) and not direction_of(tuple(single), mimics)[0]:
+            names = listed(repr(joint) for joint, _ in single)
+            yield Fault(f"{names} move so already, by mimicking", element, "name other joints")
         for joint, numbers in self.factors:
             if joint not in kinds:
                 yield from unknown_faults(element, "joint", {"factors": joint}, kinds)
