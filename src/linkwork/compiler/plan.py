@@ -150,7 +150,8 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
             steps.append(Chunk(graph, nodes, places, leaving))
         for first, size in ending.pop(number, []):
             workspace.give_back(first, size)
-    return steps, [(places | constants)[k] for k in graph.outputs]
+    found = places | constants
+    return steps, [found[k] for k in graph.outputs]
 
 
 def _cut(graph: Graph) -> list[list[int]]:
