@@ -63,9 +63,9 @@ class _Walk:
     def __init__(self, graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int):
         self.plan: Plan = plan(graph)
         self.arguments, self.results, self.width = arguments, results, width
-        self.printer = ChunkPrinter(self.plan.total, width)
-        self.transfer = TransferPrinter(self.printer)
         self.panel = self._panel()
+        self.printer = ChunkPrinter(self.plan.total, width, self.panel)
+        self.transfer = TransferPrinter(self.printer)
         self.functions: list[str] = []
         self.calls = self._chunks()
         self.counters: list[str] = []  # of the loops
@@ -79,9 +79,9 @@ class _Walk:
         return Text(text, self.plan.total * self.width * self.panel)
 
     def _panel(self) -> int:
-        """How many blocks run together."""
+        """How many blocks run together. One state runs alone: its code, of width 1, has no loops over blocks."""
         block = 8 * self.width * max(1, self.plan.total)  # bytes
-        if self.plan.long and SHORTEST_PANEL * block > NEAR_BYTES:
+        if self.width == 1 or (self.plan.long and SHORTEST_PANEL * block > NEAR_BYTES):
             return 1
         return max(SHORTEST_PANEL, min(LONGEST_PANEL, PANEL_BYTES // block))
 
