@@ -22,7 +22,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import Kinematics
 from linkwork.algorithms.sweeps import inward, outward
-from linkwork.algorithms.ties import paths, rotor_paths
+from linkwork.algorithms.ties import Path, paths, rotor_paths
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import ArticulatedInertia, Force, Motion
 from linkwork.spatial.scalar import LDLT, Array, Number, ldlt, where
@@ -144,10 +144,15 @@ def passages(mechanism: Mechanism, held: int) -> tuple[list[Rows], list[Rows]]:
 
     The first `held` are those of loops, clutches and brakes, all or none of them; then follow those of rotors.
     """
+    return passages_of(mechanism, (*(paths(mechanism) if held else ()), *rotor_paths(mechanism)))
+
+
+def passages_of(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[Rows], list[Rows]]:
+    """The same of any paths, whose rows are counted in their order."""
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     meeting: list[list[int]] = [[] for _ in mechanism.bodies]
     start = 0
-    for path in (*(paths(mechanism) if held else ()), *rotor_paths(mechanism)):
+    for path in along:
         rows = range(start, start := start + path.size)
         for j in path.joints:
             through[j.o] += rows

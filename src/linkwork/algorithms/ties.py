@@ -41,16 +41,16 @@ def paths(mechanism: Mechanism) -> Iterator[Path]:
         sides = to_meeting(mechanism, loop.to.body, loop.at.body)
         yield Path(len(loop.kind.closing), (*sides[0], *sides[1]), (sides[0] or sides[1])[-1].i)
     for tie in mechanism.ties:
-        yield _path_of(mechanism, [joint for joint, _, _ in tie.velocities])
+        yield path_of(mechanism, [joint for joint, _, _ in tie.velocities])
 
 
 def rotor_paths(mechanism: Mechanism) -> Iterator[Path]:
     """Where the rows of rotors go that turn with several joints."""
     for rotor in mechanism.rotors:
-        yield _path_of(mechanism, rotor.joints)
+        yield path_of(mechanism, rotor.joints)
 
 
-def _path_of(mechanism: Mechanism, names: Sequence[str]) -> Path:
+def path_of(mechanism: Mechanism, names: Sequence[str]) -> Path:
     """A row on the velocities of some joints."""
     ends = [mechanism.joints[name] for name in names]
     roots = [list(to_root(mechanism, end.o)) for end in ends]

@@ -15,6 +15,8 @@ from linkwork.compiler.differentiate import pullback, pushforward
 from linkwork.compiler.graph import needed
 from linkwork.compiler.program import flat, inputs
 from linkwork.compiler.traced import Scope, Traced, operand, wrap
+from linkwork.errors import NotTraceable
+from linkwork.spatial.loops import traced_by
 from linkwork.spatial.scalar import Array
 
 
@@ -26,16 +28,49 @@ def jacobian(function: Callable[..., Any], argument: int = 0) -> Callable[..., A
     """
 
     def derived(*fresh: Any) -> Array:
-        y, x = np.asarray(function(*fresh), dtype=object), np.asarray(fresh[argument], dtype=object)
-        if not y.size or not x.size:
-            return np.zeros(y.shape + x.shape)
-        if y.size < x.size:
-            rows = pullback(y, x, np.eye(y.size).reshape(y.size, *y.shape))
-            return rows.reshape(y.shape + x.shape)
-        columns = pushforward(y, x, np.eye(x.size).reshape(x.size, *x.shape))
-        return np.moveaxis(columns, 0, -1).reshape(y.shape + x.shape)
+        return _jacobian(np.asarray(function(*fresh), dtype=object), np.asarray(fresh[argument], dtype=object))
 
     return lambda *arguments: _inlined(derived, arguments)
+
+
+def _jacobian(y: Array, x: Array) -> Array:
+    """The derivative (*y.shape, *x.shape) of traced y by traced x."""
+    if not y.size or not x.size:
+        return np.zeros(y.shape + x.shape)
+    if y.size < x.size:
+        rows = pullback(y, x, np.eye(y.size).reshape(y.size, *y.shape))
+        return rows.reshape(y.shape + x.shape)
+    columns = pushforward(y, x, np.eye(x.size).reshape(x.size, *x.shape))
+    return np.moveaxis(columns, 0, -1).reshape(y.shape + x.shape)
+
+
+def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable[[Array], Array]:
+    """The derivative (n, n) of a function from (n,) to (n,); zeros where it loops or takes more than `most` operations.
+
+    It is for those who can do without: derivatives of long functions take many times as long.
+    """
+
+    def derived(x: Array) -> Array:
+        try:
+            with traced_by(_NoLoops()):
+                y = np.asarray(function(x), dtype=object)
+        except NotTraceable:
+            return np.zeros(2 * x.shape)
+        return _jacobian(y, x) if len(x[0].graph.nodes) - x.size <= most else np.zeros(2 * x.shape)
+
+    return lambda x: _inlined(derived, (x,)) if len(x) else np.zeros((0, 0))
+
+
+class _NoLoops:
+    """Refuses loops, through which there are no derivatives."""
+
+    def record(self, count: Any, body: Any, state: Any, each: Any) -> Any:
+        """See `spatial.loops`."""
+        raise NotTraceable("derivatives through a loop are not available")
+
+    def iterate(self, most: int, body: Any, state: Any) -> Any:
+        """See `spatial.loops`."""
+        raise NotTraceable("derivatives through a loop are not available")
 
 
 def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:

@@ -103,11 +103,14 @@ def pullback(outputs: Array, inputs: Array, weights: Array) -> Array:
 
 
 def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], list[int]]:
-    """The graph, the nodes of the inputs and of the outputs (-1 for constants), and those between, in order."""
+    """The graph, the nodes of the inputs and of the outputs (-1 for constants), and those between, in order.
+
+    Numbers of a scope around that of the inputs are constants.
+    """
     parameters = list(np.ravel(inputs))
     graph = next(x.graph for x in parameters)
     starts = [x.number for x in parameters]
-    ends = [x.number if isinstance(x, Traced) else -1 for x in np.ravel(outputs)]
+    ends = [x.number if isinstance(x, Traced) and x.graph is graph else -1 for x in np.ravel(outputs)]
     return graph, starts, ends, _between(graph, ends, set(starts))
 
 

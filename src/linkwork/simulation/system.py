@@ -23,7 +23,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.model.surfaces import Contact
 from linkwork.simulation.switching.guards import Guard
 from linkwork.spatial import Transform
-from linkwork.spatial.scalar import Array, Number, ldlt
+from linkwork.spatial.scalar import Array, Number, ldlt, may_be_there
 
 Law = Callable[[Number, Array, Array], Array]  # of time [s], q (nq,) and v (nv,)
 FORCES = "passive"  # forces of the tree's joints reduce as those do
@@ -78,13 +78,21 @@ class System:
 
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
         """What acts in a state, where `held` (nv,) [N m or N] comes from controllers that are sampled."""
-        m, stops = self.mechanism, self.stops
         control = held if self.control is None else held + self.control(t, q, v)
-        pushes = np.zeros(m.nv)
-        if stops is not None:
-            pushes = coupled(FORCES, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(m, q, v)
+        pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._pushes(t, q, v)
         wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
         return Loads(control, pushes, wrenches, self._touching(t, q, v))
+
+    def _pushes(self, _: Number, q: Array, v: Array) -> Array:
+        """Forces (nv,) of the stops."""
+        assert self.stops
+        stops = self.stops
+        return coupled(FORCES, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(self.mechanism, q, v)
+
+    @property
+    def laws(self) -> list[Law]:
+        """What gives joint forces (nv,) at every instant, of which Newton's matrix knows nothing by the mechanism."""
+        return [law for law in (self.control, self.stops and self._pushes) if law is not None]
 
     def _touching(self, t: Number, q: Array, v: Array) -> Touching | None:
         """What contacts do in a state."""
@@ -138,7 +146,7 @@ class System:
             stiffer = m
         else:
             extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
-            damped = not m.holds and any(_is_there(spring.damping) for spring in m.springs)
+            damped = not m.holds and any(may_be_there(spring.damping) for spring in m.springs)
             if damped or loads.touching is not None:  # which no armature is like
                 M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.springs])
                 M = M if viscous is None else M + viscous * implicit
@@ -181,11 +189,6 @@ class System:
             for V, F in zip(twists, external_forces(m, loads.outside), strict=True):
                 total = total + V.pair(F)
         return total
-
-
-def _is_there(number: Number) -> bool:
-    """Whether a number may be other than zero: one that hides its value may."""
-    return np.asarray(number).dtype == object or bool(number)
 
 
 def _given(wrenches: Array | None) -> tuple[Array, ...]:

@@ -49,6 +49,11 @@ def maximum(a: Any, b: Any) -> Any:
     return a.maximum(b) if hasattr(a, "maximum") else b.maximum(a) if hasattr(b, "maximum") else np.maximum(a, b)
 
 
+def may_be_there(number: Number) -> bool:
+    """Whether a number may be other than zero: one that hides its value may."""
+    return np.asarray(number).dtype == object or bool(number)
+
+
 def real(a: Number) -> Number:
     """The number itself, or the real part of a complex one, as complex steps are."""
     return a.real if isinstance(a, complex) else a

@@ -21,7 +21,8 @@ import numpy as np
 from linkwork.algorithms import closure
 from linkwork.algorithms.contact_forces import step_change
 from linkwork.algorithms.coordinates import integrate
-from linkwork.algorithms.coupled import mass_solver, reduced_rows, to_tree
+from linkwork.algorithms.coupled import reduced_rows, to_tree
+from linkwork.algorithms.frame_springs import stretches
 from linkwork.algorithms.increments import (
     Increment,
     body_increments,
@@ -33,14 +34,15 @@ from linkwork.algorithms.kinematics import external_forces, joint_poses, kinemat
 from linkwork.algorithms.passive import resistance
 from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.algorithms.sweeps import inward, outward
-from linkwork.algorithms.two_poses import Position, TwoPoses
+from linkwork.algorithms.two_poses import Position, Row, TwoPoses, row
 from linkwork.model.bodies import Place
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.model.springs import Spring
+from linkwork.simulation.steps.law_slopes import slopes
 from linkwork.simulation.steps.moving import Moving
-from linkwork.simulation.system import Loads, System, Touching, stiffened_matrix
+from linkwork.simulation.system import Law, Loads, System, Touching, stiffened_matrix
 from linkwork.spatial import Force, Transform
-from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu, where
+from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu, may_be_there, where
 
 
 class Between(NamedTuple):
@@ -181,32 +183,50 @@ class Interval:
 
     def solver(self, guess: Between, dv: Array) -> Callable[[Array], Array]:
         """Newton's matrix at a guess: how the joints' motion must change for a lack of momentum (nv,) or (nv, k)."""
-        m, touching = self.mechanism, guess.loads.touching
-        if touching is not None and (m.mimics or any(pair.surface.place.body for pair in m.touches)):
-            return self._coupled_solver(touching, dv)
-        if m.mimics or m.rotors:
-            solve = mass_solver(m, self.now.q)
-            return lambda lack: solve(lack) * self.h
+        m, tree, touching = self.mechanism, self.tree, guess.loads.touching
+        laws = self._laws(dv)
+        if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.touches)):
+            return self._coupled_solver(touching, dv, laws)
         contacts = self._contacts(guess)
 
         def B(k: int) -> Array:
-            return momentum_derivative(self.tree.bodies[k].inertia, guess.bodies[k], self.h) + contacts[k]
+            return momentum_derivative(tree.bodies[k].inertia, guess.bodies[k], self.h) + contacts[k]
 
-        own = self.tree.armature / self.h + self.joint_stiffness(dv)
-        return TwoPoses(self.tree, self.first, guess.second, B, own).solve
+        own = tree.armature / self.h + self.joint_stiffness(dv) + np.diag(laws)
+        rows = [*self._yielding(), *law_rows(tree, laws)]
+        return TwoPoses(tree, self.first, guess.second, B, own, rows).solve
+
+    def _laws(self, dv: Array) -> Array:
+        """What laws take (nv, nv) from the momentum that lacks, by the motion dv (nv,), in the middle of the step."""
+
+        def impulse(law: Law) -> Callable[[Array], Array]:
+            at = self.t + 0.5 * self.h
+            return lambda dv: law(at, integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h) * (0.5 * self.h)
+
+        return -sum((slopes(impulse(law), dv) for law in self.system.laws), np.zeros((len(dv), len(dv))))
+
+    def _yielding(self) -> list[Row]:
+        """What couples joints of the tree: rotors that turn with several of them, springs between bodies."""
+        found = [row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors]
+        for spring, stretch in zip(self.tree.springs, stretches(self.tree, self.q), strict=True):
+            weight = spring.damping * 0.5 + spring.stiffness * (0.25 * self.h)
+            found.append(row(self.tree, stretch.row * weight, stretch.row))
+        return found
 
     def joint_stiffness(self, dv: Array) -> Array:
         """How the joints' own springs and dampers change the momentum that lacks, by their motion dv (tree.nv,)."""
         springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
         return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
-    def _coupled_solver(self, touching: Touching, dv: Array) -> Callable[[Array], Array]:
-        """The same where contacts tie bodies to each other, which no tree is like; inertia is of the first pose."""
+    def _coupled_solver(self, touching: Touching | None, dv: Array, laws: Array) -> Callable[[Array], Array]:
+        """The same where mimics or contacts tie bodies to each other, as in no tree; inertia is of the first pose."""
         m, tree, h = self.mechanism, self.tree, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
         extra = resistance(tree, m.tree_velocity(dv) / h) * (0.5 * h) + stiffness * (0.25 * h * h)
         weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.springs]
-        M = stiffened_matrix(m, self.now.q, extra, weights) + self.system.contact_step_matrix(self.now.q, touching, h)
+        M = stiffened_matrix(m, self.now.q, extra, weights) + laws * h
+        if touching is not None:
+            M = M + self.system.contact_step_matrix(self.now.q, touching, h)
         return lambda lack: lu(M).solve(lack) * h
 
     def _contacts(self, guess: Between) -> list[Array]:
@@ -222,6 +242,13 @@ class Interval:
             before, after = (_at_point(R.T @ X[body].R, arm)[: len(change)] for X in (self.poses, poses))
             found[body] = found[body] + before.T @ change @ after
         return found
+
+
+def law_rows(tree: Mechanism, laws: Array) -> list[Row]:
+    """How laws of changes (nv, nv) couple joints of a tree to others: a row for each force that depends on them."""
+    others = laws - np.diag(np.diag(laws))
+    coupled = [k for k, each in enumerate(others) if any(map(may_be_there, each))]
+    return [row(tree, np.eye(len(laws))[k], others[k]) for k in coupled]
 
 
 def _at_point(R: Array, arm: Array) -> Array:

@@ -1,0 +1,33 @@
+"""How joint forces of laws change with the motion through a step: what Newton's matrix must know of them.
+
+A servo is a spring and a damper that only its law knows of. Beside light links it is stiff: rounds whose matrix leaves
+it out come nearer slowly, or not at all where half a step times its damping is more than what it moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from linkwork.spatial.scalar import Array
+
+# Operations of a law for each velocity, beyond which it is left out: servos have about ten, and a derivative that is no
+# longer; computed torque of seven joints has 120, and a derivative of 1,100
+SHORT = 60
+NEAR = 1e-7  # a difference of plain numbers, for those of a few meters or radians in a second
+
+
+def slopes(forces: Callable[[Array], Array], x: Array) -> Array:
+    """The derivative (nv, nv) of forces (nv,) by the numbers x (nv,) of a motion, 0.0 where nothing depends on them.
+
+    Of traced numbers it is exact, but left out of long laws; of plain ones, of whose law nothing is known, it is found
+    by differences. Newton's method ends at the same motion with any.
+    """
+    if x.dtype == object:
+        from linkwork.compiler.calculus import jacobian_if_short
+
+        return jacobian_if_short(forces, SHORT * len(x))(x)
+    here = forces(x)
+    columns = [(forces(x + step) - here) / NEAR for step in np.eye(len(x)) * NEAR]
+    return np.array(columns).reshape(len(x), -1).T
