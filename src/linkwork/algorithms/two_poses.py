@@ -43,16 +43,16 @@ class Row(NamedTuple):
 
 
 def row(mechanism: Mechanism, left: Array, right: Array) -> Row:
-    """The row of forces `left` (nv,) by velocities `right` (nv,) of a tree; it goes where they may be other than zero."""
+    """The row of forces `left` (nv,) by velocities `right` (nv,) of a tree; it goes where these may not be zero."""
     there = [may_be_there(a) or may_be_there(b) for a, b in zip(left, right, strict=True)]
     return Row(left, right, path_of(mechanism, [j.name for j in mechanism.joints if any(there[j.v])]))
 
 
 class Left(NamedTuple):
-    """Unknowns that left at a body, with the pivot D (d, d): V (d, 6 + k) is how they depend on others, U what they give.
+    """Unknowns that left at a body, with their pivot D (d, d).
 
-    The others are the body's twist, and the forces of `rows` (k,) that are still open; U (6 + k, d) is of its wrench and
-    the rates of these rows.
+    They depend by V (d, 6 + k) on its twist and on the forces of `rows` (k,) that are still open, and give U (6 + k, d)
+    to its wrench and the rates of these rows.
     """
 
     D: LU

@@ -6,6 +6,7 @@ it gives the next moving state and whether its equations were solved. Steps neve
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,13 +23,15 @@ from linkwork.simulation.contacts.impacts import moreau
 from linkwork.simulation.discrete.composition import composition
 from linkwork.simulation.steps.balanced_steps import EnergyMomentum
 from linkwork.simulation.steps.composed_steps import composed
-from linkwork.simulation.steps.moving import Equations, Found, Moving, Step, Witness, solving
+from linkwork.simulation.steps.law_slopes import slopes
+from linkwork.simulation.steps.moving import Equations, Found, Moving, Step, Witness, chosen, solving
 from linkwork.simulation.steps.structured_steps import SHORT, Rattle, Shake, Variational
 from linkwork.simulation.switching.happening import happening
 from linkwork.simulation.switching.jumping import OPENED
-from linkwork.simulation.system import System, stiffened_matrix, stiffened_solver
+from linkwork.simulation.switching.parting import in_shorter
+from linkwork.simulation.system import Law, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import iterate, repeat
-from linkwork.spatial.scalar import Array, Number, largest, lu, maximum, minimum, where
+from linkwork.spatial.scalar import Array, Number, largest, lu, maximum, may_be_there, minimum, where
 
 ROUNDS = 60  # of the midpoint's iteration, at most
 SOLVED = 1e-14  # change of a velocity, relative to the largest, at which it has ended
@@ -72,8 +75,9 @@ class Midpoint:
     """The equations of motion hold at the middle of the step: for stiff springs and dampers. Order 2, reversible.
 
     Velocities at the end of the step are found by Newton's method with the matrix M + h/2 D + h^2/4 K of the step's
-    start, D and K those of the dampers and springs of joints and between bodies, along their lines; what it leaves out
-    only costs rounds. Impulses (nh,) along the rows of what is held leave no mean velocity that would open it.
+    start, D and K those of laws, and of the dampers and springs of joints and between bodies, along their lines; what
+    it leaves out only costs rounds. Impulses (nh,) along the rows of what is held leave no mean velocity that would
+    open it.
     """
 
     def __init__(self, system: System, t: Number, now: Moving, h: Number, held: Array):
@@ -92,6 +96,14 @@ class Midpoint:
     def _lack(self, q: Array, mean: Array, v: Array) -> Array:
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         return self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
+
+    def _laws(self, v: Array) -> Array:
+        """What laws take (nv, nv) from the momentum that lacks, by velocities v (nv,) at the end."""
+
+        def impulse(law: Law) -> Callable[[Array], Array]:
+            return lambda v: law(self.t + 0.5 * self.h, *self._middle(v)) * self.h
+
+        return -sum((slopes(impulse(law), v) for law in self.system.laws), np.zeros((len(v), len(v))))
 
     def _rows(self, q: Array) -> Array:
         """The rows (nh, nv) of what is held at q (nq,)."""
@@ -118,8 +130,9 @@ class Midpoint:
         (speed,) = to_tree(m, ("v",), (now.v,))
         extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
         weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.springs]
-        M = stiffened_matrix(m, now.q, extra, weights)
-        solve = stiffened_solver(m, M)
+        M, laws = stiffened_matrix(m, now.q, extra, weights), self._laws(now.v)
+        coupled = any(map(may_be_there, (laws - np.diag(np.diag(laws))).ravel()))
+        solve = lu(M + laws).solve if coupled else stiffened_solver(m, M + laws)
 
         def improve(v: Array, *before: Any) -> tuple[tuple[Any, ...], Any]:
             q, mean = self._middle(v)
@@ -138,28 +151,43 @@ class Midpoint:
             slow = slow | (size <= SINGULAR * scale) & (size >= 0.5 * before[0])
             return (better, size, *([-impulses] if m.holds else [])), (size <= SOLVED * scale) | slow
 
-        def improve_touching(best: Array, move: Array, part: Number, least: Number) -> tuple[tuple[Any, ...], Any]:
+        def improve_touching(
+            best: Array, impulses: Array, move: Array, more: Array, part: Number, least: Number
+        ) -> tuple[tuple[Any, ...], Any]:
             """With contacts, whose forces have kinks: the matrix of their present states, and shortened steps."""
-            v = best + move * part
+            v, along = best + move * part, impulses + more * part
             q, mean = self._middle(v)
             loads = self.system.loads(self.t + 0.5 * h, q, mean, self.held)
             assert loads.touching is not None
-            contacts = self.system.contact_step_matrix(q, loads.touching, h)
-            lack = self.system.imbalance(q, mean, (v - now.v) / h, loads) * h
+            A = M + self._laws(v) + self.system.contact_step_matrix(q, loads.touching, h)
+            J = self._rows(q)
+            lack = self.system.imbalance(q, mean, (v - now.v) / h, loads) * h - J.T @ along
             pressed = sum((largest(grip.force) for grip in loads.touching.grips), 0.0) * h
             size = largest(lack) / (largest(M @ now.v) + largest(M @ v) + pressed + TINY)
+            size = size + largest(J @ mean) / (largest(v) + 1.0)
+            factored = lu(A)
+            change, add = factored.solve(lack), np.zeros(0)
+            if m.holds:
+                response = factored.solve(J.T)
+                add = smallest(J @ response, J @ (change - mean * 2.0))
+                change = change - response @ add
             better = (size < least) | (part < SHORT)  # at a kink nothing is better on this side: step over it
             found = (
                 where(better, v, best),
-                where(better, -lu(M + contacts).solve(lack), move),
+                chosen(better, along, impulses),
+                where(better, -change, move),
+                chosen(better, add, more),
                 where(better, minimum(4.0 * part, 1.0), 0.5 * part),
                 where(better, size, least),
             )
             return found, (size <= SOLVED) | (size >= least) & (least <= ROUNDED)
 
         if m.touches:
-            (v, *_), rounds, solved = iterate(ROUNDS, improve_touching, now.v, np.zeros(m.nv), 1.0, FAR)
-            return Found(v, self.moved(v)._replace(rounds=rounds), solved)
+            still, none = np.zeros(m.nv), np.zeros(m.nh)
+            begin = (now.v, none, still, none, 1.0, FAR)
+            (v, impulses, *_), rounds, solved = iterate(ROUNDS, improve_touching, *begin)
+            unknown = np.concatenate([v, impulses])
+            return Found(unknown, self.moved(unknown)._replace(rounds=rounds), solved)
 
         started = () if not (m.springs or m.holds) else (largest(now.v) + 1.0,)
         none = (np.zeros(m.nh),) if m.holds else ()
@@ -220,7 +248,8 @@ class Method:
 
 def _method(name: str, step: Step, order: int, about: str, posed: type[Equations] | None = None, **more: Any) -> Method:
     """With contacts around the step, and all that happens by itself; equations that it solves hold in its middle."""
-    return Method(name, happening(touching(step, posed is not None)), order, about, posed, bare=step, **more)
+    through = touching(step) if posed is None else in_shorter(touching(step, in_the_middle=True))
+    return Method(name, happening(through), order, about, posed, bare=step, **more)
 
 
 def _structured(name: str, posed: type[Equations], about: str, **more: Any) -> Method:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.steps.moving import Moving, chosen
+from linkwork.simulation.steps.moving import Moving, Step, chosen
+from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
@@ -75,6 +76,23 @@ def in_parts(switching: Switching, now: Moving, h: Number) -> tuple[Moving, Any]
 
     found, _, _ = iterate(TRIALS, one, *search.flat)
     return Moving(*found[SEARCH:]), found[SOLVED] == 1.0
+
+
+def in_shorter(step: Step) -> Step:
+    """The step, in shorter ones where contacts let it have no solution that is found."""
+
+    def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+        if not system.mechanism.touches:
+            return step(system, t, now, h, held)
+
+        def advance(begin: Moving, gone: Number, duration: Number) -> tuple[Moving, Any]:
+            moved, solved = step(system, t + gone, begin, duration, held)
+            return moved.carrying(begin), solved
+
+        none = np.zeros(0)
+        return in_parts(Switching(advance, lambda begin, end: none, lambda end, gone, which: end), now, h)
+
+    return run
 
 
 def _tried(switching: Switching, now: Trial, h: Number) -> tuple[Trial, Any]:
