@@ -34,7 +34,7 @@ from linkwork.algorithms.ties import tie_rows
 from linkwork.model.kinematic_loops import Loop
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
-from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
+from linkwork.spatial.scalar import Array, Number, largest, ldlt, lu, where
 
 CLOSINGS = 2  # rounds of Newton's method after a step, whose errors are small
 ROUNDED = 1e-24  # square of a row's size, over that of what it is summed from, below which it is round-off
@@ -300,12 +300,15 @@ def consistent_velocity(loops: Held, v: Array) -> Array:
     return v - loops.push(loops.rates(v)).a
 
 
-def smallest(N: Array, r: Array) -> Array:
-    """The smallest x (nc,) with N x = r for a symmetric N (nc, nc) >= 0, of any rank, if there is one."""
+def smallest(N: Array, r: Array, symmetric: bool = True) -> Array:
+    """The smallest x (nc,) with N x = r for a symmetric N (nc, nc) >= 0, of any rank, if there is one.
+
+    Of an N that is not symmetric, as friction makes it, it is one that is small.
+    """
     count = len(r)
     r = np.array([where(N[k, k] > 0.0, r[k], 0.0) for k in range(count)])  # rows that nothing moves ask for nothing
     damping = sum((N[k, k] for k in range(count)), 0.0) * (DAMPING / count) + TINY
-    factors = ldlt(N + np.diag([damping] * count))
+    factors = (ldlt if symmetric else lu)(N + np.diag([damping] * count))
     x = factors.solve(r)
     for _ in range(ROUNDS - 1):
         x = x + factors.solve(r - N @ x)

@@ -140,7 +140,7 @@ class Midpoint:
             if m.holds:
                 J = self._rows(q)
                 response = solve(J.T)
-                impulses = smallest(J @ response, J @ (mean * 2.0 - change))
+                impulses = smallest(J @ response, J @ (mean * 2.0 - change), symmetric=not self.system.laws)
                 change = change + response @ impulses
             better, size, scale = v - change, largest(change), largest(v) + 1.0
             if witness is not None:
@@ -169,7 +169,7 @@ class Midpoint:
             change, add = factored.solve(lack), np.zeros(0)
             if m.holds:
                 response = factored.solve(J.T)
-                add = smallest(J @ response, J @ (change - mean * 2.0))
+                add = smallest(J @ response, J @ (change - mean * 2.0), symmetric=False)
                 change = change - response @ add
             better = (size < least) | (part < SHORT)  # at a kink nothing is better on this side: step over it
             found = (

@@ -167,7 +167,8 @@ class Variational:
         if self.mechanism.holds:
             response = solve(self.rows.T)
             # Over the step, so that the matrix is positive also where composition goes back in time
-            more = closure.smallest(tried.J @ response / self.h, -(tried.errors + tried.J @ move) / self.h)
+            N, r = tried.J @ response / self.h, -(tried.errors + tried.J @ move) / self.h
+            more = closure.smallest(N, r, symmetric=not (self.mechanism.touches or self.interval.system.laws))
             move = move + response @ more
         return tangent_rate(self.mechanism, dv, move), more
 
