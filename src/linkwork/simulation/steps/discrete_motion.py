@@ -49,7 +49,7 @@ class Between(NamedTuple):
     """A guess at a step: the joints' motion, the bodies', the second position, what acts and what is lacking.
 
     `lack` (nv,) [N s, N m s] is the momentum that lacks at the beginning, `momentum` (nv,) that at the end; `pressed`
-    [N s] is what contacts give, which may be much where there is no momentum.
+    [N s] is what all forces give, which may be much where there is no momentum.
     """
 
     joints: list[Increment]
@@ -74,6 +74,9 @@ class Interval:
         self.first = Position(joint_poses(self.tree, self.q), subspaces(self.tree, self.q))
         self.poses, self.falls = world_poses(self.tree, self.first.X), falling(self.tree, self.first.X)
         self.p = self.reduced(momenta_of_joints(self.tree, self.q, v))
+        self.lines = [_point(self.poses, spring.to) - _point(self.poses, spring.at) for spring in self.tree.springs]
+        mass = sum((body.inertia.mass for body in self.tree.bodies[1:]), 0.0)
+        self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
     def reduced(self, forces: Array) -> Array:
         """Forces of the tree's joints as those that move on their own feel them."""
@@ -103,9 +106,19 @@ class Interval:
         own_before, own_after = self._of_joints(self.mechanism.tree_velocity(dv))
         acting = (loads.control + loads.stops) * (0.5 * h)
         lack = self.p + self.reduced(before + own_before) + acting
+        momentum = self.reduced(after + own_after) + acting
+        return Between(joints, bodies, second, loads, lack, momentum, self._pressed(loads, own_before))
+
+    def _pressed(self, loads: Loads, own: Array) -> Number:
+        """How much forces give in the step [N s], of whatever sort: weight, laws, contacts, springs and `own` (nv,)."""
+        forces = (
+            [loads.control, loads.stops] if loads.wrenches is None else [loads.control, loads.stops, *loads.wrenches]
+        )
         grips = [] if loads.touching is None else loads.touching.grips
-        pressed = sum((largest(grip.force) for grip in grips), 0.0) * h
-        return Between(joints, bodies, second, loads, lack, self.reduced(after + own_after) + acting, pressed)
+        found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
+        for spring, line in zip(self.tree.springs, self.lines, strict=True):
+            found = found + abs(spring.stiffness * (_direction(line)[1] - spring.length))
+        return found * self.h + largest(own)
 
     def _impulses(self, loads: Loads, X: list[Transform]) -> Callable[[int], tuple[Force, ...]]:
         """Half the impulse of gravity, wrenches and springs on a body, in its first and in its second pose."""
@@ -126,8 +139,8 @@ class Interval:
         found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
         held, there = ([], []) if loads.touching is None else (loads.touching.grips, loads.touching.poses)
         poses = world_poses(tree, X)
-        for spring in tree.springs:
-            lines = [_point(at, spring.to) - _point(at, spring.at) for at in (self.poses, poses)]
+        for spring, first in zip(tree.springs, self.lines, strict=True):
+            lines = [first, _point(poses, spring.to) - _point(poses, spring.at)]
             middle = (lines[0] + lines[1]) * 0.5  # where its ends are on average
             along, _ = _direction(middle)
             drag = along * (spring.damping * dot(along, lines[1] - lines[0]) / self.h)

@@ -1,0 +1,94 @@
+"""Servos that are stiff beside what they move: steps that solve equations do so, with the derivative of the law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+H, COUNT = 0.01, 20
+METHODS = ("midpoint", "variational", "rattle", "energy-momentum")
+
+
+def slides() -> lw.Builder:
+    """Three masses, each on a rail on the one before, so that M (3, 3) is full and constant."""
+    b = lw.Builder("slides", gravity=(0, 0, 0))
+    for k, mass in enumerate((1.0, 0.5, 0.2)):
+        b.body(f"mass {k}", mass, inertia=(0.01, 0.01, 0.01))
+        b.joint(f"rail {k}", lw.Prismatic((1, 0, 0)), f"mass {k - 1}" if k else "world", f"mass {k}")
+    return b
+
+
+def full(size: int, scale: float, seed: int) -> np.ndarray:
+    """A matrix (size, size) that is positive, full, and not symmetric, as gains of controllers are."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(size, size))
+    return scale * (A @ A.T + np.eye(size) + 0.3 * (A - A.T))
+
+
+def law(K: np.ndarray, D: np.ndarray) -> Callable[..., Any]:
+    return lambda t, q, v: -(K @ q) - D @ v
+
+
+def followed(M: np.ndarray, K: np.ndarray, D: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Velocities after each step by the rule of the middle, which all these methods are on rails (S4 2.23)."""
+    A, found = M + 0.5 * H * D + 0.25 * H * H * K, [v]
+    for _ in range(COUNT):
+        after = np.linalg.solve(A, (M - 0.5 * H * D - 0.25 * H * H * K) @ v - H * K @ q)
+        q, v = q + 0.5 * H * (v + after), after
+        found.append(v)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("coupled", [False, True], ids=["each its own", "each on all"])
+@pytest.mark.parametrize("method", METHODS[:3])
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_steps_are_those_of_the_linear_system(target, method, coupled):
+    """Half a step of the law's damper is hundreds of times the masses."""
+    m = slides().build()
+    M = lw.compile(m, target="numpy").mass_matrix(np.zeros(3))
+    K, D = full(3, 1e4, 1), full(3, 4e4, 2)
+    if not coupled:
+        K, D = np.diag(np.diag(K)), np.diag(np.diag(D))
+    q, v = np.array([0.1, -0.2, 0.05]), np.array([1.0, 0.5, -2.0])
+    run = lw.simulate(m, q, v, COUNT * H, H, method, controller=law(K, D), target=target).check()
+    np.testing.assert_allclose(run.v, followed(M, K, D, q, v), rtol=0, atol=1e-10)
+    assert float(run.final.most_rounds) <= 6
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_where_joints_mimic_others_too(method):
+    """The third mass follows the first: G^T M G, with the law of the two that move on their own."""
+    m = slides().mimic("rail 2", "rail 0", -0.5).build()
+    M = lw.compile(m, target="numpy").mass_matrix(np.zeros(2))
+    K, D = full(2, 1e4, 1), full(2, 4e4, 2)
+    q, v = np.array([0.1, -0.2]), np.array([1.0, 0.5])
+    run = lw.simulate(m, q, v, COUNT * H, H, method, controller=law(K, D)).check()
+    tolerance = 1e-10 if method != "energy-momentum" else 1e-2
+    np.testing.assert_allclose(run.v, followed(M, K, D, q, v), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_light_link_is_thrown_against_a_hard_stop(method):
+    """It arrives at the stop and is at rest there, though half a step of the stop's damper is ten times its inertia."""
+    b = lw.Builder("gate", gravity=(0, 0, 0)).body("gate", 0.1, com=(0.1, 0, 0), inertia=(1e-4, 1e-4, 1e-4))
+    m = b.joint("hinge", lw.Revolute((0, 0, 1)), "world", "gate", limits=(-1.0, 0.5)).build()
+    run = lw.simulate(m, [0.0], [3.0], 1.0, H, method, controller=lambda t, q, v: [0.01], stops=1e-3).check()
+    inertia = 1e-4 + 0.1 * 0.1**2
+    assert run.q[-1, 0] == pytest.approx(0.5 + 0.01 / (inertia / 1e-3**2), abs=1e-9)
+    assert abs(run.v[-1, 0]) < 1e-6
+
+
+def test_long_laws_do_without():
+    """The derivative of computed torque is left out of kernels; plain numbers have one, and find the same."""
+    m = slides().build()
+    controller = lw.feedback.computed_torque(m, np.zeros(3), kp=100.0, kd=20.0)
+    runs = [
+        lw.simulate(m, [0.1, -0.2, 0.05], None, COUNT * H, H, "variational", controller=controller, target=target)
+        for target in ("cpu", "numpy")
+    ]
+    np.testing.assert_allclose(runs[0].check().v, runs[1].check().v, rtol=0, atol=1e-11)
