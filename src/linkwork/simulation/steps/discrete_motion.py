@@ -111,9 +111,7 @@ class Interval:
 
     def _pressed(self, loads: Loads, own: Array) -> Number:
         """How much forces give in the step [N s], of whatever sort: weight, laws, contacts, springs and `own` (nv,)."""
-        forces = (
-            [loads.control, loads.stops] if loads.wrenches is None else [loads.control, loads.stops, *loads.wrenches]
-        )
+        forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
         grips = [] if loads.touching is None else loads.touching.grips
         found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
         for spring, line in zip(self.tree.springs, self.lines, strict=True):
