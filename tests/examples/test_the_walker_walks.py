@@ -12,7 +12,7 @@ from linkwork.compiler import kernel
 from linkwork.examples import footsteps, walker
 from linkwork.examples import walker_gaits as gaits
 
-RECORDED = ("q", "v", "contact.state", "contact.force")
+RECORDED = ("q", "v", "tau", "contact.state", "contact.force")
 ROW = 0.25 * gaits.ROW  # [s] between rows here, close enough to see feet slip as they are put down
 WALKING = 2.0 * gaits.PERIOD  # [s] after which strides are full
 WALKS = {"straight": gaits.straight, "rough": gaits.rough, "turning": gaits.turning, "climb": gaits.climb}
@@ -20,7 +20,7 @@ WALKS = {"straight": gaits.straight, "rough": gaits.rough, "turning": gaits.turn
 
 @cache
 def walked(name: str) -> lw.Run:
-    return lw.simulate(**WALKS[name]().request | {"every": round(ROW / gaits.STEP)}, record=(*RECORDED, "tau"))
+    return lw.simulate(**WALKS[name]().request | {"every": round(ROW / gaits.STEP)}, record=RECORDED)
 
 
 def heights(run: lw.Run, x: float, y: float) -> float:
