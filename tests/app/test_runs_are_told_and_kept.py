@@ -175,3 +175,38 @@ def test_bench_runs_the_repositorys_own(
         monkeypatch.delitem(sys.modules, name)
     code, told = command(capsys, "bench", "--only", "arm7")
     assert (code, told.strip()) == (3, "measured --only arm7")
+
+
+@pytest.mark.parametrize(
+    ("name", "duration", "switched"),
+    [
+        ("clutched_flywheels", 2.0, "engage clutch"),
+        ("two_speed_gearbox", 3.0, "shift gearbox to gear 2"),
+        ("differential_cart", 4.0, "engage curve"),
+        ("cable_arm", 1.0, ""),
+        pytest.param("walker", 2.0, "lock yaw brake", marks=pytest.mark.slow),
+        pytest.param("cockroach", 0.3, "", marks=pytest.mark.slow),
+    ],
+)
+def test_examples_do_what_they_are_for(
+    name: str, duration: float, switched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With motors and schedules of their own, for as long as they take or are asked for; those with feet walk."""
+    walks = name in ("walker", "cockroach")
+    words = ("--duration", duration) if walks else ()
+    code, told = command(capsys, "run", name, *words, "--out", tmp_path, "--no-plot")
+    assert code == 0, told
+    assert "with the motors and the schedule of the example" in told
+    run = lw.open_run(tmp_path / f"{name}.npz")
+    assert run.t[-1] == pytest.approx(duration)
+    assert any(event.what.startswith(switched) for event in run.events) == bool(switched)
+    assert not walks or run.q[-1, 0] > 0.2 * duration * (1.0 if name == "walker" else 0.5)
+
+
+def test_what_is_asked_for_comes_before_what_examples_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--duration", 0.5, "--dt", 0.05, "--method", "midpoint")
+    code, told = command(capsys, "run", "clutched_flywheels", *words, "--out", tmp_path, "--no-plot")
+    assert code == 0, told
+    run = lw.open_run(tmp_path / "clutched_flywheels.npz")
+    assert run.method == "midpoint"
+    assert len(run.t) == 11

@@ -148,7 +148,7 @@ def test_shapes_are_drawn_where_they_are(shape: Any, edges: int, outlined: Calla
     figure = lw.draw(b.build())
     faces = [tuple(patch.get_facecolor()[:3]) for patch in figure.axes[0].patches]
     assert faces == [(1.0, 0.75, 0.5)]
-    (shown,) = figure.axes[0].patches
+    shown: Any = figure.axes[0].patches[0]
     limits = np.array([figure.axes[0].get_xlim(), figure.axes[0].get_ylim()])
     assert (limits[:, 0] < shown.get_xy().min(axis=0)).all()  # all of it is seen
     assert (limits[:, 1] > shown.get_xy().max(axis=0)).all()

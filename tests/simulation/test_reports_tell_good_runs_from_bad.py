@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.examples import differential_cart
 from linkwork.simulation.results.trust import Report
 from zoo import tree
 
@@ -174,3 +175,16 @@ def test_the_report_is_coloured_where_there_are_colours() -> None:
         Console(file=stream, force_terminal=True, color_system="standard", width=150).print(run.report())
         assert color in stream.getvalue()
     assert "\x1b" not in str(swing().report())
+
+
+def test_what_couples_a_free_joint_to_the_world_takes_momentum() -> None:
+    """Tyres push a cart along; a clutch between two joints of a free body keeps its momentum."""
+    held = lw.simulate(**differential_cart.request(1.2)).report()
+    assert held.passed
+    assert "coupling 'left tyre' may hold it to the world" in held["momentum"].note
+    b = lw.Builder("pair")
+    b.body("base", 1.0, inertia=(1, 1, 1)).joint("base", lw.Free(), "world", "base")
+    for name in ("one", "two"):
+        b.body(name, 1.0, com=(0, 0.1, 0), inertia=(1, 1, 1)).joint(name, lw.Revolute((0, 0, 1)), "base", name)
+    clutched = flown(b.clutch("clutch", "one", "two").build(), schedule=[(0.5, "engage", "clutch")])
+    assert clutched["momentum"].verdict == clutched["angular momentum"].verdict == "ok"

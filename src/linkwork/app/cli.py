@@ -52,9 +52,9 @@ def check_file(
 def run_one(
     what: str,
     *,
-    duration: float = 10.0,
+    duration: float | None = None,
     dt: float | None = None,
-    method: str = "auto",
+    method: str | None = None,
     out: Path = Path("out"),
     seed: int = 0,
     plot: bool | None = None,
@@ -63,8 +63,9 @@ def run_one(
 ) -> int:
     """Run an example or a model file, tell how far to trust it, and write a run file and a figure.
 
-    It starts from the keyframe "start" or the model's first, or from its neutral position with small random velocities;
-    loops that are open there are closed. The exit code is 0 if the run can be trusted, 1 if its report is red, 2 if
+    Examples with motors, clutches or gears move as they are meant to: the walker walks. Others start from the keyframe
+    "start" or the model's first, or from the neutral position with small random velocities, and are let go; loops that
+    are open there are closed. The exit code is 0 if the run can be trusted, 1 if its report is red, 2 if
     there are errors.
 
     Parameters
@@ -72,11 +73,11 @@ def run_one(
     what
         The name of an example (see `linkwork examples`), or a model: URDF, MJCF, xacro or linkwork's own TOML.
     duration
-        How long it moves [s].
+        How long it moves [s]: 10 s if not given, or as long as the example does.
     dt
         The step [s]; chosen if not given.
     method
-        semi-implicit, rk4, midpoint, dop853, radau, lsoda, or auto.
+        semi-implicit, rk4, midpoint, dop853, radau, lsoda, or auto; chosen if not given.
     out
         The folder in which files are written; it is made if it is not there.
     seed

@@ -36,14 +36,21 @@ class Start(NamedTuple):
 def run_machine(
     console: Console, what: str, out: Path, seed: int, plot: bool | None, report: bool, compare: bool, **how: Any
 ) -> int:
-    """Run an example or a model file as `how` tells `simulate`; TRUSTED, or DOUBTED if the report says so."""
+    """Run an example or a model file as `how` tells `simulate`; TRUSTED, or DOUBTED if the report says so.
+
+    What is None in `how` is left to the example, or to `simulate`.
+    """
     drawn = drawing(plot)
-    m = found(console, what)
+    asked = {name: value for name, value in how.items() if value is not None}
+    request = next((one.request(asked.get("duration")) for one in lw.examples() if one.name == what), {})
+    about = "with the motors and the schedule of the example"
+    m = request["mechanism"] if request else found(console, what)
     ready_folder(out)
-    start = start_of(m, seed)
-    console.print(Text(f"{m.name}: {m.nv} degrees of freedom, {m.mass:.6g} kg; {start.about}"), soft_wrap=True)
-    run = lw.simulate(m, start.q, start.v, **how)
-    return finish(console, run, out, drawn, report, compare)
+    if not request:
+        q, v, about = start_of(m, seed)
+        request = {"mechanism": m, "q0": q, "v0": v}
+    console.print(Text(f"{m.name}: {m.nv} degrees of freedom, {m.mass:.6g} kg; {about}"), soft_wrap=True)
+    return finish(console, lw.simulate(**request | asked), out, drawn, report, compare)
 
 
 def finish(console: Console, run: lw.Run, out: Path, drawn: bool, told: bool = True, compare: bool = False) -> int:

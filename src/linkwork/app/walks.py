@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,10 +62,10 @@ class Walked(NamedTuple):
         late, slips = self.run.t >= WALKING, footsteps.slips(self.run, WALKING)
         way = np.linalg.norm(np.diff(self.run.q[late, :2], axis=0), axis=1).sum()
         low, high = 100.0 * self.run.q[late, 2].min(), 100.0 * self.run.q[late, 2].max()
-        power, cost = (f(self.run, WALKING) for f in (footsteps.motor_power, footsteps.cost_of_transport))
+        power, cost = footsteps.motor_power(self.run, WALKING).sum(), footsteps.cost_of_transport(self.run, WALKING)
         usual, most = (f"{1000.0 * np.quantile(slips, part):.1f} mm" for part in (0.5, 0.95))
         speed = f"{way / np.ptp(self.run.t[late]):.3f} m/s"
-        return self.name, speed, usual, most, f"{low:.1f} to {high:.1f} cm", f"{power.sum():.0f} W", f"{cost:.2f}"
+        return self.name, speed, usual, most, f"{low:.1f} to {high:.1f} cm", f"{power:.0f} W", f"{cost:.2f}"
 
     def events(self) -> list[tuple[str, ...]]:
         """When, what, energy won, impulse and torque of each switch but those at the start."""
@@ -83,7 +83,7 @@ GAIT = ("walk", "speed", "feet slip", "19 of 20 below", "top frame at", "motors 
 def walked(name: str) -> Walked:
     """The walk of that name, made."""
     course = COURSES[name]
-    request = course.walk().request | {"every": round(ROW / gaits.STEP)}
+    request: dict[str, Any] = course.walk().request | {"every": round(ROW / gaits.STEP)}
     return Walked(name, course, lw.simulate(**request, record=RECORDED))
 
 

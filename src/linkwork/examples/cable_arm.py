@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from linkwork.algorithms.actuation import drive_forces
@@ -43,9 +45,14 @@ def moments() -> list[float]:
             for k, (mass, length) in enumerate(zip(MASSES, LENGTHS, strict=True))]  # fmt: skip
 
 
+def request(duration: float = 1.0) -> dict[str, Any]:
+    """What `lw.simulate(**request())` is told: the shoulder's link swings, while the motors of the others are held."""
+    return {"mechanism": build().with_parameters(HELD), "duration": duration, "dt": 0.01, "method": "rk4"}
+
+
 def run(duration: float = 1.0) -> Run:
-    """The shoulder's link falls and swings; the motors of the others are held still."""
-    return simulate(build().with_parameters(HELD), duration=duration, dt=0.01, method="rk4")
+    """The same, made."""
+    return simulate(**request(duration))
 
 
 def claim() -> Claim:

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from dataclasses import dataclass
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Mechanism
@@ -43,6 +43,15 @@ class Example:
     def claim(self) -> Claim:
         """Compute what the example claims."""
         return self.module.claim()
+
+    def request(self, duration: float | None = None) -> dict[str, Any]:
+        """What `lw.simulate(**...)` is told so that it does what it is for, for so long [s].
+
+        It is nothing where a machine is only let go.
+        """
+        if not hasattr(self.module, "request"):
+            return {}
+        return self.module.request() if duration is None else self.module.request(duration)
 
 
 def examples() -> list[Example]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from linkwork.examples.catalogue import Claim
@@ -47,12 +49,17 @@ def heat() -> float:
     return 0.5 * first * second / (first + second) * SPEED**2
 
 
+def request(duration: float = 2.0, capacity: float = CAPACITY) -> dict[str, Any]:
+    """What `lw.simulate(**request())` is told: the clutch engages, slips and holds."""
+    schedule = [(ENGAGED, "engage", "clutch")]
+    return {"mechanism": build(capacity), "duration": duration, "dt": 0.01, "method": "rk4", "schedule": schedule}
+
+
 def claim() -> Claim:
     """Common speed, the angle through which the clutch slips, and heat, of a slow clutch and of one that jumps."""
     errors = []
     for capacity in (CAPACITY, np.inf):
-        m, schedule = build(capacity), [(ENGAGED, "engage", "clutch")]
-        run = simulate(m, duration=2.0, dt=0.01, method="rk4", schedule=schedule)
+        run = simulate(**request(capacity=capacity))
         slipped = SPEED * (ENGAGED + slip_time(capacity) / 2)
         turned = run.q[-1, 0] - run.q[-1, 1]
         errors += [np.abs(run.v[-1] / common_speed() - 1.0).max(), abs(turned / slipped - 1.0)]

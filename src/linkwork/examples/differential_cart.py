@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from linkwork.control.feedback import drives
@@ -48,10 +50,22 @@ def felt(curvature: float) -> float:
     return ahead + curvature**2 * turning
 
 
+def request(duration: float = DURATION) -> dict[str, Any]:
+    """What `lw.simulate(**request())` is told: straight on, then into the curve, under a constant torque."""
+    m = build()
+    return {
+        "mechanism": m,
+        "duration": duration,
+        "dt": 0.01,
+        "method": "rk4",
+        "schedule": [(STEERED, "release", "straight"), (STEERED, "engage", "curve")],
+        "controller": drives(m, [TORQUE]),
+    }
+
+
 def run(duration: float = DURATION) -> Run:
-    """Straight on, then into the curve, under a constant torque."""
-    m, schedule = build(), [(STEERED, "release", "straight"), (STEERED, "engage", "curve")]
-    return simulate(m, duration=duration, dt=0.01, method="rk4", schedule=schedule, controller=drives(m, [TORQUE]))
+    """The same, made."""
+    return simulate(**request(duration))
 
 
 def claim() -> Claim:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from linkwork.control.feedback import drives
@@ -45,11 +47,22 @@ def jump(speed: float) -> float:
     return (second * (ROTOR + SHAFT) * first + LOAD) * speed / at_the_load(second)
 
 
+def request(duration: float = 2 * SHIFT) -> dict[str, Any]:
+    """What `lw.simulate(**request())` is told: a run-up at full voltage, with a shift on the way."""
+    m = build()
+    return {
+        "mechanism": m,
+        "duration": duration,
+        "dt": 0.01,
+        "method": "rk4",
+        "schedule": [(SHIFT, "shift", "gearbox", 2)],
+        "controller": drives(m, [1e3]),
+    }
+
+
 def claim() -> Claim:
     """The load's speed before and after the shift, and at the end."""
-    m = build()
-    schedule = [(SHIFT, "shift", "gearbox", 2)]
-    run = simulate(m, duration=2 * SHIFT, dt=0.01, method="rk4", schedule=schedule, controller=drives(m, [1e3]))
+    run = simulate(**request())
     shifted = round(SHIFT / 0.01)
     before = run_up(RATIOS[0], 0.0, SHIFT)
     after = jump(before)

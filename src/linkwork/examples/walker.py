@@ -203,6 +203,13 @@ def differences(mechanism: Mechanism, states: int) -> tuple[float, float]:
     return float(whole), float(coupled)
 
 
+def request(duration: float = 10.0) -> dict[str, Any]:
+    """What `lw.simulate(**request())` is told for a walk straight on of so long [s]."""
+    from linkwork.examples.walker_gaits import straight  # which needs this file
+
+    return straight(duration).request
+
+
 def claim() -> Claim:
     """Matrices are the paper's, and limbs move as articulated bodies do, with motors and without."""
     m = build()

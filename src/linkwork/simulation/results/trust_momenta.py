@@ -84,6 +84,11 @@ def _what_changes_momentum(run: Run) -> str:
         for one in things:
             if WORLD in (one.at.body, one.to.body):
                 return f"{what} {one.name!r} holds it to the world"
+    at_world = {joint.name for joint in run.mechanism.joints if joint.i == WORLD}
+    for what, holders in run.mechanism.holder_kinds.items():
+        for one in holders:
+            if at_world & {name for tie in one.ties for name, _, _ in tie.velocities}:
+                return f"{what} {one.name!r} may hold it to the world"
     for pair in run.mechanism.touches:
         if WORLD in (pair.contact.at.body, pair.surface.place.body):
             return f"contact {pair.contact.name!r} may touch the world"
