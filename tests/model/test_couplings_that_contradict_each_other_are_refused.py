@@ -95,7 +95,7 @@ def test_couplings_of_what_moves_so_already():
 def test_brakes_and_what_slips_contradict_nobody():
     b = shafts().clutch("ab", "a", "b", 2.0, engaged=True).clutch("soft", "b", "c", 3.0, capacity=5.0, engaged=True)
     b.clutch("ca", "c", "a", 1 / 5, engaged=True).brake("brake", "d", engaged=True)
-    assert b.build().nv == 5
+    assert b.clutch("beside", "a", "b", -1.0, capacity=2.0, engaged=True).build().nv == 5
 
 
 def test_schedules_that_come_to_contradict_are_refused_at_their_entry():

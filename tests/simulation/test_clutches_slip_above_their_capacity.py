@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from wheels import flywheels
+from wheels import flywheels, two_wheels
 
 EXACT = ("rk4", "semi-implicit", "midpoint", "dop853")  # for constant accelerations of velocities
 
@@ -92,6 +92,31 @@ def test_a_brake_stops_a_wheel_and_holds_it_up_to_its_capacity():
     np.testing.assert_allclose(run["carried"][still, 0], -3.9, rtol=1e-12)
     pushed = lw.simulate(m, [0.0], [0.0], duration=1.0, dt=0.01, method="rk4", controller=lambda t, q, v: [5.0])
     assert pushed.v[-1, 0] == pytest.approx(0.5, rel=1e-9)  # it slips at once
+
+
+@pytest.mark.parametrize("method", [*EXACT, "variational", "energy-momentum"])
+def test_a_brake_that_is_overcome_slips_the_other_way(method):
+    """Where the wheel stands still for an instant, there is no energy that steps could keep."""
+    m = two_wheels().brake("brake", "a", capacity=1.0, engaged=True).build()
+    run = lw.simulate(m, [0, 0], [1.0, 0.0], duration=0.9, dt=0.03, method=method, controller=lambda t, q, v: [-3.0, 0])
+    assert run.outcome.kind == "finished"
+    assert [event.what for event in run.events] == ["brake holds", "brake slips"]
+    assert run.v[-1, 0] == pytest.approx(-(0.9 - 1.0 * 2 / (3 + 1)) * (3 - 1) / 2, abs=1e-3)
+    held = lw.simulate(m, [0, 0], duration=0.3, dt=0.03, method=method, controller=lambda t, q, v: [-0.9, 0])
+    assert held.outcome.kind == "finished"
+    np.testing.assert_allclose(held.v, 0.0, atol=1e-13)
+
+
+def test_a_clutch_that_slips_lets_a_hard_one_decide():
+    """One between the same wheels at another ratio brakes them by its capacity; at the same ratio it carries a part."""
+    b = two_wheels().clutch("hard", "a", "b", engaged=True).clutch("soft", "a", "b", 2.0, capacity=1.0, engaged=True)
+    run = lw.simulate(b.build(), [0, 0], [3.0, 3.0], duration=1.0, dt=0.01, method="rk4")
+    np.testing.assert_allclose(run.v[-1], 3.0 - (2.0 - 1.0) / 5, rtol=1e-12)  # 1 N m on b, -2 N m on a
+    assert run["work"][-1] == pytest.approx(0.5 * 5 * (2.8**2 - 3.0**2), rel=1e-12)
+    b = two_wheels().clutch("hard", "a", "b", engaged=True).clutch("soft", "a", "b", capacity=0.1, engaged=True)
+    run = lw.simulate(b.build(), [0, 0], duration=0.2, dt=0.01, method="rk4", controller=lambda t, q, v: [5.0, 0.0])
+    np.testing.assert_allclose(run.v[-1], 0.2, rtol=1e-9)
+    np.testing.assert_allclose(run["carried"][-1], [2.9, 0.1], rtol=1e-9)
 
 
 def test_members_slip_each_on_its_own():

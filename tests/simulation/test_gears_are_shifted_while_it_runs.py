@@ -165,6 +165,21 @@ def test_a_controller_shifts():
     assert [event.what.split(" (")[0].split(";")[0] for event in run.events] == ["shift gearbox to gear 2"]
 
 
+@pytest.mark.parametrize(("wanted", "gear"), [(1.7, 1), (9.0, 3), (-2.0, 0)])
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_a_controller_gets_a_gear_that_there_is(wanted, gear, target):
+    """What it says is rounded down and kept within the gears, and that is what is recorded and told."""
+
+    def driver(t, q, v):
+        return {"tau": [0.0, 0.0], "gearbox.selected": np.where(t > 0.025, wanted, 0.0)}
+
+    run = lw.simulate(
+        gearbox(), [0, 0], [10.0, 0.0], duration=0.05, dt=0.01, method="rk4", controller=driver, target=target
+    )
+    assert run["gearbox.selected"][-1] == gear
+    assert [event.what.split(" (")[0] for event in run.events] == [f"shift gearbox to gear {gear}"] * (gear > 0)
+
+
 def test_a_simulator_shifts_by_hand():
     sim = lw.Simulator(gearbox(), [0, 0], [100.0, 2.0])
     energy = sim.shift("gearbox", 1)

@@ -30,7 +30,7 @@ def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingPro
     slip does.
     """
     coupled = [(name, _switched(one, modes)) for name, one in couplings(mechanism)]
-    direct = list(contradiction_faults(one for _, one in coupled[: len(mechanism.clutches)]))
+    direct = list(contradiction_faults(one for _, one in coupled[: len(mechanism.clutches)] if _is_rigid(one)))
     yield from direct or _through_others(mechanism, coupled)
 
 

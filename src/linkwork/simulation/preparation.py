@@ -16,7 +16,7 @@ from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.carry import GOING, STOPPED, Carry
+from linkwork.simulation.carry import GOING, HUGE, STOPPED, Carry
 from linkwork.simulation.contacts.contact_rows import contact_series
 from linkwork.simulation.controllers import Answer, Law, Sampled
 from linkwork.simulation.results.recording import Run
@@ -36,7 +36,7 @@ from linkwork.simulation.switching.switching import (
     scheduled,
 )
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
 CONSTANT = "wrenches"  # the name under which constant wrenches are handed to their law
 
@@ -140,7 +140,15 @@ class Request:
 
     def wanted(self, answer: Answer, modes: Array) -> Array:
         """The modes (m,) that a controller wants, as they are where it says nothing of them."""
-        return np.array([answer.modes.get(name, mode) for name, mode in zip(self.switched, modes, strict=True)])
+        pairs = zip(self.switched, modes, strict=True)
+        return np.array([self._possible(name, answer.modes.get(name, mode)) for name, mode in pairs])
+
+    def _possible(self, name: str, mode: Number) -> Number:
+        """A mode itself, or the gear next below where it is one."""
+        if not name.endswith(".selected"):
+            return mode
+        most = float(len(self.mechanism.transmissions[name.removesuffix(".selected")].ratios))
+        return where(abs(mode) <= HUGE, minimum(maximum(np.floor(mode), 0.0), most), np.nan)
 
     def motor_forces(self, values: Mapping[str, Any], t: Number, now: Carry) -> Array:
         """Forces (ndrives,) [N m or N] of the motors of drives, where the controller commands them."""

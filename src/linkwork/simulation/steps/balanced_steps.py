@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.coordinates import integrate
-from linkwork.algorithms.coupled import to_tree
+from linkwork.algorithms.coupled import to_tree, velocities
 from linkwork.algorithms.kinematics import joint_poses
 from linkwork.algorithms.momentum import momentum_about_origin
 from linkwork.algorithms.rotors import rotor_matrix
@@ -16,7 +16,7 @@ from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.steps.discrete_motion import Interval, momenta_of_joints
 from linkwork.simulation.steps.moving import Found, Moving, Witness, chosen
-from linkwork.simulation.steps.structured_steps import TINY, Guess, Tried, Variational
+from linkwork.simulation.steps.structured_steps import TINY, Guess, Tried, Variational, let_go
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, ldlt, where
@@ -132,12 +132,20 @@ class Balance:
         self.kinetic, self.stored = system.energies(now.q, now.v)
         self.twists = symmetries(interval.mechanism)
         self.first = self.at(now.q)
+        self.given = self._given() if interval.mechanism.holds else 0.0
 
     def won(self, q: Array, v: Array, work: Number) -> tuple[Number, Number]:
         """Energy [J] that a step to q (nq,) and v (nv,) gains beyond the work, and what there is of it."""
         kinetic, stored = self.interval.system.energies(q, v)
-        scale = kinetic + self.kinetic + abs(stored) + abs(self.stored) + TINY
+        scale = kinetic + self.kinetic + abs(stored) + abs(self.stored) + self.given + TINY
         return (kinetic - self.kinetic) + (stored - self.stored) - work, scale
+
+    def _given(self) -> Number:
+        """Energy [J] that all forces would give in a step if nothing were held: what is held still may have none."""
+        interval, system, now = self.interval, self.interval.system, self.interval.now
+        loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)
+        push = (loads.control + loads.stops - system.needed(now.q, rest, rest, loads)) * interval.h
+        return 0.5 * abs(push @ velocities(let_go(interval.mechanism), now.q, push))
 
     def at(self, q: Array) -> Internal:
         """Internal motion at q (nq,)."""

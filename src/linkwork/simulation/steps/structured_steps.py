@@ -85,7 +85,7 @@ class Variational:
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
         """Coordinates (nq,) and velocities (nv,) after a motion dv (nv,) that ends with this momentum (nv,)."""
         q = integrate(self.mechanism, self.now.q, dv)
-        return q, velocities(self.mechanism if self.projected else _let_go(self.mechanism), q, momentum)
+        return q, velocities(self.mechanism if self.projected else let_go(self.mechanism), q, momentum)
 
     # --- as equations ---
 
@@ -196,7 +196,7 @@ class Shake(Rattle):
 HOLDING = ("loops", "clutches", "brakes", "ratchets", "latches", "transmissions", "differentials", "couplings")
 
 
-def _let_go(mechanism: Mechanism) -> Mechanism:
+def let_go(mechanism: Mechanism) -> Mechanism:
     """The mechanism of which nothing is held together beside its joints."""
     none = {of: getattr(mechanism, of).replaced(()) for of in HOLDING}
     return replace(mechanism, **none)
