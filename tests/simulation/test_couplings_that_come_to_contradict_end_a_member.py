@@ -82,11 +82,15 @@ def test_one_takes_over_from_the_other_at_one_instant_in_any_order(method, when,
             f"engage high, entry 0 of the schedule: {TOLD}; engage one of them at a time",
         ),
         (
+            {"parameters": {"low.engaged": 1.0}, "schedule": [(0.2, "engage", "high"), (0.2, "lock", "a")]},
+            f"engage high, entry 0 of the schedule: {TOLD}",  # not the lock
+        ),
+        (
             {"schedule": [(after(0.1), "engage", "high")], "parameters": {"low.engaged": 1.0}},
             "engage high, entry 0 of the schedule",  # which is never let go
         ),
     ],
-    ids=["start", "batch", "guard"],
+    ids=["start", "batch", "beside another", "guard"],
 )
 def test_what_is_sure_to_contradict_is_refused_before(given, message):
     with pytest.raises(lw.LinkworkError) as caught:

@@ -21,6 +21,7 @@ from linkwork.simulation.contacts.contact_rows import contact_series
 from linkwork.simulation.controllers import Answer, Law, Sampled
 from linkwork.simulation.results.recording import Run
 from linkwork.simulation.steps.moving import NO_LOG
+from linkwork.simulation.switching.agreement import refuse_contradictions
 from linkwork.simulation.switching.guards import Guard, Once
 from linkwork.simulation.switching.happening import LINES
 from linkwork.simulation.switching.slipping import begun, tie_speeds
@@ -32,7 +33,6 @@ from linkwork.simulation.switching.switching import (
     locked_names,
     modes_of,
     not_again,
-    refuse_contradictions,
     scheduled,
 )
 from linkwork.simulation.system import System

@@ -20,8 +20,9 @@ from linkwork.simulation.steps.integrators import METHODS, RIGID, of_order, refu
 from linkwork.simulation.steps.moving import Moving
 from linkwork.simulation.steps.step_derivatives import StepDerivatives, StepMap
 from linkwork.simulation.steps.unsolved import unsolved
+from linkwork.simulation.switching.agreement import refuse_contradictions
 from linkwork.simulation.switching.jumping import impossible, jumped
-from linkwork.simulation.switching.switching import lockable, locked_names, modes_of, refuse_contradictions, switch_of
+from linkwork.simulation.switching.switching import lockable, locked_names, modes_of, switch_of
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, where
 
@@ -136,16 +137,16 @@ class Simulator:
         return self._switch("close", loop)
 
     def engage(self, name: str) -> float:
-        """Engage a clutch, brake, ratchet or latch: velocities jump by impulses along it; the energy [J] gained."""
+        """Engage a clutch, brake, ratchet, latch, differential or coupling: velocities jump; the energy [J] gained."""
         return self._switch("engage", name)
 
     def release(self, name: str) -> None:
-        """Release a clutch, brake, ratchet or latch."""
+        """Release a clutch, brake, ratchet, latch, differential or coupling."""
         self._switch("release", name)
 
-    def shift(self, clutch: str, ratio: float) -> float:
-        """Give a clutch another ratio; while it is engaged, velocities jump; the energy [J] gained."""
-        return self._switch("shift", clutch, ratio)
+    def shift(self, name: str, ratio: float) -> float:
+        """Give a clutch or ratchet another ratio, or a transmission a gear; velocities jump; the energy [J] gained."""
+        return self._switch("shift", name, ratio)
 
     def reverse(self, clutch: str) -> float:
         """Turn the ratio of a clutch, or a ratchet, round; while engaged, velocities jump; the energy [J] gained."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -13,7 +12,6 @@ import numpy as np
 from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.broadcast import Shape, as_numbers
 from linkwork.model.clutches import Brake
-from linkwork.model.contradictions import MODES, contradictions, couplings
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import GOING, HUGE, NON_FINITE, NOT_CONVERGED
 from linkwork.simulation.controllers import SWITCHED
@@ -158,55 +156,6 @@ def not_again(switch: Switch, run: Any) -> Switch:
         if event.what.split(" (")[0] == switch.what and abs(event.time - end[event.member]) < 1e-9 * dt:
             made[event.member] = True
     return switch._replace(when=np.where(made & (abs(switch.when - end) <= 0.5 * dt), -1.0, switch.when))
-
-
-def refuse_contradictions(
-    mechanism: Mechanism, switches: Sequence[Switch], given: Mapping[str, Array], commands: Iterable[str], begin: float
-) -> None:
-    """Raise a LinkworkError if couplings contradict each other at the time `begin` [s], or come to by the schedule.
-
-    `given` are parameters that are other than built, for all members or each. Switches of one instant happen at once,
-    in any order. What guards and controllers (by their `commands`) switch counts as let go: that is looked at when they
-    do. Only a guard that engages what can never be is refused here.
-    """
-    keys = [f"{one.name}.{key}" for _, one in couplings(mechanism) for key in MODES]
-    modes: dict[str, Any] = {
-        name: given.get(name, mechanism.parameters[name]) for name in keys if name in mechanism.parameters
-    }
-    loose = {_owner(name) for name in (*commands, *(switch.parameter for switch in switches if switch.guarded))}
-    timed = [switch for switch in switches if not switch.guarded]
-    modes = _let_go(modes, loose)
-    others = _let_go(modes, {_owner(switch.parameter) for switch in timed})
-    checked: set[tuple[float, ...]] = set()
-
-    def refuse(modes: Mapping[str, Any], who: Any, where_: str) -> None:
-        rows = np.stack(np.broadcast_arrays(who, *modes.values()), axis=-1).reshape(-1, 1 + len(modes))
-        for row in {tuple(row[1:]) for row in np.unique(rows, axis=0).tolist() if row[0]} - checked:
-            checked.add(row)
-            for fault in contradictions(mechanism, dict(zip(modes, row, strict=True))):
-                raise LinkworkError(f"{where_}: {fault.element} {fault.reason}; {fault.remedy}")
-
-    refuse(modes, 1.0, "at the start")
-    for switch, following in zip_longest(timed, timed[1:]):
-        happens, now = switch.when >= begin, modes.get(switch.parameter)
-        if now is not None and _owner(switch.parameter) not in loose:
-            modes[switch.parameter] = np.where(happens, switch.applied(now), now)
-        last = True if following is None else following.when > switch.when  # of those at one instant
-        refuse(modes, np.where(happens & last, 1.0, 0.0), f"{switch.what}, {switch.entry}")
-    for switch in switches:
-        if switch.guarded and switch.value and switch.parameter in others and not switch.parameter.endswith(".ratio"):
-            refuse({**others, switch.parameter: switch.value}, 1.0, f"{switch.what}, {switch.entry}")
-
-
-def _owner(parameter: str) -> str:
-    """Whose parameter it is."""
-    return parameter.rpartition(".")[0]
-
-
-def _let_go(modes: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The modes in which those of these names hold nothing."""
-    free = {f"{name}.{key}" for name in names for key in ("engaged", "selected")}
-    return {name: np.zeros(()) if name in free else value for name, value in modes.items()}
 
 
 def _checked_entry(where_: str, entry: Any) -> tuple[Any, str, str, float]:
