@@ -67,7 +67,7 @@ def quiet(m: lw.Mechanism) -> lw.Mechanism:
 def linkwork_rollout(task: Rollout, order: int | None = None) -> Contender:
     """`lw.simulate`, recording q and v at every step, as MuJoCo does."""
     m, method, q, v, steps, look, step = task
-    more = {} if order is None else {"order": order}
+    more: dict[str, Any] = {} if order is None else {"order": order}
 
     def call() -> lw.Run:
         return lw.simulate(

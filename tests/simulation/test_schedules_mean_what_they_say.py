@@ -36,17 +36,18 @@ def test_instants_of_a_step_come_one_after_the_other_for_each_member():
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_a_run_that_goes_on_reverses_nothing_twice(method, batch):
     """The switch at the end of the first part is not made again at the start of the second."""
-    m, schedule = flywheels(ratio=2.0, engaged=True), [(0.3, "reverse", "clutch")]
-    arguments = RUN | {"method": method, "schedule": schedule}
+    m = flywheels(ratio=2.0, engaged=True)
+
+    def part(q0: Any, v0: Any = None, duration: float = 0.3, verb: str = "reverse") -> lw.Run:
+        return lw.simulate(m, q0, v0, duration, 0.01, method, schedule=[(0.3, verb, "clutch")])
+
     speeds = np.broadcast_to([1.0, 2.0], (*batch, 2))
-    whole = lw.simulate(m, [0, 0], speeds, **arguments | {"duration": 0.6})
-    first = lw.simulate(m, [0, 0], speeds, **arguments | {"duration": 0.3})
-    second = lw.simulate(m, first, **arguments | {"duration": 0.3})
+    whole, first = part([0, 0], speeds, 0.6), part([0, 0], speeds)
+    second = part(first)
     assert len(first.events) == len(whole.events) == max(1, sum(batch))
     assert not second.events
     assert (second.v[..., -1, :] == whole.v[..., -1, :]).all()
-    other = lw.simulate(m, first, **arguments | {"duration": 0.3, "schedule": [(0.3, "release", "clutch")]})
-    assert len(other.events) == max(1, sum(batch))  # something else can be, then
+    assert len(part(first, verb="release").events) == max(1, sum(batch))  # something else can be, then
 
 
 def test_a_run_that_goes_on_with_another_parameter_keeps_what_is_engaged():
@@ -66,7 +67,8 @@ def push(torque: float) -> np.ndarray:
 
 def test_a_schedule_may_be_anything_that_is_gone_through():
     entries = [(0.2, "engage", "clutch")]
-    runs = [lw.simulate(flywheels(), [0, 0], [5.0, 0.0], schedule=s, **RUN) for s in (entries, iter(entries))]
+    given: list[Any] = [entries, iter(entries)]
+    runs = [lw.simulate(flywheels(), [0, 0], [5.0, 0.0], schedule=schedule, **RUN) for schedule in given]
     assert len(runs[1].events) == 1
     assert (runs[0].v == runs[1].v).all()
 

@@ -294,7 +294,7 @@ def request(
         _start(m, found["q0"], found["v0"], found["memory"], batch) if continued is None else _resumed(continued, dt)
     )
     varied = {name: found[name] for name in given}
-    began, half = (0.0, 0.0) if continued is None else (float(continued.t[-1]), 0.5 * continued.settings.dt)
+    began, half = (0.0, 0.0) if continued is None else (float(continued.t[-1]), 0.5 * (continued.settings.dt or 0.0))
     refuse_contradictions(m, switches, varied, commands, began - half)
     if continued is None and m.slippers:
         names = {item.name for item in m.slippers}

@@ -123,7 +123,8 @@ def switch_of(mechanism: Mechanism, where_: str, entry: Any) -> Switch:
     elif value is GIVEN and ratio == 0.0:
         raise LinkworkError(f"{where_} must be with a ratio other than 0; got {entry!r}")
     what = spoken(f"{name}.selected", ratio) if parameter == "selected" else f"{verb} {name}"
-    return Switch(when, f"{name}.{parameter}", ratio if value is GIVEN else value, what, where_)
+    given: Any = ratio if value is GIVEN else value
+    return Switch(when, f"{name}.{parameter}", given, what, where_)
 
 
 def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
