@@ -24,7 +24,7 @@ STILL = 1e-12  # part of a velocity below which nothing of it is left
 
 
 def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingProxyType({})) -> Iterator[Fault]:
-    """Clutches, transmissions, differentials and couplings that leave a joint no speed but zero, engaged as they are.
+    """Clutches, transmissions and differentials that leave a joint no speed but zero, engaged as they are.
 
     `modes` are parameters by name that are other than they were built. Brakes hold joints on purpose, and what can
     slip does.
@@ -47,18 +47,11 @@ def agreeing(mechanism: Mechanism) -> Any:
 def couplings(mechanism: Mechanism) -> Iterator[tuple[str, Any]]:
     """What drives joints at ratios, clutches first, as messages call it.
 
-    Couplings of joints with several velocities are left out: wheels that roll hold a vehicle on purpose.
+    Not those of Builder.couple, which hold sums at zero on purpose: motors that stand still, wheels that roll.
     """
-    kinds = ("clutch", "transmission", "differential", "coupling")
-    for what in kinds:
+    for what in ("clutch", "transmission", "differential"):
         for one in mechanism.holder_kinds[what]:
-            if what != "coupling" or _of_single_joints(one):
-                yield f"{what} {one.name!r}", one
-
-
-def _of_single_joints(coupling: Any) -> bool:
-    """Whether a coupling is of two joints or more, each of one velocity."""
-    return len(coupling.factors) > 1 and all(len(numbers) == 1 for _, numbers in coupling.factors)
+            yield f"{what} {one.name!r}", one
 
 
 def _is_rigid(one: Any) -> bool:
