@@ -234,12 +234,15 @@ class FixedSteps:
     def not_converged(self, values: Mapping[str, Any], now: Carry) -> str:
         """What can be said of a step whose equations were not solved."""
         t, system = float(now.step) * self.dt, self.asked.system(values)
-        with np.errstate(all="ignore"):
-            moved, _ = self.task.method.step(system, t, now.moving, self.dt, now.held)
-        for one in (now, moved) if system.modes else (now,):  # as it was switched before the step, or within it
+        states: list[tuple[float, Any]] = [(t, now)]
+        if system.guards:  # which switch within the step
+            with np.errstate(all="ignore"):
+                moved, _ = self.task.method.step(system, t, now.moving, self.dt, now.held)
+            states.append((t + self.dt, moved))
+        for _, one in states:
             if failed := impossible(system.in_modes(one.modes).mechanism, now.q):
                 return failed
-        if failed := lost_guard(system, (t, now), (t + self.dt, moved)):
+        if failed := lost_guard(system, *states):
             return failed
         if failed := unsolved(self.task.method, system, t, now.moving, self.dt, now.held):
             return failed.told(self.dt)
