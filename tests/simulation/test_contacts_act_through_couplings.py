@@ -9,7 +9,7 @@ import linkwork as lw
 from linkwork.simulation.results.recording import Run
 
 G = 9.81
-METHODS = ("rk4", "variational", "semi-implicit")
+METHODS = ("rk4", "midpoint", "variational", "semi-implicit")
 
 
 def rails(*masses: float) -> lw.Builder:

@@ -45,7 +45,8 @@ class Row(NamedTuple):
 def row(mechanism: Mechanism, left: Array, right: Array) -> Row:
     """The row of forces `left` (nv,) by velocities `right` (nv,) of a tree; it goes where these may not be zero."""
     there = [may_be_there(a) or may_be_there(b) for a, b in zip(left, right, strict=True)]
-    return Row(left, right, path_of(mechanism, [j.name for j in mechanism.joints if any(there[j.v])]))
+    joints = [j.name for j in mechanism.joints if any(there[j.v])]
+    return Row(left, right, path_of(mechanism, joints) if joints else Path(1, (), WORLD))
 
 
 class Left(NamedTuple):

@@ -106,10 +106,6 @@ def refuse_unfit(asked: Request, method: str, adaptive: bool) -> None:
             raise LinkworkError(f"{reason}: name other surfaces `against` it, or make it of boxes and other shapes")
     if adaptive:
         raise LinkworkError(f"contacts change at the ends of steps, which {method!r} chooses by itself: name another")
-    if method == "midpoint" and mechanism.holds:
-        raise LinkworkError(
-            "'midpoint' does not know contacts together with loops, clutches or brakes: 'variational' does"
-        )
 
 
 def _refuse_rigid(asked: Request) -> None:
