@@ -15,7 +15,7 @@ from zoo import tree
 def test_rows_that_yield_are_a_sum_of_products(seed):
     """Of K + sum left right^T, where `left` and `right` differ, of up to four joints each, in any branches."""
     m, rng = tree(seed), np.random.default_rng(seed)
-    positions = [Position(joint_poses(m, q), subspaces(m, q)) for q in (m.random(rng), m.random(rng))]
+    first, second = [Position(joint_poses(m, q), subspaces(m, q)) for q in (m.random(rng), m.random(rng))]
     inertias = [np.eye(6) + 0.1 * rng.normal(size=(6, 6)) for _ in m.bodies]
     own, moving = rng.uniform(0.1, 1.0, m.nv), [joint for joint in m.joints if joint.kind.nv]
     rows = []
@@ -29,13 +29,13 @@ def test_rows_that_yield_are_a_sum_of_products(seed):
     rows.append(row(m, np.zeros(m.nv), np.zeros(m.nv)))  # as of a spring along an axis
 
     def inverse(rows):
-        return TwoPoses(m, *positions, inertias.__getitem__, own, rows).solve(np.eye(m.nv))
+        return TwoPoses(m, first, second, inertias.__getitem__, own, rows).solve(np.eye(m.nv))
 
     dense = np.linalg.inv(inverse([])) + sum(np.outer(one.left, one.right) for one in rows)
     np.testing.assert_allclose(dense @ inverse(rows), np.eye(m.nv), rtol=0, atol=1e-10)
-    one = TwoPoses(m, *positions, inertias.__getitem__, own, rows).solve(own)
+    one = TwoPoses(m, first, second, inertias.__getitem__, own, rows).solve(own)
     np.testing.assert_allclose(dense @ one, own, rtol=0, atol=1e-10)
-    hidden = TwoPoses(m, *positions, inertias.__getitem__, hide(own), rows).solve(hide(own))
+    hidden = TwoPoses(m, first, second, inertias.__getitem__, hide(own), rows).solve(hide(own))
     np.testing.assert_allclose(reveal(hidden), one, rtol=0, atol=1e-11)
 
 
