@@ -111,3 +111,16 @@ def test_long_laws_do_without():
         for target in ("cpu", "numpy")
     ]
     np.testing.assert_allclose(runs[0].check().v, runs[1].check().v, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_laws_without_a_slope_at_rest_start_there(target, method):
+    """Drag by the speed, a square root of zero at the start: the derivative is no number there, the law is."""
+    m, push = slides().build(), np.array([1.0, 0.0, 0.0])
+
+    def drag(t, q, v):
+        return push - 5.0 * np.sqrt(v @ v) * v
+
+    runs = [lw.simulate(m, np.zeros(3), None, 0.1, H, by, drag, target=target) for by in (method, "rk4")]
+    np.testing.assert_allclose(runs[0].check().v, runs[1].check().v, rtol=0, atol=1e-4)

@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwork.spatial.scalar import Array
+from linkwork.spatial.scalar import Array, where
 
 # Operations of a law for each velocity, beyond which it is left out: servos have about ten, and a derivative that is no
 # longer; computed torque of seven joints has 120, and a derivative of 1,100
 SHORT = 60
+STEEP = 1e300  # slopes beyond it, and those that are no numbers, are left out
 NEAR = 1e-7  # a difference of plain numbers, for those of a few meters or radians in a second
 
 
@@ -27,7 +28,10 @@ def slopes(forces: Callable[[Array], Array], x: Array) -> Array:
     if x.dtype == object:
         from linkwork.compiler.calculus import jacobian_if_short
 
-        return jacobian_if_short(forces, SHORT * len(x))(x)
-    here = forces(x)
-    columns = [(forces(x + step) - here) / NEAR for step in np.eye(len(x)) * NEAR]
-    return np.array(columns).reshape(len(x), -1).T
+        found = jacobian_if_short(forces, SHORT * len(x))(x)
+    else:
+        here = forces(x)
+        columns = [(forces(x + step) - here) / NEAR for step in np.eye(len(x)) * NEAR]
+        found = np.array(columns).reshape(len(x), -1).T
+    finite = [where(abs(slope) <= STEEP, slope, 0.0) for slope in found.ravel()]  # a speed has none at rest
+    return np.array(finite, dtype=found.dtype).reshape(found.shape)
