@@ -72,7 +72,7 @@ def test_where_joints_mimic_others_too(method):
     np.testing.assert_allclose(run.v, followed(M, K, D, q, v), rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("method", METHODS[:3])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_light_link_is_thrown_against_a_stop(method):
     """It comes to rest there, where a motor presses it against the stop."""
     b = lw.Builder("gate", gravity=(0, 0, 0)).body("gate", 0.1, com=(0.1, 0, 0), inertia=(1e-4, 1e-4, 1e-4))
@@ -124,3 +124,16 @@ def test_laws_without_a_slope_at_rest_start_there(target, method):
 
     runs = [lw.simulate(m, np.zeros(3), None, 0.1, H, by, drag, target=target) for by in (method, "rk4")]
     np.testing.assert_allclose(runs[0].check().v, runs[1].check().v, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_servo_rests_at_its_target(method):
+    """Nothing else acts: what lacks then is what coordinates do not show, beside no momentum at all."""
+    b = lw.Builder("slide", gravity=(0, 0, 0)).body("mass", 0.1).joint("rail", lw.Prismatic((1, 0, 0)), "world", "mass")
+
+    def held(t, q, v):
+        return -20.0 * (q - 0.05) - 2.0 * v
+
+    run = lw.simulate(b.build(), [0.1], None, 20.0, H, method, controller=held, every=100).check()
+    assert abs(run.q[-1, 0] - 0.05) < 1e-16
+    assert abs(run.v[-1, 0]) < 1e-15

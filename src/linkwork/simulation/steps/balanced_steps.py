@@ -19,7 +19,7 @@ from linkwork.simulation.steps.moving import Found, Moving, Witness, chosen
 from linkwork.simulation.steps.structured_steps import TINY, Guess, Tried, Variational, let_go
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, ldlt, where
+from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 
 KICKS = 12  # impulses along the motion that are tried to balance energy, at most
 BALANCED, STALLED = 1e-15, 1e-13  # energy won, of what there is, at which it has ended; if it does not become less
@@ -74,7 +74,7 @@ class EnergyMomentum(Variational):
         """Momentum, closure and energy, of what there is, that lack for a motion, multipliers and a kick."""
         dv, multipliers, kick = self.split(unknown)
         tried = self.tried(dv, multipliers, kick)
-        won, scale = self.balance.won(*self.arrived(dv, tried.momentum), tried.work)
+        won, scale = self.balance.won(*self.arrived(dv, tried.momentum), tried.work, dv)
         return np.concatenate([tried.lack, tried.errors, np.array([won / scale])])
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
@@ -119,7 +119,7 @@ class EnergyMomentum(Variational):
     def _won(self, guess: Guess) -> tuple[Number, Number]:
         """Energy that a motion gains, and by how much a kick changes it to first order, both of what there is."""
         q, v = self.arrived(guess.dv, guess.momentum)
-        won, scale = self.balance.won(q, v, guess.work)
+        won, scale = self.balance.won(q, v, guess.work, guess.dv)
         u = guess.dv / self.h
         return won / scale, (self.balance.first.momenta(u) + self.balance.at(q).momenta(u)) @ u / scale
 
@@ -130,14 +130,20 @@ class Balance:
     def __init__(self, interval: Interval):
         self.interval, system, now = interval, interval.system, interval.now
         self.kinetic, self.stored = system.energies(now.q, now.v)
+        loads = system.loads(interval.t, now.q, now.v, interval.held)
+        self.pressed = interval.pressed(loads, np.zeros(0))
         self.twists = symmetries(interval.mechanism)
         self.first = self.at(now.q)
         self.given = self._given() if interval.mechanism.holds else 0.0
 
-    def won(self, q: Array, v: Array, work: Number) -> tuple[Number, Number]:
-        """Energy [J] that a step to q (nq,) and v (nv,) gains beyond the work, and what there is of it."""
+    def won(self, q: Array, v: Array, work: Number, dv: Array) -> tuple[Number, Number]:
+        """Energy [J] that a step by dv (nv,) to q (nq,) and v (nv,) gains beyond the work, and what there is of it.
+
+        That is also what forces give and take on the way, which may be much where all but rests.
+        """
         kinetic, stored = self.interval.system.energies(q, v)
-        scale = kinetic + self.kinetic + abs(stored) + abs(self.stored) + self.given + TINY
+        passed = self.pressed * largest(dv) / abs(self.interval.h)
+        scale = kinetic + self.kinetic + abs(stored) + abs(self.stored) + self.given + passed + TINY
         return (kinetic - self.kinetic) + (stored - self.stored) - work, scale
 
     def _given(self) -> Number:

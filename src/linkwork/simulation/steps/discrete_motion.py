@@ -107,16 +107,16 @@ class Interval:
         acting = (loads.control + loads.stops) * (0.5 * h)
         lack = self.p + self.reduced(before + own_before) + acting
         momentum = self.reduced(after + own_after) + acting
-        return Between(joints, bodies, second, loads, lack, momentum, self._pressed(loads, own_before))
+        return Between(joints, bodies, second, loads, lack, momentum, self.pressed(loads, own_before))
 
-    def _pressed(self, loads: Loads, own: Array) -> Number:
+    def pressed(self, loads: Loads, own: Array) -> Number:
         """How much forces give in the step [N s], of whatever sort: weight, laws, contacts, springs and `own` (nv,)."""
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
         grips = [] if loads.touching is None else loads.touching.grips
         found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
         for spring, line in zip(self.tree.springs, self.lines, strict=True):
             found = found + abs(spring.stiffness * (_direction(line)[1] - spring.length))
-        return found * self.h + largest(own)
+        return found * abs(self.h) + largest(own)  # steps of compositions go back in time
 
     def _impulses(self, loads: Loads, X: list[Transform]) -> Callable[[int], tuple[Force, ...]]:
         """Half the impulse of gravity, wrenches and springs on a body, in its first and in its second pose."""

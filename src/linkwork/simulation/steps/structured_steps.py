@@ -153,7 +153,8 @@ class Variational:
         )
         solved = PRESSED if m.touches else SOLVED * np.sqrt(1.0 + m.nv / 64.0)  # sums over joints round off so
         ended = (after <= solved) & (before <= NEAR)
-        return tuple(found), ended | (after >= before) & (before <= ROUNDED) | (after <= ROUND_OFF)
+        still = largest(move) <= ROUND_OFF * largest(self.now.q)  # coordinates do not show it
+        return tuple(found), ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
 
     def _size(self, tried: Tried) -> Number:
         """What lacks at a guess, of what there is."""
