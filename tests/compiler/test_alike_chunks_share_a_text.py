@@ -11,6 +11,8 @@ from linkwork.compiler import plan as planning
 from linkwork.compiler.alike import alike
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.plan import Plan, Workspace, chunks_of, plan
+from linkwork.compiler.schedule import LONGEST, SHORTEST
+from linkwork.compiler.schedule import chunks as cut
 from linkwork.compiler.trace import trace
 from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, lookup, where
@@ -108,6 +110,26 @@ def test_a_chain_of_twice_the_length_has_hardly_more_text(monkeypatch: pytest.Mo
     assert len(texts[1]) < 1.3 * len(texts[0])
     largest = max(texts[1], key=lambda text: len(text[1]))
     assert len(largest[0].rows[0]) < len(largest[0].places) / 2  # places at fixed distances share a column
+
+
+def test_what_comes_again_is_cut_as_it_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    def operations() -> int:
+        return sum(len(shared.chunk.nodes) for shared, _ in alike(planned(60, monkeypatch)))
+
+    in_step = operations()
+    monkeypatch.setattr(planning, "chunks", lambda graph, work, share: cut(graph, work, share=False))
+    assert in_step < 0.8 * operations()
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_cuts_leave_nothing_out_and_keep_to_their_lengths(share: bool) -> None:
+    for seed in (4, 9, 14):
+        m = tree(seed)
+        graph = trace(lambda q, v, tau: forward_dynamics(m, q, v, tau), [(m.nq,), (m.nv,), (m.nv,)])  # noqa: B023
+        work = [k for k in range(len(graph.nodes)) if graph.operands(k)]
+        found = cut(graph, work, share)
+        assert [k for chunk in found for k in chunk] == work
+        assert all(SHORTEST <= len(chunk) <= LONGEST for chunk in found[:-1])
 
 
 def test_every_chunk_has_a_row_that_leads_to_its_own_places(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
 
 def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[list[Step], list[int]]:
     """The steps of one graph, whose inputs lie at the given places, and the places of its outputs."""
-    cuts = _cut(graph)
+    cuts = _cut(graph, workspace.records)
     home = {k: number for number, nodes in enumerate(cuts) for k in nodes}
     last_use = _last_uses(graph, cuts, home)
     places = {k: inputs[node[1]] for k, node in enumerate(graph.nodes) if node[0] == "input"}
@@ -154,7 +154,7 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
     return steps, [found[k] for k in graph.outputs]
 
 
-def _cut(graph: Graph) -> list[list[int]]:
+def _cut(graph: Graph, share: bool) -> list[list[int]]:
     """The nodes that do something, in order: each loop with its values, and chunks of what is between loops."""
     runs: list[list[int]] = [[]]
     loops: dict[int, list[int]] = {}
@@ -166,7 +166,7 @@ def _cut(graph: Graph) -> list[list[int]]:
             loops[node[1]].append(k)
         elif graph.operands(k):
             runs[-1].append(k)
-    return [cut for run in runs if run for cut in ([run] if run[0] in loops else chunks(graph, run))]
+    return [cut for run in runs if run for cut in ([run] if run[0] in loops else chunks(graph, run, share))]
 
 
 def _last_uses(graph: Graph, cuts: list[list[int]], home: dict[int, int]) -> dict[int, int]:

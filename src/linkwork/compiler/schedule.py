@@ -5,7 +5,10 @@ A value that leaves its chunk is stored and loaded again, so a chunk ends where 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from linkwork.compiler.graph import Graph
+from linkwork.compiler.repeats import Known, borders, letters
 
 # Measured on AVX2, 7 to 38 dof: chunks of 80 to 160 that end where few values are alive take 0 to 4 % less time than
 # cuts after every 200 operations: they spill less; still shorter ones store more. Ending a chunk before its chains get
@@ -15,14 +18,25 @@ DEEP = 80  # cycles from the first operation of a chunk to its last if each wait
 LATENCY = {"add": 3, "sub": 3, "mul": 3, "div": 13, "sqrt": 20, "sin": 50, "cos": 50}  # cycles; of others 4
 
 
-def chunks(graph: Graph, work: list[int]) -> list[list[int]]:
-    """Some operations of a graph, in their order, cut where the fewest values are alive."""
-    alive = _alive_after(graph, work)
-    cuts = [0]
-    while (limit := _limit(graph, work, cuts[-1])) < len(work):
-        first = max(cuts[-1] + SHORTEST, (cuts[-1] + limit) // 2)
-        cuts.append(min(range(limit, first - 1, -1), key=lambda end: alive[end - 1]))  # the last of equals
-    return [work[start:end] for start, end in zip(cuts, [*cuts[1:], len(work)], strict=True)]
+def chunks(graph: Graph, work: list[int], share: bool) -> list[list[int]]:
+    """Some operations of a graph, in their order, cut where the fewest values are alive.
+
+    If chunks that are alike `share` a text, what comes again is cut as it was before, and where it begins and ends.
+    """
+    text = letters(graph, work) if share else []
+    alive, between, known, cuts = _alive_after(graph, work), borders(text), Known(text), [0]
+    while cuts[-1] < len(work):
+        start = cuts[-1]
+        end = start + known.length(start)
+        if end == start:
+            end = limit = _limit(graph, work, start)
+            if limit < len(work):
+                ends = range(limit, max(start + SHORTEST, (start + limit) // 2) - 1, -1)
+                good = [end for end in ends if known.length(end)] or [end for end in ends if end in between] or ends
+                end = min(good, key=lambda end: alive[end - 1])  # the last of equals
+                known.keep(start, end)
+        cuts.append(end)
+    return [work[start:end] for start, end in pairwise(cuts)]
 
 
 def _limit(graph: Graph, work: list[int], start: int) -> int:
