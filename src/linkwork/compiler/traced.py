@@ -101,6 +101,10 @@ class Traced:
     def _binary(self, operation: str, other: Any, swapped: bool = False) -> Any:
         graph, kind = self.graph, type(other)
         if graph.open and (kind is float or (kind is Traced and other.graph is graph)):  # nearly always: the quick way
+            if kind is float and operation == "mul" and other in (0.0, 1.0):  # with the next half of all operations
+                return self if other else 0.0
+            if kind is float and operation == "add" and other == 0.0:
+                return self
             operands = self.number, graph.constant(other) if kind is float else other.number
             return wrap(graph, graph.apply(operation, *(operands[::-1] if swapped else operands)))
         if isinstance(other, np.ndarray):
