@@ -21,14 +21,15 @@ from linkwork.spatial.fixed_points import Search
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import LDLT, Array, Number, dot, largest, ldlt, maximum, minimum, where
 
-ROUNDS = 200  # there and back through all contacts, at most
+ROUNDS = 2400  # there and back through all contacts, at most
 SETTLED = 1e-12  # speed by which a contact breaks its laws, of the speeds that are there, at which all agree
 ROUNDED = 1e-14  # so of the fastest at all: what is left of a contact that others push and pull
 EASY = 1e-9  # part of a contact's mobility that is added where it cannot move at all
 TINY = 1e-100
-STEEP = 0.1  # part of a normal's mobility that friction leaves of it at least
-TURNS = 2  # rounds of Newton's method for friction at its limit, from where it was
-FREED = 1e-9  # part of the depth that may be left where contacts are pushed out
+STEPS = 4  # down towards the best impulse of a contact that slides
+FREED = 1e-9  # part of the depth that may be left where contacts are pushed out, in so many rounds at most
+PUSHES = 200
+AT_ALL = 1e-15  # depth [m] that is none
 
 
 class Facing(NamedTuple):
@@ -54,13 +55,15 @@ class Facing(NamedTuple):
 class Settled(NamedTuple):
     """Velocities v (nv,) after impulses p (n, 3) [N s] in the contacts' axes; in how many rounds, and what was left.
 
-    `left` [m/s] is the speed by which a contact broke its laws as the last round came to it.
+    `left` [m/s] is the speed by which a contact broke its laws as the last round came to it; `agreed` is 1 if that is
+    no more than round-off, else 0.
     """
 
     v: Array
     p: Array
     rounds: Number
     left: Number
+    agreed: Number
 
 
 def axes(n: Array) -> Array:
@@ -96,12 +99,13 @@ def settled(contacts: Sequence[Facing], v: Array, first: Array, needed: Any = Tr
 
     def round_(*state: Any) -> tuple[tuple[Any, ...], Any]:
         search, left = Search(*state), 0.0
+        caution = where(search.careful, 1.0, 0.0)
         speeds, p = pushed(search.start), list(search.start.reshape(count, 3))
         for k in (*range(count), *reversed(range(count - 1))):
             one, G, factors = known[k]
             u = one.K @ speeds
             left = maximum(left, where(one.acts, _broken(one, G, p[k], u), 0.0))
-            better = where(one.acts, _agreed(one, G, factors, p[k], u), p[k])
+            better = where(one.acts, _agreed(one, G, factors, p[k], u, caution), p[k])
             speeds, p[k] = speeds + one.W @ (better - p[k]), better
         ended = np.ravel(p)
         after = search.after(ended, (ended - search.start) * weight, left)
@@ -109,7 +113,9 @@ def settled(contacts: Sequence[Facing], v: Array, first: Array, needed: Any = Tr
 
     state, rounds, _ = iterate(ROUNDS, round_, *Search.at(guess, 3 * count))
     found = Search(*state)
-    return Settled(pushed(found.end), found.end.reshape(count, 3), rounds, found.left)
+    return Settled(
+        pushed(found.end), found.end.reshape(count, 3), rounds, found.left, where(found.left <= enough, 1.0, 0.0)
+    )
 
 
 def _truth(condition: Any) -> Any:
@@ -122,57 +128,50 @@ def _broken(one: Facing, G: Array, p: Array, u: Array) -> Number:
     It obeys them if a step against its speed, brought back to what it may push, leads to where it was.
     """
     ease = G[0, 0] + G[1, 1] + G[2, 2]
-    normal = maximum(p[0] - (u[0] - one.bounce) / ease, 0.0)
+    pushes = maximum((one.bounce - u[0]) / ease, -p[0])  # more than p, as it is not to be lost in what is large
     along = p[1:] - u[1:] / ease
-    along = along * (minimum(one.friction * normal, _size(along)) / maximum(_size(along), TINY))
-    return largest(np.array([normal - p[0], *(along - p[1:])])) * ease
+    beyond = maximum(_size(along) - one.friction * (p[0] + pushes), 0.0) / maximum(_size(along), TINY)
+    return largest(np.array([pushes, *(u[1:] / ease + along * beyond)])) * ease
 
 
-def _agreed(one: Facing, G: Array, factors: LDLT, p: Array, u: Array) -> Array:
+def _agreed(one: Facing, G: Array, factors: LDLT, p: Array, u: Array, caution: Number) -> Array:
     """The impulse (3,) [N s] of a contact that moves at u (3,) [m/s] under p (3,) [N s], while others stay as they are.
 
-    It is exact where it sticks or parts; where it slides, it becomes so as rounds go on.
+    It is exact where it sticks or parts; where it slides, it becomes so as rounds go on. For the slip that there is, it
+    is the impulse of least energy within the cone, if it parts at mu |u_t| less (De Saxce and Feng 1998): there is
+    one, and steps down towards it never lead away. With a `caution` of 1 that holds for those that come to stick,
+    too; with 0 they do so at once, which is quicker, but may lead round in circles.
     """
-    lack = np.array([u[0] - one.bounce, u[1], u[2]])
-    stuck = p - factors.solve(lack)
+    shift = one.friction * _size(u[1:])
+    lack = np.array([u[0] - one.bounce + shift, u[1], u[2]])
+    stuck = p - factors.solve(np.array([u[0] - one.bounce + shift * caution, u[1], u[2]]))
     limit = one.friction * stuck[0]
     sticks = (stuck[0] >= 0.0) & (stuck[1] * stuck[1] + stuck[2] * stuck[2] <= limit * limit)
-    # Where it slides, friction follows the normal impulse, in the proportion that it has now
-    parts = lack[0] - dot(G[0], p)  # how fast it parts without an impulse, less the bounce
-    share = one.friction / maximum(maximum(one.friction * p[0], _size(p[1:])), TINY)
-    follows = (G[0, 1] * p[1] + G[0, 2] * p[2]) * share
-    normal = maximum(-parts / maximum(G[0, 0] + follows, STEEP * G[0, 0]), 0.0)
-    A = G[1:, 1:]
-    free = u[1:] + G[1:, 0] * (normal - p[0]) - A @ p[1:]  # slip without friction
-    along = least_slip(A, free, one.friction * normal, _size(u[1:]) / maximum(_size(p[1:]), TINY))
-    return where(sticks, stuck, np.array([normal, *along]))
+    free = lack - G @ p
+    parts = free[0] >= one.friction * _size(free[1:])
+    ease = 1.0 / _steepest(G)
+    slides = _within(one.friction, p - lack * ease)
+    for _ in range(STEPS - 1):
+        slides = _within(one.friction, slides - (free + G @ slides) * ease)
+    return where(sticks, stuck, where(parts, np.zeros(3), slides))
+
+
+def _within(friction: Number, p: Array) -> Array:
+    """The impulse nearest to p (3,) that friction allows: in the cone |p_t| <= mu p_n."""
+    along = _size(p[1:])
+    normal = maximum(p[0] + friction * along, 0.0) / (1.0 + friction * friction)
+    edge = where(friction * along <= -p[0], 0.0, normal)
+    outside = along > friction * p[0]
+    return where(outside, np.array([edge, *(p[1:] * (friction * edge / maximum(along, TINY)))]), p)
+
+
+def _steepest(G: Array) -> Number:
+    """The largest sum of magnitudes in a row of G (3, 3), which no eigenvalue exceeds."""
+    return largest(np.array([abs(row[0]) + abs(row[1]) + abs(row[2]) for row in G]))
 
 
 def _size(x: Array) -> Number:
     return np.sqrt(x[0] * x[0] + x[1] * x[1])
-
-
-def least_slip(A: Array, c: Array, radius: Number, s: Number) -> Array:
-    """The impulse x (2,) with |x| <= radius, least in x A x / 2 + c x: where it slips, A x + c = -s x with s > 0.
-
-    It is found from a guess at s in a few rounds of Newton's method for 1/|x| = 1/radius (More and Sorensen 1983):
-    nearly, or to the last bits if the guess was near.
-    """
-    small = maximum(radius, TINY)
-    s = minimum(s, _size(c) / small)  # beyond which it never is
-
-    def at(s: Number) -> tuple[Array, Number, Number]:
-        a, b, d = A[0, 0] + s, A[0, 1], A[1, 1] + s
-        determinant = a * d - b * b
-        x = np.array([b * c[1] - d * c[0], b * c[0] - a * c[1]]) / determinant
-        bent = d * x[0] * x[0] - 2.0 * b * x[0] * x[1] + a * x[1] * x[1]
-        return x, _size(x), bent / determinant
-
-    for _ in range(TURNS):
-        _, size, rate = at(s)
-        s = maximum(s + size * size * (size / small - 1.0) / maximum(rate, TINY), 0.0)
-    x, size, _ = at(s)
-    return x * (minimum(radius, size) / maximum(size, TINY))
 
 
 def work(contacts: Sequence[Facing], p: Array, before: Array, after: Array) -> Number:
@@ -188,23 +187,25 @@ def bounced(contacts: Sequence[Facing], before: Array, v: Array, first: Array) -
 
     With friction at several contacts, or at one beside the centre of mass, Newton's law of restitution may ask for more
     than there was (Kane 1984). Between impulses without bounces and those with them all obey friction's limits and
-    let contacts part; of these the last is taken that does no work.
+    let contacts part; of these the last is taken that does no work. Contacts that hold what is to bounce, as a wall
+    behind it does, leave no impulses with the bounce at all: it is left out then.
     """
     full = settled(contacts, v, first)
-    won = work(contacts, full.p, before, full.v)
-    plain = settled([one._replace(bounce=0.0) for one in contacts], v, full.p, won > 0.0)
-    least = work(contacts, plain.p, before, plain.v)
-    most = maximum(least, 0.0)
-    change = full.p - plain.p
-    bend = sum((dot(x, one.K @ (full.v - plain.v)) for one, x in zip(contacts, change, strict=True)), 0.0) * 0.5
+    too_much = (work(contacts, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
+    guess = where(full.agreed == 1.0, full.p, first)
+    plain = settled([one._replace(bounce=0.0) for one in contacts], v, guess, too_much)
+    most = Settled(*(where(full.agreed == 1.0, a, b) for a, b in zip(full, plain, strict=True)))
+    won, least = work(contacts, most.p, before, most.v), work(contacts, plain.p, before, plain.v)
+    change = most.p - plain.p
+    bend = sum((dot(x, one.K @ (most.v - plain.v)) for one, x in zip(contacts, change, strict=True)), 0.0) * 0.5
     slope = won - least - bend
-    root = np.sqrt(maximum(slope * slope + 4.0 * bend * (most - least), 0.0))
-    part = where(won > most, (root - slope) / maximum(2.0 * bend, TINY), 1.0)
-    part = where(won > 0.0, minimum(maximum(part, 0.0), 1.0), 1.0)
-    v = where(won > 0.0, plain.v + (full.v - plain.v) * part, full.v)
-    p = where(won > 0.0, plain.p + change * part, full.p)
-    left = where(won > 0.0, maximum(full.left, plain.left), full.left)
-    return Settled(v, p, full.rounds, left)
+    root = np.sqrt(maximum(slope * slope + 4.0 * bend * (maximum(least, 0.0) - least), 0.0))
+    part = where(won > maximum(least, 0.0), (root - slope) / maximum(2.0 * bend, TINY), 1.0)
+    part = minimum(maximum(part, 0.0), 1.0)
+    v = where(won > 0.0, plain.v + (most.v - plain.v) * part, most.v)
+    p = where(won > 0.0, plain.p + change * part, most.p)
+    left = where(won > 0.0, maximum(most.left, plain.left), most.left)
+    return Settled(v, p, full.rounds + where(too_much, plain.rounds, 0), left, where(too_much, plain.agreed, 1.0))
 
 
 def pushed_out(contacts: Sequence[Facing], lack: Array) -> Array:
@@ -212,7 +213,7 @@ def pushed_out(contacts: Sequence[Facing], lack: Array) -> Array:
     count, size = len(contacts), len(contacts[0].W)
     mobility = [one.mobility[0, 0] for one in contacts]
     weight = np.sqrt(np.array(mobility))
-    enough = maximum(_most(lack), 0.0) * FREED
+    enough = maximum(_most(lack), 0.0) * FREED + AT_ALL
 
     def moved(x: Array) -> Array:
         return sum((one.W[:, 0] * push for one, push in zip(contacts, x, strict=True)), np.zeros(size))
@@ -229,7 +230,7 @@ def pushed_out(contacts: Sequence[Facing], lack: Array) -> Array:
         after = search.after(ended, (ended - search.start) * weight, left)
         return tuple(after), left <= enough
 
-    state, _, _ = iterate(ROUNDS, round_, *Search.at(np.zeros(count), count))
+    state, _, _ = iterate(PUSHES, round_, *Search.at(np.zeros(count), count))
     return moved(Search(*state).end)
 
 

@@ -6,15 +6,15 @@ combination of the last ends whose moves cancel best is nearer to it than any of
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.spatial.scalar import Array, Number, ldlt, where
+from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 
 DEPTH = 6  # rounds that are remembered
 WORSE = 2.0  # times what was left before: what was remembered is forgotten then
-GROWN = 1.5  # square of a move, over that of the one before, above which the next round is not guessed
+QUICK, CAREFUL = 100, 300  # rounds in one way, after which the other is tried
 ALIKE = 1e-10  # part that is added to products of moves, which may be alike
 FAR, TINY = 1e300, 1e-300
 
@@ -23,7 +23,10 @@ class Search(NamedTuple):
     """Where the next round starts (k,), where the last one ended (k,), and its move (j,), in units that compare.
 
     `ends` (DEPTH, k) and `moves` (DEPTH, j) are how these changed from round to round, the latest last; `left` is what
-    the last round left.
+    the last round left, and `guessed` is 1 if the start is not where it ended.
+
+    Rounds that do not come to an end may go round in circles for ever. `turn` counts them, so that after some another
+    way is tried: quick rounds, then `careful` ones, then both again with guesses taken back that turned out worse.
     """
 
     start: Array
@@ -32,19 +35,36 @@ class Search(NamedTuple):
     ends: Array
     moves: Array
     left: Number
+    guessed: Number = 0.0
+    turn: Number = 0.0
 
     @staticmethod
     def at(x: Array, moves: int) -> Search:
         """Before the first round, whose moves have so many numbers."""
         return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), FAR)
 
+    @property
+    def careful(self) -> Any:
+        """Whether the next round is to be so that it leads on rather than far."""
+        both = QUICK + CAREFUL
+        return (self.turn >= QUICK) & (self.turn < both) | (self.turn >= both + QUICK)
+
     def after(self, end: Array, move: Array, left: Number) -> Search:
         """After a round that ended at `end` (k,), moved by `move` (j,), and left so much."""
-        anew = (self.left == FAR) | (left > WORSE * self.left)
+        worse, both = left > WORSE * self.left, QUICK + CAREFUL
+        anew, turn = worse, where(self.turn >= 2 * both - 1, 0.0, self.turn + 1.0)
+        for first in (0, QUICK, both, both + QUICK):  # of a way: what was remembered is of another
+            anew = anew | (self.turn == first)
         ends = where(anew, np.zeros_like(self.ends), np.array([*self.ends[1:], end - self.end]))
         moves = where(anew, np.zeros_like(self.moves), np.array([*self.moves[1:], move - self.move]))
         products = moves @ moves.T
         parts = ldlt(products + np.diag(np.diag(products) * ALIKE + TINY)).solve(moves @ move)
-        # Where moves grow, a fixed point from which rounds lead away would be found
-        calm = move @ move <= GROWN * (self.move @ self.move)
-        return Search(where(calm, end - parts @ ends, end), end, move, ends, moves, left)
+        guess = end - parts @ ends
+        # Where moves grow, it lies behind: a fixed point from which rounds lead away
+        ahead = ((guess - self.start) @ (end - self.start) >= 0.0) & (largest(parts) > 0.0)
+        back = worse & (self.guessed == 1.0) & (self.turn >= both)
+        kept = where(back, self.end, end), where(back, self.move, move)
+        start = where(back, self.end, where(ahead, guess, end))
+        start = where(turn == QUICK, np.zeros_like(start), start)  # from where no circle begins
+        guessed = where(back, 0.0, where(ahead, 1.0, 0.0))
+        return Search(start, *kept, ends, moves, where(back, self.left, left), guessed, turn)

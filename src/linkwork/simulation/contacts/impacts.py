@@ -44,12 +44,12 @@ def moreau(system: System, t: Number, now: Moving, h: Number, held: Array) -> tu
     bounces = any(_may_bounce(pair.contact) for pair in m.touches)
     guess = np.array([one.axes.T @ f * h for one, f in zip(there, now.touch[:, 1:4], strict=True)])
 
-    def once(_: Number, v: Array, p: Array, rounds: Number, left: Number) -> tuple[Any, ...]:
+    def once(_: Number, v: Array, p: Array, rounds: Number, left: Number, agreed: Number) -> tuple[Any, ...]:
         free = middle.free(v)
         found = bounced(facing, now.v, free, p) if bounces else settled(facing, free, p)
         return tuple(found._replace(rounds=rounds + found.rounds))
 
-    found = Settled(*repeat(2, once, now.v, guess, 0.0, 0.0))
+    found = Settled(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
     power = system.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
     out = _out(system, integrate(m, middle.q, found.v * (0.5 * h)), there, found, h)
     done = power * h + work(facing, found.p, now.v, found.v) + out.work
