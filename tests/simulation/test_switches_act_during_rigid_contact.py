@@ -104,7 +104,9 @@ def test_a_brake_and_a_clutch_switch_at_one_instant_during_contact() -> None:
     m = two_rails("clutch")
     run = lw.simulate(
         m, [0.0, 0.5], [0.0, 0.0], duration=0.1, dt=1e-3, contact="rigid", record=SERIES,
-        schedule=[(0.02, "engage", "tie"), (0.05, "lock", "beside"), (0.05, "release", "tie"), (0.08, "unlock", "beside")],
+        schedule=[
+            (0.02, "engage", "tie"), (0.05, "lock", "beside"), (0.05, "release", "tie"), (0.08, "unlock", "beside"),
+        ],
     ).check()  # fmt: skip
     force = run["contact.force"][:, 0, 2]
     t = run.t
@@ -143,6 +145,46 @@ def test_a_wheel_that_is_braked_turns_its_cart_only_if_friction_lets_go(spin: fl
     turned = 0.03 * spin / (0.05 + 0.03)
     most = 0.5 * 3.0 * G * 0.4 * np.sqrt(2.0) * 1e-3 / 0.08
     assert run.v[k + 1, 5] == pytest.approx(max(turned - most, 0.0), abs=1e-6)
+
+
+def test_what_is_carried_is_told_with_what_the_floor_does() -> None:
+    """The load hangs in the clutch on the foot that stands: its weight is carried, whatever stiffness there is."""
+    for more in ({}, {"stiffness": 1e5, "damping": 10.0}):
+        b = lw.Builder("rails", gravity=(0, 0, -G)).surface("floor", lw.Plane())
+        b.body("foot", 1.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "foot").touch("tip", "foot", **more)
+        b.body("load", 2.0).joint("beside", lw.Prismatic((0, 0, 1)), "world", "load", at=(1, 0, 0))
+        m = b.clutch("tie", "up", "beside", engaged=True).build()
+        run = lw.simulate(m, [0.0, 0.0], duration=0.05, dt=1e-3, contact="rigid", schedule=[(0.03, "release", "tie")])
+        (event,) = run.events
+        assert abs(event.carried) == pytest.approx(20.0, rel=1e-6)
+
+
+def test_a_guard_fires_within_a_step_while_a_contact_holds() -> None:
+    """The load is tied to the foot where it has fallen by 1 cm, and both are stopped."""
+    m = two_rails("clutch")
+    run = lw.simulate(
+        m, [0.0, 0.5], duration=0.1, dt=1e-3, contact="rigid", schedule=[(lambda t, q, v: 0.49 - q[1], "engage", "tie")]
+    ).check()
+    (event,) = run.events
+    assert event.time == pytest.approx(np.sqrt(2.0 * 0.01 / G), abs=1e-6)
+    assert run.v[-1] == pytest.approx([0.0, 0.0], abs=1e-9)
+    assert run.q[-1, 1] == pytest.approx(0.49, abs=3e-4)
+    assert run["contact.force"][-1, 0, 2] == pytest.approx(30.0, rel=1e-6)
+    assert (run["contact.force"][:, 0, 2] >= 0.0).all()
+
+
+def test_a_latch_falls_in_while_a_contact_holds() -> None:
+    b = lw.Builder("rails", gravity=(0, 0, -G)).surface("floor", lw.Plane())
+    b.body("foot", 1.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "foot").touch("tip", "foot")
+    b.body("load", 2.0).joint("on", lw.Prismatic((0, 0, 1)), "foot", "load")
+    m = b.latch("catch", "on", at=0.3).build()
+    run = lw.simulate(m, [0.0, 0.35], duration=0.2, dt=1e-3, contact="rigid").check()
+    (event,) = run.events
+    assert event.time == pytest.approx(np.sqrt(2.0 * 0.05 / G), abs=1e-6)
+    assert run.q[-1] == pytest.approx([0.0, 0.3], abs=5e-4)
+    assert run.v[-1] == pytest.approx([0.0, 0.0], abs=1e-9)
+    assert run["contact.force"][-1, 0, 2] == pytest.approx(30.0, rel=1e-6)
+    assert (run["contact.force"][:, 0, 2] >= 0.0).all()
 
 
 # --- springs that become rigid ---

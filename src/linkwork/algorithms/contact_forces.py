@@ -295,3 +295,13 @@ def stored(contact: Contact, number: Number, anchor: Array, at: Meeting) -> Numb
     along = where((number == STICKING) | (number == SLIPPING), dot(stretch, stretch), 0.0)
     pressed = depth * depth if contact.dissipation is None else 0.8 * depth * depth * np.sqrt(depth)
     return 0.5 * (contact.stiffness * pressed + contact.tangential_stiffness * along)
+
+
+def wrenches_of(pairs: Sequence[Pair], forces: Array, there: Sequence[Meeting], poses: Sequence[Transform]) -> Array:
+    """Wrenches (nbodies, 6) [N, N m] of forces (n, 3) [N] in the world's axes, one for each pair that may touch."""
+    total = [Force.zero() for _ in poses]
+    for pair, force, at in zip(pairs, forces, there, strict=True):
+        for body, sign in ((pair.contact.at.body, 1.0), (pair.surface.place.body, -1.0)):
+            push = poses[body].R.T @ force * sign
+            total[body] = total[body] + Force(push, cross(at.on(poses[body]), push))
+    return np.array([F.array for F in total[1:]])

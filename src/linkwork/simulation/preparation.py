@@ -120,6 +120,7 @@ class Request:
             self.baumgarte,
             modes=self.switched,
             guards=tuple(self._bound_guards(values)),
+            rigid=self.rigid,
         )
 
     def _bound_guards(self, values: Mapping[str, Any]) -> Iterator[Guard]:

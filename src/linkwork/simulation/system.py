@@ -68,6 +68,7 @@ class System:
     memory: Memory | None = None  # of contacts as a step begins; without it they do nothing
     modes: tuple[str, ...] = ()  # parameters that are switched on the way
     guards: tuple[Guard, ...] = ()  # what switches them
+    rigid: bool = False  # whether contacts are: what they remember are forces then, not anchors
 
     def in_modes(self, modes: Array) -> System:
         """The same with what is switched on the way as `modes` (m,) say."""

@@ -6,14 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.contact_forces import APART, SLIPPING, STICKING, Memory, contact_wrenches, grip, stored
+from linkwork.algorithms.contact_forces import (
+    APART,
+    SLIPPING,
+    STICKING,
+    Memory,
+    contact_wrenches,
+    grip,
+    stored,
+    wrenches_of,
+)
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.coupled import to_tree
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.carry import Carry
-from linkwork.spatial import Force
-from linkwork.spatial.scalar import cross, dot, where
+from linkwork.spatial.scalar import dot, where
 
 
 def contact_series(mechanism: Mechanism, rigid: bool) -> dict[str, Shape]:
@@ -37,19 +45,16 @@ def _rigid_row(m: Mechanism, now: Carry) -> dict[str, Any]:
     `contact.wrenches` (nbodies, 6) [N, N m] are those of these forces about the bodies' origins, in their frames.
     """
     there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-    slips, total = [], [Force.zero() for _ in poses]
-    for pair, (number, *force, _), at in zip(m.touches, now.touch, there, strict=True):
+    slips = []
+    for number, at in zip(now.touch[:, 0], there, strict=True):
         slip = at.velocity - at.normal * dot(at.normal, at.velocity)
         slips.append(where(number > APART, at.pose.R @ slip, np.zeros(3)))
-        for body, sign in ((pair.contact.at.body, 1.0), (pair.surface.place.body, -1.0)):
-            push = poses[body].R.T @ np.array(force) * sign
-            total[body] = total[body] + Force(push, cross(at.on(poses[body]), push))
     return {
         "contact.state": now.touch[:, 0],
         "contact.since": now.touch[:, 4],
         "contact.force": now.touch[:, 1:4],
         "contact.slip": np.array(slips),
-        "contact.wrenches": np.array([F.array for F in total[1:]]),
+        "contact.wrenches": wrenches_of(m.touches, now.touch[:, 1:4], there, poses),
     }
 
 

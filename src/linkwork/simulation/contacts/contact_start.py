@@ -120,13 +120,11 @@ def _refuse_rigid(asked: Request) -> None:
                     f"contact {pair.contact.name!r} has {what} friction, which rigid contacts do not know: leave it "
                     "out, or use contact='compliant'"
                 )
-    for what, items in (("slips", m.slippers), ("falls in", m.latches), ("happens", asked.guards)):
-        if items:
-            name = repr(getattr(items[0], "name", "a guard"))
-            raise LinkworkError(
-                f"{name} {what} by itself within a step, and rigid contacts do not know when: leave that out, or use "
-                "contact='compliant'"
-            )
+    for item in m.slippers:
+        raise LinkworkError(
+            f"{item.name!r} slips by itself where it carries too much, and rigid contacts give impulses, which are "
+            "always: leave that out, or use contact='compliant'"
+        )
 
 
 def check_start(asked: Request, method: str, dt: float) -> None:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.contact_forces import Memory
-from linkwork.algorithms.coupled import closed_forward_dynamics, closed_positions, coupled, held
+from linkwork.algorithms.contact_forces import Memory, wrenches_of
+from linkwork.algorithms.contact_geometry import meetings
+from linkwork.algorithms.coupled import closed_forward_dynamics, closed_positions, coupled, held, to_tree
 from linkwork.algorithms.passive import passive
 from linkwork.model.contradictions import agreeing, contradictions
 from linkwork.model.mechanism import Mechanism
@@ -138,14 +139,19 @@ def size_of(rows: Sequence[Number]) -> Number:
 def carried_by(system: System, t: Number, now: Moving, held: Array) -> Array:
     """Force (n,) [N m or N] that each loop and holder of a system in its modes carries; 0 of what slips."""
     m = system.mechanism
-    memory = Memory.of(now.touch).begun(t) if m.touches else None
+    memory = Memory.of(now.touch).begun(t) if m.touches and not system.rigid else None
     pushes = slip_forces(m, now.slip) if m.slippers else 0.0
     loads = replace(system, memory=memory).loads(t, now.q, now.v, held + pushes)
     tau = loads.control + loads.stops + coupled(FORCES, passive, ("q", "v"))(m, now.q, now.v)
     stuck = holding(m, now.slip) if m.slippers else m
     if not stuck.holds:
         return np.zeros(len(m.loops) + len(m.holders))
-    forces = closed_forward_dynamics(stuck, now.q, now.v, tau, loads.outside).multipliers
+    outside = loads.outside
+    if system.rigid:
+        met = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+        pushed = wrenches_of(m.touches, now.touch[:, 1:4], *met)
+        outside = pushed if outside is None else outside + pushed
+    forces = closed_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
     return by_holder(stuck, forces, size_of)
 
 
