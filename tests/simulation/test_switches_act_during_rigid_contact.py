@@ -149,7 +149,8 @@ def test_a_wheel_that_is_braked_turns_its_cart_only_if_friction_lets_go(spin: fl
 
 def test_what_is_carried_is_told_with_what_the_floor_does() -> None:
     """The load hangs in the clutch on the foot that stands: its weight is carried, whatever stiffness there is."""
-    for more in ({}, {"stiffness": 1e5, "damping": 10.0}):
+    soft: dict[str, Any] = {"stiffness": 1e5, "damping": 10.0}
+    for more in ({}, soft):
         b = lw.Builder("rails", gravity=(0, 0, -G)).surface("floor", lw.Plane())
         b.body("foot", 1.0).joint("up", lw.Prismatic((0, 0, 1)), "world", "foot").touch("tip", "foot", **more)
         b.body("load", 2.0).joint("beside", lw.Prismatic((0, 0, 1)), "world", "load", at=(1, 0, 0))
