@@ -34,8 +34,8 @@ def borders(text: Letters) -> set[int]:
     found, begun = set[int](), dict[tuple[int, ...], int]()  # where some operations were seen last
     start = 0
     while start < len(text):
-        length, before = 0, begun.get(tuple(text[start : start + FEW]))
-        if before is not None:
+        length, before = 0, begun.get(tuple(text[start : start + FEW]), -1)
+        if before >= 0:
             while start + length < len(text) and text[start + length] == text[before + length]:
                 length += 1
         if length < WORTH:
