@@ -183,3 +183,17 @@ def test_a_guard_does_not_close_what_is_wide_open(method):
     assert "loop 'pin' is open by 0.98" in run.outcome.evidence
     assert run.outcome.time == pytest.approx(0.105, abs=0.006)
     assert not run.events
+
+
+@pytest.mark.parametrize("clutch", [{}, {"capacity": 6.0}], ids=["rigid", "slipping"])
+def test_what_follows_from_a_run_knows_its_modes_whatever_is_recorded(clutch):
+    """A clutch that is released while a motor pulls: it is no slip, and nothing is carried from then on."""
+    asked = {"controller": lambda t, q, v: np.array([1.0, 0.0]), "schedule": [(0.5, "release", "clutch")], **RUN}
+    whole, part = (
+        lw.simulate(flywheels(engaged=True, **clutch), [0, 0], [2.0, 2.0], record=record, **asked)
+        for record in (None, ("q", "v", "tau"))
+    )
+    np.testing.assert_array_equal(part["carried"], whole["carried"])
+    assert np.abs(part["carried"][:50]).min() > 0.1
+    assert not part["carried"][50:].any()
+    assert part.report()["slip"].verdict == "ok"

@@ -34,7 +34,10 @@ class Storage:
     ):
         batch, shapes = asked.batch, asked.series_shapes
         default = [name for name in shapes if name not in ON_REQUEST]
-        self.series = tuple(_names(record, shapes) if record is not None else default)
+        names = _names(record, shapes) if record is not None else default
+        if {"q", "v"} <= set(names):  # what follows from them depends on what was engaged then
+            names += [name for name in (*asked.switched, "slip") if name in shapes and name not in names]
+        self.series = tuple(names)
         self.count = max(1, round(duration / choice.dt))  # steps in all
         row = 8 * int(np.prod(batch, dtype=int)) * sum(int(np.prod(shapes[name], dtype=int)) for name in self.series)
         self.every = _every(every, self.count, row)
