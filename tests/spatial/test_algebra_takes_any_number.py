@@ -182,7 +182,7 @@ def test_the_cases_take_both_sides_of_every_choice(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_no_function_is_left_out(modules: tuple[ModuleType | type, ...], table: dict[str, list[Case]]) -> None:
-    without_numbers = {"identity", "zero"}
+    without_numbers = {"identity", "zero", "may_be_there"}  # the last tells hidden numbers from others
     written_by_dataclass = {"__init__", "__repr__", "__setattr__", "__delattr__", "__replace__", "__getstate__"}
     found: set[str] = set()
     for owner in modules:
@@ -203,6 +203,13 @@ def test_where_chooses_for_every_sort_of_condition(holds: bool) -> None:
         assert reveal(scalar_module.where(condition, 5.0, 7.0)) == (5.0 if holds else 7.0)
         yes, no = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])
         assert (reveal(scalar_module.where(condition, yes, no)) == (yes if holds else no)).all()
+
+
+def test_only_a_zero_that_shows_itself_is_not_there() -> None:
+    there = scalar_module.may_be_there
+    assert [there(0.0), there(np.float64(0.0)), there(2.0), there(lift(0.0)), there(lift(2.0))] == [False] * 2 + [
+        True
+    ] * 3
 
 
 def test_hidden_numbers_do_refuse_to_show_themselves() -> None:
