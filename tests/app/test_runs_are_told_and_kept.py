@@ -184,6 +184,8 @@ def test_bench_runs_the_repositorys_own(
         ("two_speed_gearbox", 3.0, "shift gearbox to gear 2"),
         ("differential_cart", 4.0, "engage curve"),
         ("cable_arm", 1.0, ""),
+        pytest.param("biped_hit", 3.0, "", marks=pytest.mark.slow),
+        pytest.param("biped_reach", 3.0, "", marks=pytest.mark.slow),
         pytest.param("walker", 2.0, "lock yaw brake", marks=pytest.mark.slow),
         pytest.param("cockroach", 0.3, "", marks=pytest.mark.slow),
     ],

@@ -16,8 +16,6 @@ from linkwork.examples import biped, biped_hit, biped_reach
 from linkwork.simulation.results.recording import Run
 from linkwork.spatial.scalar import Array
 
-DURATION, STEP, RATE = 3.0, 5e-4, 500.0  # [s], [s], calls of the controller a second
-METHOD = "semi-implicit"
 SERIES = ("q", "v", "tau", "contact.state", "contact.anchor")
 HEELS, TOES = (0, 3), (1, 2)  # of the corners of a sole
 LANDED = 0.02  # [s] after which all corners stick
@@ -71,12 +69,7 @@ def experiment(example: Any) -> Told:
     """An example with its law, 3 s."""
     m = example.build()
     law = example.law(m)
-    controller = lw.sampled(law, RATE)
-    run, seconds = timed(
-        lambda: lw.simulate(
-            m, duration=DURATION, dt=STEP, method=METHOD, controller=controller, record=SERIES, every=2
-        ).check()
-    )
+    run, seconds = timed(lambda: lw.simulate(**biped.led(m, law), record=SERIES, every=2).check())
     return Told(run, seconds, *found_by(law, run))
 
 
@@ -104,8 +97,8 @@ def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
         q0[i, j, throw.q], v0[i, j, throw.v] = biped_hit.thrown(float(speeds[i]), float(places[j]))
 
     def stood(**options: Any) -> tuple[Array, float]:
-        law = lw.sampled(biped_hit.law(m, **options), RATE)
-        run = lw.simulate(m, q0, v0, WATCHED, STEP, METHOD, law, record=("q",), every=100, stop_when=fallen)
+        led = biped.led(m, biped_hit.law(m, **options), WATCHED)
+        run = lw.simulate(**led, q0=q0, v0=v0, record=("q",), every=100, stop_when=fallen)
         away = np.linalg.norm(run.q[..., -1, :3] - np.array(biped_hit.TARGET[:3]), axis=-1)
         return away < UPRIGHT, run.wall
 
@@ -241,4 +234,4 @@ def _listed(numbers: Array, digits: int) -> str:
 
 def biped_page(found: list[Statement]) -> str:
     """What the page says of the biped."""
-    return ABOUT.format(step=STEP) + said_table(found)
+    return ABOUT.format(step=biped.STEP) + said_table(found)

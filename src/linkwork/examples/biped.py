@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.kinematics import frame_pose
+from linkwork.control.plant import Controller
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Builder, Capsule, Free, Mechanism, Plane, Revolute, Sphere
+from linkwork.simulation import sampled
 from linkwork.spatial.rotation import quaternion_about_axis
 from linkwork.spatial.scalar import Array
 
@@ -32,6 +36,9 @@ ANGLES = np.radians((0.0, 40.0, 0.0, -77.4595, 0.0, 42.4595))
 FEET = ("left foot centre", "right foot centre")
 KP = (50.0, 50.0, 200.0, 50.0, 50.0, 50.0)  # [1/s^2]
 KD = (7.07, 7.07, 14.142, 7.07, 7.07, 7.07)  # [1/s]
+DURATION, STEP, RATE = 3.0, 5e-4, 500.0  # [s], [s], calls of the controller a second
+METHOD = "semi-implicit"
+BALANCED = {"method": "midpoint", "dt": 1e-3}  # instead, where energies are to be balanced to 1e-4
 
 
 def build(name: str = "biped") -> Mechanism:
@@ -41,6 +48,11 @@ def build(name: str = "biped") -> Mechanism:
     of the feet, links 7 and 13. Joints follow its numbers 2 to 7 and 8 to 13; it leaves open which of 2 and 4 rolls.
     """
     return builder(name).keyframe("start", start()).build()
+
+
+def led(m: Mechanism, law: Controller, duration: float = DURATION) -> dict[str, Any]:
+    """What `lw.simulate(**led(...))` is told so that a law leads a biped, for so long [s]."""
+    return {"mechanism": m, "duration": duration, "dt": STEP, "method": METHOD, "controller": sampled(law, RATE)}
 
 
 def start() -> dict[str, Array]:

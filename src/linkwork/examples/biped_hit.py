@@ -47,6 +47,12 @@ def law(m: Mechanism, **options: Any) -> Controller:
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
 
+def request(duration: float = biped.DURATION) -> dict[str, Any]:
+    """What `lw.simulate(**request())` is told, for so long [s]: the paper's controller leads it."""
+    m = build()
+    return biped.led(m, law(m), duration) | biped.BALANCED
+
+
 def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Array, Array]:
     """Coordinates (7,) and velocity (6,) of a block that flies at `speed` [m/s], to meet the back at `height` [m]."""
     flight = (PLACE[0] - REACH) / speed

@@ -29,6 +29,12 @@ def law(m: Mechanism, **options: Any) -> Controller:
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
 
+def request(duration: float = biped.DURATION) -> dict[str, Any]:
+    """What `lw.simulate(**request())` is told, for so long [s]: the paper's controller leads it."""
+    m = build()
+    return biped.led(m, law(m), duration) | biped.BALANCED
+
+
 def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
     """Accelerations (nv,) [m/s^2, rad/s^2] under joint forces (nv,) while feet do not accelerate: one dense system."""
     J = np.concatenate([jacobian(m, q, foot) for foot in biped.FEET])
