@@ -17,7 +17,7 @@ ALONE = 10.0  # seconds that one walks
 
 
 def run_walk(make: Callable[[], gaits.Walk], members: int, effort: Effort, row: Row) -> None:
-    """Time per member and step of a whole call, of which much is tracing the controller; the note tells how much."""
+    """Time per member and step of a whole call; the note tells how much of it is there for a single step, too."""
     walk = make()
     steps = round(walk.duration / gaits.STEP)
     row.unit = "us per step"
