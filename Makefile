@@ -36,7 +36,7 @@ bench-figure: $(VENV)/.installed-test
 
 figures: $(VENV)/.installed
 	$(BIN)/python -m linkwork.app.gallery docs/figures
-	$(BIN)/python -m linkwork.app.wendlandt_biped_figures docs/figures
+	$(BIN)/python -m linkwork.papers.wendlandt_biped_figures docs/figures
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -21,7 +21,7 @@ from benchmarks.peers import Contender, NotAvailable
 from benchmarks.rollouts import Rollout, linkwork_rollout, mujoco_rollout
 
 import linkwork as lw
-from linkwork.app.wendlandt import MASSES, pendulum_start
+from linkwork.papers.wendlandt import MASSES, pendulum_start
 from linkwork.spatial.scalar import Array
 
 EVERY = 0.05  # [s] between the instants that are compared

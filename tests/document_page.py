@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import linkwork as lw
-from linkwork.model.files.write_toml import document_text
+from linkwork.model.documents.toml_writer import document_text
 
 PAGE = Path(__file__).parent.parent / "docs" / "document.md"
 HEADING = "## The example machines"

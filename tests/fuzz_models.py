@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from linkwork.evaluation.compiled import mechanism_digest
-from linkwork.model.files.loading import find_faults
+from linkwork.evaluation.dynamics_kernels import mechanism_digest
+from linkwork.model.documents.loading import find_faults
 
 SLOW = 5.0  # seconds of processor time for one small file
 

@@ -10,8 +10,8 @@ import numpy as np
 import linkwork as lw
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.model.bodies import Place
+from linkwork.model.elements.loop import Loop
 from linkwork.model.joints import ClosingKind
-from linkwork.model.kinematic_loops import Loop
 from linkwork.model.naming import Named
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array

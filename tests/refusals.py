@@ -7,7 +7,7 @@ import pytest
 
 import linkwork as lw
 from effort import calls
-from linkwork.model.files.loading import find_faults
+from linkwork.model.documents.loading import find_faults
 
 
 def refused_at(line: int | None, path: Path, content: str | bytes, says: tuple[str, ...]) -> lw.ModelError:

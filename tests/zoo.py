@@ -11,10 +11,10 @@ import numpy as np
 import linkwork as lw
 from linkwork.model import JointKind
 from linkwork.model.bodies import Place
+from linkwork.model.elements.spring import Spring
 from linkwork.model.mechanism import numbered
 from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
-from linkwork.model.springs import Spring
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from slices import some_quick

@@ -50,24 +50,24 @@ from linkwork.spatial.scalar import where
 
 if TYPE_CHECKING:
     from linkwork.control import Reference, balance, feedback
-    from linkwork.evaluation.crosscheck import CrossCheck, cross_check
+    from linkwork.evaluation.cross_check import CrossCheck, cross_check
     from linkwork.evaluation.formulations import formulations
+    from linkwork.lagrangian.discrete import discrete
     from linkwork.model.conversion import convert
-    from linkwork.model.files.loading import load
-    from linkwork.model.files.write_toml import save
+    from linkwork.model.documents.loading import load
+    from linkwork.model.documents.toml_writer import save
     from linkwork.simulation import Run, Simulator, host, once, open_run, sampled, simulate
-    from linkwork.simulation.discrete.discrete import discrete
     from linkwork.simulation.results.drawing import draw
 
 # What is imported when it is first asked for, so that importing linkwork stays quick
 ON_DEMAND = {
     "convert": "linkwork.model.conversion",
-    "discrete": "linkwork.simulation.discrete.discrete",
+    "discrete": "linkwork.lagrangian.discrete",
     "draw": "linkwork.simulation.results.drawing",
     "formulations": "linkwork.evaluation.formulations",
-    "load": "linkwork.model.files.loading",
-    "save": "linkwork.model.files.write_toml",
-    **dict.fromkeys(("CrossCheck", "cross_check"), "linkwork.evaluation.crosscheck"),
+    "load": "linkwork.model.documents.loading",
+    "save": "linkwork.model.documents.toml_writer",
+    **dict.fromkeys(("CrossCheck", "cross_check"), "linkwork.evaluation.cross_check"),
     **dict.fromkeys(("Reference", "balance", "feedback"), "linkwork.control"),
     **dict.fromkeys(("Run", "Simulator", "host", "once", "open_run", "sampled", "simulate"), "linkwork.simulation"),
 }

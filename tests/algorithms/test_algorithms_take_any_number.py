@@ -7,8 +7,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import forward, inverse, jacobians, kinematics, mass, momentum, reactions
-from linkwork.algorithms.factorization import factorization
-from linkwork.algorithms.passive import passive
+from linkwork.algorithms.formulations.factorization import factorization
+from linkwork.algorithms.joint_forces import passive
 from opaque import Opaque, hide, reveal
 from zoo import relative, state, tree
 

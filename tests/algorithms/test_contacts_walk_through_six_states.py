@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.contact_forces import (
+from linkwork.algorithms.compliant_contact import (
     APART,
     PULLED,
     SLIDING,
@@ -20,7 +20,7 @@ from linkwork.algorithms.contact_forces import (
 )
 from linkwork.algorithms.contact_geometry import Meeting, contact_rows, meetings
 from linkwork.algorithms.kinematics import kinematics, subspaces, world_poses
-from linkwork.model.surfaces import Contact
+from linkwork.model.elements.contact import Contact
 from linkwork.spatial import Transform
 
 K, B, KT, BT, MU_S, MU_D, REST = 1000.0, 10.0, 800.0, 5.0, 0.6, 0.4, 0.01

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import newton_euler
-from linkwork.algorithms.factorization import factorization
-from linkwork.evaluation.crosscheck import answers
+from linkwork.algorithms.formulations import newton_euler
+from linkwork.algorithms.formulations.factorization import factorization
+from linkwork.evaluation.cross_check import answers
 from linkwork.spatial.scalar import Array
 from zoo import GROUPS, MOVING_KINDS, QUICK, relative, state, tree
 

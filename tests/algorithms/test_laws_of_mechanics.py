@@ -8,7 +8,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import forward, inverse, jacobians, kinematics, mass, momentum
-from linkwork.algorithms.passive import passive, spring_energy, springs
+from linkwork.algorithms.joint_forces import passive, spring_energy, springs
 from linkwork.algorithms.reactions import reactions
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.rotation import quaternion_from_matrix

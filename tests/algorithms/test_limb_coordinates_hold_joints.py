@@ -9,11 +9,11 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import inverse, mass
+from linkwork.algorithms.formulations.limb_coordinates import constrained, relative_to_absolute, with_place
+from linkwork.algorithms.formulations.limb_dynamics import accelerations, limb_at, system_equations
+from linkwork.algorithms.formulations.limb_systems import limb_system
+from linkwork.algorithms.formulations.limbs import block_diagonal
 from linkwork.algorithms.kinematics import joint_poses, world_poses
-from linkwork.algorithms.limb_coordinates import constrained, relative_to_absolute, with_place
-from linkwork.algorithms.limb_dynamics import accelerations, limb_at, system_equations
-from linkwork.algorithms.limb_systems import limb_system
-from linkwork.algorithms.limbs import block_diagonal
 from linkwork.model.mechanism import numbered
 from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named

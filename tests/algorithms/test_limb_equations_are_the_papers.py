@@ -7,11 +7,11 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import inverse, mass
+from linkwork.algorithms.formulations.limb_coordinates import relative_to_absolute, true_to_relative, with_place
+from linkwork.algorithms.formulations.limb_dynamics import limb_at
+from linkwork.algorithms.formulations.limb_systems import limb_system
+from linkwork.algorithms.formulations.limbs import Limb, applied_forces, true_equations
 from linkwork.algorithms.kinematics import joint_poses, world_poses
-from linkwork.algorithms.limb_coordinates import relative_to_absolute, true_to_relative, with_place
-from linkwork.algorithms.limb_dynamics import limb_at
-from linkwork.algorithms.limb_systems import limb_system
-from linkwork.algorithms.limbs import Limb, applied_forces, true_equations
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import Array, hat

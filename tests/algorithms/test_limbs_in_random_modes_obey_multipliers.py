@@ -11,10 +11,10 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms import inverse, mass
+from linkwork.algorithms.formulations.limb_dynamics import accelerations, system_equations
+from linkwork.algorithms.formulations.limb_systems import limb_system
 from linkwork.algorithms.jacobians import jacobian
 from linkwork.algorithms.kinematics import joint_poses, world_poses
-from linkwork.algorithms.limb_dynamics import accelerations, system_equations
-from linkwork.algorithms.limb_systems import limb_system
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import Array
 from zoo import random_inertia, relative, state

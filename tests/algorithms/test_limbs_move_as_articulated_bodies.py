@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import forward, inverse, limb_dynamics, mass, momentum
+from linkwork.algorithms import forward, inverse, mass, momentum
+from linkwork.algorithms.formulations import limb_dynamics
+from linkwork.algorithms.formulations.limb_coordinates import euler_base, relative_to_absolute, with_place
+from linkwork.algorithms.formulations.limb_systems import limb_system
+from linkwork.algorithms.formulations.limbs import Equations, Limb, absolute_equations, block_diagonal, true_equations
 from linkwork.algorithms.kinematics import joint_poses, world_poses
-from linkwork.algorithms.limb_coordinates import euler_base, relative_to_absolute, with_place
-from linkwork.algorithms.limb_systems import limb_system
-from linkwork.algorithms.limbs import Equations, Limb, absolute_equations, block_diagonal, true_equations
 from linkwork.compiler.kernel import Kernel
 from linkwork.spatial.rotation import matrix_from_rpy, quaternion_from_matrix
 from linkwork.spatial.scalar import Array, cross

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.coupled import closed_again, closed_forward_dynamics
+from linkwork.algorithms.reduction import closed_again, closed_forward_dynamics
 from linkwork.compiler.trace import trace
 from linkwork.examples import scissor_lift
 from zoo import hanging_chain

@@ -9,10 +9,10 @@ import pytest
 
 import linkwork as lw
 from draws import rate
-from linkwork.algorithms import closure
-from linkwork.algorithms.coupled import closed_again, to_tree
+from linkwork.algorithms.constraints import closure
+from linkwork.algorithms.reduction import closed_again, to_tree
 from linkwork.model.bodies import Place
-from linkwork.model.kinematic_loops import Loop
+from linkwork.model.elements.loop import Loop
 from linkwork.model.naming import Named
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array

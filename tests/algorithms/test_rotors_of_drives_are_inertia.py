@@ -9,8 +9,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.forward import forward_dynamics
-from linkwork.model.clutches import Brake, Clutch
-from linkwork.model.drives import Drive
+from linkwork.model.elements.clutches import Brake, Clutch
+from linkwork.model.elements.drive import Drive
 from linkwork.model.naming import Named
 from opaque import hide, reveal
 from zoo import coupled_tree, revolute_tree, state, tree

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwork.algorithms.kinematics import joint_poses, subspaces
-from linkwork.algorithms.two_poses import Position, TwoPoses, row
+from linkwork.algorithms.two_position_solver import Position, TwoPoses, row
 from opaque import hide, reveal
 from zoo import tree
 

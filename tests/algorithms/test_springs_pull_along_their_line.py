@@ -9,16 +9,16 @@ import pytest
 
 import linkwork as lw
 from draws import rate
-from linkwork.algorithms.coupled import coupled
-from linkwork.algorithms.frame_springs import (
+from linkwork.algorithms.joint_forces import passive, spring_energy
+from linkwork.algorithms.kinematics import joint_poses, world_poses
+from linkwork.algorithms.point_springs import (
     frame_damper_power,
     frame_spring_energy,
     frame_spring_forces,
     frame_spring_matrix,
     stretches,
 )
-from linkwork.algorithms.kinematics import joint_poses, world_poses
-from linkwork.algorithms.passive import passive, spring_energy
+from linkwork.algorithms.reduction import coupled
 from linkwork.spatial.scalar import Array
 from opaque import hide, lift, reveal
 from zoo import relative, sprung_tree, state, tree

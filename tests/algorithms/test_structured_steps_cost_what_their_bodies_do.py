@@ -10,8 +10,8 @@ import pytest
 import linkwork as lw
 from linkwork.compiler.graph import Graph, Loop
 from linkwork.compiler.trace import trace
-from linkwork.simulation.steps.integrators import METHODS
-from linkwork.simulation.steps.moving import Moving
+from linkwork.simulation.methods.registry import METHODS
+from linkwork.simulation.methods.step import Moving
 from linkwork.simulation.system import System
 from zoo import hanging_chain
 

@@ -13,12 +13,13 @@ import pytest
 
 import linkwork as lw
 from commands import command
-from linkwork.app import nelson_quinn, papers, walks, wendlandt_box
-from linkwork.app.walks import Course
-from linkwork.app.wendlandt import Experiment, Measured, pendulum_experiment, rigid_body_experiment
-from linkwork.app.wendlandt_biped import Biped, Map, biped_statements, converged, experiment, foot_travel, survived
 from linkwork.examples import biped_hit, biped_reach, walker
 from linkwork.examples import walker_gaits as gaits
+from linkwork.papers import nelson_quinn, walks, wendlandt_box
+from linkwork.papers import reproduction as papers
+from linkwork.papers.walks import Course
+from linkwork.papers.wendlandt import Experiment, Measured, pendulum_experiment, rigid_body_experiment
+from linkwork.papers.wendlandt_biped import Biped, Map, biped_statements, converged, experiment, foot_travel, survived
 
 
 @pytest.fixture(scope="module")

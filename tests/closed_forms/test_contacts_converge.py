@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.results.recording import Run
+from linkwork.simulation.results.run import Run
 
 G, MU, DEGREE = 9.81, 0.5, np.pi / 180.0
 STIFFER = np.array([1.0, 4.0, 16.0])

@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.examples import incline_block
-from linkwork.simulation.results.recording import Run
+from linkwork.simulation.results.run import Run
 from linkwork.spatial.rotation import matrix_from_quaternion
 
 G = 9.81

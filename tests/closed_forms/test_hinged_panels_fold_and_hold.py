@@ -9,10 +9,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwork as lw
-from linkwork.algorithms import closure
+from linkwork.algorithms.constraints import closure
 from linkwork.examples.planar_links import Moved, input_force
 from linkwork.model.bodies import Place
-from linkwork.model.kinematic_loops import Loop
+from linkwork.model.elements.loop import Loop
 from linkwork.model.naming import Named
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array

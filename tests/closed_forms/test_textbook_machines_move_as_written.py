@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import newton_euler
-from linkwork.algorithms.factorization import factorization
+from linkwork.algorithms.formulations import newton_euler
+from linkwork.algorithms.formulations.factorization import factorization
 from linkwork.examples import branched_tree, double_pendulum, heavy_top, two_body_robot
 from linkwork.spatial.scalar import Array
 from zoo import relative

@@ -8,11 +8,11 @@ import pytest
 
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.compiler import plan as planning
-from linkwork.compiler.alike import alike
+from linkwork.compiler.chunk_sharing import alike
+from linkwork.compiler.chunking import LONGEST, SHORTEST
+from linkwork.compiler.chunking import chunks as cut
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.plan import Plan, Workspace, chunks_of, plan
-from linkwork.compiler.schedule import LONGEST, SHORTEST
-from linkwork.compiler.schedule import chunks as cut
 from linkwork.compiler.trace import trace
 from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, lookup, where

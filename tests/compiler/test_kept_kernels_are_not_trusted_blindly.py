@@ -14,16 +14,16 @@ import pytest
 
 import linkwork as lw
 from children import many_pendulums, send_many_pendulums
-from linkwork.compiler import recent, store
+from linkwork.compiler import kernel_cache, loaded_kernels
 from linkwork.spatial import Motion
 
 Q, V, TAU = np.array([0.3, -0.4]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
 SCRIPT = """
 import numpy as np, linkwork as lw
-from linkwork.compiler import machine
+from linkwork.compiler.targets.cpu import loader
 built = []
-plain = machine.object_code
-machine.object_code = lambda text: built.append("@chunk" in text) or plain(text)
+plain = loader.object_code
+loader.object_code = lambda text: built.append("@chunk" in text) or plain(text)
 q, v, tau = np.array([[0.3, -0.4], [1.0, 2.0], [0.1, 0.2]])
 a = lw.compile(lw.example("double_pendulum")).forward_dynamics(q, v, tau)
 print(sum(built), a.tobytes().hex())
@@ -36,14 +36,14 @@ def expected() -> np.ndarray:
 
 def solve() -> np.ndarray:
     """With nothing loaded, so that the kernel comes from disk or is built."""
-    recent.forget()
+    loaded_kernels.forget()
     return lw.compile(lw.example("double_pendulum")).forward_dynamics(Q, V, TAU)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path / "kernels"))
-    recent.forget()
+    loaded_kernels.forget()
     return tmp_path / "kernels"
 
 
@@ -140,17 +140,17 @@ def test_what_was_used_lately_stays_loaded(folder: Path) -> None:
 def test_what_was_not_used_for_longest_makes_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = bytes(1000)
     for age, name in enumerate(("aa newest", "bb middle", "cc oldest")):
-        store.keep(name, body)
+        kernel_cache.keep(name, body)
         os.utime(folder / name[:2] / name, (1e9 - age, 1e9 - age))
-    assert store.load("cc oldest") == body  # it is used, and so the newest now
-    monkeypatch.setattr(store, "MOST_BYTES", 3500)
-    store.keep("dd", body)
+    assert kernel_cache.load("cc oldest") == body  # it is used, and so the newest now
+    monkeypatch.setattr(kernel_cache, "MOST_BYTES", 3500)
+    kernel_cache.keep("dd", body)
     assert sorted(path.name for path in kept(folder)) == ["aa newest", "cc oldest", "dd"]
 
 
 def test_keys_do_not_run_together() -> None:
-    assert store.digest("ab", "c") != store.digest("a", "bc")
-    assert store.digest("a") != store.digest("a", "")
+    assert kernel_cache.digest("ab", "c") != kernel_cache.digest("a", "bc")
+    assert kernel_cache.digest("a") != kernel_cache.digest("a", "")
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

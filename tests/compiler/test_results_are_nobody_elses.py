@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compiler import results
-from linkwork.compiler.results import LARGE, Results
+from linkwork.compiler.result_buffers import LARGE, Results
 from zoo import state, tree
 
 SHAPE = (LARGE // (8 * 64), 8, 8)
@@ -38,7 +37,7 @@ def test_what_nobody_holds_is_given_again_if_it_fits() -> None:
 
 
 def test_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "MOST_SPARE", LARGE - 1)
+    monkeypatch.setattr(result_buffers, "MOST_SPARE", LARGE - 1)
     memory = Results()
     memory.new(SHAPE)
     assert memory.spare is None

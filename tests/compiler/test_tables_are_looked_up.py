@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwork.compiler import machine
 from linkwork.compiler.differentiate import pullback, pushforward
-from linkwork.compiler.emit_llvm import table_definition
 from linkwork.compiler.graph import Count, Graph, Lookup, fused, pruned, verify
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows
+from linkwork.compiler.targets.cpu import loader
+from linkwork.compiler.targets.cpu.batch_loop import Port, emit
+from linkwork.compiler.targets.cpu.printer import table_definition
 from linkwork.compiler.trace import trace
-from linkwork.compiler.walk_llvm import Port, emit
 from linkwork.spatial.loops import record
 from linkwork.spatial.scalar import Array, lookup
 
@@ -45,8 +45,8 @@ def test_every_lane_reads_its_own_row(count: int) -> None:
 
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_every_vector_width_reads_the_same(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = machine.processor()._replace(width=width)
-    monkeypatch.setattr(machine, "processor", lambda: other)
+    other = loader.processor()._replace(width=width)
+    monkeypatch.setattr(loader, "processor", lambda: other)
     kernel = Kernel("rows", lambda x: lookup(TABLE, x), [()], [(3,)], key="rows of a table at any width")
     (found,), _ = kernel.over_batch([INDICES], (len(INDICES),), 1)
     assert found.tobytes() == np.array([lookup(TABLE, index) for index in INDICES]).tobytes()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from linkwork.compiler.vector_math import FORMULAS, LIMIT, math_function
+from linkwork.compiler.targets.cpu.vector_math import FORMULAS, LIMIT, math_function
 
 mpmath: Any = pytest.importorskip("mpmath")
 mp: Any = mpmath.mp

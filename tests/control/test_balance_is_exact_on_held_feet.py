@@ -8,8 +8,8 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import inverse
 from linkwork.algorithms.jacobians import jacobian, jacobian_rate
+from linkwork.algorithms.joint_forces import passive
 from linkwork.algorithms.mass import mass_matrix
-from linkwork.algorithms.passive import passive
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.traced_array import lifted
 from linkwork.examples import biped, biped_reach

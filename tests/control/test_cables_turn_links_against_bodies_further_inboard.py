@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.actuation import drive_forces, motor_speeds
-from linkwork.algorithms.limb_dynamics import system_equations
-from linkwork.algorithms.limb_systems import limb_system
+from linkwork.algorithms.drive_forces import drive_forces, motor_speeds
+from linkwork.algorithms.formulations.limb_dynamics import system_equations
+from linkwork.algorithms.formulations.limb_systems import limb_system
 
 Y = (0, 1, 0)
 
@@ -72,8 +72,8 @@ def test_a_servo_holds_the_turn_against_the_stand_while_inner_joints_move():
 
 
 def test_a_cable_drive_is_saved_and_read():
-    from linkwork.model.files.document import read_text
-    from linkwork.model.files.write_toml import document_text
+    from linkwork.model.documents.toml_reader import read_text
+    from linkwork.model.documents.toml_writer import document_text
 
     m = arm(("wrist", "stand")).build()
     text = document_text(m)

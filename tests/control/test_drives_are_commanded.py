@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.actuation import drive_forces
+from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.spatial.scalar import Array
 
 Y = (0, 1, 0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.actuation import drive_forces, motor_forces, motor_speeds
+from linkwork.algorithms.drive_forces import drive_forces, motor_forces, motor_speeds
 
 INERTIA, ROTOR, GEAR = 2.0, 0.003, -12.0
 

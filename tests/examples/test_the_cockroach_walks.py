@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.limb_systems import limb_system
+from linkwork.algorithms.formulations.limb_systems import limb_system
 from linkwork.examples import cockroach, footsteps
 
 

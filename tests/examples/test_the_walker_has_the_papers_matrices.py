@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.actuation import drive_forces
+from linkwork.algorithms.constraints.velocity_constraints import factors, tie_rows
+from linkwork.algorithms.drive_forces import drive_forces
+from linkwork.algorithms.formulations.limb_dynamics import accelerations, limb_at
+from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.kinematics import joint_poses, world_poses
-from linkwork.algorithms.limb_dynamics import accelerations, limb_at
-from linkwork.algorithms.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.mass import mass_matrix
-from linkwork.algorithms.ties import factors, tie_rows
 from linkwork.examples import walker
 
 M = walker.build()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.ties import tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import tie_rows
 from linkwork.compiler import kernel
 from linkwork.examples import footsteps, walker
 from linkwork.examples import walker_gaits as gaits

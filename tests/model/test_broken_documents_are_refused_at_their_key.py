@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from linkwork.model.files.loading import find_faults
+from linkwork.model.documents.loading import find_faults
 from refusals import refused_at, refused_for_many_faults
 
 TOP = 'linkwork = 1\nname = "r"\n'  # lines 1 and 2

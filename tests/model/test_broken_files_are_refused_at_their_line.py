@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import linkwork as lw
-from linkwork.model.files.loading import find_faults
+from linkwork.model.documents.loading import find_faults
 from refusals import refused_at, refused_for_many_faults
 
 INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.evaluation.compiled import mechanism_digest
-from linkwork.model.files.document_tables import CLOSING_KINDS
+from linkwork.evaluation.dynamics_kernels import mechanism_digest
+from linkwork.model.documents.toml_schema import CLOSING_KINDS
 from linkwork.model.naming import Named
 from zoo import MOVING_KINDS, coupled_tree, tree
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.evaluation.compiled import mechanism_digest
-from linkwork.model.files.loading import document_schema, find_faults
-from linkwork.model.files.write_toml import document_text
+from linkwork.evaluation.dynamics_kernels import mechanism_digest
+from linkwork.model.documents.loading import document_schema, find_faults
+from linkwork.model.documents.toml_writer import document_text
 
 ARM = """
 linkwork = 1

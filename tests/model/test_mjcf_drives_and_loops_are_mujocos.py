@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.actuation import drive_forces
+from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from mujoco_side import mujoco, quiet

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.files.loading import find_faults
+from linkwork.model.documents.loading import find_faults
 from linkwork.spatial.scalar import Array
 from mujoco_side import MujocoSide, acceleration_for_mujoco, mujoco, without_friction
 from zoo import relative

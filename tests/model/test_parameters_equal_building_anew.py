@@ -10,7 +10,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.errors import NameNotFound
-from linkwork.model.varying import SPRING_PARAMETERS
+from linkwork.model.parameters import SPRING_PARAMETERS
 from linkwork.spatial.scalar import Array
 from opaque import hide, lift, reveal
 from zoo import relative

@@ -14,7 +14,7 @@ import pytest
 import linkwork as lw
 from effort import calls
 from linkwork.model import Geometry
-from linkwork.model.files.loading import find_faults
+from linkwork.model.documents.loading import find_faults
 from linkwork.model.mimic import Mimic
 
 INERTIAL = (

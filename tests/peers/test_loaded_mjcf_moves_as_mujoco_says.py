@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.actuation import drive_forces
+from linkwork.algorithms.drive_forces import drive_forces
 from mujoco_side import MujocoSide, acceleration_for_mujoco, mujoco, quiet, without_friction
 from zoo import relative
 

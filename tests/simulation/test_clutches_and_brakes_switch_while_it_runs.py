@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.ties import tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import tie_rows
 from linkwork.compiler import kernel
-from linkwork.model.clutches import Brake, Clutch
+from linkwork.model.elements.clutches import Brake, Clutch
 from wheels import flywheels, two_wheels
 from zoo import tree
 

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 import lagrangians as lg
 import linkwork as lw
 from linkwork.errors import LinkworkError
-from linkwork.simulation.discrete.composition import COMPOSITIONS, Composition, composition, part_of_round, substeps
+from linkwork.simulation.methods.composition import COMPOSITIONS, Composition, composition, part_of_round, substeps
 from linkwork.spatial.scalar import Array
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.results.recording import Run
+from linkwork.simulation.results.run import Run
 
 G = 9.81
 METHODS = ("rk4", "midpoint", "variational", "semi-implicit")

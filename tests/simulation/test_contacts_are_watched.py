@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.contacts.contact_start import contact_rates
+from linkwork.simulation.contact_checks import contact_rates
 
 BOX = lw.example("box_drop")
 START = BOX.keyframes["start"]

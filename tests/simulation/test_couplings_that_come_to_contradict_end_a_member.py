@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.contradictions import agreeing, contradictions
+from linkwork.model.elements.conflicts import agreeing, contradictions
 from wheels import shafts, two_wheels
 
 RUN: dict[str, Any] = {"duration": 1.0, "dt": 0.01}

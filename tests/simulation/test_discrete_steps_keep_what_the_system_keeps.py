@@ -220,8 +220,8 @@ def test_steps_rows_and_continued_runs_are_one_run() -> None:
 
 def test_compiled_steps_are_the_plain_text() -> None:
     """The same text on floats, where loops are Python's."""
-    from linkwork.simulation.discrete.lagrangian import LagrangianSystem
-    from linkwork.simulation.discrete.variational import Variational
+    from linkwork.lagrangian.lagrangian_system import LagrangianSystem
+    from linkwork.lagrangian.variational_equations import Variational
 
     def force(t: Any, x: Array, v: Array) -> Array:
         return lg.drag(x, v)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.results.labels import coordinate_names, label_of, velocity_names
+from linkwork.simulation.results.series_labels import coordinate_names, label_of, velocity_names
 from zoo import MOVING_KINDS, coupled_tree, random_kind, tree
 
 

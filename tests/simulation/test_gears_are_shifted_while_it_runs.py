@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.ties import tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import tie_rows
 from linkwork.compiler import kernel
+from linkwork.model.elements.transmissions import Differential, Transmission
 from linkwork.model.naming import Named
-from linkwork.model.transmissions import Differential, Transmission
 from zoo import coupled_tree, tree
 
 RATIOS = (3.5, 1.8, -3.0)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.ties import tie_rows
-from linkwork.model.clutches import Brake, Clutch
+from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.model.elements.clutches import Brake, Clutch
 from zoo import tree
 
 

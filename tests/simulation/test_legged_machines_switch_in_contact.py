@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.actuation import drive_forces
-from linkwork.algorithms.contact_forces import STICKING
-from linkwork.algorithms.ties import tie_rows
-from linkwork.simulation.results.recording import Run
+from linkwork.algorithms.compliant_contact import STICKING
+from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.algorithms.drive_forces import drive_forces
+from linkwork.simulation.results.run import Run
 
 STRUCTURED = ("midpoint", "variational", "rattle", "energy-momentum")
 STEPS = {"semi-implicit": 2e-4} | dict.fromkeys(STRUCTURED, 2e-3)  # [s]

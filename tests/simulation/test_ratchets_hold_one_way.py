@@ -11,9 +11,9 @@ import pytest
 from scipy.optimize import brentq
 
 import linkwork as lw
-from linkwork.algorithms.ties import tie_rows
-from linkwork.model.ratchets import Ratchet
-from linkwork.simulation.switching.jumping import jumped
+from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.model.elements.ratchets import Ratchet
+from linkwork.simulation.events.impulses import jumped
 from linkwork.simulation.system import System
 from zoo import tree
 

@@ -11,7 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.examples import differential_cart
-from linkwork.simulation.results.trust import Report
+from linkwork.simulation.results.report import Report
 from zoo import tree
 
 PENDULUM = lw.example("double_pendulum")

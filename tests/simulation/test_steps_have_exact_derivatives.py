@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.steps.integrators import METHODS
+from linkwork.simulation.methods.registry import METHODS
 from linkwork.spatial.scalar import Array
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.results.recording import Run
-from linkwork.simulation.steps.moving import Moving
-from linkwork.simulation.switching.parting import BEHIND, TRIALS, Switching, in_parts
+from linkwork.simulation.events.location import BEHIND, TRIALS, Switching, in_parts
+from linkwork.simulation.methods.step import Moving
+from linkwork.simulation.results.run import Run
 
 G = 9.81
 ORDERS = {"rk4": 4, "variational": 2, "midpoint": 2, "rattle": 2, "energy-momentum": 2, "semi-implicit": 1}

@@ -8,8 +8,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.examples import box_drop
-from linkwork.simulation.results.recording import Run
-from linkwork.simulation.steps import structured_steps
+from linkwork.simulation.methods import variational as structured_steps
+from linkwork.simulation.results.run import Run
 
 DT, DURATION = 1e-3, 1.5
 WEIGHT = box_drop.MASS * box_drop.GRAVITY

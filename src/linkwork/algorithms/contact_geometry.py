@@ -8,8 +8,8 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import kinematics, world_poses
 from linkwork.algorithms.sweeps import to_meeting
+from linkwork.model.elements.contact import Pair
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.surfaces import Pair
 from linkwork.spatial import Motion, Transform
 from linkwork.spatial.scalar import Array, Number, cross
 

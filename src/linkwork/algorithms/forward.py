@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.articulated_loops import factored, solved
+from linkwork.algorithms.constraints.articulated_constraints import factored, solved
 from linkwork.algorithms.kinematics import Kinematics, against_gravity, external_forces, kinematics
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism

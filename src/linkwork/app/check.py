@@ -13,12 +13,12 @@ from rich.text import Text
 
 from linkwork.errors import LinkworkError, ModelWarning, listed
 from linkwork.model import Mechanism
-from linkwork.model.clutches import Brake, Clutch, side_text
-from linkwork.model.drives import Drive
+from linkwork.model.documents.loading import find_faults, load
+from linkwork.model.elements.clutches import Brake, Clutch, side_text
+from linkwork.model.elements.drive import Drive
+from linkwork.model.elements.ratchets import Ratchet
+from linkwork.model.elements.transmissions import Transmission
 from linkwork.model.faults import Fault
-from linkwork.model.files.loading import find_faults, load
-from linkwork.model.ratchets import Ratchet
-from linkwork.model.transmissions import Transmission
 
 CLEAN, DOUBTFUL, BROKEN = 0, 1, 2  # exit codes
 COLORS = {"error": "bold red", "warning": "yellow"}

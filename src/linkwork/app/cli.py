@@ -125,7 +125,7 @@ def paper_anew(name: str, *, out: Path = Path("out"), plot: bool | None = None) 
         Draw the figures; by default where matplotlib is installed.
 
     """
-    from linkwork.app.papers import write_paper
+    from linkwork.papers.reproduction import write_paper
 
     return write_paper(_console(), name, out, plot)
 

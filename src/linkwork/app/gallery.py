@@ -10,9 +10,9 @@ from rich.console import Console
 import linkwork as lw
 from linkwork.app.check import BROKEN, refusal
 from linkwork.app.running import ready_folder
-from linkwork.app.walk_figures import figures
-from linkwork.app.walks import walked
 from linkwork.examples import cable_arm, cockroach, differential_cart
+from linkwork.papers.walk_figures import figures
+from linkwork.papers.walks import walked
 from linkwork.simulation.results.figure_files import save_figure
 
 # Times [s] of a run from its keyframe "start" at which each is drawn

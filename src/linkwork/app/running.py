@@ -15,7 +15,7 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.errors import unknown_name
-from linkwork.model.files.whole_files import reason_of
+from linkwork.model.documents.atomic_write import reason_of
 from linkwork.model.mechanism import Joint
 from linkwork.spatial.scalar import Array
 

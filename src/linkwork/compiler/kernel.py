@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler import machine, store
+from linkwork.compiler import kernel_cache
 from linkwork.compiler.graph import Graph, description, fused, verify
 from linkwork.compiler.program import Rows, Shape
-from linkwork.compiler.results import Results, aligned
+from linkwork.compiler.result_buffers import Results, aligned
+from linkwork.compiler.targets.cpu import loader
+from linkwork.compiler.targets.cpu.batch_loop import Port, emit
 from linkwork.compiler.trace import trace
-from linkwork.compiler.walk_llvm import Port, emit
 from linkwork.spatial.scalar import Array
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
@@ -35,7 +36,7 @@ class Code:
     def __init__(self, body: bytes, width: int):
         (self.workspace,) = struct.unpack_from("<q", body)
         self.width = width
-        self._loaded = machine.Loaded(body[8:])
+        self._loaded = loader.Loaded(body[8:])
         self.address = self._loaded.address("run")
         self.run = RUN(self.address)
 
@@ -75,7 +76,7 @@ class Kernel:
         with self._lock:
             if self._key is None:
                 ports = repr((self.shapes, self.results))
-                self._key = store.digest(text_digest(), ports, description(self.traced()))
+                self._key = kernel_cache.digest(text_digest(), ports, description(self.traced()))
             return self._key
 
     def traced(self) -> Graph:
@@ -87,7 +88,7 @@ class Kernel:
 
     def graph(self) -> Graph:
         """The graph that machine code is made of: with products and sums fused, where the processor can."""
-        graph = fused(self.traced()) if machine.processor().has_fma else self.traced()
+        graph = fused(self.traced()) if loader.processor().has_fma else self.traced()
         verify(graph)
         return graph
 
@@ -101,14 +102,14 @@ class Kernel:
         return found
 
     def _build(self, width: int) -> Code:
-        key = store.digest(self.key, machine.identity(), f"width {width}")
-        body = store.load(key)
+        key = kernel_cache.digest(self.key, loader.identity(), f"width {width}")
+        body = kernel_cache.load(key)
         if body is None:
             with Announced(self.name):
                 inputs, results = [_port(shape) for shape in self.shapes], [_port(shape) for shape in self.results]
                 text = emit(self.graph(), inputs, results, width)
-                body = struct.pack("<q", text.workspace) + machine.object_code(text.text)
-            store.keep(key, body)
+                body = struct.pack("<q", text.workspace) + loader.object_code(text.text)
+            kernel_cache.keep(key, body)
         return Code(body, width)
 
     def over_batch(
@@ -134,7 +135,7 @@ class Kernel:
             return found, True
         cores = [_shape(shape, counts) for shape in self.shapes]
         rows = [_by_state(a, batch, core) for a, core in zip(arrays, cores, strict=True)]
-        code = self.code(1 if count == 1 else machine.processor().width)
+        code = self.code(1 if count == 1 else loader.processor().width)
         # Addresses and distances in the order in which `run` takes them.
         inputs = np.array([row.ctypes.data for row, _ in rows], dtype=np.int64)
         strides = np.array([stride for _, stride in rows], dtype=np.int64)
@@ -157,8 +158,8 @@ class Kernel:
 @cache
 def text_digest() -> str:
     """A name for the compiler's own text: another text may print a graph in another way."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return store.digest(*(path.read_bytes() for path in files))
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return kernel_cache.digest(*(path.read_bytes() for path in files))
 
 
 def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:

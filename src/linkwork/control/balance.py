@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.joint_forces import passive
 from linkwork.algorithms.kinematics import Kinematics
-from linkwork.algorithms.passive import passive
 from linkwork.control.distribution import least_norm, within_cones
 from linkwork.control.plant import Controller, controller, gains, limiter
 from linkwork.control.stance import POINT, Stance, seen, stance

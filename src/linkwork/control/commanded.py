@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from linkwork.algorithms.actuation import drive_forces, motor_forces
+from linkwork.algorithms.drive_forces import drive_forces, motor_forces
 from linkwork.control.plant import controller
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from linkwork.algorithms import inverse, jacobians, kinematics
-from linkwork.algorithms.coupled import coupled
+from linkwork.algorithms.joint_forces import passive as passive_of_a_tree
 from linkwork.algorithms.mass import mass_matrix
-from linkwork.algorithms.passive import passive as passive_of_a_tree
+from linkwork.algorithms.reduction import coupled
 from linkwork.errors import LinkworkError, ModelError, ShapeError, unknown_name
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.joints import Free

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.closure import rows_and_bias
-from linkwork.algorithms.coupled import to_tree
+from linkwork.algorithms.constraints.closure import rows_and_bias
+from linkwork.algorithms.reduction import to_tree
 from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.algorithms import closure, inverse, jacobians, kinematics, momentum
-from linkwork.algorithms.coupled import CLOSED_DERIVATIVES, carried, consistent_velocity, coupled
+from linkwork.algorithms import inverse, jacobians, kinematics, momentum
+from linkwork.algorithms.constraints import closure
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.joint_forces import passive, spring_energy
 from linkwork.algorithms.mass import mass_matrix
-from linkwork.algorithms.passive import passive, spring_energy
 from linkwork.algorithms.reactions import reactions, reactions_about
+from linkwork.algorithms.reduction import CLOSED_DERIVATIVES, carried, consistent_velocity, coupled
 from linkwork.algorithms.symmetries import momentum_maps
 from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation import assembly, closed_chains
-from linkwork.evaluation.closed_derivatives import closed_forward_derivatives
+from linkwork.evaluation.constrained_derivatives import closed_forward_derivatives
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
+from linkwork.model.analyses import Symmetry
 from linkwork.model.broadcast import Input, Shape, checked, members, one_state, over_batch, require_out
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.questions import Symmetry
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -438,16 +439,14 @@ class Dynamics:
     def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
         """The kernel called `name`, made when it is first asked for."""
         if name not in self._kernels:
-            from linkwork.evaluation import compiled  # here, so that importing linkwork loads no compiler
-
-            self._kernels[name] = compiled.kernel_of(self.mechanism, name, one, cores, result)
+            self._kernels[name] = dynamics_kernels.kernel_of(self.mechanism, name, one, cores, result)
         return self._kernels[name]
 
     def _quicken(self, quantity: str, kernel: Kernel) -> None:
         """Put the kernel in front of the method of that name: from now on one state takes a microsecond."""
-        from linkwork.evaluation import compiled
+        from linkwork.evaluation import dynamics_kernels
 
-        setattr(self, quantity, compiled.as_method(kernel, getattr(type(self), quantity), self))
+        setattr(self, quantity, dynamics_kernels.as_method(kernel, getattr(type(self), quantity), self))
 
     def _require_frame(self, frame: str, expressed: str = "body") -> None:
         self.mechanism.frames.index_of(frame)

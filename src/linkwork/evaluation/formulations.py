@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import forward, inverse, limb_dynamics, limb_systems, mass, newton_euler, reactions, spacedyn
-from linkwork.algorithms.factorization import factorization
+from linkwork.algorithms import forward, inverse, mass, reactions
+from linkwork.algorithms.formulations import limb_dynamics, limb_systems, newton_euler, spacedyn
+from linkwork.algorithms.formulations.factorization import factorization
 from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
 from linkwork.errors import unknown_name
 from linkwork.evaluation import multipliers

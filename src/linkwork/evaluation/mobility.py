@@ -12,9 +12,9 @@ import numpy as np
 from linkwork.errors import LinkworkError, listed
 from linkwork.evaluation.closed_chains import RANK, closure_rows, free_motions, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
+from linkwork.model.analyses import Independent, LoopCheck, answers
 from linkwork.model.broadcast import Input, one_state
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.questions import Independent, LoopCheck, answers
 from linkwork.spatial.scalar import Array
 
 OPEN = 1e-6  # error of closure [m or rad] beyond which loops are not closed

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.closure import reaction_wrenches, rows_and_bias
-from linkwork.algorithms.coupled import to_tree
+from linkwork.algorithms.constraints.closure import reaction_wrenches, rows_and_bias
+from linkwork.algorithms.reduction import to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 

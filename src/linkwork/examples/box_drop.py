@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.contact_forces import SLIDING, grip
+from linkwork.algorithms.compliant_contact import SLIDING, grip
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Builder, Free, Mechanism, Plane, box_corners

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.factorization import factorization
+from linkwork.algorithms.formulations.factorization import factorization
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Ball, Builder, Free, JointKind, Mechanism, Prismatic, Revolute, Universal

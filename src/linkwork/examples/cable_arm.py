@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.actuation import drive_forces
-from linkwork.algorithms.closure import forward_dynamics
+from linkwork.algorithms.constraints.closure import forward_dynamics
+from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.algorithms.inverse import gravity
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_links import bar_inertia

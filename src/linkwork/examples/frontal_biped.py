@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.closure import forward_dynamics
-from linkwork.algorithms.coupled import closed_reactions
+from linkwork.algorithms.constraints.closure import forward_dynamics
+from linkwork.algorithms.reduction import closed_reactions
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_links import meeting
 from linkwork.model import Builder, Mechanism, Revolute

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.formulations.limb_dynamics import accelerations
+from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.inverse import inverse_dynamics
-from linkwork.algorithms.limb_dynamics import accelerations
-from linkwork.algorithms.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Free, Mechanism, Plane, Revolute
+from linkwork.model.elements.ground import SurfaceShape
 from linkwork.model.geometry import Box, Cylinder
-from linkwork.model.grounds import SurfaceShape
 from linkwork.spatial.scalar import Array
 
 LEGS = ("front left", "front right", "back left", "back right")

@@ -1,8 +1,10 @@
 """What the machine is: joint kinds, bodies, the frozen mechanism, and the builder that makes one."""
 
 from linkwork.model.builder import Builder
+from linkwork.model.elements.contact import box_corners
+from linkwork.model.elements.ground import Ground, HeightField
+from linkwork.model.elements.loop_kinds import Gear, PointOnLine, Rack, Rod
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Plane, Sphere
-from linkwork.model.grounds import Ground, HeightField
 from linkwork.model.joints import (
     Ball,
     Cylindrical,
@@ -15,9 +17,7 @@ from linkwork.model.joints import (
     Universal,
     Weld,
 )
-from linkwork.model.loop_kinds import Gear, PointOnLine, Rack, Rod
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.surfaces import box_corners
 
 __all__ = [
     "Ball",

@@ -33,7 +33,15 @@ from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
 from linkwork.model.mimic import Mimic, followed, mimic_faults
 from linkwork.model.naming import Named
-from linkwork.model.requests import (
+from linkwork.model.physical_validity import (
+    faults_of_places,
+    mass_faults,
+    massless_faults,
+    part_faults,
+    tolerant_faults,
+)
+from linkwork.model.spanning_tree import spanned
+from linkwork.model.specifications import (
     FrameRequest,
     JointRequest,
     KeyframeRequest,
@@ -41,8 +49,6 @@ from linkwork.model.requests import (
     tree_faults,
     unknown_faults,
 )
-from linkwork.model.soundness import faults_of_places, mass_faults, massless_faults, part_faults, tolerant_faults
-from linkwork.model.spanning import spanned
 from linkwork.spatial import Transform
 
 UNNUMBERED = slice(0, 0)

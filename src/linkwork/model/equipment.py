@@ -25,18 +25,18 @@ from linkwork.model.arguments import (
     yes_or_no,
 )
 from linkwork.model.bodies import Place
-from linkwork.model.clutches import Brake, Clutch, checked_side
-from linkwork.model.drives import Drive, refuse_half_a_line, refuse_zero_ratios
+from linkwork.model.elements.clutches import Brake, Clutch, checked_side
+from linkwork.model.elements.contact import REST_SPEED, Contact, Surface
+from linkwork.model.elements.drive import Drive, refuse_half_a_line, refuse_zero_ratios
+from linkwork.model.elements.ground import SurfaceShape, checked_surface
+from linkwork.model.elements.loop import Loop, refuse_closing_nothing
+from linkwork.model.elements.ratchets import SIDES, Latch, Ratchet
+from linkwork.model.elements.spring import Spring, refuse_one_end
+from linkwork.model.elements.transmissions import Coupling, Differential, Transmission, ratios_of
 from linkwork.model.faults import Fault
-from linkwork.model.grounds import SurfaceShape, checked_surface
 from linkwork.model.joints import ClosingKind, JointKind
-from linkwork.model.kinematic_loops import Loop, refuse_closing_nothing
 from linkwork.model.mimic import Mimic
-from linkwork.model.ratchets import SIDES, Latch, Ratchet
-from linkwork.model.requests import unknown_faults
-from linkwork.model.springs import Spring, refuse_one_end
-from linkwork.model.surfaces import REST_SPEED, Contact, Surface
-from linkwork.model.transmissions import Coupling, Differential, Transmission, ratios_of
+from linkwork.model.specifications import unknown_faults
 
 ZERO = (0.0, 0.0, 0.0)
 

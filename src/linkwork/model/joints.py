@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.model.closing import (
+from linkwork.model.constraint_rows import (
     Advance,
     Alignment,
     Angle,

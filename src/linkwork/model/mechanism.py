@@ -10,24 +10,17 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import ShapeError, unknown_name
+from linkwork.model.analyses import ANSWERS, Independent, LoopCheck, Symmetry
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, as_numbers, over_batch
-from linkwork.model.clutches import Brake, Clutch, Tie, may_hold
-from linkwork.model.contradictions import contradictions
-from linkwork.model.drives import DRIVE_PARAMETERS, Drive, Rotor
-from linkwork.model.faults import raise_first
-from linkwork.model.joints import JointKind
-from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
-from linkwork.model.kinematic_loops import Loop
-from linkwork.model.mimic import Mimic
-from linkwork.model.naming import Named
-from linkwork.model.questions import ANSWERS, Independent, LoopCheck, Symmetry
-from linkwork.model.ratchets import Latch, Ratchet
-from linkwork.model.soundness import massless_faults, part_faults
-from linkwork.model.springs import Spring
-from linkwork.model.surfaces import Contact, Pair, Surface, pairs_of
-from linkwork.model.topology import Topology, topology, tree_text
-from linkwork.model.transmissions import (
+from linkwork.model.elements.clutches import Brake, Clutch, Tie, may_hold
+from linkwork.model.elements.conflicts import contradictions
+from linkwork.model.elements.contact import Contact, Pair, Surface, pairs_of
+from linkwork.model.elements.drive import DRIVE_PARAMETERS, Drive, Rotor
+from linkwork.model.elements.loop import Loop
+from linkwork.model.elements.ratchets import Latch, Ratchet
+from linkwork.model.elements.spring import Spring
+from linkwork.model.elements.transmissions import (
     NO_COUPLINGS,
     NO_DIFFERENTIALS,
     NO_TRANSMISSIONS,
@@ -35,7 +28,12 @@ from linkwork.model.transmissions import (
     Differential,
     Transmission,
 )
-from linkwork.model.varying import (
+from linkwork.model.faults import raise_first
+from linkwork.model.joints import JointKind
+from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
+from linkwork.model.mimic import Mimic
+from linkwork.model.naming import Named
+from linkwork.model.parameters import (
     BODY_PARAMETERS,
     BRAKE_PARAMETERS,
     CLUTCH_PARAMETERS,
@@ -48,6 +46,8 @@ from linkwork.model.varying import (
     as_number,
     check_parameter,
 )
+from linkwork.model.physical_validity import massless_faults, part_faults
+from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
 

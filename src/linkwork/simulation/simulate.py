@@ -12,21 +12,21 @@ import numpy as np
 
 from linkwork.errors import LinkworkError, NotTraceable, listed, unknown_name
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.automatic import ADAPTIVE, Choice, chosen
-from linkwork.simulation.carry import GOING, STOPPED, Carry
-from linkwork.simulation.closed_start import refuse_open
-from linkwork.simulation.contacts.contact_start import check_start, method_of, refuse_unfit
-from linkwork.simulation.controllers import sampled
-from linkwork.simulation.evidence import outcomes
-from linkwork.simulation.field import Field
-from linkwork.simulation.marching import FixedSteps, ended
-from linkwork.simulation.preparation import Request, positive, request, try_once
-from linkwork.simulation.progress import Watch, watching
-from linkwork.simulation.results.companion import companion
-from linkwork.simulation.results.recording import Run, Settings
-from linkwork.simulation.steps.integrators import METHODS, RIGID, of_order, refuse_composed
-from linkwork.simulation.storage import Storage
-from linkwork.simulation.switching.switching import entries_of
+from linkwork.simulation.contact_checks import check_start, method_of, refuse_unfit
+from linkwork.simulation.events.schedule import entries_of
+from linkwork.simulation.method_choice import ADAPTIVE, Choice, chosen
+from linkwork.simulation.methods.registry import METHODS, RIGID, of_order, refuse_composed
+from linkwork.simulation.problem import Request, positive, request, try_once
+from linkwork.simulation.recording import Storage
+from linkwork.simulation.results.refinement import companion
+from linkwork.simulation.results.run import Run, Settings
+from linkwork.simulation.runners.failure_diagnosis import outcomes
+from linkwork.simulation.runners.fixed_step import FixedSteps, ended
+from linkwork.simulation.runners.progress import Watch, watching
+from linkwork.simulation.runners.state_derivative import Field
+from linkwork.simulation.start_checks import refuse_open
+from linkwork.simulation.state import GOING, STOPPED, Carry
+from linkwork.simulation.user_functions import sampled
 
 NAMES = ("auto", *METHODS, RIGID.name, *ADAPTIVE)
 TARGETS = ("cpu", "numpy")
@@ -142,7 +142,7 @@ def simulate(
             choice = choice._replace(order=of_order(choice.method, order).order, locate=bool(locate))
         storage = Storage(asked, choice, record, every, duration)
         if choice.method in ADAPTIVE:
-            from linkwork.simulation.adaptive import Adaptive
+            from linkwork.simulation.runners.adaptive import Adaptive
 
             march: Any = Adaptive(asked, choice, storage, field, *tolerances)
         else:

@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.contact_forces import Grip, Memory, contact_wrenches, grips, step_change
+from linkwork.algorithms.compliant_contact import Grip, Memory, contact_wrenches, grips, step_change
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
-from linkwork.algorithms.coupled import closed_forward_dynamics, coupled, held_to, to_tree
 from linkwork.algorithms.forward import forward_dynamics
-from linkwork.algorithms.frame_springs import frame_damper_power, frame_spring_matrix
 from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.joint_forces import Stops, passive, resistance, spring_energy, stop_forces
 from linkwork.algorithms.kinematics import external_forces, kinematics, subspaces
 from linkwork.algorithms.mass import mass_matrix, solver
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
-from linkwork.algorithms.passive import Stops, passive, resistance, spring_energy, stop_forces
+from linkwork.algorithms.point_springs import frame_damper_power, frame_spring_matrix
+from linkwork.algorithms.reduction import closed_forward_dynamics, coupled, held_to, to_tree
 from linkwork.algorithms.sweeps import to_meeting
+from linkwork.model.elements.contact import Contact
 from linkwork.model.mechanism import Mechanism
-from linkwork.model.surfaces import Contact
-from linkwork.simulation.switching.guards import Guard
+from linkwork.simulation.events.guards import Guard
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt, may_be_there
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.errors import LinkworkError
-from linkwork.simulation.results.labels import Label, label_of
-from linkwork.simulation.results.recording import Run
+from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.series_labels import Label, label_of
 
 if TYPE_CHECKING:
     import xarray

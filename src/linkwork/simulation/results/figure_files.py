@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from linkwork.errors import LinkworkError
-from linkwork.model.files.whole_files import reason_of, write_whole
+from linkwork.model.documents.atomic_write import reason_of, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
-from linkwork.simulation.results.labels import label_of
-from linkwork.simulation.results.recording import ENERGIES, Run
+from linkwork.simulation.results.run import ENERGIES, Run
+from linkwork.simulation.results.series_labels import label_of
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:

@@ -21,14 +21,14 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from linkwork.errors import LinkworkError, ModelError
+from linkwork.model.documents.atomic_write import reason_of, write_whole
+from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.faults import raise_first
-from linkwork.model.files.whole_files import reason_of, write_whole
-from linkwork.model.files.write_toml import checked_text
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.carry import Carry
-from linkwork.simulation.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.datasets import batch_axes, to_xarray
-from linkwork.simulation.results.recording import Run, Settings
+from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
+from linkwork.simulation.results.run import Run, Settings
+from linkwork.simulation.state import Carry
 from linkwork.spatial.scalar import Array
 
 FORMAT = 1  # of run files; a larger one is refused
@@ -197,7 +197,7 @@ def _numbers(arrays: Mapping[str, Array], name: str, shape: tuple[int | None, ..
 
 
 def _mechanism(path: Path, document: str) -> Mechanism:
-    from linkwork.model.files.document import read_text  # loads msgspec, which only documents need
+    from linkwork.model.documents.toml_reader import read_text  # loads msgspec, which only documents need
 
     try:
         reading = read_text(document.encode(), path)

@@ -1,0 +1,1 @@
+"""Constraints on a tree: their rows, multipliers and projections."""

@@ -1,0 +1,315 @@
+"""Closed loops on top of the open chain (S2, equations 17 to 20): closure, its rates, and the reactions that hold it.
+
+A loop joins a frame A on one body with a frame B on another. Its rows C are wrenches on B; in the tree's coordinates
+their rate is J v, with J^T the joint forces of those wrenches and of their opposites on A. The motion obeys
+
+    M a + bias = tau + J^T lambda        J a + gamma = 0
+
+so that N lambda = -(J a_free + gamma) with N = J M^-1 J^T and a_free the acceleration without reactions (S2, 19).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from linkwork.algorithms.constraints.articulated_constraints import (
+    DAMPING,
+    ROUNDS,
+    TINY,
+    Constrained,
+    corrected,
+    factored,
+    pushed,
+    rates,
+    solved,
+)
+from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.algorithms.coordinates import integrate
+from linkwork.algorithms.forward import velocity_forces
+from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics, world_poses
+from linkwork.algorithms.sweeps import to_meeting
+from linkwork.model.elements.loop import Loop
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import Force, Motion, Transform
+from linkwork.spatial.scalar import Array, Number, largest, ldlt, lu, where
+
+CLOSINGS = 2  # rounds of Newton's method after a step, whose errors are small
+ROUNDED = 1e-24  # square of a row's size, over that of what it is summed from, below which it is round-off
+
+
+class Placed(Protocol):
+    """Joint poses and subspaces of all bodies."""
+
+    @property
+    def X(self) -> list[Transform]:
+        """Pose of every body in its inboard body."""
+        ...
+
+    @property
+    def S(self) -> list[Motion]:
+        """Motion subspace of every body's joint."""
+        ...
+
+
+class Closed(NamedTuple):
+    """A loop in one position: pose X of its frame B in its frame A, errors (k,), and the wrenches of its rows in B.
+
+    Errors and wrenches of a loop that is open are zero.
+    """
+
+    loop: Loop
+    X: Transform
+    errors: list[Number]
+    wrenches: Force
+
+
+def closed(mechanism: Mechanism, X_0: list[Transform]) -> list[Closed]:
+    """All loops, given the poses of all bodies in the world."""
+    found = []
+    for loop in mechanism.loops:
+        A, B = X_0[loop.at.body] @ loop.at.pose, X_0[loop.to.body] @ loop.to.pose
+        X = A.inverse() @ B
+        rows = loop.kind.closing
+        columns = [row.wrench(X) * loop.closed for row in rows]
+        wrenches = Force(np.column_stack([F.linear for F in columns]), np.column_stack([F.angular for F in columns]))
+        found.append(Closed(loop, X, [row.error(X) * loop.closed for row in rows], wrenches))
+    return found
+
+
+def constraint(mechanism: Mechanism, q: Array) -> Array:
+    """Errors of closure (nc,) [m or rad]: the rows of all loops, one after the other."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    return errors(closed(mechanism, world_poses(mechanism, motion.X)))
+
+
+def errors(loops: list[Closed]) -> Array:
+    """The errors (nc,) of all loops, one after the other."""
+    return np.array([e for one in loops for e in one.errors])
+
+
+def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
+    """J (nc, nv): J v is the rate of `constraint`."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    return rows(mechanism, motion, closed(mechanism, world_poses(mechanism, motion.X)))
+
+
+def rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
+    """J (nc, nv): its columns are the power of the rows' wrenches on unit joint velocities.
+
+    Rows that nothing moves, as those of a loop that repeats a joint of the tree, are zero to the bit.
+    """
+    J: list[list[Number]] = []
+    sizes: list[Number] = []
+    for one in loops:
+        block: list[list[Number]] = [[0.0] * mechanism.nv for _ in one.errors]
+        size = np.zeros(len(one.errors))
+        paths = to_meeting(mechanism, one.loop.to.body, one.loop.at.body)
+        for joints, (_, wrenches) in zip(paths, on_bodies(one), strict=True):
+            for j in joints:
+                power = motion.S[j.o].pair(wrenches)  # (dofs of j, rows)
+                size = size + _reach(motion.S[j.o], wrenches)
+                for d, column in zip(range(j.v.start, j.v.stop), power, strict=True):
+                    for k, value in enumerate(column):
+                        block[k][d] = value
+                wrenches = motion.X[j.o].up(wrenches)
+        J += block
+        sizes += list(size)
+    return without_noise(np.array(J).reshape(-1, mechanism.nv), sizes)
+
+
+def all_rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
+    """The rows (nh, nv) of all that is held: loops, then clutches and brakes."""
+    if not mechanism.ties:
+        return rows(mechanism, motion, loops)
+    return np.concatenate([rows(mechanism, motion, loops), tie_rows(mechanism)])
+
+
+def _with_ties(mechanism: Mechanism, values: Array) -> Array:
+    """Numbers of loops' rows (nc,), and zeros for those of ties: (nh,)."""
+    return np.concatenate([values, np.zeros(len(mechanism.ties))]) if mechanism.ties else values
+
+
+def _reach(S: Motion, wrenches: Force) -> Array:
+    """Squares (k,) of what the power of wrenches on the freedoms S could be at most."""
+    pairs = ((S.linear, wrenches.linear), (S.angular, wrenches.angular))
+    return sum(((part * part).sum() * (F * F).sum(axis=0) for part, F in pairs), np.zeros(1))
+
+
+def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
+    """J (nc, nv) with zeros for rows that are but round-off of terms whose squares sum to `sizes` (nc,)."""
+    squares = [sum((x * x for x in row), 0.0) for row in J]
+    kept = [where(square > size * ROUNDED, 1.0, 0.0) for square, size in zip(squares, sizes, strict=True)]
+    return np.array([row * keep for row, keep in zip(J, kept, strict=True)]).reshape(J.shape)
+
+
+def on_bodies(one: Closed) -> tuple[tuple[int, Force], tuple[int, Force]]:
+    """The wrenches of a loop's rows on its two bodies, in their frames."""
+    at, to = one.loop.at, one.loop.to
+    return (to.body, to.pose.up(one.wrenches)), (at.body, -at.pose.up(one.X.up(one.wrenches)))
+
+
+def bias(mechanism: Mechanism, motion: Kinematics, loops: list[Closed]) -> Array:
+    """Gamma (nc,): the second rate of the errors in a motion without joint accelerations."""
+    acc = accelerations(mechanism, motion, np.zeros(mechanism.nv))
+    found: list[Number] = []
+    for one in loops:
+        at, to = one.loop.at, one.loop.to
+        V_A, V_B = at.pose.down(motion.twist[at.body]), to.pose.down(motion.twist[to.body])
+        A_A, A_B = at.pose.down(acc[at.body]), to.pose.down(acc[to.body])
+        V = V_B - one.X.down(V_A)
+        A = A_B - one.X.down(A_A) - V_B.cross(V)
+        rates = [row.wrench_rate(one.X, V) * one.loop.closed for row in one.loop.kind.closing]
+        found += [a + V.pair(F) for a, F in zip(_each(A, one.wrenches), rates, strict=True)]
+    return np.array(found)
+
+
+def _each(V: Motion, wrenches: Force) -> list[Number]:
+    """Power of every column of a bundle of wrenches."""
+    return list(V.pair(wrenches))
+
+
+def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
+    """J (nh, nv) and gamma (nh,) in one state, of loops, clutches and brakes: accelerations obey J a + gamma = 0."""
+    motion = kinematics(mechanism, q, v)
+    loops = closed(mechanism, world_poses(mechanism, motion.X))
+    return all_rows(mechanism, motion, loops), _with_ties(mechanism, bias(mechanism, motion, loops))
+
+
+# --- motion ---
+
+
+class Held(NamedTuple):
+    """Loops in one position: their errors (nc,), rates J v (nc,) of a v (nv,), and what impulses along their rows do.
+
+    `push(target)` gives the velocities (nv,) and impulses (nc,), the smallest in kinetic energy, with J v = target.
+    """
+
+    errors: Array
+    rates: Callable[[Array], Array]
+    push: Callable[[Array], Constrained]
+
+
+def forward_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
+) -> Constrained:
+    """Accelerations (nv,) and multipliers (nh,) of what is held, under tau (nv,), gravity and wrenches (nbodies, 6).
+
+    With a rate `baumgarte` [1/s], loops that are open close as critically damped springs would.
+    """
+    motion = kinematics(mechanism, q, v)
+    loops = closed(mechanism, world_poses(mechanism, motion.X))
+    J = all_rows(mechanism, motion, loops)
+    joined = factored(mechanism, motion, J)
+    target = -_with_ties(mechanism, bias(mechanism, motion, loops))
+    if baumgarte:
+        target = stabilized(target, _with_ties(mechanism, errors(loops)), rates(mechanism, J, v), baumgarte)
+    z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
+    first = solved(mechanism, motion, joined, tau, z, motion.bias, base, target)
+    return corrected(mechanism, motion, joined, J, target, first)
+
+
+def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
+    """The velocities (nv,) of a tree at q to which momenta p (nv,) [N s, N m s] belong, and that keep loops closed."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    J = all_rows(mechanism, motion, closed(mechanism, world_poses(mechanism, motion.X)))
+    joined, none = factored(mechanism, motion, J), np.zeros(len(J))
+    return corrected(mechanism, motion, joined, J, none, pushed(mechanism, motion, joined, none, p)).a
+
+
+def stabilized(target: Array, errors: Array, rates: Array, rate: float) -> Array:
+    """The second rates (nc,) of errors (nc,) that decay, with their rates (nc,), at `rate` [1/s] (Baumgarte 1972)."""
+    return target - (2.0 * rate) * rates - rate**2 * errors
+
+
+def held(mechanism: Mechanism, q: Array) -> Held:
+    """The loops of a tree at q, in linear time."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    loops = closed(mechanism, world_poses(mechanism, motion.X))
+    J = all_rows(mechanism, motion, loops)
+    joined = factored(mechanism, motion, J)
+
+    def push(target: Array) -> Constrained:
+        return corrected(mechanism, motion, joined, J, target, pushed(mechanism, motion, joined, target))
+
+    return Held(_with_ties(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
+
+
+class Reactions(NamedTuple):
+    """Wrenches on the bodies (nbodies, 6), at their frames; and through the loops (nloops, 6), on b, in b's frame."""
+
+    on_bodies: Array
+    through_loops: Array
+
+
+def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Reactions:
+    """What loops do to bodies [N, N m], for their multipliers (nc,)."""
+    motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
+    total = [Force.zero() for _ in mechanism.bodies]
+    through, start = [], 0
+    for one in closed(mechanism, world_poses(mechanism, motion.X)):
+        stop = start + len(one.errors)
+        for body, wrenches in on_bodies(one):
+            total[body] = total[body] + wrenches @ multipliers[start:stop]
+        through.append(one.loop.to.offset.up(one.wrenches @ multipliers[start:stop]).array)
+        start = stop
+    return Reactions(np.array([F.array for F in total[1:]]), np.array(through).reshape(-1, 6))
+
+
+class Closing(NamedTuple):
+    """Coordinates q (nq,) and velocities v (nv,) that loops allow.
+
+    `error` is the largest of closure that is left, `moved` the farthest that a coordinate was moved [m or rad].
+    """
+
+    q: Array
+    v: Array
+    error: Number
+    moved: Number
+
+
+def closed_again(
+    mechanism: Mechanism, q: Array, v: Array, held: Callable[[Mechanism, Array], Held], rounds: int = CLOSINGS
+) -> Closing:
+    """The nearest coordinates (nq,) and velocities (nv,) that loops allow, in the metric of kinetic energy.
+
+    Newton's method for small errors, such as a step of integration leaves: impulses along the rows move the mechanism
+    where it closes, then take away the velocities that would open it again.
+    """
+    q, moved = closed_positions(mechanism, q, held, rounds)
+    loops = held(mechanism, q)
+    return Closing(q, consistent_velocity(loops, v), largest(loops.errors), largest(moved))
+
+
+def closed_positions(
+    mechanism: Mechanism, q: Array, held: Callable[[Mechanism, Array], Held], rounds: int = CLOSINGS
+) -> tuple[Array, Array]:
+    """The nearest coordinates (nq,) that loops allow, and how far joints were moved (nv,)."""
+    moved = np.zeros(mechanism.nv)
+    for _ in range(rounds if mechanism.loops else 0):  # clutches and brakes hold velocities alone
+        loops = held(mechanism, q)
+        move = loops.push(loops.errors).a
+        q, moved = integrate(mechanism, q, -move), moved + move
+    return q, moved
+
+
+def consistent_velocity(loops: Held, v: Array) -> Array:
+    """The nearest velocities (nv,) that keep these loops closed."""
+    return v - loops.push(loops.rates(v)).a
+
+
+def smallest(N: Array, r: Array, symmetric: bool = True) -> Array:
+    """The smallest x (nc,) with N x = r for a symmetric N (nc, nc) >= 0, of any rank, if there is one.
+
+    Of an N that is not symmetric, as friction makes it, it is one that is small.
+    """
+    count = len(r)
+    r = np.array([where(N[k, k] > 0.0, r[k], 0.0) for k in range(count)])  # rows that nothing moves ask for nothing
+    damping = sum((N[k, k] for k in range(count)), 0.0) * (DAMPING / count) + TINY
+    factors = (ldlt if symmetric else lu)(N + np.diag([damping] * count))
+    x = factors.solve(r)
+    for _ in range(ROUNDS - 1):
+        x = x + factors.solve(r - N @ x)
+    return x

@@ -1,0 +1,1 @@
+"""Independent formulations of the equations of motion: second opinions."""

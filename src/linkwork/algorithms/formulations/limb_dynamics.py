@@ -1,0 +1,93 @@
+"""Equations of many limbs (S0 sections 4 and 5): one loop over them, with the matrices of a mode.
+
+Bodies that several limbs contain give each a share of their mass (38), (39), so that the equations of all limbs add up.
+The paper turns the base by Euler angles; here its velocities are those of its joint: its twist, in its own frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from linkwork.algorithms.formulations.limb_coordinates import relative_to_absolute, with_place
+from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
+from linkwork.algorithms.formulations.limbs import Equations, Limb, applied_forces, block_diagonal, true_equations
+from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
+from linkwork.algorithms.rotors import rotor_matrix
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array, cross, hat, ldlt, where
+
+
+def system_equations(
+    mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, wrenches: Array | None = None
+) -> Equations:
+    """M (k, k) and h (k,) of M alpha'' + h = forces, at q (nq,) and velocities `rate` (k,): one loop over the limbs.
+
+    `wrenches` (nbodies, 6) [N, N m] act on the bodies; forces belong to alpha, spread^T tau for joint forces tau (nv,).
+    """
+    poses, external = world_poses(mechanism, joint_poses(mechanism, q)), external_forces(mechanism, wrenches)
+    T, drift = _base_velocities(system, poses, rate)
+    M, h = np.zeros((len(rate), len(rate))), np.zeros(len(rate))
+    for path, measured_from, D in zip(system.paths, system.measured_from, system.maps, strict=True):
+        limb = limb_at(mechanism, system, path, poses)
+        C_R = with_place(relative_to_absolute(limb.C, measured_from))
+        own = true_equations(limb, C_R, D, T @ rate, mechanism.gravity)
+        on_bodies = [external[body] * (1.0 / system.shares[body]) for body in path]
+        applied = applied_forces(limb, [F.linear for F in on_bodies], [F.angular for F in on_bodies])
+        M, h = M + own.M, h + own.h - (C_R @ D).T @ applied
+    rotors = system.spread.T @ rotor_matrix(mechanism) @ system.spread
+    return Equations(T.T @ M @ T + rotors, T.T @ (h + M @ drift))
+
+
+def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses: Sequence[Transform]) -> Limb:
+    """The limb along a path of bodies, with its shares of their masses (39), (41), for poses of all bodies."""
+    m, S, I = [], [], []
+    for number in path:
+        inertia, part = mechanism.bodies[number].inertia, 1.0 / system.shares[number]
+        centre = inertia.moment / where(inertia.mass > 0.0, inertia.mass, 1.0)  # without mass there is no moment
+        m.append(inertia.mass * part)
+        S.append(centre)
+        I.append((inertia.rotational + hat(inertia.moment) @ hat(centre)) * part)
+    L = np.array([mechanism.joints[number - 1].place.p for number in path[1:]]).reshape(-1, 3)
+    return Limb(np.array(m), np.array(S), L, np.array(I), np.array([poses[number].R for number in path]))
+
+
+def accelerations(
+    mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, tau: Array, wrenches: Array | None = None
+) -> Array:
+    """Accelerations alpha'' (k,) under joint forces tau (nv,) [N m, N], at the velocities `rate` (k,)."""
+    M, h = system_equations(mechanism, system, q, rate, wrenches)
+    return ldlt(M).solve(system.spread.T @ tau - h)
+
+
+def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Joint accelerations (nv,) [rad/s^2, m/s^2] without constraints."""
+    return accelerations(mechanism, limb_system(mechanism), q, v, tau, wrenches)
+
+
+def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None) -> Array:
+    """Joint forces (nv,) [N m, N] that produce the accelerations a (nv,), without constraints."""
+    M, h = system_equations(mechanism, limb_system(mechanism), q, v, wrenches)
+    return M @ a + h
+
+
+def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
+    """M (nv, nv) without constraints."""
+    return system_equations(mechanism, limb_system(mechanism), q, np.zeros(mechanism.nv)).M
+
+
+def _base_velocities(system: LimbSystem, poses: Sequence[Transform], rate: Array) -> tuple[Array, Array]:
+    """T (k, k) and a drift (k,): alpha' with R' and omega of free bases is T rate, and its rate T rate' + drift.
+
+    The linear velocity of a free joint is in the base's own frame: R' = C v, and R'' = C (v' + omega x v).
+    """
+    blocks, drift, column = [], [], 0
+    for body, first in system.bases:
+        C, (v, w) = poses[body].R, np.split(rate[first : first + 6], 2)
+        blocks += [np.eye(first - column), C, np.eye(3)]
+        drift += [np.zeros(first - column), C @ cross(w, v), np.zeros(3)]
+        column = first + 6
+    rest = len(rate) - column
+    return block_diagonal([*blocks, np.eye(rest)]), np.concatenate([*drift, np.zeros(rest)])

@@ -1,0 +1,180 @@
+"""A tree of revolute joints as limbs that share bodies and motors (S0 sections 4 and 5): the constant matrices.
+
+Every path from a base to an outermost body is a limb. A base is a body on a free joint, or else the world, which is a
+base that is locked. Matrices lead from few coordinates to those of all limbs: omega_G = C0^R D0 D1 D2 D3 alpha_G3'
+(40). What is locked, coupled or measured from elsewhere is in them alone: a mode is a `LimbSystem`, made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from linkwork.algorithms.formulations.limb_coordinates import constrained, true_to_relative, with_place
+from linkwork.algorithms.sweeps import outward, to_root
+from linkwork.errors import LinkworkError
+from linkwork.model.joints import Free, Revolute
+from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.spatial.scalar import Array
+
+PARALLEL = 1e-12  # by how much the cosine between parallel axes may differ from 1
+
+
+@dataclass(frozen=True, eq=False)
+class LimbSystem:
+    """The limbs of a mechanism in one mode, in k coordinates alpha: what is locked, coupled, and measured from where.
+
+    `paths`: the bodies of each limb, from base to tip. `measured_from`: for each of them the frame of the limb from
+    which its turn is measured. `shares` (nbodies + 1,): how many limbs contain each body. `D0`: a matrix D of (17) for
+    each limb. `D1`: limbs on common bases (36). `D2`: bodies that limbs share (40). `D3` (nv, k): what is locked and
+    coupled. `spread` (nv, k): v = spread alpha'. `bases`: each free body, with the first of its six columns.
+    """
+
+    paths: tuple[tuple[int, ...], ...]
+    measured_from: tuple[tuple[int, ...], ...]
+    shares: Array
+    D0: tuple[Array, ...]
+    D1: Array
+    D2: Array
+    D3: Array
+    spread: Array
+    bases: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def maps(self) -> tuple[Array, ...]:
+        """For each limb of n frames, D0 D1 D2 D3 (3 + 3n, k) of (40), multiplied once (5.3.2)."""
+        together, ends = self.D1 @ self.D2 @ self.D3, np.cumsum([D.shape[1] for D in self.D0])
+        return tuple(D @ together[end - D.shape[1] : end] for D, end in zip(self.D0, ends, strict=True))
+
+
+def why_not(mechanism: Mechanism) -> str:
+    """Why a mechanism is not made of limbs; nothing, if it is."""
+    for j in mechanism.joints:
+        if not isinstance(j.kind, Revolute) and not (isinstance(j.kind, Free) and j.i == WORLD):
+            return f"limbs have revolute joints, and free ones on the world; {j.name!r} is {type(j.kind).__name__}"
+    return ""
+
+
+def limb_system(
+    mechanism: Mechanism,
+    couplings: Mapping[str, Mapping[str, float]] | None = None,
+    locked: Collection[str] = (),
+    measured_from: Mapping[str, str] | None = None,
+) -> LimbSystem:
+    """The limbs of a mechanism, one for every outermost body, in the order of these.
+
+    `couplings` has for every motor the joints that it drives, with ratios; `locked` names joints. `measured_from` has
+    for a joint a body inboard of its parent, where its motor sits: its coordinate is its body's turn against that one
+    (29). All joints between must have parallel axes. Clutches and brakes of the mechanism are not looked at.
+    """
+    reason = why_not(mechanism)
+    if reason:
+        raise LinkworkError(f"{mechanism.name!r} is not made of limbs: {reason}")
+    if mechanism.mimics:
+        raise LinkworkError(f"joints of {mechanism.name!r} mimic others; take its .tree, and say so by couplings")
+    driven = [name for ratios in (couplings or {}).values() for name in ratios]
+    for name in (*driven, *locked, *(measured_from or {})):
+        if isinstance(mechanism.joints[name].kind, Free):
+            raise LinkworkError(f"joint {name!r} is free: revolute joints alone are coupled, locked, or measured")
+    limbs = [_path(mechanism, body) for body in _outermost(mechanism)]
+    bases = {joint.o: joint for joint in outward(mechanism) if isinstance(joint.kind, Free)}
+    paths = tuple((base, *(j.o for j in joints)) for base, joints in limbs)
+    inboard = {name: mechanism.bodies[body].index for name, body in (measured_from or {}).items()}
+    relations = np.eye(mechanism.nv)
+    for name, body in inboard.items():
+        relations[mechanism.joints[name].v] += _turn_between(mechanism, mechanism.joints[name], body)
+    D3 = constrained(_coordinates(mechanism), couplings or {}, locked)
+    return LimbSystem(
+        paths,
+        tuple(_measured(base, joints, inboard) for base, joints in limbs),
+        np.array([sum(body.index in path for path in paths) for body in mechanism.bodies]),
+        tuple(_turns(joints) for _, joints in limbs),
+        _common_bases(paths, list(bases)),
+        _shared_joints(mechanism, limbs, list(bases.values())),
+        D3,
+        np.linalg.solve(relations, D3),
+        tuple((body, int(D3[joint.v.start].argmax())) for body, joint in bases.items()),
+    )
+
+
+def _outermost(mechanism: Mechanism) -> Iterator[int]:
+    """The bodies on which no other hangs."""
+    inboard = {j.i for j in outward(mechanism)}
+    return (j.o for j in outward(mechanism) if j.o not in inboard)
+
+
+def _path(mechanism: Mechanism, tip: int) -> tuple[int, list[Joint]]:
+    """The base of the limb that ends with a body, and the revolute joints between them."""
+    joints = list(to_root(mechanism, tip))[::-1]
+    return (joints[0].o, joints[1:]) if isinstance(joints[0].kind, Free) else (WORLD, joints)
+
+
+def _coordinates(mechanism: Mechanism) -> list[str]:
+    """Names of all velocities: those of revolute joints, and six for each free one."""
+    names: list[str] = []
+    for j in mechanism.joints:
+        names += [j.name] if j.kind.nv == 1 else [f"{j.name}.{name}" for name in j.kind.velocities]
+    return names
+
+
+def _measured(base: int, joints: Sequence[Joint], inboard: Mapping[str, int]) -> tuple[int, ...]:
+    """For each frame of a limb that from which it is measured, -1 for the base."""
+    frames = [base, *(j.o for j in joints)]
+    return (-1, *(frames.index(inboard.get(j.name, j.i)) for j in joints))
+
+
+def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
+    """The row (nv,) whose product with v is the turn of the parent of `joint` against `body`, about its axis."""
+    row, axis = np.zeros(mechanism.nv), joint.place.R @ _axis(joint)
+    between = list(to_root(mechanism, joint.i))
+    inner = [*(j.o for j in between), WORLD]
+    if body not in inner:
+        raise LinkworkError(
+            f"joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}, which is not inboard of "
+            f"it; inboard are {', '.join(mechanism.bodies[number].name for number in inner)}"
+        )
+    for j in between[: inner.index(body)]:
+        along = float(axis @ _axis(j)) if isinstance(j.kind, Revolute) else 0.0
+        if abs(abs(along) - 1.0) > PARALLEL:
+            raise LinkworkError(
+                f"joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}: "
+                f"its axis is not parallel to that of joint {j.name!r} between them"
+            )
+        row[j.v] = np.sign(along)
+        axis = j.place.R @ axis
+    return row
+
+
+def _axis(joint: Joint) -> Array:
+    """The axis (3,) of a revolute joint, in the frame of its outer body."""
+    return joint.kind.subspace(np.zeros(1)).angular[:, 0]
+
+
+def _turns(joints: Sequence[Joint]) -> Array:
+    """D (3 + 3n, 6 + n - 1) of a limb whose base moves freely, by R' and its own omega (14), (17)."""
+    return with_place(true_to_relative([np.eye(3), *(_axis(j)[:, None] for j in joints)]))
+
+
+def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array:
+    """D1: six coordinates for each free base, then all limbs' joints (36), (37); a fixed base has no column."""
+    joints = sum(len(path) - 1 for path in paths)
+    blocks, before = [np.zeros((0, 6 * len(bases) + joints))], 6 * len(bases)
+    for path in paths:
+        own = np.zeros((6 + len(path) - 1, 6 * len(bases) + joints))
+        if path[0] != WORLD:
+            first = 6 * bases.index(path[0])
+            own[:6, first : first + 6] = np.eye(6)
+        own[6:, before : before + len(path) - 1] = np.eye(len(path) - 1)
+        before += len(path) - 1
+        blocks.append(own)
+    return np.concatenate(blocks)
+
+
+def _shared_joints(mechanism: Mechanism, limbs: Sequence[tuple[int, Sequence[Joint]]], bases: Sequence[Joint]) -> Array:
+    """D2: joints that several limbs contain have one coordinate, in the order of the mechanism's velocities (40)."""
+    turning = [j for _, joints in limbs for j in joints]
+    everywhere = np.eye(mechanism.nv)
+    return np.concatenate([np.zeros((0, mechanism.nv)), *(everywhere[j.v] for j in (*bases, *turning))])

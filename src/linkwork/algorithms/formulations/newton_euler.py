@@ -1,0 +1,136 @@
+"""Body-by-body Newton-Euler equations with reactions (S2): J, Q, J^T Q = 0, and the recursive form beside them.
+
+All p bodies are stacked: 6p accelerations and forces, f velocities, 6p - f reactions. Bodies are described in their
+own frames, as in the paper, but a_i is the rate of the body twist; (1) has the inertial acceleration of the frame's
+origin, larger by w x v, which moves that term from k to a and xi. Two things are added: joints of any kind, and the
+rotors that `armature` stands for.
+The dense solutions here are second opinions on floats; they are not traced.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.formulations.factorization import adjoint_down
+from linkwork.algorithms.kinematics import external_forces, kinematics, world_poses
+from linkwork.algorithms.rotors import rotor_matrix
+from linkwork.algorithms.sweeps import outward
+from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.spatial import Motion
+from linkwork.spatial.scalar import Array
+
+
+class NewtonEuler(NamedTuple):
+    """The local matrices of (10) to (13) and the forces of (2), stacked over all bodies.
+
+    `M` (6p, 6p): inertias, with rotors. `C` (6p, 6p): motion of the inboard body. `J` (6p, f): freedoms of each joint.
+    `Q` (6p, 6p - f): directions that each joint constrains. `T` (6p, f): where joint forces act, T^T J = 1.
+    `xi` (6p,): velocity part of the accelerations. `k` (6p,): gyroscopic forces. `q` (6p,): applied forces, with
+    gravity and joint forces. `rotor` (f, f): inertia of rotors. `tau` (f,): joint forces.
+    """
+
+    M: Array
+    C: Array
+    J: Array
+    Q: Array
+    T: Array
+    xi: Array
+    k: Array
+    q: Array
+    rotor: Array
+    tau: Array
+
+    @property
+    def E_C(self) -> Array:
+        """E - C (6p, 6p)."""
+        return np.eye(len(self.C)) - self.C
+
+    @property
+    def J_bar(self) -> Array:
+        """Global Jacobian (6p, f): a = J_bar y'' + ... (14)."""
+        return np.linalg.solve(self.E_C, self.J)
+
+    @property
+    def Q_bar(self) -> Array:
+        """Global distribution of the reactions (6p, 6p - f) (15)."""
+        return self.E_C.T @ self.Q
+
+    @property
+    def k_bar(self) -> Array:
+        """Forces at zero y'' (6p,): gyroscopic ones and those of the accelerations that velocities cause (6)."""
+        return self.k + self.M @ np.linalg.solve(self.E_C, self.xi)
+
+
+def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NewtonEuler:
+    """Free every body from its joints and write down the local matrices at one state."""
+    motion = kinematics(mechanism, q, v)
+    X_0, external = world_poses(mechanism, motion.X), external_forces(mechanism, wrenches)
+    p, f = mechanism.nbodies, mechanism.nv
+    M, C, J, T = np.zeros((6 * p, 6 * p)), np.zeros((6 * p, 6 * p)), np.zeros((6 * p, f)), np.zeros((6 * p, f))
+    Q, xi, k, applied = np.zeros((6 * p, 6 * p - f)), np.zeros(6 * p), np.zeros(6 * p), np.zeros(6 * p)
+    reaction = 0
+    for j in outward(mechanism):
+        o, i = slice(6 * j.o - 6, 6 * j.o), slice(6 * j.i - 6, 6 * j.i)
+        inertia, S = mechanism.bodies[j.o].inertia, motion.S[j.o].array
+        M[o, o] = inertia.matrix
+        if j.i != WORLD:
+            C[o, i] = adjoint_down(motion.X[j.o])  # (10)
+        J[o, j.v] = S
+        T[o, j.v] = S @ np.linalg.inv(S.T @ S)
+        constrained = 6 - j.kind.nv
+        Q[o, reaction : reaction + constrained] = np.linalg.qr(S, mode="complete")[0][:, j.kind.nv :]
+        reaction += constrained
+        xi[o] = motion.bias[j.o].array
+        k[o] = inertia.gyroscopic(motion.twist[j.o]).array
+        weight = inertia @ Motion(X_0[j.o].R.T @ mechanism.gravity, np.zeros(3))
+        applied[o] = (external[j.o] + weight).array
+    # A joint force acts on its body by T and back on the inboard body, as reactions do in (13). Rotors do the same,
+    # with y'' = T^T ((E - C) a - xi) from (12).
+    act = (np.eye(6 * p) - C).T @ T
+    rotor = rotor_matrix(mechanism)
+    M = M + act @ rotor @ act.T
+    return NewtonEuler(M, C, J, Q, T, xi, k - act @ (rotor @ (T.T @ xi)), applied + act @ tau, rotor, tau)
+
+
+def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
+    """M (f, f), k (f,), q (f,) of M y'' + k = q: reactions removed by J_bar^T Q_bar = 0 (8)."""
+    J = system.J_bar
+    return J.T @ system.M @ J, J.T @ system.k_bar, J.T @ system.q
+
+
+def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
+    """N (r, r), q (r,), k (r,) of N g + q = k: accelerations removed the same way (9)."""
+    Q = system.Q_bar
+    inverse = np.linalg.solve(system.M, np.column_stack([Q, system.q, system.k_bar]))
+    N, q, k = np.split(Q.T @ inverse, [Q.shape[1], Q.shape[1] + 1], axis=1)
+    return N, q[:, 0], k[:, 0]
+
+
+def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
+    """M (f, f) lower triangular, k, q (f,): Gaussian elimination of (8) that starts with the last row (16)."""
+    M, k, q = minimal_equations(system)
+    rows = np.column_stack([M, k, q])
+    for r in reversed(range(len(M))):
+        above = rows[:r, r] / rows[r, r]
+        rows[:r] -= np.outer(above, rows[r])
+    return rows[:, :-2], rows[:, -2], rows[:, -1]
+
+
+def solve(system: NewtonEuler) -> tuple[Array, Array]:
+    """Joint accelerations y'' (f,) and generalized reactions g (6p - f,) from (6) and (12) together.
+
+    Neither mass matrix is inverted: M a - Q_bar g = q - k, and Q^T ((E - C) a - xi) = 0 says that no joint breaks.
+    """
+    Q = system.Q_bar
+    n, r = Q.shape
+    saddle = np.block([[system.M, -Q], [Q.T, np.zeros((r, r))]])
+    a, g = np.split(np.linalg.solve(saddle, np.concatenate([system.q - system.k, system.Q.T @ system.xi])), [n])
+    return system.T.T @ (system.E_C @ a - system.xi), g
+
+
+def joint_wrenches(system: NewtonEuler) -> Array:
+    """Wrench (p, 6) of the parent on the child through each joint: reactions, joint force and rotor."""
+    acceleration, g = solve(system)
+    return (system.Q @ g + system.T @ (system.tau - system.rotor @ acceleration)).reshape(-1, 6)

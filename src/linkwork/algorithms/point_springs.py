@@ -1,0 +1,91 @@
+"""Springs and dampers between points of two bodies: their lengths, and how joints change them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.kinematics import joint_poses, subspaces
+from linkwork.algorithms.sweeps import to_meeting
+from linkwork.model.elements.spring import Spring
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.spatial import Force, Motion, Transform
+from linkwork.spatial.scalar import Array, Number, cross, dot, where
+
+TOUCHING = 1e-12  # distance [m] below which two points have no direction between them
+
+
+class Stretch(NamedTuple):
+    """A spring in one state: its length L [m], and its row (nv,) [m/rad or 1] with dL/dt = row v.
+
+    A tension f pulls its ends together; joints feel -f row [N m or N]. Where the ends touch, L and row are zero.
+    """
+
+    length: Number
+    row: Array
+
+
+def stretches(mechanism: Mechanism, q: Array) -> list[Stretch]:
+    """How long every spring of a tree is, and how its joints stretch it."""
+    if not mechanism.springs:
+        return []
+    X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
+    return [_stretch(mechanism, spring, X, S) for spring in mechanism.springs]
+
+
+def _stretch(mechanism: Mechanism, spring: Spring, X: list[Transform], S: list[Motion]) -> Stretch:
+    """Seen from the body on which both ends hang, which the spring neither moves nor turns."""
+    near, far = to_meeting(mechanism, spring.at.body, spring.to.body)
+    start = _seen(near, X, spring.at.pose.p)
+    line = _seen(far, X, spring.to.pose.p) - start
+    squared = dot(line, line)
+    apart = squared > TOUCHING**2
+    distance = np.sqrt(where(apart, squared, 1.0))
+    along = line / distance
+    # A unit force along the line: on the far end it opens the spring, on the near end, reversed, it does so too
+    unit, row = Force(along, cross(start, along)), [0.0] * mechanism.nv
+    for joints, sign in ((near, -1.0), (far, 1.0)):
+        F = unit
+        for j in reversed(joints):
+            F = X[j.o].down(F)
+            row[j.v] = list(S[j.o].pair(F) * sign)
+    return Stretch(where(apart, distance, 0.0), np.array(row))
+
+
+def _seen(joints: Iterable[Joint], X: list[Transform], point: Array) -> Array:
+    """A point (3,) [m] of the body that the first of these joints carries, seen from the body behind the last."""
+    for j in joints:
+        point = X[j.o].point(point)
+    return point
+
+
+def frame_spring_forces(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """Joint forces (nv,) [N m or N] of all springs between points: -(stiffness (L - length) + damping dL/dt) row."""
+    total = np.zeros(mechanism.nv)
+    for spring, (L, row) in zip(mechanism.springs, stretches(mechanism, q), strict=True):
+        total = total - row * (spring.stiffness * (L - spring.length) + spring.damping * (row @ v))
+    return total
+
+
+def frame_spring_energy(mechanism: Mechanism, q: Array) -> Number:
+    """Energy [J] stored in all springs between points: the sum of stiffness (L - length)^2 / 2."""
+    energies = [
+        0.5 * spring.stiffness * (found.length - spring.length) * (found.length - spring.length)
+        for spring, found in zip(mechanism.springs, stretches(mechanism, q), strict=True)
+    ]
+    return sum(energies, 0.0)
+
+
+def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
+    """Power [W] that all dampers between points take: the sum of damping (dL/dt)^2."""
+    rates = [found.row @ v for found in stretches(mechanism, q)]
+    return sum((spring.damping * rate * rate for spring, rate in zip(mechanism.springs, rates, strict=True)), 0.0)
+
+
+def frame_spring_matrix(mechanism: Mechanism, q: Array, weights: Iterable[Number]) -> Array:
+    """The sum (nv, nv) of weight row row^T, with one weight for each spring."""
+    rows = [found.row for found in stretches(mechanism, q)]
+    parts = [np.outer(row, row) * weight for row, weight in zip(rows, weights, strict=True)]
+    return sum(parts, np.zeros((mechanism.nv, mechanism.nv)))

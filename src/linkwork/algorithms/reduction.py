@@ -1,0 +1,224 @@
+"""Mechanisms in which joints mimic others: the tree's answers, brought to the coordinates that move on their own.
+
+All joints of the tree move as q_tree = G q + g, v_tree = G v with constant G. Power is the same either way, so joint
+forces are tau = G^T tau_tree, and M = G^T M_tree G. What the recursions say of the tree thus holds for the mechanism;
+only forward dynamics must solve with M, since a coupling ties branches together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.constraints import closure
+from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
+from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.mass import mass_matrix
+from linkwork.model.elements.clutches import may_hold
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt
+
+Algorithm = Callable[..., Array]
+CLOSED_DERIVATIVES = "closed_forward_dynamics_derivatives"  # whose algorithm knows mimics itself
+
+
+def to_tree(mechanism: Mechanism, names: Sequence[str], state: Sequence[Array]) -> list[Array]:
+    """Named arrays of a state as the tree takes them: q (tree.nq,) [rad, m], v and a (tree.nv,), others as they are."""
+    spread = {"q": mechanism.tree_position, "v": mechanism.tree_velocity, "a": mechanism.tree_velocity}
+    return [spread.get(name, np.asarray)(array) for name, array in zip(names, state, strict=True)]
+
+
+def _reduced_forces(G: Array, tau: Array) -> Array:
+    return G.T @ tau
+
+
+def _reduced_columns(G: Array, J: Array) -> Array:
+    return J @ G
+
+
+def _reduced_rows(G: Array, J: Array) -> Array:
+    """J G (nc, nv) of the rows of loops, zero where couplings leave but round-off of them."""
+    return closure.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
+
+
+def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
+    """The rows (nc, nv) of loops for those joints that move on their own, from those of the tree (nc, tree.nv)."""
+    return _reduced_rows(mechanism.spread, J) if mechanism.mimics else J
+
+
+def _reduced_both(G: Array, M: Array) -> Array:
+    return G.T @ M @ G
+
+
+# What becomes of the tree's answers; those that are not here stay as they are.
+REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
+    **dict.fromkeys(("inverse_dynamics", "bias", "gravity", "passive"), _reduced_forces),
+    **dict.fromkeys(("jacobian", "jacobian_rate", "momentum_matrix"), _reduced_columns),
+    "constraint_jacobian": _reduced_rows,
+    **dict.fromkeys(("mass_matrix", "inverse_dynamics_derivatives"), _reduced_both),
+}
+
+
+def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algorithm:
+    """The algorithm of a quantity, which takes the named arrays of a state, for mechanisms with and without mimics."""
+
+    def run(mechanism: Mechanism, *state: Array) -> Array:
+        if mechanism.holds and quantity in CLOSED:
+            return CLOSED[quantity](mechanism, *state)
+        if not mechanism.mimics or quantity == CLOSED_DERIVATIVES:
+            return algorithm(mechanism, *state)
+        if quantity in SOLVED:
+            return SOLVED[quantity](mechanism, *state)
+        found = algorithm(mechanism.tree, *to_tree(mechanism, names, state))
+        return REDUCTIONS[quantity](mechanism.spread, found) if quantity in REDUCTIONS else found
+
+    return run
+
+
+# --- what must be solved for ---
+
+
+def mass_solver(mechanism: Mechanism, q: Array) -> Callable[[Array], Array]:
+    """Solves with the mass matrix at q, for (nv,) or (nv, k)."""
+    return _factored(mechanism, q).solve
+
+
+def _factored(mechanism: Mechanism, q: Array) -> LDLT:
+    G = mechanism.spread
+    return ldlt(G.T @ mass_matrix(mechanism.tree, mechanism.tree_position(q)) @ G)
+
+
+def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Accelerations (nv,) [rad/s^2, m/s^2] of the joints that move on their own: M^-1 (tau - G^T bias)."""
+    positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
+    bias = inverse_dynamics(mechanism.tree, positions, velocities, np.zeros(mechanism.tree.nv), wrenches).tau
+    return _factored(mechanism, q).solve(tau - mechanism.spread.T @ bias)
+
+
+def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
+    """(3, nv, nv): derivatives of the acceleration by q (tangent space), v and tau."""
+    a = forward_dynamics(mechanism, q, v, tau)
+    state = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
+    by_q, by_v, _ = _reduced_both(mechanism.spread, inverse_dynamics_derivatives(mechanism.tree, *state))
+    M = _factored(mechanism, q)
+    return np.array([-M.solve(by_q), -M.solve(by_v), M.solve(np.eye(mechanism.nv))])
+
+
+def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame."""
+    a = forward_dynamics(mechanism, q, v, tau, wrenches)
+    positions, velocities, accelerations = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
+    force = inverse_dynamics(mechanism.tree, positions, velocities, accelerations, wrenches).force
+    return np.array([F.array for F in force[1:]]).reshape(len(mechanism.joints), 6)
+
+
+SOLVED: dict[str, Callable[..., Any]] = {
+    "forward_dynamics": forward_dynamics,
+    "forward_dynamics_derivatives": forward_dynamics_derivatives,
+    "reactions": reactions,
+    "consistent": lambda mechanism, q, v: v,
+    "carried": lambda mechanism, *state: carried(mechanism, *state),
+}
+
+
+# --- where loops are closed too ---
+
+
+def closed_forward_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
+) -> closure.Constrained:
+    """Accelerations (nv,) and the loops' multipliers (nc,), of mechanisms with and without mimics."""
+    if not mechanism.mimics:
+        return closure.forward_dynamics(mechanism, q, v, tau, wrenches, baumgarte)
+    free = forward_dynamics(mechanism, q, v, tau, wrenches)
+    return held_to(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
+
+
+def held_to(
+    mechanism: Mechanism, q: Array, v: Array, free: Array, solve: Callable[[Array], Array], baumgarte: float = 0.0
+) -> closure.Constrained:
+    """Accelerations (nv,) that loops allow, and their multipliers (nh,), from `free` ones and a solver of masses."""
+    if not mechanism.holds:
+        return closure.Constrained(free, np.zeros(0))
+    positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
+    J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
+    J = reduced_rows(mechanism, J)
+    response = solve(J.T)
+    target = -gamma
+    if baumgarte:
+        errors = closure.held(mechanism.tree, positions).errors
+        target = closure.stabilized(target, errors, J @ v, baumgarte)
+    multipliers = closure.smallest(J @ response, target - J @ free)
+    return closure.Constrained(free + response @ multipliers, multipliers)
+
+
+def closed_again(mechanism: Mechanism, q: Array, v: Array, rounds: int = closure.CLOSINGS) -> closure.Closing:
+    """The nearest coordinates (nq,) and velocities (nv,) that loops allow; see `closure.closed_again`."""
+    return closure.closed_again(mechanism, q, v, held, rounds)
+
+
+def closed_positions(mechanism: Mechanism, q: Array, rounds: int) -> tuple[Array, Number]:
+    """The nearest coordinates (nq,) that loops allow, and the largest error of closure that is left."""
+    q, _ = closure.closed_positions(mechanism, q, held, rounds)
+    return q, largest(held(mechanism, q).errors)
+
+
+def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """The velocities (nv,) nearest to v that keep loops closed at q."""
+    return closure.consistent_velocity(held(mechanism, q), v) if mechanism.holds else v
+
+
+def held_rows(mechanism: Mechanism, q: Array) -> Array:
+    """The rows (nh, nv) of loops, clutches and brakes at q, of mechanisms with and without mimics."""
+    tree = mechanism.tree
+    (position,) = to_tree(mechanism, ("q",), (q,))
+    return reduced_rows(mechanism, closure.rows_and_bias(tree, position, np.zeros(tree.nv))[0])
+
+
+def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
+    """The velocities (nv,) to which momenta p (nv,) [N s, N m s] belong, that keep loops closed at q."""
+    if not mechanism.mimics:
+        return closure.velocities(mechanism, q, p)
+    return consistent_velocity(mechanism, q, mass_solver(mechanism, q)(p))
+
+
+def held(mechanism: Mechanism, q: Array) -> closure.Held:
+    """The loops at q, of mechanisms with and without mimics."""
+    if not mechanism.mimics:
+        return closure.held(mechanism, q)
+    (position,) = to_tree(mechanism, ("q",), (q,))
+    tree, J = closure.held(mechanism.tree, position), held_rows(mechanism, q)
+    response = _factored(mechanism, q).solve(J.T)
+
+    def push(target: Array) -> closure.Constrained:
+        impulses = closure.smallest(J @ response, target)
+        return closure.Constrained(response @ impulses, impulses)
+
+    return closure.Held(tree.errors, lambda v: J @ v, push)
+
+
+def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Wrenches (njoints + nloops, 6) [N, N m] of parents on children, in the children's frames; loops: of a on b."""
+    found = closed_forward_dynamics(mechanism, q, v, tau, wrenches)
+    positions, velocities, a = to_tree(mechanism, ("q", "v", "a"), (q, v, found.a))
+    held = closure.reaction_wrenches(mechanism.tree, positions, found.multipliers[: mechanism.nc])
+    outside = held.on_bodies if wrenches is None else wrenches + held.on_bodies
+    force = inverse_dynamics(mechanism.tree, positions, velocities, a, outside).force
+    return np.concatenate([np.array([F.array for F in force[1:]]).reshape(-1, 6), held.through_loops])
+
+
+def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Force (k,) [N m or N] of every clutch on its b, of every brake and of other holders; 0 where released."""
+    forces = iter(closed_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
+    ties = [tie for item in mechanism.holders for tie in item.ties]
+    return np.array([next(forces) * tie.engaged if may_hold(tie.engaged) else 0.0 for tie in ties])
+
+
+CLOSED: dict[str, Callable[..., Any]] = {
+    "forward_dynamics": lambda *state: closed_forward_dynamics(*state).a,
+    "reactions": closed_reactions,
+    "consistent": consistent_velocity,
+    "carried": carried,
+}

@@ -1,0 +1,186 @@
+"""Newton's equations between two positions of a tree, in linear time (S4 5.12 to 5.24, Algorithm 5.1).
+
+The derivative of the discrete equations of motion is K = J_0^T B J_1: momenta of bodies in the first position, by their
+twists in the second. It is solved as forward dynamics is, by articulated bodies, but for two sides: wrenches are
+carried inward in the first position, twists outward in the second. Wendlandt eliminates a body's position, quaternion
+and joint multipliers together; in joint coordinates the multipliers never appear, and his 7 + 1 + n_c equations for a
+body become as many as its joint has freedoms.
+
+What couples joints to others is a row that yields: a force lambda = right v on the joints `left`, as of a rotor that
+turns with several of them. Its force and rate are carried inward with the twists and wrenches of the bodies, which
+become longer by one number, until all its joints hang on one body. There lambda is eliminated as a joint's velocities
+are, and leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.constraints.articulated_constraints import Rows, passages_of
+from linkwork.algorithms.constraints.velocity_constraints import Path, path_of
+from linkwork.algorithms.sweeps import inward, outward
+from linkwork.model.mechanism import WORLD, Mechanism
+from linkwork.spatial import Force, Motion, Transform
+from linkwork.spatial.scalar import LU, Array, lu, may_be_there
+
+
+class Position(NamedTuple):
+    """Joint poses X and subspaces S of all bodies in one position."""
+
+    X: list[Transform]
+    S: list[Motion]
+
+
+class Row(NamedTuple):
+    """A row that yields: forces `left` (nv,) for every unit of `right` (nv,) times velocities, and where it goes."""
+
+    left: Array
+    right: Array
+    path: Path
+
+
+def row(mechanism: Mechanism, left: Array, right: Array) -> Row:
+    """The row of forces `left` (nv,) by velocities `right` (nv,) of a tree; it goes where these may not be zero."""
+    there = [may_be_there(a) or may_be_there(b) for a, b in zip(left, right, strict=True)]
+    joints = [j.name for j in mechanism.joints if any(there[j.v])]
+    return Row(left, right, path_of(mechanism, joints) if joints else Path(1, (), WORLD))
+
+
+class Left(NamedTuple):
+    """Unknowns that left at a body, with their pivot D (d, d).
+
+    They depend by V (d, 6 + k) on its twist and on the forces of `rows` (k,) that are still open, and give U (6 + k, d)
+    to its wrench and the rates of these rows.
+    """
+
+    D: LU
+    U: Array
+    V: Array
+    rows: Rows
+
+
+class TwoPoses:
+    """K = J_0^T B J_1 + own + sum left right^T, factored; `solve` takes joint forces to joint velocities."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        first: Position,
+        second: Position,
+        B: Callable[[int], Array],
+        own: Array,
+        rows: Sequence[Row] = (),
+    ):
+        """B(k) (6, 6) is asked for when body k is met; `own` (nv,) is what joints add by themselves."""
+        self.mechanism, self.first, self.second = mechanism, first, second
+        self.joints: dict[int, Left] = {}
+        self.met: dict[int, Left] = {}
+        through, self.meeting = passages_of(mechanism, [one.path for one in rows])
+        left, right = np.array([one.left for one in rows]), np.array([one.right for one in rows])
+        carried = [_Carried((), np.zeros((6, 6))) for _ in mechanism.bodies]
+        for j in inward(mechanism):
+            k, passing = j.o, through[j.o]
+            P = _Carried((), B(k)) + carried[k]
+            if self.meeting[k]:
+                self.met[k], P = P.met(self.meeting[k])
+            P = P.at(passing).array
+            S = first.S[k].array, second.S[k].array
+            U, V = P[:, :6] @ S[1], S[0].T @ P[:6]
+            D = lu(S[0].T @ U[:6] + np.diag(own[j.v]))
+            if passing:
+                n = list(passing)
+                U = np.concatenate([U[:6], U[6:] + right[n, j.v]])
+                V = np.hstack([V[:, :6], V[:, 6:] + left[n, j.v].T])
+            self.joints[k] = Left(D, U, V, passing)
+            if j.i != WORLD or passing:
+                passed = P - U @ D.solve(V)
+                raised = np.concatenate([first.X[k].up(Force.of(passed[:6])).array, passed[6:]])
+                bodies = second.X[k].up(Force.of(raised[:, :6].T)).array.T
+                carried[j.i] = carried[j.i] + _Carried(passing, np.hstack([bodies, raised[:, 6:]]))
+        if self.meeting[WORLD]:
+            self.met[WORLD], _ = carried[WORLD].met(self.meeting[WORLD])
+
+    def solve(self, r: Array) -> Array:
+        """K^-1 r for r of shape (nv,) or (nv, k)."""
+        columns = np.shape(r)[1:]
+        none = np.zeros((6, *columns))
+        z = [none for _ in self.mechanism.bodies]
+        w: list[dict[int, Any]] = [{} for _ in self.mechanism.bodies]  # of rows that are open
+        free, forces = {}, {}
+
+        def meet(k: int) -> None:
+            if k not in self.met:
+                return
+            met = self.met[k]
+            own = np.array([w[k].pop(n, none[0]) for n in self.meeting[k]])
+            forces[k] = met.D.solve(-own)
+            given = met.U @ forces[k]
+            z[k] = z[k] + given[:6]
+            _add(w[k], met.rows, given[6:])
+
+        for j in inward(self.mechanism):
+            k, joint = j.o, self.joints[j.o]
+            meet(k)
+            free[k] = joint.D.solve(r[j.v] - self.first.S[k].array.T @ z[k])
+            given = joint.U @ free[k]
+            if j.i != WORLD:
+                z[j.i] = z[j.i] + self.first.X[k].up(Force.of(z[k] + given[:6])).array
+            _add(w[j.i], joint.rows, given[6:])
+            _add(w[j.i], w[k], w[k].values())
+        meet(WORLD)
+
+        known: dict[int, Any] = {}
+
+        def part(k: int, twist: Array) -> None:
+            if k in self.met:
+                met = self.met[k]
+                more = met.D.solve(met.V @ _with(twist, met.rows, known))
+                known.update(zip(self.meeting[k], forces[k] - more, strict=True))
+
+        twists, found = [none], [np.zeros((0, *columns))]
+        part(WORLD, none)
+        for j in outward(self.mechanism):
+            k, joint = j.o, self.joints[j.o]
+            carried = self.second.X[k].down(Motion.of(twists[j.i])).array if j.i != WORLD else none
+            found.append(free[k] - joint.D.solve(joint.V @ _with(carried, joint.rows, known)))
+            twists.append(carried + self.second.S[k].array @ found[k])
+            part(k, twists[k])
+        return np.concatenate(found)
+
+
+class _Carried(NamedTuple):
+    """Wrench and rates of open `rows` by the twist and their forces at a body: an array (6 + k, 6 + k)."""
+
+    rows: Rows
+    array: Array
+
+    def at(self, rows: Rows) -> _Carried:
+        """The same among other rows; those that are new to it are zero."""
+        if rows == self.rows:
+            return self
+        count = len(self.rows)
+        k = [*range(6), *(6 + (self.rows.index(row) if row in self.rows else count) for row in rows)]
+        return _Carried(rows, np.pad(self.array, (0, 1), constant_values=0.0)[k][:, k])
+
+    def __add__(self, other: Any) -> _Carried:
+        rows = tuple(sorted({*self.rows, *other.rows}))
+        return _Carried(rows, self.at(rows).array + other.at(rows).array)
+
+    def met(self, rows: Rows) -> tuple[Left, _Carried]:
+        """What leaves with the forces of `rows`, whose rates are all here, and what is carried of the others."""
+        others = tuple(row for row in self.rows if row not in rows)
+        Q, n = self.at((*others, *rows)).array, 6 + len(others)
+        D, U, V = lu(Q[n:, n:] - np.eye(len(rows))), Q[:n, n:], Q[n:, :n]  # rate less force is zero
+        return Left(D, U, V, others), _Carried(others, Q[:n, :n] - U @ D.solve(V))
+
+
+def _add(to: dict[int, Any], rows: Any, values: Any) -> None:
+    for number, value in zip(rows, values, strict=True):
+        to[number] = to[number] + value if number in to else value
+
+
+def _with(twist: Array, rows: Rows, known: dict[int, Any]) -> Array:
+    return np.concatenate([twist, np.array([known[n] for n in rows])]) if rows else twist

@@ -1,0 +1,1 @@
+"""Expression graphs of plain NumPy functions, compiled to machine code."""

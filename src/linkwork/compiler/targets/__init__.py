@@ -1,0 +1,1 @@
+"""What kernels are compiled to: one folder per target, with its printer, code loader and launcher."""

@@ -1,0 +1,1 @@
+"""SIMD machine code through LLVM."""

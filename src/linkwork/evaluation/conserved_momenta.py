@@ -1,0 +1,45 @@
+"""Which momenta a mechanism keeps by its symmetries, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.symmetries import symmetries
+from linkwork.model.analyses import Symmetry, answers
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+NOTHING = 1e-9
+
+
+@answers("symmetries")
+def named_symmetries(m: Mechanism) -> tuple[Symmetry, ...]:
+    """The symmetries of a mechanism, each with a name for its momentum."""
+    return tuple(_named(twist) for twist in symmetries(m))
+
+
+def _named(twist: Array) -> Symmetry:
+    along, turn = twist[:3], twist[3:]
+    if np.linalg.norm(turn) < NOTHING:
+        along = along / np.linalg.norm(along)
+        return Symmetry(f"momentum along {_axis(along)}", np.concatenate([along, np.zeros(3)]), np.zeros(3))
+    along, turn = along / np.linalg.norm(turn), turn / np.linalg.norm(turn)
+    through, pitch = np.cross(turn, along), float(turn @ along)
+    name = f"angular momentum about {_axis(turn)}"
+    if np.linalg.norm(through) > NOTHING:
+        name += f" through {_numbers(through)}"
+    if abs(pitch) > NOTHING:
+        name += f", with {pitch:.3g} m/rad along it"
+    return Symmetry(name, np.concatenate([along, turn]), through)
+
+
+def _axis(n: Array) -> str:
+    """The name of an axis of the world, or the direction in numbers."""
+    for name, unit in zip("xyz", np.eye(3), strict=True):
+        if abs(n @ unit) > 1.0 - NOTHING:
+            return name if n @ unit > 0.0 else f"-{name}"
+    return _numbers(n)
+
+
+def _numbers(x: Array) -> str:
+    return f"({', '.join(f'{value:.3g}' for value in x + 0.0)})"

@@ -1,0 +1,40 @@
+"""Derivatives of forward dynamics with closed loops: of the text itself, along tangent directions of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from linkwork.algorithms.coordinates import qdot
+from linkwork.algorithms.reduction import closed_forward_dynamics
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+TINY = 1e-30  # a complex step has no cancellation, so it may be this small
+
+
+def closed_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
+    """(3, nv, nv): derivatives of the acceleration by q (tangent space), v and tau.
+
+    In a trace the graph is differentiated; on floats each column is a complex step, exact to round-off.
+    """
+    along_q = np.array([qdot(mechanism, q, one) for one in np.eye(mechanism.nv)])
+    unit = np.eye(mechanism.nv)
+    if q.dtype == object:
+        from linkwork.compiler.differentiate import pushforward
+
+        a = closed_forward_dynamics(mechanism, q, v, tau).a
+        return np.array([pushforward(a, x, along).T for x, along in ((q, along_q), (v, unit), (tau, unit))])
+
+    def columns(moved: Callable[[Array], tuple[Array, Array, Array]], directions: Array) -> Array:
+        steps = [closed_forward_dynamics(mechanism, *moved(1j * TINY * d)).a for d in directions]
+        return np.imag(steps).T / TINY
+
+    return np.array(
+        [
+            columns(lambda d: (q + d, v + 0j, tau + 0j), along_q),
+            columns(lambda d: (q + 0j, v + d, tau + 0j), unit),
+            columns(lambda d: (q + 0j, v + 0j, tau + d), unit),
+        ]
+    )

@@ -1,0 +1,83 @@
+"""Kernels of a mechanism: what they are named by, so that they can be kept on disk, and how users call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import linkwork
+from linkwork.compiler import kernel_cache
+from linkwork.compiler.fast_call import fast_call
+from linkwork.compiler.kernel import Kernel
+from linkwork.compiler.loaded_kernels import shared
+from linkwork.model.broadcast import Shape
+from linkwork.model.mechanism import Mechanism
+
+ROOMS = ("spatial", "model", "algorithms", "compiler", "evaluation")
+
+
+@cache
+def source_digest() -> str:
+    """A name for the text that kernels are made from: another text, another kernel."""
+    package = Path(linkwork.__file__).parent
+    files = sorted(path for room in ROOMS for path in (package / room).rglob("*.py"))
+    return kernel_cache.digest(linkwork.__version__, *(path.read_bytes() for path in files))
+
+
+def mechanism_digest(mechanism: Mechanism) -> str:
+    """A name for all numbers and kinds of a mechanism."""
+    parts: list[str | bytes] = [mechanism.gravity.tobytes()]
+    for body in mechanism.bodies[1:]:
+        inertia = body.inertia
+        parts += [body.name, repr(float(inertia.mass)), inertia.moment.tobytes(), inertia.rotational.tobytes()]
+        for part in body.parts:
+            parts += [part.name, repr(float(part.mass)), part.com.tobytes(), part.inertia.tobytes()]
+            parts += [part.pose.R.tobytes(), part.pose.p.tobytes()]
+    for joint in mechanism.joints:
+        parts += [
+            joint.name,
+            repr(joint.kind),
+            f"{joint.i} {joint.o}",
+            joint.place.R.tobytes(),
+            joint.place.p.tobytes(),
+        ]
+        parts += [joint.mount.R.tobytes(), joint.mount.p.tobytes(), joint.offset.R.tobytes(), joint.offset.p.tobytes()]
+        parts += [joint.armature.tobytes(), joint.damping.tobytes(), joint.stiffness.tobytes(), joint.rest.tobytes()]
+        parts += [joint.friction.tobytes()]
+    parts += [repr(mimic) for mimic in mechanism.mimics]
+    for spring in mechanism.springs:
+        parts += [spring.name, repr([float(x) for x in (spring.stiffness, spring.damping, spring.length)])]
+        parts += [f"{spring.at.body} {spring.to.body}", spring.at.pose.p.tobytes(), spring.to.pose.p.tobytes()]
+    for loop in mechanism.loops:
+        parts += [loop.name, repr(loop.kind), repr(float(loop.closed))]
+        for place in (loop.at, loop.to):
+            parts += [str(place.body), *(x.tobytes() for X in (place.pose, place.offset) for x in (X.R, X.p))]
+    for drive in mechanism.drives:
+        parts += [drive.name, drive.row.tobytes(), *(value.tobytes() for value in drive.parameters.values())]
+    parts += [repr(tie) for tie in mechanism.ties]
+    parts += [repr(item) for item in mechanism.holders]
+    for frame in mechanism.frames:
+        parts += [frame.name, str(frame.body), frame.pose.R.tobytes(), frame.pose.p.tobytes()]
+    return kernel_cache.digest(*parts)
+
+
+def has_kinds_of_users(mechanism: Mechanism) -> bool:
+    """Whether it has kinds of joints or loops from elsewhere, whose formulas no name of ours tells."""
+    kinds = [joint.kind for joint in (*mechanism.joints, *mechanism.loops)]
+    return any(not type(kind).__module__.startswith(f"{linkwork.__name__}.") for kind in kinds)
+
+
+def kernel_of(
+    mechanism: Mechanism, name: tuple[str, ...], one: Callable[..., Any], shapes: Sequence[Shape], result: Shape
+) -> Kernel:
+    """The kernel of a function of one state of a mechanism; `name` says which. It may be one that was used lately."""
+    known = not has_kinds_of_users(mechanism)
+    key = kernel_cache.digest(source_digest(), mechanism_digest(mechanism), *name) if known else None
+    return shared(Kernel(f"{name[0]} of {mechanism.name}", one, shapes, [result], key))
+
+
+def as_method(kernel: Kernel, method: Callable[..., Any], owner: object) -> Callable[..., Any]:
+    """`method` of `owner` with the kernel in front: quick for one state, the method itself for everything else."""
+    return fast_call(kernel, method.__get__(owner), method.__name__, method.__doc__ or "")

@@ -1,0 +1,1 @@
+"""Structure-preserving integrators for users' own Lagrangians."""

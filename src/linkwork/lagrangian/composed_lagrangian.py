@@ -1,0 +1,54 @@
+"""Steps of order 4 and 6, each composed of symmetric ones of order 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.lagrangian.discrete_step import Mover, State, Step, Stepper
+from linkwork.simulation.methods.composition import composition, part_of_round, substeps
+from linkwork.spatial.loops import repeat
+from linkwork.spatial.scalar import Array, Number, maximum, where
+
+
+class Composed(Mover):
+    """Steps of a symmetric mover, so composed that they have an order; the parts are rounds of one loop."""
+
+    def __init__(self, mover: Mover, order: int):
+        self.system, self.mover, self.order = mover.system, mover, order
+        self.count = len(composition(order).parts)
+
+    def step(self, now: State, h: Number) -> Step:
+        """The state after all parts; multipliers are the mean, rounds the most of any."""
+
+        def one(k: Number, *told: Any) -> tuple[Any, ...]:
+            *state, held, most, good = told
+            part = part_of_round(self.order, k)
+            step = self.mover.step(State(*state), part * h)
+            held = held + part * step.multipliers
+            return *step.state, held, maximum(most, step.rounds), where(step.solved, good, 0.0)
+
+        none = np.zeros(len(self.system.rows(now.x)))
+        *state, held, most, good = repeat(self.count, one, *now, none, 0.0, 1.0)
+        return Step(State(*state), held, most, good == 1.0)
+
+    def derivative(self, now: State, h: Number) -> Array:
+        """The product of the derivatives of the parts."""
+
+        def one(k: Number, *told: Any) -> tuple[Any, ...]:
+            *state, found = told
+            at, part = State(*state), part_of_round(self.order, k)
+            return *self.mover.step(at, part * h).state, self.mover.derivative(at, part * h) @ found
+
+        return repeat(self.count, one, *now, np.eye(2 * self.system.size))[-1]
+
+    def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
+        """The first part that fails, else the last."""
+        *parts, last = substeps(self.order, h)
+        for part in parts:
+            step = self.mover.step(now, part.h)
+            if not step.solved:
+                return self.mover.failing(now, part.h)
+            now = step.state
+        return self.mover.failing(now, last.h)

@@ -1,0 +1,75 @@
+"""Steps that keep energy and momenta: discrete gradients (Gonzalez 1996), for constant masses (S4, 2.4.2).
+
+The mean momentum moves the points, and forces are differences of the potential along the step, so that the work of a
+step is exactly what the potential loses, at any step. Constraints act along differences of their functions, which do no
+work between two points that satisfy them. For quadratic functions the difference is the derivative at the midpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwork.compiler.calculus import jacobian
+from linkwork.lagrangian.discrete_step import State, Step, Stepper
+from linkwork.lagrangian.lagrangian_system import LagrangianSystem
+from linkwork.simulation.methods.newton import Root
+from linkwork.spatial.scalar import Array, Number, lu, where
+
+# Weights and places on [0, 1] of three points, exact for polynomials of sixth degree
+GAUSS = ((5 / 18, 0.5 - 0.15**0.5), (8 / 18, 0.5), (5 / 18, 0.5 + 0.15**0.5))
+ROUND_OFF = 1e-14  # part of a function that its differences are known to
+TINY = 1e-200  # square of a step that is none
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyMomentum(Stepper):
+    """A system with a constant mass matrix, and of which functions the midpoint tells all."""
+
+    system: LagrangianSystem
+    quadratic_potential: bool = False
+    quadratic_constraints: bool = False
+
+    def defect(self, now: State, h: Number, d: Array) -> Array:
+        """What the momentum gains in a step with velocity d (n,), less what forces give; afterwards it is 2 M d - p."""
+        system, middle = self.system, now.x + (0.5 * h) * d
+        force = -1.0 * _difference(self._potential, now.x, h * d, self.quadratic_potential)
+        if system.forces is not None:
+            force = force + system.forces(now.t + 0.5 * h, middle, d)
+        return 2.0 * (system.momentum(middle, d) - now.p) - h * force
+
+    def acting(self, now: State, h: Number, d: Array) -> Array:
+        """Differences (m, n) of the constraints along the step, and the rows (l, n) of what must not slip in it."""
+        violation, count = self.system.violation, len(self.system.violation(now.x))
+        each = [lambda x, k=k: violation(x)[k] for k in range(count)]
+        rows = [_difference(one, now.x, h * d, self.quadratic_constraints) for one in each]
+        held = np.array(rows).reshape(count, self.system.size)
+        return np.concatenate([held, self.system.slip_rows(now.x + (0.5 * h) * d)])
+
+    def landed(self, now: State, h: Number, root: Root) -> Step:
+        """The end of a step whose velocity and impulses are known."""
+        d, y = root.unknown, now.x + h * root.unknown
+        p = 2.0 * self.system.momentum(now.x, d) - now.p
+        state = State(now.t + h, y, p, lu(self.system.mass(y, d)).solve(p), now.energy)
+        return Step(state, root.multipliers / h, root.rounds, root.solved)
+
+    def _potential(self, x: Array) -> Number:
+        return -1.0 * self.system.lagrangian(x, np.zeros(len(x)))
+
+
+def _difference(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
+    """A derivative (n,) of a function whose product with a step is exactly what the function changes by.
+
+    It is the mean along the step by Gauss' rule, corrected in the direction of the step where that is not exact.
+    Gonzalez corrects the derivative at the midpoint; with the mean there is nothing to correct where steps are so small
+    that differences of the function are round-off.
+    """
+    if quadratic:
+        return jacobian(function)(x + 0.5 * step)
+    mean = sum(weight * jacobian(function)(x + place * step) for weight, place in GAUSS)
+    before, after, along = function(x), function(x + step), mean @ step
+    missing = after - before - along
+    matters = where(abs(missing) > ROUND_OFF * (abs(after) + abs(before) + abs(along)), missing, 0.0)
+    return mean + matters / (sum(s * s for s in step) + TINY) * step

@@ -1,0 +1,157 @@
+"""Systems as users write them: functions in plain NumPy that name what they take, and return what they must."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.compiler.calculus import jacobian, on_inputs, vanishes
+from linkwork.compiler.traced_array import lifted
+from linkwork.errors import LinkworkError, ShapeError
+from linkwork.lagrangian.lagrangian_system import LagrangianSystem
+from linkwork.model.broadcast import Shape
+from linkwork.spatial.scalar import Array, Number
+
+
+class Form(NamedTuple):
+    """What a system is by the form of its functions, whatever numbers they get."""
+
+    positions: int  # how many constraints of positions there are
+    held: int  # how many constraints there are, with those that are nonholonomic
+    kept: int  # how many symmetries
+    linear_momentum: bool  # in the velocity, as that of bodies is
+
+
+class ConstantMass(NamedTuple):
+    """Which functions of a system L = xdot M xdot / 2 - V(x) with a constant M (S4, 2.29) are quadratic."""
+
+    quadratic_potential: bool
+    quadratic_constraints: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """The functions of a system as users write them, and the names of what else they take, such as t and gains."""
+
+    lagrangian: Callable[..., Any]
+    constraints: Callable[..., Any] | None
+    forces: Callable[..., Any] | None
+    nonholonomic: Callable[..., Any] | None
+    clock: Callable[..., Any] | None
+    chart: Callable[..., Any] | None
+    symmetries: Callable[..., Any] | None
+    more: Mapping[str, tuple[str, ...]]
+
+    @property
+    def gains(self) -> tuple[str, ...]:
+        """The names of numbers that runs must be given."""
+        return tuple(dict.fromkeys(name for names in self.more.values() for name in names if name != "t"))
+
+    def form(self, size: int, gains: Mapping[str, Shape]) -> Form:
+        """What the system in n coordinates is, for gains of these shapes; what functions return is checked."""
+
+        def looked_at(system: LagrangianSystem, x: Array, xdot: Array) -> Form:
+            system.load(0.0, system.point(x), system.point(xdot))
+            system.pace(x)
+            positions, held, kept = len(system.violation(x)), len(system.rows(x)), len(system.momenta(x, xdot))
+            return Form(positions, held, kept, vanishes(jacobian(system.mass, 1)(x, xdot)))
+
+        return self._of_unknowns(size, gains, looked_at)
+
+    def constant_mass(self, size: int, gains: Mapping[str, Shape]) -> ConstantMass | None:
+        """What is known of the system if its mass matrix is constant, else None."""
+
+        def looked_at(system: LagrangianSystem, x: Array, xdot: Array) -> ConstantMass | None:
+            def potential(x: Array) -> Number:
+                return system.lagrangian(x, np.zeros(size))
+
+            by_velocity, by_place = (jacobian(f, k)(x, xdot) for f, k in ((system.mass, 1), (system.momentum, 0)))
+            if not (vanishes(by_velocity) and vanishes(by_place)):
+                return None
+            thirds = (jacobian(jacobian(jacobian(f)))(x) for f in (potential, system.violation))
+            return ConstantMass(*map(vanishes, thirds))
+
+        return self._of_unknowns(size, gains, looked_at)
+
+    def _of_unknowns(self, size: int, gains: Mapping[str, Shape], look: Callable[..., Any]) -> Any:
+        """What `look(system, x, xdot)` sees in numbers of which nothing is known."""
+
+        def look_at(x: Array, xdot: Array, *values: Any) -> Any:
+            return look(self.bound(size, dict(zip(gains, values, strict=True))), x, xdot)
+
+        return on_inputs(look_at, (size,), (size,), *gains.values())
+
+    def bound(self, size: int, values: Mapping[str, Any], linear_momentum: bool = False) -> LagrangianSystem:
+        """The system in n coordinates, with values of the gains."""
+        called = partial(self._called, values)
+        return LagrangianSystem(
+            size,
+            partial(called, "lagrangian"),
+            None if self.constraints is None else partial(called, "constraints"),
+            None if self.forces is None else lambda t, x, xdot: called("forces", x, xdot, t=t),
+            None if self.nonholonomic is None else partial(called, "nonholonomic"),
+            None if self.chart is None else partial(called, "chart"),
+            None if self.symmetries is None else partial(called, "symmetries"),
+            None if self.clock is None else partial(called, "clock"),
+            linear_momentum,
+        )
+
+    def _called(self, values: Mapping[str, Any], name: str, *state: Any, t: Any = None) -> Any:
+        names = self.more[name]
+        extra = [t if one == "t" else values[one] for one in names]
+        function = getattr(self, name)
+
+        def run(*arguments: Any) -> Any:
+            given = dict(zip(names, arguments[len(state) :], strict=True))
+            return function(*arguments[: len(state)], **given)
+
+        return _shaped(name, lifted(run)(*state, *extra), len(state[0]))
+
+
+def _shaped(name: str, value: Any, size: int) -> Any:
+    """What a user's function returned, if it has the shape that it must have."""
+    array = np.asarray(value)
+    if array.dtype != object and array.dtype.kind not in "biuf":
+        raise ShapeError(f"{name} must return numbers; got {value!r:.80}")
+    wanted: dict[str, tuple[bool, str]] = {
+        "lagrangian": (array.shape == (), "one number"),
+        "clock": (array.shape == (), "one number"),
+        "constraints": (array.ndim == 1 and len(array) > 0, "numbers (m,) that vanish where the system may be"),
+        "forces": (array.shape == (size,), f"forces ({size},)"),
+        "nonholonomic": (array.ndim == 2 and array.shape[1:] == (size,), f"rows (l, {size}) of velocities that vanish"),
+        "chart": (array.ndim == 1 and len(array) >= size, f"a point with at least {size} coordinates"),
+        "symmetries": (array.ndim == 2 and array.shape[1:] == (size,), f"directions (k, {size})"),
+    }
+    fits, what = wanted[name]
+    if not fits:
+        raise ShapeError(f"{name} must return {what}; got shape {array.shape}")
+    return array[()] if array.ndim == 0 else array
+
+
+def read_functions(**functions: Callable[..., Any] | None) -> Functions:
+    """Users' functions, each with the names of what it takes besides the state."""
+    states = dict.fromkeys(functions, 1) | {"lagrangian": 2, "forces": 2}
+    more: dict[str, tuple[str, ...]] = {}
+    for name, function in functions.items():
+        if function is None:
+            continue
+        if not callable(function):
+            raise LinkworkError(f"{name} must be a function of the state; got {function!r:.80}")
+        parameters = list(inspect.signature(function).parameters.values())
+        plain = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+        listing = f"({', '.join(str(p) for p in parameters)})"
+        if len(plain) < states[name]:
+            state = "(x, xdot)" if states[name] == 2 else "(x)"
+            raise LinkworkError(f"{name} takes {state} and gains by name; got a function of {listing}")
+        named = [p for p in parameters if p not in plain[: states[name]] and p.kind is not p.VAR_POSITIONAL]
+        more[name] = tuple(p.name for p in named if p.default is p.empty and p.kind is not p.VAR_KEYWORD)
+        if "t" in more[name] and name != "forces":
+            raise LinkworkError(f"{name} cannot depend on the time t; forces can")
+    if functions["chart"] is not None and functions["constraints"] is not None:
+        raise LinkworkError("a chart has no constraints: its points satisfy them. Give one or the other")
+    return Functions(**functions, more=more)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Mechanisms in files: readers and writers of TOML, URDF and MJCF."""

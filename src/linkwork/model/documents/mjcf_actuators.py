@@ -1,0 +1,80 @@
+"""MJCF's actuators that are drives: forces that are affine in control, length and rate, through fixed ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from linkwork.model.documents.mujoco_compiler import Compiled
+from linkwork.spatial.scalar import Array
+
+ROTATION = slice(3, 6)  # of the six numbers of a free joint's gear
+
+
+def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The name of every actuator that is a drive, and what `Builder.drive` is told of it."""
+    affine, joints = _affine(c), c.names("joint")
+    for k, name in enumerate(c.names("actuator")):
+        ratios = {joints[j]: numbers for j, numbers in _ratios(c, k).items() if numbers.any()} if affine[k] else {}
+        bias = _bias(c, k)
+        has_length = all(len(numbers) == 1 for numbers in ratios.values())
+        if ratios and (has_length or bias[1] == 0.0):
+            yield name, {"ratios": ratios, "gain": c.actuator_gainprm[k, 0], "bias": bias} | _limits(c, k)
+
+
+def _affine(c: Compiled) -> Array:
+    """Which actuators are on, have one control that acts at once, and a force that is affine in it."""
+    plain = c.is_a(c.actuator_gaintype, "mjGAIN_FIXED")
+    plain |= c.is_a(c.actuator_gaintype, "mjGAIN_AFFINE") & ~c.actuator_gainprm[:, 1:3].any(axis=1)
+    plain &= c.is_a(c.actuator_biastype, "mjBIAS_NONE") | c.is_a(c.actuator_biastype, "mjBIAS_AFFINE")
+    plain &= c.is_a(c.actuator_dyntype, "mjDYN_NONE") & (c.actuator_plugin < 0) & (c.actuator_delay == 0.0)
+    plain &= (c.actuator_ctrlnum == 1) & (c.actuator_outnum == 1)
+    off = (c.opt.disableactuator >> np.maximum(c.actuator_group, 0)) & 1
+    return plain & (off == 0) & (not c.disabled("ACTUATION"))
+
+
+def _ratios(c: Compiled, k: int) -> dict[int, Array]:
+    """The ratios of an actuator by joint; none, or zeros, if they are not constant."""
+    on, gear = int(c.actuator_trnid[k, 0]), c.gear[k]
+    in_parent = c.is_a(c.actuator_trntype[k], "mjTRN_JOINTINPARENT")
+    found: dict[int, Array] = {}
+    if in_parent or c.is_a(c.actuator_trntype[k], "mjTRN_JOINT"):
+        found[on] = _of_joint(c, on, gear, bool(in_parent))
+    elif c.is_a(c.actuator_trntype[k], "mjTRN_TENDON") and not c.tendon_actfrclimited[on]:
+        wraps = range(c.tendon_adr[on], c.tendon_adr[on] + c.tendon_num[on])
+        if not c.is_a(c.wrap_type[wraps], "mjWRAP_JOINT").all():
+            return {}
+        with np.errstate(over="ignore"):  # what is too large is refused as no finite ratio
+            for wrap in wraps:
+                joint = int(c.wrap_objid[wrap])
+                found[joint] = found.get(joint, np.zeros(1)) + gear[:1] * c.wrap_prm[wrap]
+    return found
+
+
+def _of_joint(c: Compiled, j: int, gear: Array, in_parent: bool) -> Array:
+    """The gear of an actuator on one joint, for each of its velocities; zero, if it is not constant along them.
+
+    MuJoCo's gear of a free joint is along the world's axes where it moves it, and along the body's own where it
+    turns it; our velocities are all along the body's.
+    """
+    if c.is_a(c.jnt_type[j], "mjJNT_BALL"):
+        return gear[:3] * (not in_parent)
+    if c.is_a(c.jnt_type[j], "mjJNT_FREE"):
+        turns = np.where(np.arange(6) < ROTATION.start, 0.0, gear)
+        return turns * (not in_parent and not gear[: ROTATION.start].any())
+    return gear[:1]
+
+
+def _bias(c: Compiled, k: int) -> Array:
+    return c.actuator_biasprm[k, :3] if c.is_a(c.actuator_biastype[k], "mjBIAS_AFFINE") else np.zeros(3)
+
+
+def _limits(c: Compiled, k: int) -> dict[str, Any]:
+    u = int(c.actuator_ctrladr[k])  # other actuators may have several controls
+    clamped = c.actuator_ctrllimited[u] and not c.disabled("CLAMPCTRL")
+    return {
+        "control_limits": c.actuator_ctrlrange[u] if clamped else None,
+        "force_limits": c.actuator_forcerange[k] if c.actuator_forcelimited[k] else None,
+    }

@@ -1,0 +1,324 @@
+"""MJCF: what MuJoCo's compiler makes of it, told to a Builder.
+
+MuJoCo's compiler knows defaults, includes, angles, frames and inertia from geometry; what is read here is the compiled
+model. Coordinates keep MuJoCo's numbers: a joint's `ref` goes into its placement. MuJoCo lets a body have several
+joints, each about a point of its own; here each joint carries a body, so massless bodies called `body/joint` stand
+between, and behind a joint that does not turn about its body's origin.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import ModelError, listed
+from linkwork.model.builder import Builder
+from linkwork.model.conversion import FORMS
+from linkwork.model.documents.mjcf_actuators import drives_of
+from linkwork.model.documents.mjcf_springs import springs_of
+from linkwork.model.documents.mjcf_text import MjcfText
+from linkwork.model.documents.mjcf_unsupported import ACTUATORS, FEW, closes_loop, gap_faults
+from linkwork.model.documents.mujoco_compiler import MOST_SAID, Compiled, compile_mjcf, unused
+from linkwork.model.documents.reader import LARGEST, Options, Reading
+from linkwork.model.documents.xml_parser import Element, shown
+from linkwork.model.faults import Fault
+from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
+from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
+from linkwork.spatial import Transform
+from linkwork.spatial.rotation import matrix_from_quaternion
+from linkwork.spatial.scalar import Array, congruence
+
+KINDS: dict[str, Callable[[Array], JointKind]] = {
+    "mjJNT_FREE": lambda _: Free(),
+    "mjJNT_BALL": lambda _: Ball(),
+    "mjJNT_HINGE": Revolute,
+    "mjJNT_SLIDE": Prismatic,
+}
+SHAPES: dict[str, Callable[[Array], Shape]] = {  # of MuJoCo's half sizes
+    "mjGEOM_SPHERE": lambda size: Sphere(size[0]),
+    "mjGEOM_CAPSULE": lambda size: Capsule(size[0], 2.0 * size[1]),
+    "mjGEOM_CYLINDER": lambda size: Cylinder(size[0], 2.0 * size[1]),
+    "mjGEOM_BOX": lambda size: Box((2.0 * size).tolist()),
+    "mjGEOM_PLANE": lambda _: Plane(),  # its size is only that of its picture
+}
+SEEN_GROUPS = 3  # MuJoCo shows geoms of the groups 0, 1, 2
+NUMBERS = {  # of what is numbered, those that others are computed from
+    "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
+    "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness"),
+    "geom": ("geom_pos", "geom_quat", "geom_size"),
+    "site": ("site_pos", "site_quat"),
+    "actuator": ("gear", "actuator_armature", "actuator_damping", "actuator_gainprm", "actuator_biasprm"),
+    "equality": ("eq_data",),
+    "tendon": ("tendon_stiffness", "tendon_damping", "tendon_lengthspring"),
+}
+TAGS = {  # of the elements that our things are written as
+    "body": ("body",),
+    "joint": ("joint", "freejoint"),
+    "keyframe": ("key",),
+    "loop": ("connect", "weld"),
+    "equality": ("connect", "weld", "joint", "tendon"),
+    "spring": ("spatial",),
+    "tendon": ("spatial", "fixed"),
+    "drive": ACTUATORS,
+    "actuator": ACTUATORS,
+}
+GREY = (0.5, 0.5, 0.5, 1.0)  # a geom's colour if it is given none; then its material's counts
+TORQUE_SCALE = 10  # where a weld's is among its data
+START = "qpos0"  # the keyframe of the position in which the model is written
+
+
+def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading:
+    """Read the `root` element of the MJCF at `path`, which messages call `file`."""
+    if options.floating is not None:
+        raise ModelError("floating is for URDF; an MJCF says itself what floats, by <freejoint/>", file=file)
+    return _MjcfReader(MjcfText(root, path, options.packages), path.stem, options).read()
+
+
+class _MjcfReader:
+    """Tells a Builder the compiled model, piece by piece."""
+
+    def __init__(self, text: MjcfText, stem: str, options: Options):
+        self.text, self.options = text, options
+        self.compiled = c = compile_mjcf(text)
+        _refuse_non_finite(c, text)
+        gravity = c.gravity if options.gravity is None else options.gravity
+        self.builder = Builder(text.root.attributes.get("model", "").strip() or stem, gravity)
+        self.bodies, self.joints, self.geom_names = c.names("body"), c.names("joint"), c.names("geom")
+        self.taken = set(self.bodies)  # names of bodies and frames
+        self.welds = set(self.joints)
+        self.unseen: dict[str, list[str]] = {}  # what has no place here, by kind
+
+    def read(self) -> Reading:
+        c = self.compiled
+        faults = [self.placed(Fault(f"MuJoCo: {shown(note, MOST_SAID)}", severity="warning")) for note in c.notes]
+        try:
+            self.tell()
+        except ModelError as error:
+            return Reading(None, [self.placed(Fault.of(error))])
+        unseen = (f"{kind} {listed(names, FEW)}" for kind, names in self.unseen.items() if names)
+        faults += gap_faults(c, self.text, self.options.mimic, unseen)
+        mechanism, found = self.builder.examine(strict=False, cycles=False)
+        faults += map(self.placed, found)
+        return Reading(mechanism, faults)
+
+    def tell(self) -> None:
+        """Tell the Builder everything that it has a place for."""
+        for body in range(self.compiled.nbody):
+            if body:
+                self.body(body)
+            self.geoms(body)
+        self.sites()
+        self.couplings()
+        self.loops()
+        self.springs()
+        self.actuators()
+        self.keyframes()
+
+    def placed(self, fault: Fault) -> Fault:
+        """A fault that the Builder found, with the place where its culprit is written."""
+        kind, _, quoted = (fault.element or "").partition(" ")
+        tags = TAGS.get(kind, ())
+        at = self.text.find(*tags, name=quoted.strip("'"))
+        element = str(at) if at is not self.text.root else fault.element
+        return replace(fault, element=element, file=at.file, line=at.line)
+
+    # --- bodies and joints ---
+
+    def body(self, k: int) -> None:
+        """A body and the joints that carry it, one after the other."""
+        c, name = self.compiled, self.bodies[k]
+        R = matrix_from_quaternion(c.body_iquat[k])
+        self.builder.body(name, c.body_mass[k], c.body_ipos[k], congruence(R, np.diag(c.body_inertia[k])))
+        parent = self.bodies[c.body_parentid[k]]
+        # X takes the frame of what carries the next joint to the body's frame, as it is before that joint moves
+        X = _pose(c.body_pos[k], c.body_quat[k])
+        joints = range(c.body_jntadr[k], c.body_jntadr[k] + c.body_jntnum[k])
+        for j in joints:
+            kind = self.kind(j)
+            turns = isinstance(kind, (Revolute, Ball))
+            anchor = np.array(c.jnt_pos[j]) if turns else np.zeros(3)
+            at_body = j == joints[-1] and not anchor.any()
+            child = name if at_body else unused(f"{name}/{self.joints[j]}", self.taken)
+            if not at_body:
+                self.builder.body(child)
+            place = Transform.identity() if isinstance(kind, Free) else X @ Transform(np.eye(3), anchor)
+            self.joint(j, kind, parent, child, place)
+            parent, X = child, Transform(np.eye(3), -anchor)
+        if parent != name:
+            self.builder.joint(unused(f"{name}/weld", self.welds), Weld(), parent, name, X.p, rotation=X.R)
+
+    def kind(self, j: int) -> JointKind:
+        c = self.compiled
+        return next(make(c.jnt_axis[j]) for name, make in KINDS.items() if c.is_a(c.jnt_type[j], name))
+
+    def joint(self, j: int, kind: JointKind, parent: str, child: str, place: Transform) -> None:
+        """One joint at its `place` in the parent's frame, where MuJoCo's zero is at its reference position."""
+        c = self.compiled
+        q, v = self.slices(j, kind)
+        if kind.nq == 1:
+            if not abs(c.qpos0[q][0]) < LARGEST:
+                raise ModelError(f"ref must be finite; got {c.qpos0[q][0]}", f"joint {self.joints[j]!r}")
+            place = place @ kind.transform(-c.qpos0[q])
+        limited = c.jnt_limited[j] and kind.nq == 1 and not c.disabled("LIMIT") and not c.disabled("CONSTRAINT")
+        force = np.abs(c.jnt_actfrcrange[j])
+        drives = c.drives(j)
+        gear = c.gear[drives, 0] ** 2  # what the joint feels of its actuators' own inertia and damping
+        self.builder.joint(
+            self.joints[j],
+            kind,
+            parent,
+            child,
+            place.p,
+            rotation=place.R,
+            armature=c.dof_armature[v] + gear @ c.actuator_armature[drives],
+            damping=0.0 if c.disabled("DAMPER") else c.dof_damping[v] + gear @ c.actuator_damping[drives],
+            stiffness=0.0 if c.disabled("SPRING") else c.jnt_stiffness[j],
+            rest=c.qpos_spring[q],
+            friction=0.0 if c.disabled("FRICTIONLOSS") else c.dof_frictionloss[v],
+            limits=tuple(c.jnt_range[j]) if limited else None,
+            effort_limit=force.max() if c.jnt_actfrclimited[j] else np.inf,
+        )
+
+    def slices(self, j: int, kind: JointKind) -> tuple[slice, slice]:
+        """Where MuJoCo keeps the coordinates and velocities of a joint."""
+        q, v = int(self.compiled.jnt_qposadr[j]), int(self.compiled.jnt_dofadr[j])
+        return slice(q, q + kind.nq), slice(v, v + kind.nv)
+
+    # --- shapes, frames, couplings, keyframes ---
+
+    def geoms(self, k: int) -> None:
+        """The shapes of a body: those that MuJoCo shows, and those that touch."""
+        c, names = self.compiled, self.geom_names
+        for g in range(c.body_geomadr[k], c.body_geomadr[k] + c.body_geomnum[k]):
+            shape, X = self.shape(g)
+            if shape is None:
+                kind = c.mujoco.mjtGeom(int(c.geom_type[g])).name.removeprefix("mjGEOM_").lower()
+                self.unseen.setdefault(f"geoms that are {kind}s", []).append(names[g])
+                continue
+            seen, touches = c.geom_group[g] < SEEN_GROUPS, bool(c.geom_contype[g] or c.geom_conaffinity[g])
+            for role, has_it in zip(ROLES, (seen, touches), strict=True):
+                if has_it:
+                    looks = {"color": self.color(g), "name": names[g]}
+                    self.builder.geometry(self.bodies[k], shape, X.p, rotation=X.R, role=role, **looks)
+
+    def shape(self, g: int) -> tuple[Shape | None, Transform]:
+        """What a geom is here, if it can be, and its pose in the body's frame."""
+        c, X = self.compiled, _pose(self.compiled.geom_pos[g], self.compiled.geom_quat[g])
+        for name, make in SHAPES.items():
+            if c.is_a(c.geom_type[g], name):
+                return make(np.array(c.geom_size[g])), X
+        mesh = int(c.geom_dataid[g])
+        path = c.mesh_file(mesh) if c.is_a(c.geom_type[g], "mjGEOM_MESH") else ""
+        written = self.text.find("mesh", file=self.text.sources.get(path, path)) if path else self.text.root
+        if not path or {"refpos", "refquat"} & set(written.attributes):  # MuJoCo does not keep where the file has it
+            return None, X
+        shape = Mesh(self.text.sources.get(path, os.path.basename(path)), Path(path), c.mesh_scale[mesh])
+        return shape, X @ _pose(c.mesh_pos[mesh], c.mesh_quat[mesh]).inverse()
+
+    def color(self, g: int) -> Array:
+        """A geom's colour, or its material's if it is given none."""
+        c, own = self.compiled, self.compiled.geom_rgba[g]
+        material = int(c.geom_matid[g])
+        return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
+
+    def sites(self) -> None:
+        """Every site is a frame; where a body or frame has its name, it is called `name_site`."""
+        c = self.compiled
+        for k, name in enumerate(c.names("site")):
+            free = name if name not in self.taken else f"{name}_site"
+            X = _pose(c.site_pos[k], c.site_quat[k])
+            self.builder.frame(unused(free, self.taken), self.bodies[c.site_bodyid[k]], X.p, rotation=X.R)
+
+    def couplings(self) -> None:
+        """Joints that follow another linearly: q1 - ref1 = a0 + a1 (q2 - ref2)."""
+        c = self.compiled
+        for k in range(c.neq if self.options.mimic else 0):
+            first, second = int(c.eq_obj1id[k]), int(c.eq_obj2id[k])
+            if c.is_a(c.eq_type[k], "mjEQ_JOINT") and c.held(k) and second >= 0 and not c.eq_data[k, 2:5].any():
+                a0, a1 = map(float, c.eq_data[k, :2])
+                ref1, ref2 = (float(c.qpos0[c.jnt_qposadr[j]]) for j in (first, second))
+                self.builder.mimic(self.joints[first], self.joints[second], a1, ref1 + a0 - a1 * ref2)
+
+    def loops(self) -> None:
+        """Points and bodies that are held together: by a ball joint, and by a weld."""
+        c, names = self.compiled, self.compiled.names("equality")
+        for k in range(c.neq):
+            if not (c.held(k) and closes_loop(c, k)):
+                continue
+            (a, at), (b, to) = self.held_places(k)
+            if c.body_weldid[a] == c.body_weldid[b]:
+                self.unseen.setdefault("equalities within one body", []).append(names[k])
+                continue
+            # A weld whose torques have the scale 0 holds a point
+            kind = Weld() if c.is_a(c.eq_type[k], "mjEQ_WELD") and c.eq_data[k, TORQUE_SCALE] else Ball()
+            ends = self.bodies[a], self.bodies[b], at.p, to.p
+            self.builder.close(names[k], kind, *ends, rotation=at.R, to_rotation=to.R)
+
+    def held_places(self, k: int) -> list[tuple[int, Transform]]:
+        """The two bodies that a connect or weld holds together, each with the place at which it does."""
+        c, data = self.compiled, self.compiled.eq_data[k]
+        ends = c.eq_obj1id[k], c.eq_obj2id[k]
+        if c.is_a(c.eq_objtype[k], "mjOBJ_SITE"):
+            return [(int(c.site_bodyid[site]), _pose(c.site_pos[site], c.site_quat[site])) for site in ends]
+        first, second = Transform(np.eye(3), np.array(data[:3])), Transform(np.eye(3), np.array(data[3:6]))
+        if c.is_a(c.eq_type[k], "mjEQ_WELD"):  # it has the second body's point first, and how that is turned
+            first, second = _pose(data[3:6], data[6:10]), first
+        return [(int(ends[0]), first), (int(ends[1]), second)]
+
+    def springs(self) -> None:
+        """Tendons that are springs; where a joint has the name of one, it has underscores behind it."""
+        for name, given in springs_of(self.compiled):
+            self.builder.spring(unused(name, self.welds), **given)
+
+    def actuators(self) -> None:
+        """Actuators that are drives; others have no place here."""
+        drives = dict(drives_of(self.compiled))
+        for name, given in drives.items():
+            self.builder.drive(name, **given)
+        self.unseen["actuators"] = [name for name in self.compiled.names("actuator") if name not in drives]
+
+    def keyframes(self) -> None:
+        """The file's keyframes, and the position in which the model is written."""
+        c, names = self.compiled, self.compiled.names("key")
+        for name, q, v in zip(names, c.key_qpos, c.key_qvel, strict=True):
+            self.builder.keyframe(name, *self.by_joint(q, v))
+        if START not in names:
+            self.builder.keyframe(START, *self.by_joint(c.qpos0, np.zeros(c.nv)))
+
+    def by_joint(self, q: Any, v: Any) -> tuple[dict[str, Array], dict[str, Array]]:
+        """MuJoCo's coordinates (nq,) and velocities (nv,) as ours, joint by joint; those that rest are left out."""
+        positions: dict[str, Array] = {}
+        velocities: dict[str, Array] = {}
+        for j, name in enumerate(self.joints):
+            kind = self.kind(j)
+            at_q, at_v = self.slices(j, kind)
+            positions[name] = np.array(q[at_q])
+            if np.any(v[at_v]):
+                velocities[name] = FORMS["mujoco"][type(kind)].read(positions[name], np.array(v[at_v]))[1]
+        return positions, velocities
+
+
+def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
+    """Raise a ModelError that names whose numbers are not finite, or so large that products of them are not."""
+    if not (np.abs(c.gravity) < LARGEST).all():
+        at = text.find("option", gravity="")
+        raise ModelError(f"gravity must be finite; got {c.gravity.tolist()}", str(at), at.file, at.line)
+    for kind, fields in NUMBERS.items():
+        for field in fields:
+            numbers = getattr(c, field)
+            bad = np.argwhere(~(np.abs(numbers) < LARGEST))
+            if len(bad):
+                k = int(bad[0][0])
+                name = c.names(kind)[k]
+                at = text.find(*TAGS.get(kind, (kind,)), name=name)
+                reason = f"{field.split('_')[-1]} of {kind} {name!r} must be finite, and less than {LARGEST:g}"
+                raise ModelError(f"{reason}; got {numbers[k].tolist()}", str(at), at.file, at.line)
+
+
+def _pose(position: Any, quaternion: Any) -> Transform:
+    return Transform(matrix_from_quaternion(np.array(quaternion)), np.array(position))

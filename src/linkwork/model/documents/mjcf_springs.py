@@ -1,0 +1,35 @@
+"""MJCF's spatial tendons that are springs: straight lines between two sites, with one length at which they rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from linkwork.model.documents.mujoco_compiler import Compiled
+
+
+def springs_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The name of every tendon that is a spring or damper, and what `Builder.spring` is told of it."""
+    bodies = c.names("body")
+    for k, name in enumerate(c.names("tendon")):
+        numbers = {
+            "stiffness": 0.0 if c.disabled("SPRING") else float(c.tendon_stiffness[k]),
+            "damping": 0.0 if c.disabled("DAMPER") else float(c.tendon_damping[k]),
+        }
+        ends = c.wrap_objid[c.tendon_adr[k] : c.tendon_adr[k] + c.tendon_num[k]]
+        if any(numbers.values()) and _is_plain(c, k):
+            a, b = (int(c.site_bodyid[site]) for site in ends)
+            if c.body_weldid[a] != c.body_weldid[b]:
+                at, to = (c.site_pos[site] for site in ends)
+                length = float(c.tendon_lengthspring[k, 0])
+                yield name, {"a": bodies[a], "b": bodies[b], "at": at, "to": to, **numbers, "length": length}
+
+
+def _is_plain(c: Compiled, k: int) -> bool:
+    """Whether a tendon is one straight line, is linear, and has no slack, inertia, friction or limits."""
+    wraps = c.wrap_type[c.tendon_adr[k] : c.tendon_adr[k] + c.tendon_num[k]]
+    lower, upper = c.tendon_lengthspring[k]
+    more = c.tendon_armature[k] or c.tendon_frictionloss[k] or c.tendon_limited[k]
+    bent = c.tendon_stiffnesspoly[k].any() or c.tendon_dampingpoly[k].any()
+    straight = len(wraps) == 2 and c.is_a(wraps, "mjWRAP_SITE").all()
+    return bool(straight and lower == upper and not more and not bent)

@@ -1,0 +1,147 @@
+"""What an MJCF says that linkwork has no place for: refused where the motion would be another, named elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from linkwork.errors import listed
+from linkwork.model.documents.mjcf_springs import springs_of
+from linkwork.model.documents.mjcf_text import MjcfText
+from linkwork.model.documents.mujoco_compiler import Compiled
+from linkwork.model.faults import Fault
+from linkwork.spatial.scalar import Array
+
+FEW = 5  # names of a kind that a message repeats
+LISTED = {
+    "tendon": "tendons",
+    "sensor": "sensors",
+    "camera": "cameras",
+    "pair": "contact pairs",
+    "exclude": "contact exclusions",
+}
+ACTUATORS = (
+    *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "dcmotor", "adhesion"),
+    *("muscle", "pid", "orientation"),
+)
+COUPLING = "mimic=False leaves such joints independent"
+
+
+def gap_faults(c: Compiled, text: MjcfText, mimic: bool, unseen: Iterable[str]) -> Iterator[Fault]:
+    """Everything without a place here: errors where leaving it out would change accelerations, else one warning.
+
+    `unseen` is what a reader knows to be left out already.
+    """
+    for reason, remedy, tags, attributes in (*_forces(c), *_constraints(c, mimic)) if c.nv else ():
+        at = text.find(*tags, **attributes)
+        yield Fault(reason, str(at), remedy, "error", at.file, at.line)
+    found = [*_left_out(c, mimic), *unseen]
+    if found:
+        reason = f"left out, having no place here yet: {'; '.join(found)}"
+        yield Fault(reason, str(text.root), "", "warning", text.root.file, text.root.line)
+
+
+Gap = tuple[str, str, tuple[str, ...], dict[str, str]]  # reason, remedy, tags and attributes of the element
+
+
+def _forces(c: Compiled) -> Iterator[Gap]:
+    """Forces on bodies and joints that linkwork does not have."""
+    if c.opt.density or c.opt.viscosity:
+        key, fluid = "density" if c.opt.density else "viscosity", f"{c.opt.density:g} kg/m^3, {c.opt.viscosity:g} Pa s"
+        reason = f"a fluid ({fluid}) drags on the bodies; there are no fluid forces here"
+        yield reason, f"leave {key} out", ("option",), {key: ""}
+    springs, dampers = not c.disabled("SPRING"), not c.disabled("DAMPER")
+    free = c.is_a(c.jnt_type, "mjJNT_FREE")
+    curved = springs & (c.jnt_stiffnesspoly.any(axis=1) | (c.jnt_springyield != 0.0))
+    curved[c.dof_jntid[dampers & c.dof_dampingpoly.any(axis=1)]] = True
+    tendons = (
+        (c.tendon_armature != 0.0)
+        | springs & ((c.tendon_stiffness != 0.0) | c.tendon_stiffnesspoly.any(axis=1))
+        | dampers & ((c.tendon_damping != 0.0) | c.tendon_dampingpoly.any(axis=1))
+    )
+    tendons &= ~np.isin(c.names("tendon"), list(dict(springs_of(c))))
+    muscles = c.is_a(c.actuator_gaintype, "mjGAIN_MUSCLE") | c.is_a(c.actuator_biastype, "mjBIAS_MUSCLE")
+    direct = np.any([c.drives(j) for j in range(c.njnt)], axis=0)
+    loads = ~direct & ((c.actuator_armature != 0.0) | dampers & (c.actuator_damping != 0.0))
+    loads |= dampers & c.actuator_dampingpoly.any(axis=1)
+    heavy = free & ((c.dof_armature[c.jnt_dofadr] != 0.0) | springs & (c.jnt_stiffness != 0.0))
+    for kind, which, reason, remedy, tags in (
+        ("body", (c.body_gravcomp != 0.0) & c.gravity.any(), "gravity is compensated on it", "leave it out", ("body",)),
+        ("body", c.body_plugin >= 0, "a plugin acts on it", "leave it out", ("body",)),
+        ("joint", curved, "its spring or damper is not linear, or yields", "make it linear", ("joint",)),
+        ("joint", heavy, "armature or stiffness of a free joint", "write three slides and a ball", ("joint",)),
+        ("tendon", tendons, "stiffness, damping or armature of a tendon", "leave it out", ("spatial", "fixed")),
+        ("actuator", muscles, "muscles pull even at rest", "leave them out", ("muscle", "general")),
+        (
+            "actuator",
+            loads,
+            "armature or damping of an actuator that drives no single joint",
+            "leave it out",
+            ACTUATORS,
+        ),
+    ):
+        if which.any():
+            names = c.names(kind)
+            reason = f"{kind} {_few(names, which)}: {reason}; that cannot be had here"
+            yield reason, remedy, tags, {"name": names[int(np.argmax(which))]}
+
+
+def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
+    """Constraints that are neither couplings of joints nor joints that close loops."""
+    names = c.names("equality")
+    for k in range(c.neq):
+        if not c.held(k) or closes_loop(c, k):
+            continue
+        what = f"equality {names[k]!r}"
+        if c.is_a(c.eq_type[k], "mjEQ_JOINT"):
+            if mimic and (c.eq_obj2id[k] < 0 or c.eq_data[k, 2:5].any()):
+                reason = f"{what} is not a linear coupling of two joints"
+                yield reason, COUPLING, ("joint",), {"polycoef": ""} if c.eq_data[k].any() else {"joint1": ""}
+        elif c.is_a(c.eq_type[k], "mjEQ_TENDON") and _couples_joints(c, k):
+            if mimic:
+                reason = f"{what} couples joints by tendons, which cannot be had here"
+                yield reason, COUPLING, ("tendon",), {"tendon1": ""}
+        else:
+            kind = c.mujoco.mjtEq(int(c.eq_type[k])).name.removeprefix("mjEQ_").lower()
+            yield f"{what}, a {kind}, closes a loop in a way that cannot be had here", "leave it out", (kind,), {}
+
+
+def closes_loop(c: Compiled, k: int) -> bool:
+    """Whether equality k holds two bodies together by a point or as a whole."""
+    return bool(c.is_a(c.eq_type[k], "mjEQ_CONNECT") or c.is_a(c.eq_type[k], "mjEQ_WELD"))
+
+
+def _couples_joints(c: Compiled, k: int) -> bool:
+    """Whether the tendons of an equality are sums of joints' positions."""
+    tendons = [int(t) for t in (c.eq_obj1id[k], c.eq_obj2id[k]) if t >= 0]
+    wraps = [c.wrap_type[c.tendon_adr[t] : c.tendon_adr[t] + c.tendon_num[t]] for t in tendons]
+    return all(c.is_a(wrap, "mjWRAP_JOINT").all() for wrap in wraps)
+
+
+def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
+    """What does not change how the mechanism moves on its own, each kind with some names."""
+    placed = {"tendon": dict(springs_of(c))}
+    for kind, words in LISTED.items():
+        if names := [name for name in c.names(kind) if name not in placed.get(kind, {})]:
+            yield f"{words} {listed(names, FEW)}"
+    bodies, joints, equalities = c.names("body"), c.names("joint"), c.names("equality")
+    coupled = c.is_a(c.eq_type, "mjEQ_JOINT") | c.is_a(c.eq_type, "mjEQ_TENDON")
+    active = c.eq_active0.astype(bool)
+    lopsided = (c.jnt_actfrclimited != 0) & (c.jnt_actfrcrange[:, 0] != -c.jnt_actfrcrange[:, 1])
+    for names, which, words in (
+        (bodies, c.body_mocapid >= 0, "the motion of mocap bodies, held where they are written:"),
+        (joints, c.is_a(c.jnt_type, "mjJNT_BALL") & (c.jnt_limited != 0), "limits of ball joints"),
+        (joints, lopsided, "the narrower side of actuatorfrcrange of joints"),
+        (equalities, ~active, "inactive equalities"),
+        (equalities, coupled & active & (not mimic), "because of mimic=False, couplings"),
+    ):
+        if which.any():
+            yield f"{words} {_few(names, which)}"
+    if c.nkey and (c.key_act.any() or c.key_ctrl.any()):
+        yield "activations and controls of keyframes"
+
+
+def _few(names: list[str], which: Array) -> str:
+    """Some of the names that are chosen."""
+    return listed([name for name, yes in zip(names, which, strict=True) if yes], FEW)

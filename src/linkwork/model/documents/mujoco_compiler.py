@@ -1,0 +1,162 @@
+"""MuJoCo's compiler as a function: a text to a compiled model, its complaints to errors with the author's line.
+
+Only this file imports MuJoCo, and only when it is called. MuJoCo 3.17 and 4.0 differ in what they keep of a model:
+`ABSENT` says what it means if a field is not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import ModelError
+from linkwork.model.documents.mjcf_text import MjcfText
+from linkwork.model.documents.xml_parser import shown
+from linkwork.spatial.scalar import Array
+
+OLDEST = (3, 17)
+ABSENT: dict[str, Any] = {  # fields that MuJoCo 4.0 has and 3.17 has not
+    "jnt_springyield": 0.0,  # springs that yield
+}
+NAMES = {  # where the names of what MuJoCo numbers start
+    "body": "name_bodyadr",
+    "joint": "name_jntadr",
+    "geom": "name_geomadr",
+    "site": "name_siteadr",
+    "key": "name_keyadr",
+    "tendon": "name_tendonadr",
+    "equality": "name_eqadr",
+    "sensor": "name_sensoradr",
+    "camera": "name_camadr",
+    "actuator": "name_actuatoradr",
+    "pair": "name_pairadr",
+    "exclude": "name_excludeadr",
+}
+ENUMERATIONS = {
+    "mjJNT": "mjtJoint",
+    "mjGEOM": "mjtGeom",
+    "mjEQ": "mjtEq",
+    "mjGAIN": "mjtGain",
+    "mjBIAS": "mjtBias",
+    "mjWRAP": "mjtWrap",
+    "mjTRN": "mjtTrn",
+    "mjDYN": "mjtDyn",
+    "mjOBJ": "mjtObj",
+}
+MOST_SAID = 500  # characters of MuJoCo's message
+LINE = re.compile(r"\bline (\d+)")
+PLACE = re.compile(r"\s*\bElement (name )?'[^']*'.*", re.DOTALL)
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A model as MuJoCo compiled it: `model` is its MjModel, `mujoco` the module; `notes` are MuJoCo's warnings."""
+
+    mujoco: Any
+    model: Any
+    notes: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        """A field of the MjModel."""
+        found = getattr(self.model, name, ABSENT.get(name))
+        if found is None:
+            raise AttributeError(name)
+        return found
+
+    def names(self, kind: str) -> list[str]:
+        """The names of all of a kind in MuJoCo's order; who has none is called by kind and number, as in joint3."""
+        addresses = getattr(self.model, NAMES[kind])
+        written = [self._text(self.model.names, int(start)) for start in addresses]
+        taken = set(written)
+        return [name or unused(f"{kind}{k}", taken) for k, name in enumerate(written)]
+
+    def mesh_file(self, mesh: int) -> str:
+        """The file that a mesh was read from; empty if from none."""
+        start = int(self.model.mesh_pathadr[mesh])
+        return self._text(self.model.paths, start) if start >= 0 else ""
+
+    def is_a(self, number: Any, name: str) -> Any:
+        """Whether a number, or which of an array of them, is the constant of that name: "mjJNT_FREE"."""
+        enumeration = getattr(self.mujoco, ENUMERATIONS[name.split("_")[0]])
+        return np.asarray(number) == int(getattr(enumeration, name))
+
+    def disabled(self, flag: str) -> bool:
+        """Whether <flag> disables something: "GRAVITY", "SPRING", ..."""
+        return bool(self.model.opt.disableflags & int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{flag}")))
+
+    @property
+    def gravity(self) -> Array:
+        """Gravity (3,) [m/s^2], zero if it is disabled."""
+        return np.zeros(3) if self.disabled("GRAVITY") else np.array(self.model.opt.gravity)
+
+    @property
+    def gear(self) -> Array:
+        """Gear (nactuator, 6) of every actuator; of those with several outputs, that of the first."""
+        return self.model.actuator_gear[self.model.actuator_outadr]
+
+    def held(self, k: int) -> bool:
+        """Whether equality k holds anything from the start."""
+        return bool(self.model.eq_active0[k]) and not self.disabled("EQUALITY") and not self.disabled("CONSTRAINT")
+
+    def drives(self, j: int) -> Array:
+        """Which actuators turn or push the one coordinate of joint j directly, so that it feels their inertia."""
+        direct = self.is_a(self.model.actuator_trntype, "mjTRN_JOINT") & (self.model.actuator_trnid[:, 0] == j)
+        return direct & (
+            self.is_a(self.model.jnt_type[j], "mjJNT_HINGE") | self.is_a(self.model.jnt_type[j], "mjJNT_SLIDE")
+        )
+
+    @staticmethod
+    def _text(texts: bytes, start: int) -> str:
+        return texts[start : texts.index(b"\0", start)].decode(errors="replace")
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """`name`, with underscores behind it if it is taken, which it then is."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def compile_mjcf(text: MjcfText) -> Compiled:
+    """What MuJoCo makes of a text, or a ModelError that says what it complains about, and where."""
+    try:
+        mujoco = import_module("mujoco")
+    except ModuleNotFoundError:
+        reason = "MJCF is compiled by the package mujoco, which is not installed: pip install 'linkwork[mjcf]'"
+        raise ModelError(reason, file=text.root.file) from None
+    if tuple(int(number) for number in re.findall(r"\d+", mujoco.__version__)[:2]) < OLDEST:
+        reason = f"MJCF needs MuJoCo {OLDEST[0]}.{OLDEST[1]} or newer; installed is {mujoco.__version__}"
+        raise ModelError(f"{reason}: pip install --upgrade 'linkwork[mjcf]'", file=text.root.file)
+    with _quiet(mujoco) as notes:
+        try:
+            model = mujoco.MjModel.from_xml_string(text.text)
+        except (ValueError, mujoco.FatalError, MemoryError, RuntimeError) as error:
+            raise _complaint(str(error), text) from None
+    return Compiled(mujoco, model, notes)
+
+
+@contextmanager
+def _quiet(mujoco: Any) -> Iterator[list[str]]:
+    """Gather MuJoCo's warnings, which it would else print and write into a file of the current folder."""
+    before, notes = mujoco.get_mju_user_warning(), []
+    mujoco.set_mju_user_warning(notes.append)
+    try:
+        yield notes
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+def _complaint(message: str, text: MjcfText) -> ModelError:
+    """MuJoCo's message as an error at the element that it is about."""
+    found = LINE.findall(message)
+    number = int(found[-1]) if found else 0
+    at = text.lines[number - 1] if 1 <= number <= len(text.lines) else text.root
+    reason = PLACE.sub("", message).strip().removeprefix("XML Error: ").removeprefix("Error: ").strip()
+    return ModelError(f"MuJoCo: {shown(reason, MOST_SAID)}", str(at), at.file, at.line)

@@ -1,0 +1,216 @@
+"""A TOML text whose keys know their lines. Sizes are bounded; lines are only sought when something is wrong."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from linkwork.errors import ModelError
+from linkwork.model.documents.toml_format import key_text
+from linkwork.model.documents.xml_parser import UTF8_MARK, shown
+
+MOST_BYTES = 4 * 2**20  # read in seconds; a body and its joint take a few hundred
+DEEPEST = 64
+KeyPath = tuple[str | int, ...]
+
+QUOTED = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')""")  # on one line
+QUOTED_OR_OPEN = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*+"?|'[^'\n]*+'?)""")
+BARE_OR_QUOTED = re.compile(rf"[A-Za-z0-9_-]++|{QUOTED.pattern}")
+TOO_DEEP = re.compile(rf"(?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
+LINE = re.compile(r" \(at line (\d+), column \d+\)| \(at end of document\)")
+TWICE = ("Cannot overwrite a value", "Cannot declare", "Cannot mutate", "Duplicate inline table key")
+
+SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*+")
+FLAT = re.compile(r"""\[[^][{}"'#]*+\]""")  # a list of numbers
+STRING = re.compile(
+    r'''"""(?:\\.|(?!""")[^\\])*+"{3,5}|\'\'\'(?:(?!\'\'\').)*+'{3,5}|"(?:\\.|[^"\\])*+"|'[^']*+\'''', re.DOTALL
+)
+SCALAR = re.compile(r"[^,\]}\n#]*")  # dates may have a space in them
+
+
+def parse_toml(data: bytes, file: str) -> Source:
+    """The content of a TOML text, or a ModelError that says where it stops being one."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:2]:
+        raise ModelError("the text is UTF-16 or binary; save it as UTF-8", file=file, line=1)
+    if not data.strip():
+        raise ModelError("the file is empty", file=file)
+    try:
+        text = data.removeprefix(UTF8_MARK).decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        reason = f"not readable as text: byte 0x{data[error.start]:02x} is not UTF-8; save it as UTF-8"
+        raise ModelError(reason, file=file, line=line) from None
+    text = text.replace("\r\n", "\n")
+    _refuse_depth(text, file)
+    try:
+        return Source(text, tomllib.loads(text))
+    except RecursionError:
+        raise ModelError("lists or tables are nested too deep", file=file) from None
+    except ValueError as error:  # TOMLDecodeError is one, and what int() says to very many digits is another
+        raise _not_toml(str(error), text, file) from None
+
+
+def _refuse_depth(text: str, file: str) -> None:
+    """Keys of very many parts take tomllib very long and much memory."""
+    plain = QUOTED_OR_OPEN.sub("quoted", text)
+    deep = TOO_DEEP.search(plain)
+    if deep:
+        line = plain.count("\n", 0, deep.start()) + 1
+        raise ModelError(f"more than {DEEPEST} names are joined by dots", file=file, line=line)
+
+
+def _not_toml(message: str, text: str, file: str) -> ModelError:
+    """What tomllib says, with the line taken out of its message."""
+    found = LINE.search(message)
+    line = None if found is None else int(found[1]) if found[1] else text.count("\n") + 1
+    reason = f"not well-formed TOML: {shown(message[: found.start()] if found else message)}"
+    if message.startswith(TWICE):
+        reason += "; a key or table is there twice: leave one"
+    elif found and not found[1]:
+        reason += " at the end of the file: is it cut off?"
+    return ModelError(reason, file=file, line=line)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A TOML text and what is in it."""
+
+    text: str
+    tree: dict[str, Any]
+
+    @property
+    def top(self) -> Key:
+        """The place of the whole."""
+        return Key((), self)
+
+    @cached_property
+    def lines(self) -> dict[KeyPath, int]:
+        """The line of every key and of every table in a list."""
+        return _LineFinder(self.text).find()
+
+
+@dataclass(frozen=True)
+class Key:
+    """The place of a key: its path from the top."""
+
+    path: KeyPath
+    source: Source
+
+    def __getitem__(self, key: str | int) -> Key:
+        return Key((*self.path, key), self.source)
+
+    @property
+    def line(self) -> int:
+        """The line on which it is written, or what it is in."""
+        path = self.path
+        while path not in self.source.lines:
+            path = path[:-1]
+        return self.source.lines[path]
+
+    def __str__(self) -> str:
+        """How messages call it: `joints.elbow.axis`, `bodies.arm.geometry[0]`."""
+        names = [f"[{key}]" if isinstance(key, int) else f".{key_text(shown(key))}" for key in self.path]
+        return "".join(names).removeprefix(".")
+
+
+class _LineFinder:
+    """One pass over a text that tomllib has read without complaint."""
+
+    def __init__(self, text: str):
+        self.text, self.at = text, 0
+        self.counted, self.line = 0, 1  # up to where lines are counted, and the line there
+        self.lines: dict[KeyPath, int] = {(): 1}
+        self.listed: dict[KeyPath, int] = {}  # how many tables of each [[list]] there were so far
+
+    def find(self) -> dict[KeyPath, int]:
+        table: KeyPath = ()
+        while self.skip():
+            if self.text[self.at] == "[":
+                table = self.header()
+            else:
+                self.pair(table)
+        return self.lines
+
+    def skip(self) -> bool:
+        """Pass over blanks and comments; whether anything follows."""
+        self.match(SPACE)
+        return self.at < len(self.text)
+
+    def match(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        return found[0] if found else ""
+
+    def note(self, path: KeyPath) -> None:
+        self.line += self.text.count("\n", self.counted, self.at)
+        self.counted = self.at
+        self.lines.setdefault(path, self.line)
+
+    def keys(self) -> list[str]:
+        """The parts of a dotted key."""
+        found: list[str] = []
+        while True:
+            self.match(SPACE)
+            word = self.match(BARE_OR_QUOTED)
+            found.append(tomllib.loads(f"key = {word}")["key"] if word[:1] in ("'", '"') else word)
+            self.match(SPACE)
+            if self.text[self.at : self.at + 1] != ".":
+                return found
+            self.at += 1
+
+    def header(self) -> KeyPath:
+        """[table] or [[list]]: the path of what follows it, with the numbers of the last tables of lists."""
+        depth = 2 if self.text.startswith("[[", self.at) else 1
+        self.note(())
+        self.at += depth
+        keys, path = self.keys(), ()
+        for key in keys[:-1]:
+            self.lines.setdefault((*path, key), self.line)
+            path = self.latest((*path, key))
+        path = (*path, keys[-1])
+        if depth == 2:
+            self.listed[path] = self.listed.get(path, 0) + 1
+        self.match(SPACE)
+        self.at += depth
+        self.lines.setdefault(path, self.line)
+        path = self.latest(path)
+        self.lines.setdefault(path, self.line)
+        return path
+
+    def latest(self, path: KeyPath) -> KeyPath:
+        return (*path, self.listed[path] - 1) if path in self.listed else path
+
+    def pair(self, table: KeyPath) -> None:
+        """Key = value: notes every table that the key goes through."""
+        start = self.at
+        keys = self.keys()
+        end, self.at = self.at, start
+        for depth in range(len(keys)):
+            self.note((*table, *keys[: depth + 1]))
+        self.at = end + 1  # the equals sign
+        self.value((*table, *keys))
+
+    def value(self, path: KeyPath) -> None:
+        self.match(SPACE)
+        if self.match(FLAT) or self.match(STRING):
+            return
+        opening = self.text[self.at : self.at + 1]
+        if opening not in ("[", "{"):
+            self.match(SCALAR)
+            return
+        self.at += 1
+        count = 0
+        while self.skip() and self.text[self.at] not in "]}":
+            if self.text[self.at] == ",":
+                self.at += 1
+            elif opening == "{":
+                self.pair(path)
+            else:
+                if self.text[self.at] in "[{":
+                    self.note((*path, count))
+                self.value((*path, count))
+                count += 1
+        self.at += 1

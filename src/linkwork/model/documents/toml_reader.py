@@ -1,0 +1,357 @@
+"""linkwork's own document, read: its tables told to a Builder, with everything that is wrong noted at its key and line.
+
+Reading never stops at a fault: what cannot be read is noted and replaced by a harmless stand-in, so that one pass
+finds all faults and none twice.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from linkwork.errors import ModelError, listed, unknown_name
+from linkwork.model.builder import Builder
+from linkwork.model.documents import toml_schema as tables
+from linkwork.model.documents.mesh_paths import MeshPaths
+from linkwork.model.documents.reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
+from linkwork.model.documents.toml_parser import MOST_BYTES, Key, Source, parse_toml
+from linkwork.model.documents.toml_writer import DEGREES, VERSION
+from linkwork.model.documents.xml_parser import read_bytes, shown
+from linkwork.model.faults import Fault
+from linkwork.model.geometry import Mesh, Plane
+from linkwork.model.joints import JointKind, Revolute, Weld
+
+AS_WRITTEN = Options(None, None, True, ())
+TELLING = 4  # words at the start of the Builder's reasons, among which is the argument that is wrong
+
+
+def read_document(path: Path, options: Options) -> Reading:
+    """Read the document at `path`."""
+    if options.floating is not None:
+        reason = "floating is for files that do not say how their root is joined; a document does"
+        raise ModelError(f"{reason}: write a joint of kind 'free' on the world, or none", file=str(path))
+    return read_text(read_bytes(path, MOST_BYTES), path, options)
+
+
+def read_text(data: bytes, path: Path, options: Options = AS_WRITTEN) -> Reading:
+    """Read a document that is, or will be, at `path`."""
+    if len(data) > MOST_BYTES:
+        raise ModelError(f"it has more than {MOST_BYTES >> 20} MiB, the most that is read", file=str(path))
+    return _DocumentReader(parse_toml(data, str(path)), path, options).read()
+
+
+class _DocumentReader(Reader):
+    """One pass over one document. Its methods read a table each and note what is wrong with it."""
+
+    def __init__(self, source: Source, path: Path, options: Options):
+        super().__init__(str(path))
+        self.tree, self.top, self.options = source.tree, source.top, options
+        self.refuse_versions()
+        self.places: dict[str | None, tuple[Key, Mapping[str, Any]]] = {}  # of the Builder's bodies, joints and frames
+        self.meshes = MeshPaths(path, options.packages)
+        self.carried: set[str] = set()
+        self.lost = False  # a joint whose child cannot be read
+        for key in self.tree:
+            if key not in (valid := ("linkwork", *tables.TOP, "world", *READERS)):
+                self.error(self.top[key], unknown_name("key", shown(key), valid).reason)
+        given = self.values(self.top, {key: self.tree[key] for key in tables.TOP if key in self.tree}, tables.TOP)
+        name, gravity = given.get("name", path.stem), given.get("gravity", STANDARD_GRAVITY)
+        if options.gravity is not None:
+            gravity = options.gravity
+        self.builder = self.told_by(self.top, self.tree, lambda: Builder(name, gravity)) or Builder()
+
+    def refuse_versions(self) -> None:
+        """Raise a ModelError unless the text says that it is a document of a version that is known."""
+        version, at = self.tree.get("linkwork"), self.top["linkwork"]
+        if version is None:
+            raise ModelError(f"it is no linkwork document; one begins with: linkwork = {VERSION}", file=self.file)
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            reason = f"must be the version of the document, {VERSION}; got {_brief(version)}"
+            raise ModelError(reason, str(at), self.file, at.line)
+        if version > VERSION:
+            reason = f"the document has version {_brief(version)}, written for a newer linkwork; this one reads up to "
+            raise ModelError(f"{reason}{VERSION}: pip install --upgrade linkwork", str(at), self.file, at.line)
+
+    def tell(self) -> None:
+        """Tell the Builder everything that is in the document."""
+        world = self.tree.get("world", {})
+        if self.is_table(self.top["world"], world):
+            self.values(self.top["world"], {key: world[key] for key in world if key != "geometry"}, {}, "geometry")
+            self.geometry(self.top["world"], world, "world")
+        for section, read in READERS.items():
+            for name, at, table in self.named(section):
+                read(self, name, at, table)
+        if self.lost:
+            for name in self.tree.get("bodies", {}):
+                if name not in self.carried and f"body {name!r}" in self.places:
+                    self.builder.joint(f"joint with fault of {name}", Weld(), "world", name)
+        for reason, remedy in self.meshes.doubts():
+            self.warning(self.top, reason, remedy)
+
+    # --- tables and values ---
+
+    def is_table(self, at: Key, value: Any) -> bool:
+        if not isinstance(value, dict):
+            self.error(at, f"must be a table; got {_brief(value)}", f"write [{at}] and its keys below it")
+        return isinstance(value, dict)
+
+    def named(self, section: str) -> Iterator[tuple[str, Key, dict[str, Any]]]:
+        """The tables of a section with their names."""
+        value, at = self.tree.get(section, {}), self.top[section]
+        for name, table in value.items() if self.is_table(at, value) else ():
+            before = self.errors
+            if not 0 < len(name.strip()) <= len(name) <= LONGEST_NAME:
+                self.error(at[name], f"a name has 1 to {LONGEST_NAME} characters, not all blank")
+            if self.is_table(at[name], table) and self.errors == before:
+                yield name, at[name], table
+            else:
+                self.lost |= section == "joints"
+
+    def values(
+        self, at: Key, table: Mapping[str, Any], keys: tables.Keys, *others: str, class_: type | None = None
+    ) -> dict[str, Any]:
+        """The values of a table that are as wanted; all others are noted. `others` are keys read elsewhere."""
+        for key in table:
+            if key not in keys:
+                owners = [name for name, kind in tables.KINDS.items() if key in tables.own_keys(kind)]
+                hint = (
+                    f" It is one of joints of kind {listed(owners)}."
+                    if class_ in tables.KINDS.values() and owners
+                    else ""
+                )
+                self.error(at[key], unknown_name("key", shown(key), [*others, *keys], hint).reason)
+        for key in tables.required_keys(keys, class_):
+            if key not in table:
+                self.error(at, f"{key} is missing", f"give {key}, {tables.wanted(keys[key])}")
+        read = {key: self.value(at[key], value, keys[key]) for key, value in table.items() if key in keys}
+        return {key: value for key, value in read.items() if value is not None}
+
+    def value(self, at: Key, value: Any, type_: Any) -> Any:
+        """The value, if it is of that type and its numbers are finite; else None."""
+        item = tables.item_type(type_)
+        if item is not None:
+            entries = value.items() if self.is_table(at, value) else ()
+            return {name: self.value(at[name], entry, item) for name, entry in entries}
+        try:
+            found = msgspec.convert(value, type_)
+        except msgspec.ValidationError:
+            return self.error(at, f"must be {tables.wanted(type_)}; got {_brief(value)}")
+        endless = (math.inf, -math.inf) if tables.allows_infinity(type_) else ()
+        wrong = [x for x in _flat(found) if not (abs(x) < LARGEST or x in endless)]
+        if wrong:
+            hint = f"numbers from {LARGEST:g} on are not read" if math.isfinite(wrong[0]) else ""
+            return self.error(at, f"must be {tables.wanted(type_)}, finite; got {_brief(value)}", hint)
+        return found
+
+    def choice(self, at: Key, table: Mapping[str, Any], key: str, choices: Mapping[str, type]) -> type | None:
+        """The class that a table's `key` names."""
+        value = table.get(key)
+        if value is None:
+            return self.error(at, f"{key} is missing", f"give {key}, one of {listed(choices)}")
+        if not isinstance(value, str):
+            return self.error(at[key], f"must be one of {listed(choices)}; got {_brief(value)}")
+        if value not in choices:
+            return self.error(at[key], unknown_name(key, shown(value), choices).reason)
+        return choices[value]
+
+    def angles(self, at: Key, given: dict[str, Any], kind: JointKind | None = None) -> dict[str, Any]:
+        """The same with degrees turned into radians and rotations into 3x3; what is said twice is noted."""
+        found: dict[str, Any] = {}
+        for key, value in given.items():
+            plain = key.removesuffix(DEGREES)
+            if plain in found:
+                self.error(at[key], f"both {plain} and {plain}{DEGREES} are given", "leave one")
+            elif key != plain and kind and not plain.endswith("rpy") and not (kind.nq == kind.nv and all(kind.turns)):
+                name = type(kind).__name__
+                self.error(at[key], f"the coordinates of a {name} joint are not all angles", f"give {plain} instead")
+            else:
+                found[plain] = value if key == plain else _radians(value)
+        for rotation, rpy in (("rotation", "rpy"), ("to_rotation", "to_rpy")):
+            if rotation in found:
+                found[rotation] = np.reshape(found[rotation], (3, 3))
+                if rpy in found:
+                    self.error(at[rotation], f"both {rotation} and {rpy} are given", "leave one")
+        return found
+
+    # --- things ---
+
+    def body(self, name: str, at: Key, table: dict[str, Any]) -> None:
+        before = self.errors
+        given = self.values(at, _without(table, "geometry"), tables.BODY, "geometry")
+        if name == "world":
+            self.error(at, "the world is there already, and never moves", "its geometry is written in [world]")
+        elif self.errors == before:
+            self.told_by(at, table, lambda: self.builder.body(name, **given))
+        if name != "world":
+            self.places[f"body {name!r}"] = at, table
+            if self.errors > before:
+                self.builder.body(name, 1.0, inertia=(1.0, 1.0, 1.0))
+        self.geometry(at, table, name)
+
+    def geometry(self, at: Key, table: Mapping[str, Any], body: str) -> None:
+        items, place = table.get("geometry", []), at["geometry"]
+        if not isinstance(items, list):
+            self.error(
+                place, f"must be a list of tables; got {_brief(items)}", 'write geometry = [{ shape = "box", ... }]'
+            )
+            return
+        for number, item in enumerate(items):
+            if self.is_table(place[number], item):
+                self.shape(place[number], item, body)
+
+    def shape(self, at: Key, table: dict[str, Any], body: str) -> None:
+        before = self.errors
+        shape, options = self.of_a_class(at, table, "shape", tables.SHAPES, tables.GEOMETRY)
+        if self.errors == before:
+            self.told_by(at, table, lambda: self.builder.geometry(body, shape, **options))
+
+    def of_a_class(
+        self, at: Key, table: dict[str, Any], key: str, choices: Mapping[str, type], keys: tables.Keys
+    ) -> tuple[Any, dict[str, Any]]:
+        """The joint kind or shape that a table's `key` names, made of its own keys, and what else is in the table."""
+        before, class_ = self.errors, self.choice(at, table, key, choices)
+        if class_ is None:
+            return None, {}
+        own = tables.own_keys(class_)
+        given = self.values(at, _without(table, key), own | keys, key, class_=class_)
+        numbers = {name: given.pop(name) for name in own if name in given}
+        if class_ is Mesh and numbers.get("source"):
+            numbers["path"] = self.meshes.find(numbers["source"])
+        options = self.angles(at, given)
+        return self.told_by(at, table, lambda: class_(**numbers)) if self.errors == before else None, options
+
+    def joint(self, name: str, at: Key, table: dict[str, Any]) -> None:
+        before, class_ = self.errors, self.choice(at, table, "kind", tables.KINDS)
+        own = reduce(or_, map(tables.own_keys, [class_] if class_ else tables.KINDS.values()))
+        keys = own | tables.JOINT
+        given = self.values(at, _without(table, "kind", "mimic"), keys, "kind", "mimic", class_=class_)
+        numbers = {key: given.pop(key) for key in own if key in given}
+        kind = self.told_by(at, table, lambda: class_(**numbers)) if class_ and self.errors == before else None
+        parent, child = given.pop("parent", "world"), given.pop("child", None)
+        options = self.angles(at, given, kind)
+        if child is None:
+            self.lost = True
+            return
+        self.carried.add(child)
+        self.places[f"joint {name!r}"] = at, table
+        if "rest" in options:
+            options["rest"] = np.atleast_1d(options["rest"])
+        if kind and self.errors == before:
+            self.told_by(at, table, lambda: self.builder.joint(name, kind, parent, child, **options))
+        if self.errors > before:  # keep the tree together all the same, and moving
+            self.builder.joint(name, kind or Revolute(), parent, child, armature=1.0)
+        self.follow(name, at["mimic"], table.get("mimic"))
+
+    def follow(self, name: str, at: Key, table: Any) -> None:
+        """Tell the Builder which joint this one mimics, if it does."""
+        if table is None or not self.is_table(at, table):
+            return
+        before, given = self.errors, self.values(at, table, tables.MIMIC)
+        if self.options.mimic and self.errors == before:
+            self.told_by(at, table, lambda: self.builder.mimic(name, **given))
+
+    def loop(self, name: str, at: Key, table: dict[str, Any]) -> None:
+        self.places[f"loop {name!r}"] = at, table
+        before = self.errors
+        kind, options = self.of_a_class(at, table, "kind", tables.CLOSING_KINDS, tables.LOOP)
+        if self.errors == before:
+            self.told_by(at, table, lambda: self.builder.close(name, kind, **options))
+
+    def surface(self, name: str, at: Key, table: dict[str, Any]) -> None:
+        self.places[f"surface {name!r}"] = at, table
+        before = self.errors
+        shape, options = self.of_a_class(at, table, "shape", tables.SURFACES, tables.SURFACE)
+        if self.errors == before:
+            self.told_by(at, table, lambda: self.builder.surface(name, shape, **options))
+        if self.errors > before:  # contacts may name it all the same
+            self.builder.surface(name, Plane())
+
+    def plain(self, section: str, tell: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
+        """A table whose keys are the arguments of the Builder's verb `tell`."""
+        what, keys = tables.PLAIN[section]
+        self.places[f"{what} {name!r}"] = at, table
+        before, given = self.errors, self.values(at, table, keys)
+        options = self.angles(at, given)
+        if self.errors == before:
+            self.told_by(at, table, lambda: tell(self.builder, name, **options))
+
+    # --- what the Builder says ---
+
+    def told_by(self, at: Key, table: Mapping[str, Any], act: Callable[[], Any]) -> Any:
+        """What `act` gives; if it raises a ModelError, that is noted at the key that its reason names."""
+        try:
+            return act()
+        except ModelError as error:
+            return self.error(_culprit(at, table, error.reason), error.reason)
+
+    def placed(self, fault: Fault) -> Fault:
+        """A fault that the Builder found, with the place where its culprit is written."""
+        place = _culprit(*self.places.get(fault.element, (self.top, {})), fault.reason)
+        return replace(fault, element=str(place), file=self.file, line=place.line)
+
+
+TableReader = Callable[[_DocumentReader, str, Key, dict[str, Any]], None]
+
+
+def _plain(section: str, tell: Callable[..., Any]) -> TableReader:
+    return lambda reader, name, at, table: reader.plain(section, tell, name, at, table)
+
+
+READERS: dict[str, TableReader] = {
+    "bodies": _DocumentReader.body,
+    "joints": _DocumentReader.joint,
+    "frames": _plain("frames", Builder.frame),
+    "keyframes": _plain("keyframes", Builder.keyframe),
+    "loops": _DocumentReader.loop,
+    "drives": _plain("drives", Builder.drive),
+    "clutches": _plain("clutches", Builder.clutch),
+    "brakes": _plain("brakes", Builder.brake),
+    "ratchets": _plain("ratchets", Builder.ratchet),
+    "latches": _plain("latches", Builder.latch),
+    "transmissions": _plain("transmissions", Builder.transmission),
+    "differentials": _plain("differentials", Builder.differential),
+    "couplings": _plain("couplings", Builder.couple),
+    "surfaces": _DocumentReader.surface,
+    "contacts": _plain("contacts", Builder.touch),
+    "springs": _plain("springs", Builder.spring),
+}
+
+
+def _culprit(at: Key, table: Mapping[str, Any], reason: str) -> Key:
+    """The key of a table that a reason begins with, or the table."""
+    words = [word.strip(":,") for word in reason.split()[:TELLING]]
+    return next((at[key] for word in words for key in (word, word + DEGREES) if key in table), at)
+
+
+def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}
+
+
+def _flat(value: Any) -> Iterator[float]:
+    """All numbers in a value."""
+    if isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _flat(item)
+    elif isinstance(value, float):
+        yield value
+
+
+def _radians(value: Any) -> Any:
+    return [_radians(item) for item in value] if isinstance(value, list | tuple) else math.radians(value)
+
+
+def _brief(value: Any) -> str:
+    """A value as a message may repeat it."""
+    try:
+        return shown(reprlib.repr(value))
+    except ValueError:  # an integer of very many digits
+        return "a very large integer"

@@ -1,0 +1,362 @@
+"""URDF: its elements told to a Builder, with everything that is wrong with them noted at its line.
+
+Reading never stops at a fault: what cannot be read is noted and replaced by a harmless stand-in, so that one pass
+finds all faults and none twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.errors import unknown_name
+from linkwork.model.bodies import INERTIA_ORDER, inertia_matrix
+from linkwork.model.builder import ZERO, Builder
+from linkwork.model.documents.mesh_paths import MeshPaths
+from linkwork.model.documents.reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
+from linkwork.model.documents.xml_parser import Element, shown
+from linkwork.model.faults import Fault
+from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from linkwork.model.joints import Free, JointKind, Planar, Prismatic, Revolute, Weld
+from linkwork.spatial.rotation import matrix_from_rpy
+from linkwork.spatial.scalar import congruence
+from linkwork.spatial.transform import snap
+
+KINDS: dict[str, Callable[..., JointKind]] = {
+    "fixed": Weld,
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "planar": Planar,
+    "floating": Free,
+}
+WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
+WITH_RANGE = ("revolute", "prismatic")
+WITH_LIMIT = (*WITH_RANGE, "continuous")
+DEFAULT_AXIS = (1.0, 0.0, 0.0)
+ROOT_JOINT = "root_joint"  # the joint under the root link, as Pinocchio calls it
+
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+class Inertial(NamedTuple):
+    """What `Builder.body` wants to know of a link, in the link's axes."""
+
+    mass: float = 0.0
+    com: Any = ZERO
+    inertia: Any = ZERO
+
+
+STAND_IN = Inertial(1.0, ZERO, (1.0, 1.0, 1.0))  # for a link whose inertial cannot be read
+
+
+def read_urdf(root: Element, path: Path, file: str, options: Options) -> Reading:
+    """Read the `root` element of the URDF at `path`, which messages call `file`."""
+    return _UrdfReader(root, path, file, options).read()
+
+
+class _UrdfReader(Reader):
+    """One pass over one file. Its methods read an element each and note what is wrong with it."""
+
+    def __init__(self, root: Element, path: Path, file: str, options: Options):
+        super().__init__(file)
+        self.root, self.options = root, options
+        self.places: dict[str | None, Element] = {}  # where the Builder's bodies and joints are written
+        self.meshes = MeshPaths(path, options.packages)
+        self.link_nodes: dict[str, Element] = {}
+        self.link_names = {link.attributes.get("name") for link in root.all("link")}
+        self.child_names = {
+            child.attributes.get("link") for joint in root.all("joint") for child in joint.all("child")[:1]
+        }
+        self.colors: dict[str, list[float] | None] = {}
+        gravity = STANDARD_GRAVITY if options.gravity is None else options.gravity
+        self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), gravity)
+
+    def tell(self) -> None:
+        """Tell the Builder everything that is in the file."""
+        for child in self.root.children:
+            if child.tag.startswith("xacro:"):
+                self.error(child, "this is xacro that has not been expanded", "run: xacro FILE > robot.urdf")
+        self.materials()
+        for link in self.root.all("link"):
+            self.link(link)
+        for joint in self.root.all("joint"):
+            self.joint(joint)
+        self.join_roots()
+        for reason, remedy in self.meshes.doubts():
+            self.warning(self.root, reason, remedy)
+
+    # --- noting faults ---
+
+    def placed(self, fault: Fault) -> Fault:
+        """A fault that the Builder found, with the place where its culprit is written."""
+        place = self.places.get(fault.element, self.root)
+        return replace(fault, element=str(place), file=self.file, line=place.line)
+
+    # --- attributes and children ---
+
+    def only(self, at: Element, tag: str) -> Element | None:
+        """The one child of that tag, if there is one."""
+        found = at.all(tag)
+        if len(found) > 1:
+            self.error(found[1], f"there is more than one <{tag}>", "leave one")
+        return found[0] if found else None
+
+    def required(self, at: Element, tag: str) -> Element | None:
+        """The one child of that tag, which there must be."""
+        found = self.only(at, tag)
+        if found is None:
+            self.error(at, f"<{tag}> is missing", f"add <{tag} .../>")
+        return found
+
+    def attribute(self, at: Element | None, key: str) -> str | None:
+        """A name, which must be there and not be empty."""
+        if at is None:
+            return None
+        text = at.attributes.get(key)
+        if text is None or not text.strip():
+            self.error(at, f"attribute {key} is {'missing' if text is None else 'empty'}", f'give {key}="..."')
+            return None
+        if len(text) > LONGEST_NAME:
+            self.error(at, f"attribute {key} has {len(text)} characters; at most {LONGEST_NAME} are read")
+            return None
+        return text
+
+    def numbers(self, at: Element | None, key: str, count: int, default: Any = None) -> list[float]:
+        """As many finite numbers; `default` if the attribute is missing, which is an error where there is none."""
+        stand_in = list(default) if default is not None else [0.0] * count
+        if at is None:
+            return stand_in
+        text = at.attributes.get(key)
+        if text is None:
+            if default is None:
+                wanted = "a number" if count == 1 else f"{count} numbers"
+                self.error(at, f"attribute {key} is missing", f"give {key} as {wanted}")
+            return stand_in
+        words = text.split()
+        found = [float(word) if len(word) < 500 and NUMBER.fullmatch(word) else np.nan for word in words[: count + 1]]
+        wrong = [word for word, x in zip(words, found, strict=False) if not abs(x) < LARGEST]
+        if wrong or len(words) != count:
+            wanted = "one finite number" if count == 1 else f"{count} finite numbers with spaces between"
+            which = f", where {shown(wrong[0])!r} is none" if wrong and count > 1 else ""
+            hint = ""
+            if any("," in word for word in wrong):
+                hint = "decimals are written with a point"
+            elif any(abs(x) < np.inf for x in found if not abs(x) < LARGEST):
+                hint = f"numbers from {LARGEST:g} on are not read"
+            self.error(at, f"{key} must be {wanted}; got {shown(text)!r}{which}", hint)
+            return stand_in
+        return found
+
+    def number(self, at: Element | None, key: str, default: float | None = None) -> float:
+        return self.numbers(at, key, 1, None if default is None else [default])[0]
+
+    def origin(self, at: Element) -> dict[str, list[float]]:
+        """The placement that an element's <origin> gives, as the Builder's `at` [m] and `rpy` [rad]."""
+        node = self.only(at, "origin")
+        return {"at": self.numbers(node, "xyz", 3, ZERO), "rpy": self.numbers(node, "rpy", 3, ZERO)}
+
+    # --- the robot ---
+
+    def robot_name(self, otherwise: str) -> str:
+        name = self.root.attributes.get("name", "").strip()
+        if not name:
+            self.warning(self.root, f"the robot has no name; it is called {shown(otherwise)!r} after its file")
+        if not self.root.all("link"):
+            self.error(self.root, "there is no <link> in it", "a robot has at least one")
+        return name or otherwise
+
+    def materials(self) -> None:
+        """Note the colour of every named material, at the robot's level or in a link; the first counts."""
+        visuals = [visual for link in self.root.all("link") for visual in link.all("visual")]
+        for owner in (self.root, *visuals):
+            for material in owner.all("material"):
+                color = self.only(material, "color")
+                if color is not None and material.attributes.get("name"):
+                    self.colors.setdefault(material.attributes["name"], self.color(color))
+
+    def color(self, node: Element) -> list[float]:
+        """Red, green, blue and opacity, each from 0 to 1."""
+        rgba = self.numbers(node, "rgba", 4)
+        if not all(0.0 <= x <= 1.0 for x in rgba):
+            self.error(node, f"rgba must be four numbers from 0 to 1; got {rgba}")
+        return np.clip(rgba, 0.0, 1.0).tolist()
+
+    # --- links ---
+
+    def name_of(self, link: str) -> str:
+        """What the Builder calls a link: a fixed root called world is the world, any other such link is renamed."""
+        return "world_link" if link == "world" and (self.options.floating or link in self.child_names) else link
+
+    def link(self, node: Element) -> None:
+        written = self.attribute(node, "name")
+        if written is None:
+            return
+        self.link_nodes.setdefault(written, node)
+        name = self.name_of(written)
+        if name != written:
+            self.warning(node, f"it is called {name!r} here, because 'world' is what never moves")
+        before = self.errors
+        inertial = self.inertial(node)
+        if self.errors > before:
+            inertial = STAND_IN
+        if name != "world" or "body 'world'" in self.places:  # the Builder has a world, but a file only one
+            self.told(node, lambda: self.builder.body(name, *inertial))
+        self.places.setdefault(f"body {name!r}", node)
+        for role in ("visual", "collision"):
+            for shape in node.all(role):
+                self.geometry(shape, name, role)
+
+    def inertial(self, link: Element) -> Inertial:
+        node = self.only(link, "inertial")
+        if node is None:
+            return Inertial()
+        origin = self.origin(node)
+        mass = self.number(self.required(node, "mass"), "value")
+        moments = self.required(node, "inertia")
+        six = np.array([self.number(moments, key) for key in INERTIA_ORDER])
+        R = snap(matrix_from_rpy(*origin["rpy"]))
+        return Inertial(mass, origin["at"], congruence(R, inertia_matrix(six)))
+
+    def geometry(self, node: Element, body: str, role: Any) -> None:
+        holder = self.only(node, "geometry")
+        known = [child for child in holder.children if child.tag in SHAPES] if holder is not None else []
+        if not known:
+            self.warning(node, f"no shape that is known ({', '.join(SHAPES)}); it is left out")
+            return
+        if len(known) > 1:
+            self.error(known[1], "there is more than one shape in one <geometry>", "leave one")
+        placement, color = self.origin(node), self.color_of(node)
+        name = node.attributes.get("name")
+
+        def act() -> None:
+            shape = SHAPES[known[0].tag](self, known[0])
+            self.builder.geometry(body, shape, **placement, role=role, color=color, name=name)
+
+        self.told(known[0], act)
+
+    def color_of(self, node: Element) -> list[float] | None:
+        """The colour that a visual's material has itself or by its name."""
+        material = self.only(node, "material")
+        if material is None:
+            return None
+        name, own = material.attributes.get("name", ""), material.all("color")
+        if own and name not in self.colors:
+            return self.color(own[0])
+        if name not in self.colors and not material.all("texture"):
+            self.warning(material, "no material of that name has a colour; it is shown without one")
+            self.colors[name] = None  # once is enough
+        return self.colors.get(name)
+
+    def mesh(self, node: Element) -> Mesh:
+        source = self.attribute(node, "filename") or ""
+        scale = self.numbers(node, "scale", 3, (1.0, 1.0, 1.0))
+        return Mesh(source, self.meshes.find(source) if source else None, scale)
+
+    # --- joints ---
+
+    def joint(self, node: Element) -> None:
+        name, type_ = self.attribute(node, "name"), self.attribute(node, "type")
+        parent = self.end_of(node, "parent")
+        child = self.end_of(node, "child")
+        if type_ is not None and type_ not in KINDS:
+            self.error(node, unknown_name("joint type", type_, KINDS).reason)
+        kind, placement = self.kind(node, type_), self.origin(node)
+        options = self.dynamics(node) | self.limits(node, type_)
+        if child is None:
+            return
+        where, before = (kind, parent or "world", child), self.errors
+        if name is not None:
+            self.places.setdefault(f"joint {name!r}", node)
+            self.told(node, lambda: self.builder.joint(name, *where, **placement, **options))
+        if name is None or self.errors > before:  # keep the tree together all the same
+            stand_in = f"joint with fault {self.errors}"
+            self.places[f"joint {stand_in!r}"] = node
+            self.builder.joint(stand_in, *where)
+        self.follow(node, name, type_)
+
+    def end_of(self, joint: Element, role: str) -> str | None:
+        """What the Builder calls a joint's parent or child."""
+        node = self.required(joint, role)
+        link = self.attribute(node, "link")
+        if node is not None and link == "world" and link not in self.link_names:
+            self.error(node, "there is no link 'world' in the file", 'add <link name="world"/>')
+        return None if link is None else self.name_of(link)
+
+    def kind(self, joint: Element, type_: str | None) -> JointKind:
+        if type_ not in WITH_AXIS:  # elsewhere an axis says nothing, and need not be one
+            return KINDS[type_]() if type_ in KINDS else Weld()
+        node = self.only(joint, "axis")
+        axis = self.numbers(node, "xyz", 3, DEFAULT_AXIS)
+        return self.told(node or joint, lambda: KINDS[type_](axis), Revolute())
+
+    def dynamics(self, joint: Element) -> dict[str, Any]:
+        node = self.only(joint, "dynamics")
+        return {key: self.number(node, key, 0.0) for key in ("damping", "friction")}
+
+    def limits(self, joint: Element, type_: str | None) -> dict[str, Any]:
+        node = self.only(joint, "limit")
+        if type_ not in WITH_LIMIT:
+            return {}
+        if node is None:
+            if type_ in WITH_RANGE:
+                self.warning(joint, f"a {type_} joint without <limit> is taken as unlimited")
+            return {}
+        given = [key for key in ("effort", "velocity") if key in node.attributes]
+        if len(given) < 2:
+            self.warning(node, "effort or velocity is missing and taken as unlimited")
+        found: dict[str, Any] = {f"{key}_limit": self.number(node, key) for key in given}
+        if type_ in WITH_RANGE:  # URDF's default of either end is 0
+            found["limits"] = self.number(node, "lower", 0.0), self.number(node, "upper", 0.0)
+        return found
+
+    def follow(self, joint: Element, name: str | None, type_: str | None) -> None:
+        """Tell the Builder which joint this one mimics, if it does."""
+        node = self.only(joint, "mimic")
+        of = self.attribute(node, "joint")
+        multiplier, offset = self.number(node, "multiplier", 1.0), self.number(node, "offset", 0.0)
+        if node is None or of is None or name is None or not self.options.mimic:
+            return
+        if type_ == "fixed":
+            self.warning(node, "a fixed joint does not move and mimics nothing; <mimic> is left out")
+        else:
+            self.told(node, lambda: self.builder.mimic(name, of, multiplier, offset))
+
+    def join_roots(self) -> None:
+        """Put the root link on the world, by a free joint if the robot floats."""
+        lost = self.child_names - self.link_names or any(not joint.all("child") for joint in self.root.all("joint"))
+        roots = {name: link for name, link in self.link_nodes.items() if name not in self.child_names}
+        for number, (name, link) in enumerate(roots.items()):
+            if number and not lost:  # else a joint with a fault may have meant it
+                first = next(iter(roots))
+                self.error(
+                    link,
+                    f"it is a second root: no joint has it as its child, nor {shown(first)!r}",
+                    "a robot is one tree of links",
+                )
+            if self.name_of(name) == "world":
+                continue
+            joint = f"{ROOT_JOINT} {number}" if number else ROOT_JOINT
+            while f"joint {joint!r}" in self.places:
+                joint += "_"
+            self.places[f"joint {joint!r}"] = link
+            self.told(
+                link,
+                lambda joint=joint, name=name: self.builder.joint(
+                    joint, Free() if self.options.floating else Weld(), "world", self.name_of(name)
+                ),
+            )
+
+
+SHAPES: dict[str, Callable[[_UrdfReader, Element], Shape]] = {
+    "box": lambda reader, node: Box(reader.numbers(node, "size", 3)),
+    "cylinder": lambda reader, node: Cylinder(reader.number(node, "radius"), reader.number(node, "length")),
+    "sphere": lambda reader, node: Sphere(reader.number(node, "radius")),
+    "capsule": lambda reader, node: Capsule(reader.number(node, "radius"), reader.number(node, "length")),
+    "mesh": lambda reader, node: reader.mesh(node),
+}

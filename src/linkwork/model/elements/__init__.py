@@ -1,0 +1,1 @@
+"""Everything that can be put on a tree of bodies and joints, one file each."""

@@ -1,0 +1,118 @@
+"""Refusing what cannot be: unphysical inertias, and freedoms that move nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwork.model.bodies import Body, Part, inertia_matrix
+from linkwork.model.elements.conflicts import contradictions
+from linkwork.model.faults import Fault, as_warnings
+from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from linkwork.model.mechanism import Mechanism
+
+ROUNDING = 1e-9  # of the inertia about the frame's origin: what is smaller cannot be seen in any result
+
+
+def part_faults(part: Part) -> Iterator[Fault]:
+    """What is unphysical about a part: the value and the broken inequality."""
+    impossible = list(mass_faults(part))
+    yield from impossible
+    if not impossible:
+        yield from _inertia_faults(part)
+
+
+def tolerant_faults(body: Body) -> Iterator[Fault]:
+    """The same for all parts of a body, as warnings where the whole body can move as a body does.
+
+    It can when its mass is not negative and neither is its kinetic energy, however it moves. Robots as they are
+    published have links with inertias that no mass distribution has; welded together or alone, most can be
+    computed with.
+    """
+    impossible = [fault for part in body.parts for fault in mass_faults(part)]
+    yield from impossible
+    if impossible:
+        return
+    doubtful = [fault for part in body.parts for fault in _inertia_faults(part)]
+    low = _moments(body.inertia.rotational - _of_point(body))[0] if doubtful and body.index > 0 else 0.0
+    if low < -ROUNDING * float(np.trace(body.inertia.rotational)):
+        for fault in doubtful:
+            merged = "" if len(body.parts) == 1 else f", and so is body {body.name!r} that it is welded into"
+            yield replace(fault, reason=fault.reason + merged)
+    else:
+        yield from as_warnings(doubtful)
+
+
+def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
+    """Every freedom of every joint must move some inertia, or no force would be needed to move it.
+
+    Joints that mimic another are moved by that one.
+    """
+    rng = np.random.default_rng(0)  # a position without accidental alignments
+    outer, tree = [body.inertia for body in mechanism.bodies], mechanism.tree
+    for joint in reversed(mechanism.joints):
+        q = joint.kind.random(rng)
+        S, composite = joint.kind.subspace(q), outer[joint.o]
+        inertia = S.pair(composite.articulated() @ S) + np.diag(tree.armature[tree.joints[joint.name].v])
+        least = float(np.linalg.eigvalsh(inertia)[0])
+        if joint.name not in mechanism.mimics and not least > 1e-12 * float(np.trace(inertia)):
+            yield Fault(
+                f"it moves body {joint.child!r} and what hangs on it, of {composite.mass:g} kg in all, but some of its "
+                f"motions meet no inertia (least of S^T I S is {least:.3g}, must be > 0)",
+                f"joint {joint.name!r}",
+                "give the body mass and inertia, or the joint an armature",
+            )
+        if joint.i > 0:
+            outer[joint.i] = outer[joint.i] + (joint.place @ joint.kind.transform(q)).up(composite)
+
+
+def mass_faults(part: Part) -> Iterator[Fault]:
+    """What no computation can bear: numbers that are not finite, negative mass."""
+    element = f"body {part.name!r}"
+    for what, value in (("mass", part.mass), ("com", part.com), ("inertia", part.inertia)):
+        if not np.isfinite(value).all():
+            yield Fault(f"{what} must be finite; got {np.asarray(value).tolist()}", element)
+    if part.mass < 0.0:
+        yield Fault(f"mass must be >= 0 kg; got {part.mass:g}", element)
+
+
+def _inertia_faults(part: Part) -> Iterator[Fault]:
+    element, (low, middle, high) = f"body {part.name!r}", _moments(inertia_matrix(part.inertia))
+    tolerance = ROUNDING * (max(-low, high) + part.mass * float(part.com @ part.com))
+    shown = f"principal moments of inertia about the centre of mass are {low:.6g}, {middle:.6g}, {high:.6g} kg m^2"
+    if low < -tolerance:
+        yield Fault(f"{shown}; each must be >= 0, but {low:.6g} < 0", element)
+    elif low + middle < high - tolerance:
+        yield Fault(
+            f"{shown}; two must sum to at least the third (triangle inequality), "
+            f"but {low:.6g} + {middle:.6g} = {low + middle:.6g} < {high:.6g}",
+            element,
+        )
+    elif part.mass == 0.0 and high > 0.0:
+        yield Fault(f"mass is 0 kg but {shown}; a body without mass has no inertia", element)
+
+
+def _moments(inertia: Array) -> tuple[float, float, float]:
+    """Principal moments of a symmetric (3, 3) inertia [kg m^2], least first."""
+    low, middle, high = np.linalg.eigvalsh(inertia).tolist()
+    return low, middle, high
+
+
+def _of_point(body: Body) -> Array:
+    """Inertia (3, 3) [kg m^2] about the frame's origin of all the body's mass at its centre."""
+    h, m = body.inertia.moment, body.inertia.mass
+    return (h @ h * np.eye(3) - np.outer(h, h)) / m if m > 0.0 else np.zeros((3, 3))
+
+
+def faults_of_places(mechanism: Mechanism) -> Iterator[Fault]:
+    """What shows once parts are welded: ties of a body with itself, and clutches that contradict each other."""
+    for tie in (*mechanism.loops, *mechanism.springs):
+        yield from tie.faults()
+    yield from contradictions(mechanism)
+    for contact in mechanism.contacts:
+        yield from contact.faults(mechanism.surfaces)

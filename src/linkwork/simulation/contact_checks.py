@@ -1,0 +1,188 @@
+"""Before a run with contacts: whether its method can follow them, how fine its steps must be, and where it starts."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import APART
+from linkwork.algorithms.contact_geometry import contact_rows, meetings
+from linkwork.algorithms.kinematics import subspaces
+from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.reduction import coupled, to_tree
+from linkwork.errors import LinkworkError, unknown_name
+from linkwork.model.geometry import Mesh
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.problem import Request
+from linkwork.spatial.scalar import Array
+
+FINE = 0.1  # product of step and rate at which a bounce is followed by sixty steps
+EXPLICIT = {"rk4": 2.5}  # product of step and rate of dampers beyond which a method blows up
+COARSE = 1.5  # product of step and rate of springs beyond which no method follows a bounce
+DEEP = 3.0  # times the weight: a spring at the start that throws the mechanism
+INSIDE = 1e-3  # depth [m] at the start that is told of rigid contacts
+MOREAU = "moreau"  # the method of rigid contacts
+RIGID = "rigid"
+CONTACT = ("compliant", RIGID)  # what contacts may be
+LOOKED_AT = 64  # members whose start is looked at
+
+
+class Rates(NamedTuple):
+    """How fast contacts can be [1/s]: all springs together, all dampers together; and the pair that adds most."""
+
+    springs: float
+    dampers: float
+    fastest: str
+
+
+def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
+    """The rates at q (nq,) [rad, m] if all contacts touched at once: of stiffness and damping over the masses."""
+    m = mechanism
+    M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
+    (position,) = to_tree(m, ("q",), (q,))
+    there, poses = meetings(m.tree, position, np.zeros(m.tree.nv))
+    S, springs, dampers, each = subspaces(m.tree, position), np.zeros_like(M), np.zeros_like(M), []
+    for pair, at in zip(m.touches, there, strict=True):
+        J = contact_rows(m.tree, poses, S, pair, at, at.point - at.normal * at.distance)[:3] @ m.spread
+        contact = pair.contact
+        hard, drag = contact.slopes(float(m.mass) * float(np.linalg.norm(m.gravity)))
+        N = np.outer(at.normal, at.normal)
+        P = np.eye(3) - N
+        K = J.T @ (N * hard + P * contact.tangential_stiffness) @ J
+        springs, dampers = springs + K, dampers + J.T @ (N * drag + P * contact.tangential_damping) @ J
+        each.append(_largest(M, K))
+    return Rates(np.sqrt(_largest(M, springs)), _largest(M, dampers), m.touches[int(np.argmax(each))].name)
+
+
+def _largest(M: Array, K: Array) -> float:
+    """The largest eigenvalue of M^-1 K."""
+    return float(np.abs(np.linalg.eigvals(np.linalg.solve(M, K))).max())
+
+
+def method_of(method: str, contact: str, locate: Any = False, continued: str | None = None) -> str:
+    """The method that was asked for, or the one of rigid contacts; a LinkworkError if they do not go together.
+
+    `continued` is the method of the run that goes on, if one does.
+    """
+    if contact not in CONTACT:
+        raise unknown_name("contact", contact, CONTACT)
+    rigid = contact == RIGID
+    if continued is not None and (continued == MOREAU) != rigid:
+        had, has = ("rigid", "compliant") if continued == MOREAU else ("compliant", "rigid")
+        raise LinkworkError(
+            f"the run that goes on had contact={had!r}, not {has!r}: name that, or start from its last q and v"
+        )
+    if not rigid and method == MOREAU:
+        raise LinkworkError(f"method {MOREAU!r} is that of contact='rigid'; for contact='compliant' name another")
+    if rigid and locate:
+        raise LinkworkError("rigid contacts meet once a step, and nothing of them is located: leave locate out")
+    if rigid and method not in ("auto", MOREAU):
+        raise LinkworkError(
+            f"{method!r} needs forces that act for a while, and rigid contacts give impulses: with contact='rigid' "
+            f"leave the method out, which makes it {MOREAU!r}, or use contact='compliant'"
+        )
+    return MOREAU if rigid else method
+
+
+def refuse_unfit(asked: Request, method: str, adaptive: bool) -> None:
+    """Raise a LinkworkError if a method cannot follow a mechanism's contacts."""
+    mechanism = asked.mechanism
+    if asked.rigid:
+        _refuse_rigid(asked)
+    if not mechanism.touches:
+        return
+    for pair in mechanism.touches:
+        varies = f"{pair.contact.name}.stiffness" in asked.parameters
+        if not (asked.rigid or varies or pair.contact.stiffness > 0.0):
+            raise LinkworkError(
+                f"contact {pair.contact.name!r} has no stiffness: give it one, or simulate(..., contact='rigid')"
+            )
+    for pair in mechanism.touches:
+        if isinstance(pair.surface.shape, Mesh):
+            reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a mesh"
+            raise LinkworkError(f"{reason}: name other surfaces `against` it, or make it of boxes and other shapes")
+    if adaptive:
+        raise LinkworkError(f"contacts change at the ends of steps, which {method!r} chooses by itself: name another")
+
+
+def _refuse_rigid(asked: Request) -> None:
+    """Raise a LinkworkError where rigid contacts cannot do what was said."""
+    m = asked.mechanism
+    if not m.touches:
+        raise LinkworkError("contact='rigid' is for mechanisms with contacts, which Builder.touch adds; there are none")
+    for pair in m.touches:
+        for what in ("rolling", "spinning"):
+            if getattr(pair.contact, what):
+                raise LinkworkError(
+                    f"contact {pair.contact.name!r} has {what} friction, which rigid contacts do not know: leave it "
+                    "out, or use contact='compliant'"
+                )
+    for item in m.slippers:
+        raise LinkworkError(
+            f"{item.name!r} slips by itself where it carries too much, and rigid contacts give impulses, which are "
+            "always: leave that out, or use contact='compliant'"
+        )
+
+
+def check_start(asked: Request, method: str, dt: float) -> None:
+    """Warn of contacts that start deep inside, and of steps that are too large for them.
+
+    Numbers of members that no contact can have raise a LinkworkError.
+    """
+    m = asked.mechanism
+    if not m.touches or 0 in asked.batch:
+        return
+    _refuse_numbers(asked)
+    _warn_of_depth(asked)
+    if asked.rigid:
+        return
+    now, values = asked.member(asked.first)
+    rates = contact_rates(asked.system(values).mechanism, now.q)
+    product = max(dt * rates.springs / COARSE, dt * rates.dampers / EXPLICIT.get(method, np.inf))
+    if product > 1.0:
+        fine = FINE / max(rates.springs, rates.dampers if method in EXPLICIT else 0.0)
+        warnings.warn(
+            f"linkwork: a step of {dt:g} s is too large for contact {rates.fastest!r}, whose springs and dampers move "
+            f"its body at rates of {rates.springs:.3g} and {rates.dampers:.3g} 1/s: dt={fine:.1g} follows them",
+            stacklevel=3,
+        )
+
+
+def _refuse_numbers(asked: Request) -> None:
+    """What the Builder refuses of one mechanism, for the parameters of all members."""
+    given = asked.parameters
+    for name in asked.mechanism.contacts.names:
+        for key in ("stiffness", "tangential_stiffness", "rest_speed"):
+            if (given.get(f"{name}.{key}", np.ones(1)) <= 0.0).any():
+                raise LinkworkError(f"parameter '{name}.{key}' must be > 0 in all members: contact {name!r} needs it")
+        friction = given.get(f"{name}.friction", np.zeros(2))
+        if (friction[..., 0] < friction[..., 1]).any():
+            raise LinkworkError(f"parameter '{name}.friction' must be (static, dynamic) with static >= dynamic")
+
+
+def _warn_of_depth(asked: Request) -> None:
+    for index in islice(np.ndindex(asked.batch), LOOKED_AT):
+        now, values = asked.member(index)
+        m = asked.system(values).mechanism
+        there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+        weight = float(m.mass) * float(np.linalg.norm(m.gravity))
+        for (contact, surface), at, (number, *_) in zip(m.touches, there, now.touch, strict=True):
+            depth = max(0.0, -float(at.distance))
+            force = 0.0 if asked.rigid else contact.press(depth)
+            if number != APART or (depth <= INSIDE if asked.rigid else force <= DEEP * weight):
+                continue
+            who = f"of member {index} " if asked.batch else ""
+            follows = (
+                "and is moved out in the first step"
+                if asked.rigid
+                else f"whose spring will throw it with {force:.3g} N"
+            )
+            warnings.warn(
+                f"linkwork: contact {contact.name!r} {who}starts {depth:.3g} m inside surface {surface.name!r}, "
+                f"{follows}: start it higher",
+                stacklevel=4,
+            )
+            return

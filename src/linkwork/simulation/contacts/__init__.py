@@ -1,1 +1,0 @@
-"""Steps through contacts: with springs, and rigid ones."""

@@ -1,1 +1,0 @@
-"""Systems given by their Lagrangian, stepped from discrete principles of mechanics."""

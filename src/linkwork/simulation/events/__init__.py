@@ -1,0 +1,1 @@
+"""Event location, event sources, impulses and the event log."""

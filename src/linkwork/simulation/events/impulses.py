@@ -1,0 +1,166 @@
+"""The jump: what impulses along all that is held do at once, where something was engaged or closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import Memory, wrenches_of
+from linkwork.algorithms.contact_geometry import meetings
+from linkwork.algorithms.joint_forces import passive
+from linkwork.algorithms.reduction import closed_forward_dynamics, closed_positions, coupled, held, to_tree
+from linkwork.model.elements.conflicts import agreeing, contradictions
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.slip import LIGHT, STANDING, begun, holding, slip_forces, slip_speeds
+from linkwork.simulation.methods.step import Moving
+from linkwork.simulation.system import FORCES, System
+from linkwork.spatial.loops import iterate
+from linkwork.spatial.scalar import Array, Number, largest, where
+
+GAP = 0.01  # [m or rad] that closing may bridge, by moving the mechanism
+ROUNDS = 6  # of Newton's method, for such a gap
+OPENED = 1e-6  # error of closure [m or rad] that must not be left
+PULL = 1e-9  # impulse that pulls, of the largest, which counts as none
+
+
+class Jump(NamedTuple):
+    """What a switch does at once: coordinates q (nq,), velocities v (nv,), which way holders slip (k,).
+
+    `energy` [J] is what is won. `gap` [m or rad] is how far loops were open that are closed now; `possible` is whether
+    it was bridged, and whether couplings agree with each other. By loop, then by holder, `impulses` (n,) [N s or N m s]
+    are those along what it holds, and `energies` (n,) [J] what they won.
+    """
+
+    q: Array
+    v: Array
+    slip: Array
+    energy: Number
+    gap: Number
+    possible: Any
+    impulses: Array
+    energies: Array
+
+
+class Push(NamedTuple):
+    """Impulses at once: velocities (nv,) after them, and by loop and holder their sizes (n,) and the energies (n,)."""
+
+    v: Array
+    impulses: Array
+    energies: Array
+
+
+def jumped(
+    system: System, q: Array, v: Array, slip: Array, rounds: int = ROUNDS, decided: Sequence[Any] | None = None
+) -> Jump:
+    """Impulses along the rows of what is held stop what would open loops, or slip; small gaps of loops are bridged.
+
+    What is held can still move any way it could: momentum in all those directions is kept (S0 3.1.1). Ratchets only
+    push: those that would have to pull let go, and those that would fall behind hold, one change after the other (Murty
+    1974, by least index). What has a capacity takes no part, and slips after it where speeds say so, but for those of
+    which it is `decided` (k,) otherwise.
+    """
+    m = system.mechanism
+    gap: Number = 0.0
+    error: Number = 0.0
+    before = q
+    if m.loops and rounds:
+        gap = largest(held(m, q).errors)
+        q, error = closed_positions(m, q, rounds)
+    names = [item.name for item in m.holders]
+    one_way = [k for k, item in enumerate(m.slippers) if item.capacities[0] == 0.0 and np.isinf(item.capacities[1])]
+    kept, trial = [False] * len(m.slippers) if decided is None else decided, slip
+    if m.slippers:  # those with a capacity give no impulse, but where their speeds have met
+        found = begun(m.slippers, slip_speeds(m, v), slip)
+        free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
+        trial = np.array([where(keep, s, new) for keep, s, new in zip(kept, slip, free, strict=True)])
+
+    def improve(slip: Array, *_: Any) -> tuple[tuple[Any, ...], Any]:
+        push = _pushed(holding(m, slip), q, v)
+        speeds, least = slip_speeds(m, push.v), -PULL * largest(push.impulses) - LIGHT
+        changed, settled = list(slip), 1.0
+        for k in one_way:
+            item = m.slippers[k]
+            impulse = push.impulses[len(m.loops) + names.index(item.name)]
+            pulls = (slip[k] == 0.0) & (impulse < least)
+            behind = (slip[k] != 0.0) & (speeds[k] < -STANDING)
+            turned = where(pulls | behind, 1.0, 0.0) * settled * item.engaged
+            changed[k] = where(turned == 1.0, where(slip[k] == 0.0, 1.0, 0.0), slip[k])
+            settled = settled * (1.0 - turned)
+        return (np.array(changed), *push), settled == 1.0
+
+    if one_way:
+        none = np.zeros(len(m.loops) + len(m.holders))
+        (trial, *push), _, _ = iterate(2 * 2 ** min(len(one_way), 5), improve, trial, v, none, none)
+        push = Push(*push)
+    else:
+        push = _pushed(holding(m, trial) if m.slippers else m, q, v)
+    if m.slippers:
+        found = begun(m.slippers, slip_speeds(m, push.v), slip)
+        known = [x if k in one_way else where(kept[k], slip[k], found[k]) for k, x in enumerate(trial)]
+        slip = np.array(known)
+    energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
+    possible = (gap <= GAP) & (error <= OPENED) & agreeing(m)
+    return Jump(q, push.v, slip, energy, gap, possible, push.impulses, push.energies)
+
+
+def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
+    """What takes away the velocities that would slip or open: nearest in kinetic energy."""
+    if not mechanism.holds:
+        none = np.zeros(len(mechanism.loops) + len(mechanism.holders))
+        return Push(v, none, none)
+    rows = held(mechanism, q)
+    rates = rows.rates(v)
+    push = rows.push(rates)
+    work = [-0.5 * impulse * rate for impulse, rate in zip(push.multipliers, rates, strict=True)]
+    return Push(v - push.a, by_holder(mechanism, -push.multipliers, size_of), by_holder(mechanism, work, sum))
+
+
+def by_holder(
+    mechanism: Mechanism, rows: Sequence[Number] | Array, reduce: Callable[[Sequence[Number]], Number]
+) -> Array:
+    """Numbers of all rows (nh,) as one for each loop, then for each holder (n,)."""
+    values = iter(rows)
+    found = [reduce([next(values) for _ in loop.kind.closing]) for loop in mechanism.loops]
+    names = [tie.name for tie in mechanism.ties]
+    found += [reduce([next(values) for _ in range(names.count(item.name))]) for item in mechanism.holders]
+    return np.array(found)
+
+
+def size_of(rows: Sequence[Number]) -> Number:
+    """A number itself, or the length of several."""
+    if len(rows) < 2:
+        return rows[0] if rows else 0.0
+    return np.sqrt(sum((x * x for x in rows), 0.0))
+
+
+def carried_by(system: System, t: Number, now: Moving, held: Array) -> Array:
+    """Force (n,) [N m or N] that each loop and holder of a system in its modes carries; 0 of what slips."""
+    m = system.mechanism
+    memory = Memory.of(now.touch).begun(t) if m.touches and not system.rigid else None
+    pushes = slip_forces(m, now.slip) if m.slippers else 0.0
+    loads = replace(system, memory=memory).loads(t, now.q, now.v, held + pushes)
+    tau = loads.control + loads.stops + coupled(FORCES, passive, ("q", "v"))(m, now.q, now.v)
+    stuck = holding(m, now.slip) if m.slippers else m
+    if not stuck.holds:
+        return np.zeros(len(m.loops) + len(m.holders))
+    outside = loads.outside
+    if system.rigid:
+        met = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+        pushed = wrenches_of(m.touches, now.touch[:, 1:4], *met)
+        outside = pushed if outside is None else outside + pushed
+    forces = closed_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
+    return by_holder(stuck, forces, size_of)
+
+
+def impossible(mechanism: Mechanism, q: Array) -> str:
+    """Why the jump to what a mechanism holds now cannot be made at q (nq,), in words; empty if it can."""
+    for fault in contradictions(mechanism):
+        return f"{fault.element} {fault.reason}"
+    errors = np.abs(held(mechanism, q).errors[: mechanism.nc]) if mechanism.loops else np.zeros(0)
+    if errors.max(initial=0.0) <= GAP:
+        return ""
+    name = mechanism.loop_of_row(int(np.argmax(errors))).name
+    return f"loop {name!r} is open by {errors.max():.3g} where it is to be closed: bring it within {GAP:g} before"

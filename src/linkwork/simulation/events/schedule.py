@@ -1,0 +1,210 @@
+"""What is switched while a run goes on, and by what: verbs of a schedule, at times or where guards fire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, ShapeError, unknown_name
+from linkwork.model.broadcast import Shape, as_numbers
+from linkwork.model.elements.clutches import Brake
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.guards import Once
+from linkwork.simulation.events.slip import tie_speeds
+from linkwork.simulation.state import GOING, HUGE, NON_FINITE, NOT_CONVERGED
+from linkwork.simulation.user_functions import SWITCHED
+from linkwork.spatial.scalar import Array, Number, where
+
+
+class Switch(NamedTuple):
+    """At a time [s], or at one for every member of a batch, a parameter gets a new value; `what` says it in words.
+
+    Without a value it changes its sign. Instead of a time there may be a guard, a user's function that fires.
+    """
+
+    when: Any
+    parameter: str
+    value: float | None
+    what: str
+    entry: str  # what messages call it
+
+    @property
+    def guarded(self) -> bool:
+        """Whether a guard fires it."""
+        return callable(self.when) or isinstance(self.when, Once)
+
+    def applied(self, now: Any) -> Any:
+        """The new value of the parameter."""
+        return -now if self.value is None else self.value
+
+
+GIVEN = "given"  # a value that the schedule says
+HELD = ("clutches", "brakes", "ratchets", "latches", "differentials", "couplings")
+SWITCHED_BY: dict[str, dict[str, tuple[str, Any]]] = {  # verb: of what, the parameter that it sets, to what
+    "open": {"loops": ("closed", 0.0)},
+    "close": {"loops": ("closed", 1.0)},
+    "engage": dict.fromkeys(HELD, ("engaged", 1.0)),
+    "release": dict.fromkeys(HELD, ("engaged", 0.0)),
+    "reverse": {"clutches": ("ratio", None), "ratchets": ("direction", None)},
+    "shift": {"clutches": ("ratio", GIVEN), "ratchets": ("ratio", GIVEN), "transmissions": ("selected", GIVEN)},
+    "lock": dict.fromkeys(("brakes", "joints"), ("engaged", 1.0)),
+    "unlock": dict.fromkeys(("brakes", "joints"), ("engaged", 0.0)),
+}
+SINGULAR = {
+    "loops": "loop", "clutches": "clutch", "brakes": "brake", "ratchets": "ratchet", "latches": "latch",
+    "joints": "joint", "transmissions": "transmission", "differentials": "differential", "couplings": "coupling",
+}  # fmt: skip
+
+
+def lockable(mechanism: Mechanism, names: Iterable[str]) -> Mechanism:
+    """The mechanism with brakes, of the joints' own names and released, on those named joints that have none."""
+    brakes = list(mechanism.brakes)
+    for name in dict.fromkeys(names):
+        if name not in mechanism.brakes and name in mechanism.joints:
+            for what, items in mechanism.holder_kinds.items():
+                if name in items:
+                    raise LinkworkError(
+                        f"joint {name!r} cannot be locked by its name, which is also that of a {what}; "
+                        "give one of them another, or the joint a brake"
+                    )
+            brakes.append(Brake(name, name, np.inf, 0.0, mechanism.joints[name].kind.nv))
+    return replace(mechanism, brakes=mechanism.brakes.replaced(brakes))
+
+
+def modes_of(mechanism: Mechanism) -> dict[str, float]:
+    """All that can be switched, by the names of parameters, as it is built."""
+    return {name: float(value) for name, value in mechanism.parameters.items() if name.endswith(SWITCHED)}
+
+
+def entries_of(schedule: Any) -> list[Any]:
+    """The entries of a schedule, or an error if it has none to go through."""
+    if schedule is None:
+        return []
+    if isinstance(schedule, (str, Mapping)) or not isinstance(schedule, Iterable):
+        raise LinkworkError(f"schedule must be a list of entries (time, verb, name); got {schedule!r:.80}")
+    return list(schedule)
+
+
+def locked_names(schedule: Sequence[Any]) -> list[str]:
+    """What a schedule locks or unlocks."""
+    entries = [entry for entry in schedule if isinstance(entry, (tuple, list)) and len(entry) == 3]
+    return [str(name) for _, verb, name in entries if isinstance(verb, str) and verb in ("lock", "unlock")]
+
+
+def scheduled(mechanism: Mechanism, schedule: Sequence[Any]) -> tuple[Switch, ...]:
+    """The switches of a schedule [(time or guard, verb, name), ...], or an error that names what is wrong.
+
+    "shift" has a fourth entry, the new ratio, or the number of a gear.
+    """
+    return tuple(
+        switch_of(mechanism, f"entry {number} of the schedule", entry) for number, entry in enumerate(schedule)
+    )
+
+
+def switch_of(mechanism: Mechanism, where_: str, entry: Any) -> Switch:
+    """What one entry (time or guard, verb, name) switches, or an error that names what is wrong with it."""
+    when, verb, name, ratio = _checked_entry(where_, entry)
+    rules = SWITCHED_BY[verb]
+    owners = {of: getattr(mechanism, of) for of in rules}
+    if not any(name in owner for owner in owners.values()):
+        valid = list(dict.fromkeys(one for owner in owners.values() for one in owner.names))
+        raise unknown_name(" or ".join(SINGULAR[of] for of in rules), name, valid)
+    of = next(of for of, owner in owners.items() if name in owner)
+    parameter, value = rules[of]
+    if "joints" in rules and name in mechanism.joints and (other := mechanism.brakes[name].joint) != name:
+        told = f"{verb} {name!r} may mean that joint, or the brake {name!r} of joint {other!r}"
+        raise LinkworkError(f"{where_}: {told}; give the brake another name")
+    if parameter == "selected":
+        mechanism.transmissions[name].refuse_gear(ratio)
+    elif value is GIVEN and ratio == 0.0:
+        raise LinkworkError(f"{where_} must be with a ratio other than 0; got {entry!r}")
+    what = spoken(f"{name}.selected", ratio) if parameter == "selected" else f"{verb} {name}"
+    given: Any = ratio if value is GIVEN else value
+    return Switch(when, f"{name}.{parameter}", given, what, where_)
+
+
+def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
+    """The switches, their times (*batch,), or an error where these go back or are not one for each member.
+
+    Guards may stand anywhere.
+    """
+    found, last = [], np.zeros(batch)
+    for switch in switches:
+        if switch.guarded:
+            found.append(switch)
+            continue
+        if np.shape(switch.when) not in ((), batch):
+            told = f"expected (), or that of the batch, {batch}" if batch else "expected one time for one member"
+            raise ShapeError(f"{switch.entry}: its times have shape {np.shape(switch.when)}, {told}")
+        when = np.broadcast_to(switch.when, batch)
+        if (when < last).any():
+            raise LinkworkError(f"{switch.entry} is earlier than the one before it: {switch.what}")
+        found.append(switch._replace(when=when))
+        last = when
+    return tuple(found)
+
+
+def not_again(switch: Switch, run: Any) -> Switch:
+    """The switch, but for members whom a run switched so at its end, where what continues it begins."""
+    if switch.guarded:
+        return switch
+    end, dt, made = run.final.step * run.settings.dt, run.settings.dt, np.zeros(run.batch, dtype=bool)
+    for event in run.events:
+        if event.what.split(" (")[0] == switch.what and abs(event.time - end[event.member]) < 1e-9 * dt:
+            made[event.member] = True
+    return switch._replace(when=np.where(made & (abs(switch.when - end) <= 0.5 * dt), -1.0, switch.when))
+
+
+def _checked_entry(where_: str, entry: Any) -> tuple[Any, str, str, float]:
+    """Time or guard, verb, name and ratio of an entry, or an error that says what is wrong with it."""
+    if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
+        raise LinkworkError(f"{where_} must be (time, verb, name), or have a guard for its time; got {entry!r}")
+    when, verb, name = entry[:3]
+    if not (callable(when) or isinstance(when, Once)):
+        when = as_numbers(f"{where_}: its time", when)
+        if not (np.isfinite(when).all() and (when >= 0.0).all()):
+            raise LinkworkError(f"{where_}: its time must be a number >= 0 [s]; got {entry[0]!r}")
+    if not isinstance(verb, str) or verb not in SWITCHED_BY:
+        raise unknown_name(f"verb of {where_}", str(verb), SWITCHED_BY)
+    ratio = entry[3] if len(entry) == 4 else 0.0
+    good = isinstance(ratio, Real) and np.isfinite(float(ratio)) and (len(entry) == 4) == (verb == "shift")
+    if not good:
+        shift = "(time, 'shift', name, gear), or with a ratio other than 0"
+        wanted = shift if verb == "shift" else "(time, verb, name)"
+        raise LinkworkError(f"{where_} must be {wanted}; got {entry!r}")
+    return when, str(verb), str(name), float(ratio)
+
+
+def spoken(parameter: str, value: float) -> str:
+    """What is told of a parameter that a controller switches to a value."""
+    name, _, key = parameter.rpartition(".")
+    words = {"closed": ("open", "close"), "engaged": ("release", "engage")}
+    if key in words:
+        return f"{words[key][int(value)]} {name}"
+    if key == "selected":
+        return f"shift {name} to {f'gear {value:g}' if value else 'neutral'}"
+    return f"shift {name} to {value:g}" if key == "ratio" else f"turn {name} to {value:+g}"
+
+
+def refused(names: Iterable[str], modes: Iterable[Number]) -> Number:
+    """The code with which a member ends whose controller wants these modes, by the names of parameters; else GOING."""
+    code: Number = GOING
+    for name, mode in zip(names, modes, strict=True):
+        if name.endswith(".ratio"):
+            code = where(mode == 0.0, NOT_CONVERGED, code)
+        code = where(abs(mode) <= HUGE, code, NON_FINITE)  # false also where it is not a number
+    return code
+
+
+def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[str, Array]:
+    """By holder, as messages call it: how fast (...) what is engaged slips at velocities v (..., nv), and must not."""
+    found: dict[str, Array] = {}
+    for name, item, speed in tie_speeds(mechanism, v, given):
+        ahead, behind = (np.isfinite(most) for most in item.capacities)
+        wrong = np.where(speed > 0.0, 0.0 if ahead else speed, 0.0 if behind else -speed)
+        found[name] = np.maximum(found.get(name, 0.0), wrong * item.engaged)
+    return found

@@ -1,0 +1,1 @@
+"""One integration step of each method."""

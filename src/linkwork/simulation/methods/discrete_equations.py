@@ -1,0 +1,318 @@
+"""Steps that keep momenta and the symplectic form, for mechanisms (S4 chapters 2 and 5).
+
+Unknown is the joints' motion dv (nv,) through a step, from q_0 to q_1 = integrate(q_0, dv). With the discrete
+Lagrangian of its bodies, the momentum at the beginning and the multipliers lambda of loops with rows J and errors g,
+
+    p_0 + D1 L_d + F h / 2 + J(q_0)^T lambda = 0        g(q_1) = 0
+    p_1 = D2 L_d + F h / 2                              M(q_1) v_1 = p_1 + J(q_1)^T mu,  J(q_1) v_1 = 0
+
+are the discrete Euler-Lagrange equations (5.4) in the form of positions and momenta, so that a step begins and ends
+with q and v. Forces F without a potential act in the middle of the step. Springs do so too, or as those of RATTLE
+(2.33) at both ends, where gravity pulls in any case: its potential is linear in the bodies' places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import step_change
+from linkwork.algorithms.constraints import closure
+from linkwork.algorithms.coordinates import integrate
+from linkwork.algorithms.increments import (
+    Increment,
+    body_increments,
+    joint_increments,
+    momenta,
+    momentum_derivative,
+)
+from linkwork.algorithms.joint_forces import resistance
+from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
+from linkwork.algorithms.point_springs import stretches
+from linkwork.algorithms.reduction import reduced_rows, to_tree
+from linkwork.algorithms.rotors import rotor_momenta
+from linkwork.algorithms.sweeps import inward, outward
+from linkwork.algorithms.two_position_solver import Position, Row, TwoPoses, row
+from linkwork.model.bodies import Place
+from linkwork.model.elements.spring import Spring
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.simulation.methods.force_derivatives import slopes
+from linkwork.simulation.methods.step import Moving
+from linkwork.simulation.system import Law, Loads, System, Touching, stiffened_matrix
+from linkwork.spatial import Force, Transform
+from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu, may_be_there, where
+
+
+class Between(NamedTuple):
+    """A guess at a step: the joints' motion, the bodies', the second position, what acts and what is lacking.
+
+    `lack` (nv,) [N s, N m s] is the momentum that lacks at the beginning, `momentum` (nv,) that at the end; `pressed`
+    [N s] is what all forces give, which may be much where there is no momentum.
+    """
+
+    joints: list[Increment]
+    bodies: list[Increment]
+    second: Position
+    loads: Loads
+    lack: Array
+    momentum: Array
+    pressed: Number
+
+
+class Interval:
+    """One step [s] of a system from a state: what follows from a guess at the joints' motion.
+
+    `at_ends` says whether springs act at the ends of the step, instead of in its middle.
+    """
+
+    def __init__(self, system: System, t: Number, now: Moving, h: Number, held: Array, at_ends: bool = False):
+        self.system, self.t, self.now, self.h, self.held, self.at_ends = system, t, now, h, held, at_ends
+        self.mechanism, self.tree = system.mechanism, system.mechanism.tree
+        self.q, v = to_tree(self.mechanism, ("q", "v"), (now.q, now.v))
+        self.first = Position(joint_poses(self.tree, self.q), subspaces(self.tree, self.q))
+        self.poses, self.falls = world_poses(self.tree, self.first.X), falling(self.tree, self.first.X)
+        self.p = self.reduced(momenta_of_joints(self.tree, self.q, v))
+        self.lines = [_point(self.poses, spring.to) - _point(self.poses, spring.at) for spring in self.tree.springs]
+        mass = sum((body.inertia.mass for body in self.tree.bodies[1:]), 0.0)
+        self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
+
+    def reduced(self, forces: Array) -> Array:
+        """Forces of the tree's joints as those that move on their own feel them."""
+        return self.mechanism.spread.T @ forces if self.mechanism.mimics else forces
+
+    def second(self, dv: Array) -> tuple[list[Increment], Position]:
+        """The joints' increments for a motion dv (nv,), and the position at its end."""
+        spread = self.mechanism.tree_velocity(dv)
+        joints = joint_increments(self.tree, self.q, spread)
+        X = [X @ moved.transform for X, moved in zip(self.first.X, joints, strict=True)]
+        return joints, Position(X, subspaces(self.tree, integrate(self.tree, self.q, spread)))
+
+    def between(self, dv: Array) -> Between:
+        """What follows from the motion dv (nv,)."""
+        tree, h = self.tree, self.h
+        joints, second = self.second(dv)
+        bodies = body_increments(tree, self.first.X, joints)
+        middle, mean = integrate(self.mechanism, self.now.q, dv * 0.5), dv / h
+        loads = self.system.loads(self.t + 0.5 * h, middle, mean, self.held)
+        impulses = self._impulses(loads, second.X)
+
+        def wrenches(k: int) -> tuple[Force, Force]:
+            own, pulls = momenta(tree.bodies[k].inertia, bodies[k], h), impulses(k)
+            return pulls[0] - own.before, own.after + pulls[1]
+
+        before, after = gathered(tree, (self.first, second), wrenches)
+        own_before, own_after = self._of_joints(self.mechanism.tree_velocity(dv))
+        acting = (loads.control + loads.stops) * (0.5 * h)
+        lack = self.p + self.reduced(before + own_before) + acting
+        momentum = self.reduced(after + own_after) + acting
+        return Between(joints, bodies, second, loads, lack, momentum, self.pressed(loads, own_before))
+
+    def pressed(self, loads: Loads, own: Array) -> Number:
+        """How much forces give in the step [N s], of whatever sort: weight, laws, contacts, springs and `own` (nv,)."""
+        forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
+        grips = [] if loads.touching is None else loads.touching.grips
+        found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
+        for spring, line in zip(self.tree.springs, self.lines, strict=True):
+            found = found + abs(spring.stiffness * (_direction(line)[1] - spring.length))
+        return found * abs(self.h) + largest(own)  # steps of compositions go back in time
+
+    def _impulses(self, loads: Loads, X: list[Transform]) -> Callable[[int], tuple[Force, ...]]:
+        """Half the impulse of gravity, wrenches and springs on a body, in its first and in its second pose."""
+        half, tree = 0.5 * self.h, self.tree
+        outside = external_forces(tree, loads.wrenches)
+        drawn, falls = self._pulls(loads, X), (self.falls, falling(tree, X))
+
+        def on(k: int) -> tuple[Force, ...]:
+            mass, moment = tree.bodies[k].inertia.mass, tree.bodies[k].inertia.moment
+            weights = [Force(fall[k] * mass, cross(moment, fall[k])) for fall in falls]
+            return tuple((weight + outside[k]) * half + pull[k] for weight, pull in zip(weights, drawn, strict=True))
+
+        return on
+
+    def _pulls(self, loads: Loads, X: list[Transform]) -> tuple[list[Force], list[Force]]:
+        """Half the impulse of springs and contacts on every body, in its first and in its second pose."""
+        half, tree = 0.5 * self.h, self.tree
+        found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
+        held, there = ([], []) if loads.touching is None else (loads.touching.grips, loads.touching.poses)
+        poses = world_poses(tree, X)
+        for spring, first in zip(tree.springs, self.lines, strict=True):
+            lines = [first, _point(poses, spring.to) - _point(poses, spring.at)]
+            middle = (lines[0] + lines[1]) * 0.5  # where its ends are on average
+            along, _ = _direction(middle)
+            drag = along * (spring.damping * dot(along, lines[1] - lines[0]) / self.h)
+            pulls = [_pull(spring, line) + drag for line in (lines if self.at_ends else (middle, middle))]
+            for at, each, pull in zip((self.poses, poses), found, pulls, strict=True):
+                for place, sign in ((spring.at, half), (spring.to, -half)):
+                    felt = at[place.body].R.T @ (pull * sign)
+                    each[place.body] = each[place.body] + Force(felt, cross(place.pose.p, felt))
+        for pair, grip in zip(
+            tree.touches if held else (), held, strict=True
+        ):  # along the same lines of the world at both ends
+            for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
+                for at, each in zip((self.poses, poses), found, strict=True):
+                    each[body] = each[body] + grip.on(there[body], at[body]) * sign
+        return found
+
+    def _of_joints(self, dv: Array) -> tuple[Array, Array]:
+        """What joints add to the momenta (tree.nv,) before and after: rotors, springs, dampers and friction."""
+        half, rate = 0.5 * self.h, dv / self.h
+        rubbing, turning = resistance(self.tree, rate) * rate * half, rotor_momenta(self.tree, rate)
+        before, after = [np.zeros(0)], [np.zeros(0)]
+        for j in outward(self.tree):
+            q, turn = self.q[j.q], dv[j.v]
+            rotor = turning[j.v]
+            if self._has_middle(j):
+                pulls = [j.kind.spring(j.stiffness, j.rest, q + turn * 0.5)[0]] * 2
+            else:
+                pulls = [j.kind.spring(j.stiffness, j.rest, at)[0] for at in (q, j.kind.integrate(q, turn))]
+            before.append(pulls[0] * half - rotor - rubbing[j.v])
+            after.append(pulls[1] * half + rotor - rubbing[j.v])
+        return np.concatenate(before), np.concatenate(after)
+
+    def _has_middle(self, joint: Joint) -> bool:
+        """Whether a joint's spring acts in the middle of a step: plain numbers have one."""
+        return joint.kind.nq == joint.kind.nv and not self.at_ends
+
+    def rows(self, at: Position, dv: Array) -> tuple[Array, Array]:
+        """Errors (nh,) of what is held, in a position reached by dv (nv,), and the rows J (nh, nv) there.
+
+        Loops are to be closed; clutches and brakes are not to slip on the way.
+        """
+        tree = self.tree
+        if not tree.holds:
+            return np.zeros(0), np.zeros((0, self.mechanism.nv))
+        loops = closure.closed(tree, world_poses(tree, at.X))
+        J = reduced_rows(self.mechanism, closure.all_rows(tree, at, loops))
+        return np.concatenate([closure.errors(loops), J[tree.nc :] @ dv]), J
+
+    def work(self, dv: Array, loads: Loads) -> Number:
+        """Work [J] through the step of what no energy belongs to."""
+        middle = integrate(self.mechanism, self.now.q, dv * 0.5)
+        return self.system.power(middle, dv / self.h, loads) * self.h
+
+    def solver(self, guess: Between, dv: Array) -> Callable[[Array], Array]:
+        """Newton's matrix at a guess: how the joints' motion must change for a lack of momentum (nv,) or (nv, k)."""
+        m, tree, touching = self.mechanism, self.tree, guess.loads.touching
+        laws = self._laws(dv)
+        if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.touches)):
+            return self._coupled_solver(touching, dv, laws)
+        contacts = self._contacts(guess)
+
+        def B(k: int) -> Array:
+            return momentum_derivative(tree.bodies[k].inertia, guess.bodies[k], self.h) + contacts[k]
+
+        own = tree.armature / self.h + self.joint_stiffness(dv) + np.diag(laws)
+        rows = [*self._yielding(), *law_rows(tree, laws)]
+        return TwoPoses(tree, self.first, guess.second, B, own, rows).solve
+
+    def _laws(self, dv: Array) -> Array:
+        """What laws take (nv, nv) from the momentum that lacks, by the motion dv (nv,), in the middle of the step."""
+
+        def impulse(law: Law) -> Callable[[Array], Array]:
+            at = self.t + 0.5 * self.h
+            return lambda dv: law(at, integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h) * (0.5 * self.h)
+
+        return -sum((slopes(impulse(law), dv) for law in self.system.laws), np.zeros((len(dv), len(dv))))
+
+    def _yielding(self) -> list[Row]:
+        """What couples joints of the tree: rotors that turn with several of them, springs between bodies."""
+        found = [row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors]
+        for spring, stretch in zip(self.tree.springs, stretches(self.tree, self.q), strict=True):
+            weight = spring.damping * 0.5 + spring.stiffness * (0.25 * self.h)
+            found.append(row(self.tree, stretch.row * weight, stretch.row))
+        return found
+
+    def joint_stiffness(self, dv: Array) -> Array:
+        """How the joints' own springs and dampers change the momentum that lacks, by their motion dv (tree.nv,)."""
+        springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
+        return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
+
+    def _coupled_solver(self, touching: Touching | None, dv: Array, laws: Array) -> Callable[[Array], Array]:
+        """The same where mimics or contacts tie bodies to each other, as in no tree; inertia is of the first pose."""
+        m, tree, h = self.mechanism, self.tree, self.h
+        stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
+        extra = resistance(tree, m.tree_velocity(dv) / h) * (0.5 * h) + stiffness * (0.25 * h * h)
+        weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.springs]
+        M = stiffened_matrix(m, self.now.q, extra, weights) + laws * h
+        if touching is not None:
+            M = M + self.system.contact_step_matrix(self.now.q, touching, h)
+        return lambda lack: lu(M).solve(lack) * h
+
+    def _contacts(self, guess: Between) -> list[Array]:
+        """How forces of contacts with the world change as their bodies move (S4 5.3), (6, 6) for each body."""
+        found = [np.zeros((6, 6)) for _ in self.tree.bodies]
+        if guess.loads.touching is None:
+            return found
+        poses = world_poses(self.tree, guess.second.X)
+        for pair, grip in zip(self.tree.touches, guess.loads.touching.grips, strict=True):
+            change = step_change(pair.contact, grip, self.h)
+            body, R = pair.contact.at.body, grip.at.pose.R
+            arm = grip.at.on(guess.loads.touching.poses[body])
+            before, after = (_at_point(R.T @ X[body].R, arm)[: len(change)] for X in (self.poses, poses))
+            found[body] = found[body] + before.T @ change @ after
+        return found
+
+
+def law_rows(tree: Mechanism, laws: Array) -> list[Row]:
+    """How laws of changes (nv, nv) couple joints of a tree to others: a row for each force that depends on them."""
+    others = laws - np.diag(np.diag(laws))
+    coupled = [k for k, each in enumerate(others) if any(map(may_be_there, each))]
+    return [row(tree, np.eye(len(laws))[k], others[k]) for k in coupled]
+
+
+def _at_point(R: Array, arm: Array) -> Array:
+    """The matrix (6, 6) from a body's twist to velocity and turn of its point `arm` (3,) [m], in axes turned by R."""
+    return np.block([[R, -R @ hat(arm)], [np.zeros((3, 3)), R]])
+
+
+def _point(poses: list[Transform], place: Place) -> Array:
+    """A place of a body in the world (3,) [m]."""
+    return poses[place.body].point(place.pose.p)
+
+
+def _direction(line: Array) -> tuple[Array, Number]:
+    """The unit vector (3,) along a line (3,), and its length [m]; nothing where its ends meet."""
+    apart = dot(line, line) > 0.0
+    length = np.sqrt(where(apart, dot(line, line), 1.0))
+    return line / length, where(apart, length, 0.0)
+
+
+def _pull(spring: Spring, line: Array) -> Array:
+    """The force (3,) [N] of a spring along the line (3,) [m] between its ends, on the first of them."""
+    along, length = _direction(line)
+    return along * (spring.stiffness * (length - spring.length))
+
+
+def momenta_of_joints(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """M v (nv,) [N s, N m s] of a tree at q (nq,) with velocities v (nv,)."""
+    at = Position(joint_poses(mechanism, q), subspaces(mechanism, q))
+    twists = kinematics(mechanism, q, v).twist
+    own = [body.inertia @ V for body, V in zip(mechanism.bodies, twists, strict=True)]
+    return gathered(mechanism, (at,), lambda k: (own[k],))[0] + rotor_momenta(mechanism, v)
+
+
+def falling(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
+    """Gravity (3,) [m/s^2] in the frame of every body, from the joint poses."""
+    found = [mechanism.gravity]
+    for j in outward(mechanism):
+        found.append(X[j.o].R.T @ found[j.i])
+    return found
+
+
+def gathered(
+    mechanism: Mechanism, positions: Sequence[Position], wrenches: Callable[[int], Sequence[Force]]
+) -> list[Array]:
+    """Joint forces (nv,) in each position, by the Jacobian's transpose, of wrenches on the bodies, in their frames.
+
+    The wrenches on a body are asked for where they are needed, so that few are alive at a time.
+    """
+    carried = [[Force.zero() for _ in positions] for _ in mechanism.bodies]
+    found = [[np.zeros(0)] for _ in positions]
+    for j in inward(mechanism):
+        for i, (at, wrench) in enumerate(zip(positions, wrenches(j.o), strict=True)):
+            F = wrench + carried[j.o][i]
+            found[i].append(at.S[j.o].pair(F))
+            carried[j.i][i] = carried[j.i][i] + at.X[j.o].up(F)
+    return [np.concatenate(each[:1] + each[:0:-1]) for each in found]

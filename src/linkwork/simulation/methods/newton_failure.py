@@ -1,0 +1,69 @@
+"""What is told of a step whose equations were not solved: it is tried again in plain numbers, then by smaller steps."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.simulation.methods.registry import Method
+from linkwork.simulation.methods.step import Moving, Witness
+from linkwork.simulation.system import System
+from linkwork.spatial.scalar import Array
+
+SHORTER = 6  # times that a step is halved in search of one that is solved
+SHOWN = 3  # first rounds whose lack is told, and the last
+OPEN = 1e-6  # [m or rad] beyond which a loop is to blame
+
+
+class Unsolved(NamedTuple):
+    """What was left after every round, of one; where most of it was; a step [s] that is solved, None if none is."""
+
+    history: tuple[float, ...]
+    worst: str
+    step: float | None
+
+    def told(self, h: float) -> str:
+        """The same in words, of a step h [s]."""
+        left = [f"{size:.1e}" for size in self.history]
+        if len(left) > SHOWN + 1:
+            left = [*left[:SHOWN], "...", left[-1]]
+        remedy = f"try dt={self.step:g}, at which they are" if self.step else f"nor at {h / 2**SHORTER:.3g} s"
+        rounds = f"not solved in {len(self.history)} rounds at a step of {h:g} s"
+        return f"its equations were {rounds} (left: {', '.join(left)}), worst at {self.worst}; {remedy}"
+
+
+def unsolved(method: Method, system: System, t: float, now: Moving, h: float, held: Array) -> Unsolved | None:
+    """What can be said of a step from a state; None if it can be solved after all, solves nothing, or has contacts."""
+    if method.posed is None or system.mechanism.touches or system.mechanism.slippers or system.mechanism.latches:
+        return None
+    with np.errstate(all="ignore"):
+        witness = _failing(method, system, t, now, h, held)
+        if witness is None:
+            return None
+        shorter = (h / 2**k for k in range(1, SHORTER + 1))
+        step = next((one for one in shorter if _failing(method, system, t, now, one, held) is None), None)
+    return Unsolved(tuple(witness.history), _worst(system, witness), step)
+
+
+def _failing(method: Method, system: System, t: float, now: Moving, h: float, held: Array) -> Witness | None:
+    """The witness of the first part of a step that is not solved; None if all are."""
+    assert method.posed
+    for part in method.parts:
+        witness = Witness()
+        found = method.posed(system, t, now, part * h, held).found(witness)
+        if not found.solved:
+            return witness
+        now, t = found.moved, t + part * h
+    return None
+
+
+def _worst(system: System, witness: Witness) -> str:
+    """The joint that lacks most, or the loop that is open."""
+    m = system.mechanism
+    errors: Any = np.nan_to_num(np.abs(witness.errors), nan=np.inf)
+    if errors.max(initial=0.0) > OPEN:
+        return m.holder_of_row(int(np.argmax(errors)))
+    lack: Any = np.nan_to_num(np.abs(witness.lack), nan=np.inf)
+    number = int(np.argmax(lack))
+    return f"joint {next(j.name for j in m.leaders if j.v.start <= number < j.v.stop)!r}"

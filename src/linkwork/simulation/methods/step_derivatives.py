@@ -1,0 +1,149 @@
+"""Derivatives of a step as a map of states, exact to round-off: what control on the discrete map is made from.
+
+What a step computes is differentiated as it is written. Where it solves equations R(z; x) = 0 in rounds, the rounds are
+not: at the solution dz = -(dR/dz)^-1 dR, the implicit function theorem. Both need derivatives along directions alone,
+which are one kernel that runs for all directions at once, in vector lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.coordinates import qdot, tangent
+from linkwork.errors import LinkworkError, NotConverged
+from linkwork.model.broadcast import Shape
+from linkwork.simulation.methods.registry import Method, closing
+from linkwork.simulation.methods.step import Moving, Step
+from linkwork.simulation.problem import Request
+from linkwork.simulation.system import System
+from linkwork.spatial.loops import unrolled
+from linkwork.spatial.scalar import Array, Number, where
+
+RANK = 1e-11  # of the largest: smaller singular values are those of loops that repeat others
+
+
+class StepDerivatives(NamedTuple):
+    """A (2 nv, 2 nv) and B (2 nv, nv) of a step: (dq, dv) after it is A (dq, dv) + B dtau, dq in the tangent space."""
+
+    A: Array
+    B: Array
+
+
+class StepMap:
+    """One step of a method, from states (nq + nv,) under joint forces (nv,), with its derivatives.
+
+    `system` gives what moves, from arrays of the shapes `changes` if there are any; `name` tells it from others.
+    """
+
+    def __init__(
+        self,
+        asked: Request,
+        method: Method,
+        dt: float,
+        system: Callable[..., System],
+        changes: Sequence[Shape] = (),
+        name: str = "",
+    ):
+        self.asked, self.method, self.dt, self.system, self.changes = asked, method, dt, system, list(changes)
+        self.name, m = name, asked.mechanism
+        if m.touches or m.slippers or m.latches:
+            what = "contacts" if m.touches else "holders that slip, or latches,"
+            raise LinkworkError(f"a step has no derivatives where {what} may change their state in it")
+        self.unknowns = 0 if method.posed is None else method.posed.unknowns(m)
+        self._kernels: dict[str, Any] = {}
+
+    def derivatives(self, x: Array, tau: Array, *changes: Array) -> StepDerivatives:
+        """Those of the step from x (nq + nv,) under tau (nv,)."""
+        nv = self.asked.mechanism.nv
+        A, B = np.eye(2 * nv), np.zeros((2 * nv, nv))
+        for part in self.method.parts:
+            given = [x, tau, np.asarray(part * self.dt), *changes]
+            x, unknown = self._run("step with its unknown", given, [np.shape(x), (self.unknowns,)], ())
+            if not (np.isfinite(x).all() and np.isfinite(unknown).all()):
+                raise NotConverged(f"the equations of a step of {self.dt:g} s were not solved, so it has no derivative")
+            by_state, by_force = self._one(given, unknown)
+            A, B = by_state @ A, by_state @ B + by_force
+        return StepDerivatives(A, B)
+
+    def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
+        """Derivatives (2 nv, 2 nv) and (2 nv, nv) of one part of a step, whose equations this solves."""
+        nv, n = self.asked.mechanism.nv, self.unknowns
+        directions = np.eye(3 * nv + n)
+        (rates,) = self._run("derivatives of a step", [*given, unknown, directions], [(2 * nv + n,)], (3 * nv + n,))
+        D = rates.T
+        found = D[: 2 * nv, : 3 * nv]
+        if n:
+            found = found - D[: 2 * nv, 3 * nv :] @ _solved(D[2 * nv :, 3 * nv :], D[2 * nv :, : 3 * nv])
+        return found[:, : 2 * nv], found[:, 2 * nv :]
+
+    # --- what is compiled ---
+
+    def _found(self, x: Array, tau: Array, h: Number, *changes: Array) -> tuple[Array, Array]:
+        """The next state (nq + nv,) and the unknown (n,) that solved the step's equations; nan if it does not."""
+        nq, system, posed = self.asked.mechanism.nq, self.system(*changes), self.method.posed
+        now, unknown = Moving(x[:nq], x[nq:], 0.0), [np.zeros(0)]
+
+        def step(*state: Any) -> tuple[Moving, Any]:
+            assert posed
+            found = posed(*state).found()
+            unknown[0] = found.unknown
+            return found.moved, found.solved
+
+        base = self.base if posed is None else self._after(step)
+        moved, solved = base(system, 0.0, now, h, tau)
+        after = np.concatenate([moved.q, moved.v])
+        return after if solved is True else where(solved, after, np.full(len(after), np.nan)), unknown[0]
+
+    def _along(self, x: Array, tau: Array, h: Number, *rest: Array) -> Array:
+        """Rates (2 nv + n,) of the state after a step, and of its equations, along a direction (3 nv + n,).
+
+        The direction is one of q in the tangent space, v, tau and the unknown.
+        """
+        from linkwork.compiler.differentiate import pushforward
+
+        *changes, unknown, direction = rest
+        m, system, posed = self.asked.mechanism, self.system(*changes), self.method.posed
+        q, v = x[: m.nq], x[m.nq :]
+        state = (system, 0.0, Moving(q, v, 0.0), h, tau)
+        with unrolled():
+            if posed is None:
+                moved, left = self.base(*state)[0], np.zeros(0)
+            else:
+                moved = self._after(lambda *state: (posed(*state).moved(unknown), True))(*state)[0]
+                left = posed(*state).residual(unknown)
+        inputs = np.concatenate([q, v, tau, unknown])
+        along = np.concatenate([qdot(m, q, direction[: m.nv]), direction[m.nv :]])
+        (rates,) = pushforward(np.concatenate([moved.q, moved.v, left]), inputs, along[None])
+        return np.concatenate([tangent(m, moved.q, rates[: m.nq]), rates[m.nq :]])
+
+    def _after(self, step: Step) -> Step:
+        return closing(step) if self.method.closes else step
+
+    @property
+    def base(self) -> Step:
+        """The step that the method composes."""
+        from linkwork.simulation.methods.registry import METHODS
+
+        return METHODS[self.method.name].step
+
+    def _run(self, what: str, arrays: list[Array], results: list[Shape], batch: Shape) -> list[Array]:
+        from linkwork.simulation.runners.run_kernels import kernel_of
+
+        if what not in self._kernels:
+            shapes = [np.shape(a) for a in arrays[: 3 + len(self.changes)]]
+            along = batch != ()
+            shapes += [(self.unknowns,), batch] if along else []
+            name = (what, self.name, self.method.name)
+            self._kernels[what] = kernel_of(self.asked, name, self._along if along else self._found, shapes, results)
+        return self._kernels[what].over_batch(arrays, batch, None)[0]
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    """The smallest solution (n, k) of matrix (n, n) times it = right (n, k), with rows and columns of equal size."""
+    rows = 1.0 / np.maximum(np.abs(matrix).max(axis=1), 1e-300)
+    columns = 1.0 / np.maximum(np.abs(matrix * rows[:, None]).max(axis=0), 1e-300)
+    scaled = matrix * rows[:, None] * columns
+    return np.linalg.lstsq(scaled, right * rows[:, None], rcond=RANK)[0] * columns[:, None]

@@ -1,0 +1,136 @@
+"""Momenta in the trust report: those that a mechanism must keep, and what changes those that it need not.
+
+Where a mechanism touches the world by free joints only, without forces in them, its angular momentum about the centre
+of mass stays, and its momentum grows by the impulse of gravity. Elsewhere there may be symmetries left, such as turns
+about the vertical through an anchor, each with a momentum that is kept. Drifts are told relative to what the joints'
+velocities contribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from linkwork.model.mechanism import WORLD, Joint, Mechanism
+from linkwork.simulation.results.report_rows import Row, most, ratio, worst
+from linkwork.simulation.results.run import Run
+from linkwork.spatial.scalar import Array
+
+SAMPLED = 20_000  # states in which the scale of momentum is looked for, at most
+
+
+def momenta(run: Run) -> Iterator[Row]:
+    """The rows of all momenta that are kept, or why they are not."""
+    names = "momentum", "angular momentum"
+    why_not = _what_changes_momentum(run)
+    if why_not:
+        yield Row(names[0], "not kept", note=f"{why_not}: nothing is asked of it")
+        yield from _of_symmetries(run)
+        return
+    momentum, scale = run.momentum, _momentum_scale(run)
+    impulse = _weight(run)[..., None, :] * (run.t - run.t[0])[:, None]
+    linear = momentum[..., :3] - momentum[..., :1, :3] - impulse
+    angular = momentum[..., 3:] - momentum[..., :1, 3:]
+    notes = "drift without gravity's impulse, of what joints contribute", "drift about the centre of mass, likewise"
+    for name, drift, size, note in zip(names, (linear, angular), scale, notes, strict=True):
+        yield worst(run, name, ratio(most(np.linalg.norm(drift, axis=-1)), size), note)
+
+
+def _of_symmetries(run: Run) -> Iterator[Row]:
+    """The momenta that belong to symmetries of a mechanism that is held somehow."""
+    if not {"q", "v"} <= run.recorded.keys():
+        return
+    m = run.varied((0,) * len(run.batch))
+    kept = m.symmetries() if _alike(run, m) else ()
+    why_not = _what_pushes(run)
+    if why_not or not kept:
+        for symmetry in kept:
+            yield Row(symmetry.momentum, "not kept", note=why_not)
+        return
+    series = run.dynamics.momentum_maps(run.q, run.v, parameters=run.along_time(), symmetries=kept)
+    linear, angular = _momentum_scale(run)
+    for k, symmetry in enumerate(kept):
+        turn = np.linalg.norm(symmetry.twist[3:])
+        lever = most(np.linalg.norm(run["center_of_mass"] - symmetry.through, axis=-1))
+        scale = linear * np.linalg.norm(symmetry.twist[:3]) if turn == 0.0 else (angular + lever * linear) * turn
+        drift = series[..., k] - series[..., :1, k]
+        yield worst(run, symmetry.momentum, ratio(most(drift), scale), "drift, of what joints contribute")
+
+
+def _alike(run: Run, first: Mechanism) -> bool:
+    """Whether gravity and the joints at the world are the same for all members."""
+    roots = tuple(f"{joint.name}." for joint in first.joints if joint.i == WORLD)
+    return all(
+        bool((x == first.parameters[name]).all())
+        for name, x in run.parameters.items()
+        if name == "gravity" or name.startswith(roots)
+    )
+
+
+# --- when momentum is kept, and what it is measured by ---
+
+
+def _what_changes_momentum(run: Run) -> str:
+    """Why the momentum need not be kept; empty if it must be."""
+    if not {"q", "v"} <= run.recorded.keys():
+        return "q and v were not both recorded"
+    for joint in run.mechanism.joints:
+        if joint.i == WORLD and joint.kind.nv != 6:
+            return f"joint {joint.name!r} holds it to the world"
+        if joint.i == WORLD and _has_forces(run, joint):
+            return f"joint {joint.name!r} to the world has forces of its own"
+    for what, things in (("loop", run.mechanism.loops), ("spring", run.mechanism.springs)):
+        for one in things:
+            if WORLD in (one.at.body, one.to.body):
+                return f"{what} {one.name!r} holds it to the world"
+    at_world = {joint.name for joint in run.mechanism.joints if joint.i == WORLD}
+    for what, holders in run.mechanism.holder_kinds.items():
+        for one in holders:
+            if at_world & {name for tie in one.ties for name, _, _ in tie.velocities}:
+                return f"{what} {one.name!r} may hold it to the world"
+    for pair in run.mechanism.touches:
+        if WORLD in (pair.contact.at.body, pair.surface.place.body):
+            return f"contact {pair.contact.name!r} may touch the world"
+    return _what_pushes(run)
+
+
+def _what_pushes(run: Run) -> str:
+    """What acts on bodies from outside, or on joints at the world; empty if nothing does."""
+    if run.settings.pushed:
+        return "wrenches act"
+    if run.settings.controlled and "tau" not in run.recorded:
+        return "a controller acts, and tau was not recorded"
+    if "tau" in run.recorded:
+        for joint in run.mechanism.leaders:
+            if joint.i == WORLD and np.nan_to_num(run.tau[..., joint.v]).any():
+                return f"a controller acts on joint {joint.name!r}"
+    return ""
+
+
+def _has_forces(run: Run, joint: Joint) -> bool:
+    """Whether springs, dampers, friction, stops or a rotor act between a body and the world."""
+    own = [joint.damping, joint.stiffness, joint.armature, joint.friction]
+    turning = [drive for drive in run.mechanism.drives if joint.name in drive.joints]
+    own += [np.asarray(run.parameters.get(f"{drive.name}.rotor_inertia", drive.rotor_inertia)) for drive in turning]
+    varied = [run.parameters.get(f"{joint.name}.{key}") for key in ("damping", "stiffness", "armature", "friction")]
+    limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
+    return bool(limited or any(np.any(x) for x in (*own, *varied) if x is not None))
+
+
+def _weight(run: Run) -> Array:
+    """Mass times gravity (..., 3) [N] of every member."""
+    own, mass = run.mechanism.parameters, np.asarray(run.mechanism.mass)
+    for name, value in run.parameters.items():
+        if name.endswith(".mass"):
+            mass = mass + (value - own[name])
+    return np.asarray(mass)[..., None] * run.parameters.get("gravity", run.mechanism.gravity)
+
+
+def _momentum_scale(run: Run) -> tuple[Array, Array]:
+    """What single velocities contribute to the momentum, summed: linear and angular (*batch,), the largest in time."""
+    every = max(1, run.q[..., 0].size // SAMPLED)
+    q, v = run.q[..., ::every, :], run.v[..., ::every, :]
+    parts = run.dynamics.momentum_matrix(q, parameters=run.along_time()) * v[..., None, :]
+    sizes = [np.linalg.norm(part, axis=-2).sum(axis=-1) for part in (parts[..., :3, :], parts[..., 3:, :])]
+    return most(sizes[0]), most(sizes[1])

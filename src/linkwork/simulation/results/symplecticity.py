@@ -1,0 +1,100 @@
+"""Whether a step keeps the symplectic form, measured from the derivative of its map (S4 2.2.2, which asks for it).
+
+In coordinates x along the joints' own motions from where a mechanism is, q = integrate(q_0, x), the momenta are
+p = T(x)^T M v with v = T(x) dx/dt, and the form is dx dp. Small changes (dq, dv) of a state change p by
+K dq + M dv, where K is the derivative of T^T M v by x at 0. A step that takes them by A keeps the form if
+
+    A^T Omega_1 A = Omega_0        Omega = [[K - K^T, M], [-M, 0]]
+
+in the states before and after, for all dq that loops allow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.coordinates import tangent_rate
+from linkwork.evaluation import Dynamics, compile
+from linkwork.model.joints import JointKind
+from linkwork.simulation.methods.registry import METHODS
+from linkwork.simulation.results.run import Run
+from linkwork.simulation.runners.interactive import Simulator
+from linkwork.spatial.scalar import Array
+
+BEND = 1e-2  # of what is odd in x, exactly linear: any size does
+STEPS = 5  # from rows of a run, of which the defect is measured
+
+
+def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
+    """Omega (2 nv, 2 nv) of changes (dq, dv) of one state, dq in the tangent space."""
+    m = d.mechanism
+    zero, M = np.zeros(m.nv), d.mass_matrix(q)
+    p = M @ v
+    K = d.inverse_dynamics_derivatives(q, zero, v)[0] - d.inverse_dynamics_derivatives(q, zero, zero)[0]
+    for k, x in enumerate(BEND * np.eye(m.nv)):
+        turned = [np.array([tangent_rate(m, side, one) for one in np.eye(m.nv)]) @ p for side in (x, -x)]
+        K[:, k] -= (turned[0] - turned[1]) / (2.0 * BEND)  # the inverse of T is what `tangent_rate` gives
+    return np.block([[K - K.T, M], [-M, np.zeros((m.nv, m.nv))]])
+
+
+def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
+    """|A^T Omega_1 A - Omega_0| / |Omega_0| of the step that a simulator makes next; it goes on by this step."""
+    m, before = sim.mechanism, sim.state
+    A = sim.step_derivatives().A
+    sim.step()
+    after = sim.state
+    first, second = (symplectic_form(d, at.q, at.v) for at in (before, after))
+    allowed = np.eye(2 * m.nv)
+    if m.loops:
+        J = d.constraint_jacobian(before.q)
+        _, sizes, rows = np.linalg.svd(J)
+        free = rows[int((sizes > 1e-9 * sizes.max(initial=0.0)).sum()) :].T
+        allowed = np.block([[free, np.zeros((m.nv, m.nv))], [np.zeros((m.nv, free.shape[1])), np.eye(m.nv)]])
+    kept, form = (allowed.T @ x @ allowed for x in (A.T @ second @ A, first))
+    return float(np.linalg.norm(kept - form) / np.linalg.norm(form))
+
+
+def without_form(run: Run) -> str:
+    """Why nothing can be said of the symplectic form in a run; empty if something can."""
+    m, settings = run.varied((0,) * len(run.batch)), run.settings
+    if run.method not in METHODS:
+        return "the method has steps of its own"
+    if not {"q", "v"} <= run.recorded.keys():
+        return "q and v were not both recorded"
+    if settings.controlled or settings.pushed or settings.baumgarte is not None:
+        return "controllers, wrenches or Baumgarte's forces act, which have no form to keep"
+    if any(name in run.recorded for name in run.parameters):
+        return "loops are switched"
+    for joint in m.joints:
+        if joint.damping.any() or joint.friction.any():
+            return f"joint {joint.name!r} has a damper or friction, which keep no form"
+        if joint.kind.nv > 1 and joint.armature.any() and _bends(joint.kind):
+            return f"the armature of joint {joint.name!r} has no kinetic energy of coordinates"
+        if joint.kind.nv > 1 and _bends(joint.kind) and any(d.rotor and joint.name in d.joints for d in m.drives):
+            return f"a rotor that turns with joint {joint.name!r} has no kinetic energy of coordinates"
+    if any(spring.damping for spring in m.springs):
+        return "dampers act, which keep no form"
+    return ""
+
+
+def _bends(kind: JointKind) -> bool:
+    """Whether velocities of a joint do not commute, so that they are no rates of coordinates."""
+    x, y = np.arange(1.0, kind.nv + 1.0), np.ones(kind.nv)
+    return bool((kind.tangent_rate(x, y) != y).any())
+
+
+def run_defect(run: Run) -> float:
+    """The largest symplectic defect of steps from some rows of the first member of a run."""
+    index, settings = (0,) * len(run.batch), run.settings
+    m = run.varied(index)
+    q, v = run.q[index], run.v[index]
+    good = np.flatnonzero(np.isfinite(q).all(axis=-1))
+    rows = good[np.unique(np.linspace(0, len(good) - 1, STEPS).round().astype(int))]
+    assert settings.dt is not None
+    order = settings.order if METHODS[run.method].symmetric else None
+    sim = Simulator(m, q[rows[0]], None, settings.dt, run.method, settings.stops, order)
+    d, found = compile(m, check=False), []
+    for row in rows:
+        sim.state = (0.0, q[row], v[row])
+        found.append(symplectic_defect(sim, d))
+    return max(found)

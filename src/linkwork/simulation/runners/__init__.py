@@ -1,0 +1,1 @@
+"""Whole simulations: fixed steps, adaptive steps, interactive."""

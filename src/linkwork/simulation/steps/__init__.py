@@ -1,1 +1,0 @@
-"""One step: methods for accelerations, and those that keep momenta, the symplectic form or energy."""
