@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.compiler import result_buffers
 from linkwork.compiler.result_buffers import LARGE, Results
 from zoo import state, tree
 

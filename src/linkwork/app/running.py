@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,11 +13,10 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.errors import unknown_name
-from linkwork.model.documents.atomic_write import reason_of
 from linkwork.model.mechanism import Joint
+from linkwork.papers.output import DOUBTED, TRUSTED, drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
-TRUSTED, DOUBTED = 0, 1  # exit codes; errors are 2
 SPEED = 0.5  # of random velocities [rad/s, m/s]
 OPEN = 1e-9  # errors of closure [m or rad] of a start that is closed as it is
 MODEL_FILES = (".toml", ".urdf", ".xml", ".xacro")
@@ -108,21 +105,3 @@ def _neutral_within_limits(joint: Joint) -> Array:
     q = joint.kind.neutral()
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     return np.clip(q, joint.lower, joint.upper) if limited and joint.kind.nq == joint.kind.nv else q
-
-
-def ready_folder(folder: Path) -> None:
-    """Make a folder if it is not there; a LinkworkError unless files can be written in it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except (OSError, ValueError) as error:
-        raise lw.LinkworkError(f"nothing can be written in the folder {str(folder)!r}: {reason_of(error)}") from None
-
-
-def drawing(wanted: bool | None) -> bool:
-    """Whether figures are drawn: if they are wanted, or by themselves where matplotlib is installed."""
-    there = find_spec("matplotlib") is not None
-    if wanted and not there:
-        raise lw.LinkworkError("figures need matplotlib, which is not installed: pip install 'linkwork[plot]'")
-    return there if wanted is None else wanted

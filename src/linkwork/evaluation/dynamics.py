@@ -439,6 +439,8 @@ class Dynamics:
     def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
         """The kernel called `name`, made when it is first asked for."""
         if name not in self._kernels:
+            from linkwork.evaluation import dynamics_kernels  # here, so that importing linkwork loads no compiler
+
             self._kernels[name] = dynamics_kernels.kernel_of(self.mechanism, name, one, cores, result)
         return self._kernels[name]
 

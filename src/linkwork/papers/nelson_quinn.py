@@ -17,8 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 import linkwork as lw
-from linkwork.app.running import DOUBTED, TRUSTED
 from linkwork.examples import walker
+from linkwork.papers.output import DOUBTED, TRUSTED
 from linkwork.papers.pages import NO_FIGURES, figure, write_page
 from linkwork.papers.walk_figures import figures
 from linkwork.papers.walks import COURSES, GAIT, TOLD, Walked, walked

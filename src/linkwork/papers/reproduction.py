@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 import linkwork as lw
-from linkwork.app.running import DOUBTED, TRUSTED, drawing, ready_folder
 from linkwork.errors import unknown_name
 from linkwork.papers.nelson_quinn import nelson_quinn
+from linkwork.papers.output import DOUBTED, TRUSTED, drawing, ready_folder
 from linkwork.papers.pages import NO_FIGURES, figure, write_page
 from linkwork.papers.wendlandt import Experiment, pendulum_experiment, rigid_body_experiment
 from linkwork.papers.wendlandt_biped import biped_experiments, biped_page, biped_statements
