@@ -27,18 +27,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lagrangian": {"errors", "spatial", "model", "algorithms", "compiler", "simulation"},
     "control": {"errors", "spatial", "model", "algorithms"},
     "examples": {"errors", "spatial", "model", "algorithms", "control", "simulation"},
-    "papers": {
-        "errors",
-        "spatial",
-        "model",
-        "algorithms",
-        "control",
-        "evaluation",
-        "simulation",
-        "lagrangian",
-        "examples",
-        "door",
-    },
+    "papers": set(
+        "errors spatial model algorithms compiler evaluation simulation lagrangian control examples door".split()
+    ),
 }
 
 

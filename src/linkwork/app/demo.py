@@ -17,7 +17,8 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.app.check import BROKEN, refusal
-from linkwork.app.running import drawing, finish, ready_folder
+from linkwork.app.running import finish
+from linkwork.papers.output import drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
 OUT = Path("out")

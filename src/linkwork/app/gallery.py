@@ -9,8 +9,8 @@ from rich.console import Console
 
 import linkwork as lw
 from linkwork.app.check import BROKEN, refusal
-from linkwork.app.running import ready_folder
 from linkwork.examples import cable_arm, cockroach, differential_cart
+from linkwork.papers.output import ready_folder
 from linkwork.papers.walk_figures import figures
 from linkwork.papers.walks import walked
 from linkwork.simulation.results.figure_files import save_figure
