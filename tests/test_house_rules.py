@@ -28,7 +28,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "control": {"errors", "spatial", "model", "algorithms"},
     "examples": {"errors", "spatial", "model", "algorithms", "control", "simulation"},
     "papers": set(
-        "errors spatial model algorithms compiler evaluation simulation lagrangian control examples door".split()
+        [
+            "errors",
+            "spatial",
+            "model",
+            "algorithms",
+            "compiler",
+            "evaluation",
+            "simulation",
+            "lagrangian",
+            "control",
+            "examples",
+            "door",
+        ]
     ),
 }
 

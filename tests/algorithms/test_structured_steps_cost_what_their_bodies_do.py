@@ -11,7 +11,7 @@ import linkwork as lw
 from linkwork.compiler.graph import Graph, Loop
 from linkwork.compiler.trace import trace
 from linkwork.simulation.methods.registry import METHODS
-from linkwork.simulation.methods.step import Moving
+from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from zoo import hanging_chain
 
@@ -23,7 +23,7 @@ def nodes(graph: Graph) -> int:
 
 def operations(m: lw.Mechanism, method: str) -> int:
     def step(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        moved, _ = METHODS[method].step(System(m), 0.0, Moving(q, v, 0.0), 0.01, np.zeros(m.nv))
+        moved, _ = METHODS[method].step(System(m), 0.0, StepState(q, v, 0.0), 0.01, np.zeros(m.nv))
         return np.concatenate([moved.q, moved.v])
 
     return nodes(trace(step, [(m.nq,), (m.nv,)]))

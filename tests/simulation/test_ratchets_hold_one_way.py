@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 import linkwork as lw
 from linkwork.algorithms.constraints.velocity_constraints import tie_rows
 from linkwork.model.elements.ratchets import Ratchet
-from linkwork.simulation.events.impulses import jumped
+from linkwork.simulation.events.impulses import impact
 from linkwork.simulation.system import System
 from zoo import tree
 
@@ -128,7 +128,7 @@ def test_impulses_push_and_never_pull(seed):
     ]
     m = replace(m, ratchets=m.ratchets.replaced(ratchets))
     q, v = m.random(rng), rng.normal(size=m.nv)
-    jump = jumped(System(m), q, v, np.zeros(len(ratchets)))
+    jump = impact(System(m), q, v, np.zeros(len(ratchets)))
     d = lw.compile(replace(m, ratchets=m.ratchets.replaced([])), target="numpy")
     M, J = d.mass_matrix(q), tie_rows(m)
     scale = abs(J @ v).max()

@@ -57,7 +57,7 @@ def test_steps_are_those_of_the_linear_system(target, method, coupled):
     q, v = np.array([0.1, -0.2, 0.05]), np.array([1.0, 0.5, -2.0])
     run = lw.simulate(m, q, v, COUNT * H, H, method, controller=law(K, D), target=target).check()
     np.testing.assert_allclose(run.v, followed(M, K, D, q, v), rtol=0, atol=1e-10)
-    assert float(run.final.most_rounds) <= 6
+    assert float(run.final.most_iterations) <= 6
 
 
 @pytest.mark.parametrize("method", METHODS)

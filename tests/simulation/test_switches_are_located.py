@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.events.location import BEHIND, TRIALS, Switching, in_parts
-from linkwork.simulation.methods.step import Moving
+from linkwork.simulation.events.location import BEHIND, TRIALS, Switching, locate
 from linkwork.simulation.results.run import Run
+from linkwork.simulation.state import StepState
 
 G = 9.81
 ORDERS = {"rk4": 4, "variational": 2, "midpoint": 2, "rattle": 2, "energy-momentum": 2, "semi-implicit": 1}
@@ -224,23 +224,23 @@ def test_plain_text_and_machine_code_switch_alike() -> None:
 def clock(switches: list[float], bend: float = 0.0) -> Switching:
     """A state whose q is the time, with `slip` counting what has switched; margins are the times left, and bent."""
 
-    def advance(begin: Moving, gone: float, h: float) -> tuple[Moving, bool]:
+    def advance(begin: StepState, gone: float, h: float) -> tuple[StepState, bool]:
         assert h >= 0.99 * BEHIND
         assert begin.q[0] == pytest.approx(gone, abs=1e-15)
         return begin._replace(q=begin.q + h, work=begin.work + 1), True
 
-    def margins(begin: Moving, end: Moving) -> np.ndarray:
+    def margins(begin: StepState, end: StepState) -> np.ndarray:
         left = np.array(switches) - end.q[0]
         return np.where(begin.slip > 0, 1.0, np.expm1(bend * left) / bend if bend else left)
 
-    def switched(end: Moving, gone: float, which: list[bool]) -> Moving:
+    def switched(end: StepState, gone: float, which: list[bool]) -> StepState:
         return end._replace(slip=np.where(which, gone, end.slip))
 
     return Switching(advance, margins, switched)
 
 
-def gone_through(switching: Switching, count: int) -> Moving:
-    moved, solved = in_parts(switching, Moving(np.zeros(1), np.zeros(0), 0.0, slip=np.zeros(count)), 1.0)
+def gone_through(switching: Switching, count: int) -> StepState:
+    moved, solved = locate(switching, StepState(np.zeros(1), np.zeros(0), 0.0, slip=np.zeros(count)), 1.0)
     assert solved
     return moved
 
@@ -265,7 +265,7 @@ def test_what_has_no_solution_as_a_whole_is_made_in_parts_that_have() -> None:
     made = []
     easy = clock([0.6])
 
-    def advance(begin: Moving, gone: float, h: float) -> tuple[Moving, bool]:
+    def advance(begin: StepState, gone: float, h: float) -> tuple[StepState, bool]:
         made.append(h)
         return easy.advance(begin, gone, h)[0], h < 0.3
 
@@ -274,19 +274,19 @@ def test_what_has_no_solution_as_a_whole_is_made_in_parts_that_have() -> None:
     assert moved.slip == pytest.approx([0.6], abs=2.0 * BEHIND)
     assert len(made) < 20
     never = easy._replace(advance=lambda *a: (easy.advance(*a)[0], False))
-    assert not in_parts(never, Moving(np.zeros(1), np.zeros(0), 0.0, slip=np.zeros(1)), 1.0)[1]
+    assert not locate(never, StepState(np.zeros(1), np.zeros(0), 0.0, slip=np.zeros(1)), 1.0)[1]
 
 
 def test_what_switches_without_end_ends() -> None:
     """Something that is ever behind its limit is let be after so many trials."""
     tried = []
 
-    def advance(begin: Moving, gone: float, h: float) -> tuple[Moving, bool]:
+    def advance(begin: StepState, gone: float, h: float) -> tuple[StepState, bool]:
         tried.append(h)
         return begin._replace(q=begin.q + h), True
 
     restless = Switching(advance, lambda begin, end: np.array([begin.q[0] - end.q[0]]), lambda end, *_: end)
-    moved, solved = in_parts(restless, Moving(np.zeros(1), np.zeros(0), 0.0), 1.0)
+    moved, solved = locate(restless, StepState(np.zeros(1), np.zeros(0), 0.0), 1.0)
     assert solved
     assert len(tried) == TRIALS
     assert moved.q[0] == pytest.approx(1.0)

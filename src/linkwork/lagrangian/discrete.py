@@ -15,7 +15,7 @@ from linkwork.lagrangian.discrete_step import State
 from linkwork.lagrangian.user_system import Functions, read_functions
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.simulation.methods.composition import composition
-from linkwork.simulation.problem import positive
+from linkwork.simulation.problem_setup import positive
 from linkwork.simulation.results.outcomes import FINISHED, NOT_CONVERGED, Outcome
 from linkwork.spatial.scalar import Array
 

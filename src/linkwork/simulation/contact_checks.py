@@ -16,7 +16,7 @@ from linkwork.algorithms.reduction import coupled, to_tree
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.model.geometry import Mesh
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.problem import Request
+from linkwork.simulation.problem import Problem
 from linkwork.spatial.scalar import Array
 
 FINE = 0.1  # product of step and rate at which a bounce is followed by sixty steps
@@ -63,7 +63,7 @@ def _largest(M: Array, K: Array) -> float:
 
 
 def method_of(method: str, contact: str, locate: Any = False, continued: str | None = None) -> str:
-    """The method that was asked for, or the one of rigid contacts; a LinkworkError if they do not go together.
+    """The method that was problem for, or the one of rigid contacts; a LinkworkError if they do not go together.
 
     `continued` is the method of the run that goes on, if one does.
     """
@@ -87,16 +87,16 @@ def method_of(method: str, contact: str, locate: Any = False, continued: str | N
     return MOREAU if rigid else method
 
 
-def refuse_unfit(asked: Request, method: str, adaptive: bool) -> None:
+def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
     """Raise a LinkworkError if a method cannot follow a mechanism's contacts."""
-    mechanism = asked.mechanism
-    if asked.rigid:
-        _refuse_rigid(asked)
+    mechanism = problem.mechanism
+    if problem.rigid:
+        _refuse_rigid(problem)
     if not mechanism.touches:
         return
     for pair in mechanism.touches:
-        varies = f"{pair.contact.name}.stiffness" in asked.parameters
-        if not (asked.rigid or varies or pair.contact.stiffness > 0.0):
+        varies = f"{pair.contact.name}.stiffness" in problem.parameters
+        if not (problem.rigid or varies or pair.contact.stiffness > 0.0):
             raise LinkworkError(
                 f"contact {pair.contact.name!r} has no stiffness: give it one, or simulate(..., contact='rigid')"
             )
@@ -108,9 +108,9 @@ def refuse_unfit(asked: Request, method: str, adaptive: bool) -> None:
         raise LinkworkError(f"contacts change at the ends of steps, which {method!r} chooses by itself: name another")
 
 
-def _refuse_rigid(asked: Request) -> None:
+def _refuse_rigid(problem: Problem) -> None:
     """Raise a LinkworkError where rigid contacts cannot do what was said."""
-    m = asked.mechanism
+    m = problem.mechanism
     if not m.touches:
         raise LinkworkError("contact='rigid' is for mechanisms with contacts, which Builder.touch adds; there are none")
     for pair in m.touches:
@@ -127,20 +127,20 @@ def _refuse_rigid(asked: Request) -> None:
         )
 
 
-def check_start(asked: Request, method: str, dt: float) -> None:
+def check_start(problem: Problem, method: str, dt: float) -> None:
     """Warn of contacts that start deep inside, and of steps that are too large for them.
 
     Numbers of members that no contact can have raise a LinkworkError.
     """
-    m = asked.mechanism
-    if not m.touches or 0 in asked.batch:
+    m = problem.mechanism
+    if not m.touches or 0 in problem.batch:
         return
-    _refuse_numbers(asked)
-    _warn_of_depth(asked)
-    if asked.rigid:
+    _refuse_numbers(problem)
+    _warn_of_depth(problem)
+    if problem.rigid:
         return
-    now, values = asked.member(asked.first)
-    rates = contact_rates(asked.system(values).mechanism, now.q)
+    now, values = problem.member(problem.first)
+    rates = contact_rates(problem.system(values).mechanism, now.q)
     product = max(dt * rates.springs / COARSE, dt * rates.dampers / EXPLICIT.get(method, np.inf))
     if product > 1.0:
         fine = FINE / max(rates.springs, rates.dampers if method in EXPLICIT else 0.0)
@@ -151,10 +151,10 @@ def check_start(asked: Request, method: str, dt: float) -> None:
         )
 
 
-def _refuse_numbers(asked: Request) -> None:
+def _refuse_numbers(problem: Problem) -> None:
     """What the Builder refuses of one mechanism, for the parameters of all members."""
-    given = asked.parameters
-    for name in asked.mechanism.contacts.names:
+    given = problem.parameters
+    for name in problem.mechanism.contacts.names:
         for key in ("stiffness", "tangential_stiffness", "rest_speed"):
             if (given.get(f"{name}.{key}", np.ones(1)) <= 0.0).any():
                 raise LinkworkError(f"parameter '{name}.{key}' must be > 0 in all members: contact {name!r} needs it")
@@ -163,21 +163,21 @@ def _refuse_numbers(asked: Request) -> None:
             raise LinkworkError(f"parameter '{name}.friction' must be (static, dynamic) with static >= dynamic")
 
 
-def _warn_of_depth(asked: Request) -> None:
-    for index in islice(np.ndindex(asked.batch), LOOKED_AT):
-        now, values = asked.member(index)
-        m = asked.system(values).mechanism
+def _warn_of_depth(problem: Problem) -> None:
+    for index in islice(np.ndindex(problem.batch), LOOKED_AT):
+        now, values = problem.member(index)
+        m = problem.system(values).mechanism
         there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
         weight = float(m.mass) * float(np.linalg.norm(m.gravity))
-        for (contact, surface), at, (number, *_) in zip(m.touches, there, now.touch, strict=True):
+        for (contact, surface), at, (number, *_) in zip(m.touches, there, now.motion.contacts, strict=True):
             depth = max(0.0, -float(at.distance))
-            force = 0.0 if asked.rigid else contact.press(depth)
-            if number != APART or (depth <= INSIDE if asked.rigid else force <= DEEP * weight):
+            force = 0.0 if problem.rigid else contact.press(depth)
+            if number != APART or (depth <= INSIDE if problem.rigid else force <= DEEP * weight):
                 continue
-            who = f"of member {index} " if asked.batch else ""
+            who = f"of member {index} " if problem.batch else ""
             follows = (
                 "and is moved out in the first step"
-                if asked.rigid
+                if problem.rigid
                 else f"whose spring will throw it with {force:.3g} N"
             )
             warnings.warn(

@@ -20,7 +20,7 @@ from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.reduction import to_tree
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.state import Carry
+from linkwork.simulation.state import StepState
 from linkwork.spatial.scalar import dot, where
 
 
@@ -34,38 +34,38 @@ def contact_series(mechanism: Mechanism, rigid: bool) -> dict[str, Shape]:
     return each | ({} if rigid else {"contact.energy": ()}) | {"contact.wrenches": (mechanism.nbodies, 6)}
 
 
-def contact_row(mechanism: Mechanism, now: Carry, rigid: bool) -> dict[str, Any]:
+def contact_row(mechanism: Mechanism, now: StepState, rigid: bool) -> dict[str, Any]:
     """The row of a state, of contacts with springs and anchors or of rigid ones."""
     return _rigid_row(mechanism, now) if rigid else _compliant_row(mechanism, now)
 
 
-def _rigid_row(m: Mechanism, now: Carry) -> dict[str, Any]:
+def _rigid_row(m: Mechanism, now: StepState) -> dict[str, Any]:
     """The row of a state: numbers of states, and in the world's axes the last step's forces [N] and slip [m/s].
 
     `contact.wrenches` (nbodies, 6) [N, N m] are those of these forces about the bodies' origins, in their frames.
     """
     there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
     slips = []
-    for number, at in zip(now.touch[:, 0], there, strict=True):
+    for number, at in zip(now.contacts[:, 0], there, strict=True):
         slip = at.velocity - at.normal * dot(at.normal, at.velocity)
         slips.append(where(number > APART, at.pose.R @ slip, np.zeros(3)))
     return {
-        "contact.state": now.touch[:, 0],
-        "contact.since": now.touch[:, 4],
-        "contact.force": now.touch[:, 1:4],
+        "contact.state": now.contacts[:, 0],
+        "contact.since": now.contacts[:, 4],
+        "contact.force": now.contacts[:, 1:4],
         "contact.slip": np.array(slips),
-        "contact.wrenches": wrenches_of(m.touches, now.touch[:, 1:4], there, poses),
+        "contact.wrenches": wrenches_of(m.touches, now.contacts[:, 1:4], there, poses),
     }
 
 
-def _compliant_row(mechanism: Mechanism, now: Carry) -> dict[str, Any]:
+def _compliant_row(mechanism: Mechanism, now: StepState) -> dict[str, Any]:
     """The row of a state: numbers of states, and in the world's axes forces [N], anchors [m] and slip [m/s].
 
     `contact.since` [s] is when contacts landed, left, stuck or slipped to be as they are. `contact.energy` [J] is what
     the springs of contacts hold, `contact.wrenches` (nbodies, 6) [N, N m] what contacts do to bodies, about their
     origins in their frames.
     """
-    m, memory = mechanism, Memory.of(now.touch)
+    m, memory = mechanism, Memory.of(now.contacts)
     there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
     found, anchors, slips, energy = [], [], [], 0.0
     for pair, number, anchor, at in zip(m.touches, memory.number, memory.anchor, there, strict=True):

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.contact_checks import contact_rates
-from linkwork.simulation.problem import Request
-from linkwork.simulation.runners.state_derivative import Field
-from linkwork.simulation.state import Carry
+from linkwork.simulation.problem import Problem
+from linkwork.simulation.runners.state_derivative import StateDerivative
+from linkwork.simulation.state import MemberState
 
 ADAPTIVE = ("dop853", "radau", "lsoda")
 FINE = 0.1  # product of step and fastest rate at which rk4 errs by about 1e-7 a step
@@ -36,71 +36,73 @@ class Choice(NamedTuple):
     locate: bool = False
 
 
-Trial = Callable[[Choice], list[Carry]]  # states along a run of the first member by a choice
+Trial = Callable[[Choice], list[MemberState]]  # states along a run of the first member by a choice
 
 
-def chosen(asked: Request, field: Field, method: str, dt: float | None, duration: float, trial: Trial) -> Choice:
-    """The method and step that were asked for, or good ones."""
+def chosen(
+    problem: Problem, derivative: StateDerivative, method: str, dt: float | None, duration: float, trial: Trial
+) -> Choice:
+    """The method and step that were given, or good ones."""
     if method in ADAPTIVE:
-        return Choice(method, dt or duration / ROWS, "as asked; its steps follow the tolerance")
+        return Choice(method, dt or duration / ROWS, "as given; its steps follow the tolerance")
     if method != "auto" and dt is not None:
-        return Choice(method, dt, "as asked")
-    if asked.mechanism.nv == 0 or 0 in asked.batch:
+        return Choice(method, dt, "as given")
+    if problem.mechanism.nv == 0 or 0 in problem.batch:
         return Choice("rk4" if method == "auto" else method, dt or LONG, "nothing moves")
-    if asked.mechanism.touches and not asked.rigid:
-        return _for_contacts(asked, method, dt, duration)
-    rate = fastest_rate(asked, field, asked.member(asked.first)[0])
-    first = _judged(asked, method, dt, duration, rate, "at the start")
+    if problem.mechanism.touches and not problem.rigid:
+        return _for_contacts(problem, method, dt, duration)
+    rate = fastest_rate(problem, derivative, problem.member(problem.first)[0])
+    first = _judged(problem, method, dt, duration, rate, "at the start")
     if dt is not None:
         return first
     # Motion may become faster on the way: a trial run shows how fast
-    rates = [fastest_rate(asked, field, state) for state in trial(first)]
-    return _judged(asked, method, dt, duration, max(rate, *rates), "in a trial run") if rates else first
+    rates = [fastest_rate(problem, derivative, state) for state in trial(first)]
+    return _judged(problem, method, dt, duration, max(rate, *rates), "in a trial run") if rates else first
 
 
-def _for_contacts(asked: Request, method: str, dt: float | None, duration: float) -> Choice:
+def _for_contacts(problem: Problem, method: str, dt: float | None, duration: float) -> Choice:
     """A choice that follows the bounces of contacts, by the stiffness of their springs and the masses they move."""
-    now, values = asked.member(asked.first)
-    rates = contact_rates(asked.system(values).mechanism, now.q)
+    now, values = problem.member(problem.first)
+    rates = contact_rates(problem.system(values).mechanism, now.q)
     method = "variational" if method == "auto" else method
     rate = max(rates.springs, rates.dampers) if method == "rk4" else rates.springs
     reach = min(LONGEST["semi-implicit"], FINE / max(rate, 1e-9))
-    return Choice(method, dt or _fitting(reach, asked, duration), f"contacts bounce at {rates.springs:.3g} 1/s")
+    return Choice(method, dt or _fitting(reach, problem, duration), f"contacts bounce at {rates.springs:.3g} 1/s")
 
 
-def _judged(asked: Request, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
+def _judged(problem: Problem, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
     """A choice for motion that changes at that rate [1/s]."""
-    why = f"the motion changes at {rate:.3g} 1/s at most {when}"
-    if asked.rigid:
+    why = f"fastest rate {rate:.3g} 1/s {when}"
+    if problem.rigid:
         why = f"rigid contacts; {why}"
     if method == "auto":
         stiff = rate > STIFF if dt is None else rate * dt > STABLE
         method = "midpoint" if stiff else "rk4"
-        why += ", which is stiff" if stiff else ", which small steps follow well"
+        why += ": stiff" if stiff else ": not stiff"
     if dt is None:
         longest = LONGEST.get(method, LONG)
         reach = longest if method == "midpoint" else min(longest, FINE / max(rate, 1e-9))
-        dt = _fitting(reach, asked, duration)
+        dt = _fitting(reach, problem, duration)
     return Choice(method, dt, why)
 
 
-def _fitting(reach: float, asked: Request, duration: float) -> float:
+def _fitting(reach: float, problem: Problem, duration: float) -> float:
     """A round step within reach of which a whole number makes the duration, or a sampled controller's period."""
-    rate = None if asked.sampling is None else asked.sampling.rate
+    rate = None if problem.sampling is None else problem.sampling.rate
     span = duration if rate is None else min(duration, 1.0 / rate)
     decade = 10.0 ** floor(log10(reach))
     nice = decade * max(k for k in (1.0, 2.0, 5.0) if k * decade <= reach * (1.0 + 1e-9))
     return span / ceil(span / min(nice, span) - 1e-9)
 
 
-def fastest_rate(asked: Request, field: Field, now: Carry) -> float:
+def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState) -> float:
     """The largest eigenvalue [1/s] of the first member's equations of motion in a state, or its fastest turn."""
-    m = asked.mechanism
-    n, (_, values) = m.nv, asked.member(asked.first)
+    m = problem.mechanism
+    n, (_, values) = m.nv, problem.member(problem.first)
 
     def acceleration(x: np.ndarray) -> np.ndarray:
         state = np.concatenate([m.integrate(now.q, x[:n]), now.v + x[n:], [0.0]])
-        return field(0.0, state, now.held, values)[m.nq : -1]
+        return derivative(0.0, state, now.control, values)[m.nq : -1]
 
     steps = NUDGE * np.eye(2 * n)
     columns = [(acceleration(step) - acceleration(-step)) / (2.0 * NUDGE) for step in steps]

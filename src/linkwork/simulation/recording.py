@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.compiler.result_buffers import Results
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.simulation.method_choice import Choice
-from linkwork.simulation.problem import Request
+from linkwork.simulation.problem import Problem
 from linkwork.spatial.scalar import Array
 
 SERIES = (
@@ -30,18 +30,18 @@ class Storage:
     """Arrays (*batch, rows, ...) for every recorded series, and the numbers of the steps (rows,) they belong to."""
 
     def __init__(
-        self, asked: Request, choice: Choice, record: Sequence[str] | None, every: int | None, duration: float
+        self, problem: Problem, choice: Choice, record: Sequence[str] | None, every: int | None, duration: float
     ):
-        batch, shapes = asked.batch, asked.series_shapes
+        batch, shapes = problem.batch, problem.series_shapes
         default = [name for name in shapes if name not in ON_REQUEST]
         names = _names(record, shapes) if record is not None else default
         if {"q", "v"} <= set(names):  # what follows from them depends on what was engaged then
-            names += [name for name in (*asked.switched, "slip") if name in shapes and name not in names]
+            names += [name for name in (*problem.switched, "slip") if name in shapes and name not in names]
         self.series = tuple(names)
         self.count = max(1, round(duration / choice.dt))  # steps in all
         row = 8 * int(np.prod(batch, dtype=int)) * sum(int(np.prod(shapes[name], dtype=int)) for name in self.series)
         self.every = _every(every, self.count, row)
-        first = int(asked.start.step.max(initial=0.0))
+        first = int(problem.start.step.max(initial=0.0))
         self.steps = np.append(np.arange(0.0, self.count, self.every), self.count) + first
         self.bytes = row * len(self.steps)
         _refuse_beyond_memory(self.bytes)

@@ -1,10 +1,10 @@
-"""`simulate`: from a mechanism and a state to a run, checked before it starts and kept whatever happens on the way."""
+"""`simulate`: from a mechanism and a state to a Run. It builds a Problem, takes a Method, and records."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,27 +12,79 @@ import numpy as np
 
 from linkwork.errors import LinkworkError, NotTraceable, listed, unknown_name
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
 from linkwork.simulation.contact_checks import check_start, method_of, refuse_unfit
 from linkwork.simulation.events.schedule import entries_of
 from linkwork.simulation.method_choice import ADAPTIVE, Choice, chosen
-from linkwork.simulation.methods.registry import METHODS, RIGID, of_order, refuse_composed
-from linkwork.simulation.problem import Request, positive, request, try_once
+from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order, refuse_composed
+from linkwork.simulation.problem import Problem
+from linkwork.simulation.problem_setup import Continuation, Setup, positive, problem_of, with_commands
 from linkwork.simulation.recording import Storage
-from linkwork.simulation.results.refinement import companion
 from linkwork.simulation.results.run import Run, Settings
+from linkwork.simulation.runners.adaptive import Adaptive
 from linkwork.simulation.runners.failure_diagnosis import outcomes
-from linkwork.simulation.runners.fixed_step import FixedSteps, ended
+from linkwork.simulation.runners.fixed_step import FixedSteps, ended_at
 from linkwork.simulation.runners.progress import Watch, watching
-from linkwork.simulation.runners.state_derivative import Field
+from linkwork.simulation.runners.runner import Runner
+from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.start_checks import refuse_open
-from linkwork.simulation.state import GOING, STOPPED, Carry
-from linkwork.simulation.user_functions import sampled
+from linkwork.simulation.state import RUNNING, STOPPED, MemberState
 
 NAMES = ("auto", *METHODS, RIGID.name, *ADAPTIVE)
 TARGETS = ("cpu", "numpy")
 EXPLICIT = ("semi-implicit", "rk4")
 COMPOSED = [method.name for method in METHODS.values() if method.symmetric]
 TRIALS = 20  # states of a trial run that are looked at
+TIGHTER = 0.01  # tolerances of adaptive methods in a run that is compared
+
+
+@dataclass(frozen=True)
+class Integration:
+    """How a problem is integrated; the names are those of `simulate`."""
+
+    method: str
+    duration: float
+    dt: float | None = None
+    order: int | None = None
+    locate: bool | None = None
+    rtol: float = 1e-9
+    atol: float = 1e-10
+    threads: int | None = None
+    target: str = "cpu"
+
+    def checked(self, baumgarte: float | None) -> Integration:
+        """The same with numbers as floats; an error that names what is wrong."""
+        for what, name, names in (("method", self.method, NAMES), ("target", self.target, TARGETS)):
+            if name not in names:
+                raise unknown_name(what, name, names)
+        if baumgarte is not None and self.method not in EXPLICIT:
+            raise LinkworkError(f"baumgarte is for methods {listed(EXPLICIT)}; name one of them")
+        return replace(
+            self,
+            duration=positive("duration", self.duration),
+            dt=None if self.dt is None else positive("dt", self.dt),
+            rtol=positive("rtol", self.rtol),
+            atol=positive("atol", self.atol),
+        )
+
+    def continuing(self, run: Run) -> Integration:
+        """The same, as the run that goes on where nothing is said."""
+        auto, made = self.method == "auto", run.settings
+        return replace(
+            self,
+            method=run.method if auto else self.method,
+            order=made.order if auto and self.order is None else self.order,
+            dt=made.dt if self.dt is None else self.dt,
+            locate=made.locate if self.locate is None else self.locate,
+        )
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is recorded: names of series (None: the usual ones), after `every` steps (None: as memory allows)."""
+
+    series: Sequence[str] | None = None
+    every: int | None = None
 
 
 def simulate(
@@ -103,118 +155,140 @@ def simulate(
     What happens to a member shows in `run.outcome`. An error from a controller in Python carries what was computed
     until then as its attribute `run`; Ctrl-C returns it.
     """
-    for what, name, names in (("method", method, NAMES), ("target", target, TARGETS)):
-        if name not in names:
-            raise unknown_name(what, name, names)
-    if baumgarte is not None and method not in EXPLICIT:
-        raise LinkworkError(f"baumgarte is for methods {listed(EXPLICIT)}; name one of them")
-    duration, dt = positive("duration", duration), None if dt is None else positive("dt", dt)
-    tolerances = positive("rtol", rtol), positive("atol", atol)
-    schedule = entries_of(schedule)  # gone through more than once
-    method = method_of(method, contact, locate, q0.method if isinstance(q0, Run) else None)
-    asked = request(
-        mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule, baumgarte,
-        rigid=contact == "rigid",
-    )  # fmt: skip
-    commands = try_once(asked)
-    if commands:  # a controller that switches is sampled
-        controller = controller if asked.sampling is not None else sampled(controller)
-        asked = request(
-            mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule,
-            baumgarte, commands, contact == "rigid",
-        )  # fmt: skip
-    if isinstance(q0, Run):
-        if method == "auto":
-            method, order = q0.method, q0.settings.order if order is None else order
-        dt = q0.settings.dt if dt is None else dt
-        locate = q0.settings.locate if locate is None else locate
-    if order is not None:
-        if method not in METHODS:
-            raise LinkworkError(f"order is for methods {listed(COMPOSED)}; name one of them")
-        refuse_composed(mechanism, of_order(method, order), bool(asked.guards))
-    refuse_open(asked, opening=not isinstance(q0, Run))
-    refuse_unfit(asked, method, adaptive=method in ADAPTIVE)
-    field = Field(asked, target)
-    try:
-        choice = chosen(asked, field, method, dt, duration, partial(_trial, asked, duration, target))
-        check_start(asked, choice.method, choice.dt)
-        if choice.method not in ADAPTIVE:
-            choice = choice._replace(order=of_order(choice.method, order).order, locate=bool(locate))
-        storage = Storage(asked, choice, record, every, duration)
-        if choice.method in ADAPTIVE:
-            from linkwork.simulation.runners.adaptive import Adaptive
+    run = q0 if isinstance(q0, Run) else None
+    how = Integration(method, duration, dt, order, locate, rtol, atol, threads, target).checked(baumgarte)
+    how = replace(how, method=method_of(method, contact, locate, None if run is None else run.method))
+    setup = Setup(
+        mechanism,
+        None if run is not None else q0,
+        v0,
+        controller,
+        entries_of(schedule),  # gone through more than once
+        wrenches,
+        parameters,
+        gains,
+        memory,
+        stop_when,
+        stops,
+        baumgarte,
+        rigid=contact == RIGID_CONTACTS,
+        dt=how.dt,
+        continued=None if run is None else _continuation(run),
+    )
+    return _simulated(setup, how if run is None else how.continuing(run), Recording(record, every), progress)
 
-            march: Any = Adaptive(asked, choice, storage, field, *tolerances)
-        else:
-            march = FixedSteps(asked, choice, storage, target, threads)
-            tolerances = None, None
-        limits = None if asked.stops is None else stops
-        settings = Settings(
-            choice.method,
-            choice.why,
-            choice.dt,
-            storage.every,
-            duration,
-            *tolerances,
-            limits,
-            asked.wrenches is not None,
-            asked.control is not None or asked.sampler is not None,
-            asked.baumgarte,
-            choice.order,
-            choice.locate,
+
+def _continuation(run: Run) -> Continuation:
+    """What a run that goes on hands to the next one."""
+    settings = run.settings
+    end = float(run.t[-1]) if len(run.t) else 0.0
+    return Continuation(run.mechanism, run.final, run.parameters, settings.dt or 0.0, end, run.events, run.batch)
+
+
+def _simulated(setup: Setup, how: Integration, recording: Recording, progress: bool | Watch | None) -> Run:
+    """The run of a problem, checked before it starts."""
+    setup, problem = with_commands(setup, problem_of(setup))
+    if how.order is not None:
+        if how.method not in METHODS:
+            raise LinkworkError(f"order is for methods {listed(COMPOSED)}; name one of them")
+        refuse_composed(problem.mechanism, method_of_order(how.method, how.order), bool(problem.guards))
+    refuse_open(problem, opening=setup.continued is None)
+    refuse_unfit(problem, how.method, adaptive=how.method in ADAPTIVE)
+    derivative = StateDerivative(problem, how.target)
+    try:
+        trial = partial(_trial, problem, how)
+        choice = chosen(problem, derivative, how.method, how.dt, how.duration, trial)
+        check_start(problem, choice.method, choice.dt)
+        adaptive = choice.method in ADAPTIVE
+        if not adaptive:
+            order = method_of_order(choice.method, how.order).order
+            choice = choice._replace(order=order, locate=bool(how.locate))
+        storage = Storage(problem, choice, recording.series, recording.every, how.duration)
+        runner: Runner = (
+            Adaptive(problem, choice, storage, derivative, (how.rtol, how.atol))
+            if adaptive
+            else FixedSteps(problem, choice, storage, how.target, how.threads)
         )
-        same = partial(
-            simulate, mechanism, v0=v0, method=choice.method, schedule=schedule, wrenches=wrenches, record=("q", "v"),
-            progress=False, parameters=parameters, gains=gains, memory=memory, stop_when=stop_when, stops=stops,
-            contact=contact, baumgarte=baumgarte, threads=threads, target=target, order=order, locate=locate,
-        )  # fmt: skip
-        again = partial(companion, same, q0, controller, asked.sampling, settings)
-        return replace(_marched(asked, march, settings, progress), again=again)
+        settings = _settings(setup, problem, how, choice, storage.every)
+        finer = partial(_finer, setup, problem, replace(how, method=choice.method), settings)
+        return replace(_ran(runner, settings, progress), again=finer)
     except NotTraceable as failure:
         failure.add_note("lw.host(f, rate=...) calls a controller in Python instead of compiling it")
         raise
 
 
-def _trial(asked: Request, duration: float, target: str, choice: Choice) -> list[Carry]:
+def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, every: int) -> Settings:
+    adaptive = choice.method in ADAPTIVE
+    return Settings(
+        choice.method,
+        choice.why,
+        choice.dt,
+        every,
+        how.duration,
+        rtol=how.rtol if adaptive else None,
+        atol=how.atol if adaptive else None,
+        stops=None if problem.stops is None else setup.stops,
+        pushed=problem.wrenches is not None,
+        controlled=problem.control is not None or problem.sampler is not None,
+        baumgarte=problem.baumgarte,
+        order=choice.order,
+        locate=choice.locate,
+    )
+
+
+def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberState]:
     """Some states along a run of the first member; none if its controller is in Python, which would see it twice."""
-    if asked.in_python:
+    if problem.in_python:
         return []
-    alone = asked.alone()
-    every = max(1, round(duration / choice.dt) // TRIALS)
-    storage = Storage(alone, choice, ("q", "v"), every, duration)
-    FixedSteps(alone, choice, storage, target, threads=1).go(lambda fraction: None)
+    alone = problem.alone()
+    every = max(1, round(how.duration / choice.dt) // TRIALS)
+    storage = Storage(alone, choice, ("q", "v"), every, how.duration)
+    FixedSteps(alone, choice, storage, how.target, threads=1).go(lambda fraction: None)
     states = zip(storage.arrays["q"][: storage.rows], storage.arrays["v"][: storage.rows], strict=True)
-    return [alone.start._replace(q=q, v=v) for q, v in states]
+    return [alone.start.moved(q=q, v=v) for q, v in states]
 
 
-def _marched(asked: Request, march: Any, settings: Settings, progress: bool | Watch | None) -> Run:
+def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> Run:
     """The run, or what there is of it if it was stopped."""
     begin = time.perf_counter()
     try:
-        with watching(progress, f"{asked.mechanism.name}, {settings.duration:g} s by {settings.method}") as watch:
-            march.go(watch)
+        title = f"{runner.problem.mechanism.name}, {settings.duration:g} s by {settings.method}"
+        with watching(progress, title) as watch:
+            runner.go(watch)
     except KeyboardInterrupt:
-        code = np.asarray(march.now.code)
-        march.now = march.now._replace(code=np.where(code == GOING, STOPPED, code))
+        status = np.asarray(runner.now.status)
+        runner.now = runner.now._replace(status=np.where(status == RUNNING, STOPPED, status))
     except Exception as failure:
-        if march.storage.rows:
-            failure.run = _run(asked, march, settings, time.perf_counter() - begin)  # type: ignore[attr-defined]
+        if runner.storage.rows:
+            failure.run = _run(runner, settings, time.perf_counter() - begin)  # type: ignore[attr-defined]
             failure.add_note("what was computed until then is the attribute `run` of this error")
         raise
-    return _run(asked, march, settings, time.perf_counter() - begin)
+    return _run(runner, settings, time.perf_counter() - begin)
 
 
-def _run(asked: Request, march: Any, settings: Settings, wall: float) -> Run:
-    storage, now = march.storage, march.now
-    found, events = outcomes(march)
+def _run(runner: Runner, settings: Settings, wall: float) -> Run:
+    storage, now, problem = runner.storage, runner.now, runner.problem
+    found, events = outcomes(runner)
     return Run(
-        asked.mechanism,
+        problem.mechanism,
         settings,
         storage.steps[: storage.rows] * settings.dt,
-        storage.recorded(ended(now)),
+        storage.recorded(ended_at(now)),
         now,
-        asked.parameters_in(now.modes),
+        problem.parameters_in(now.motion.modes),
         found,
         events,
         wall,
     )
+
+
+def _finer(setup: Setup, problem: Problem, how: Integration, made: Settings) -> Run:
+    """The same run with half the step, or tolerances a hundredth as large, and samples at least at the same times."""
+    assert made.dt is not None
+    whole = max(1, round(made.duration / made.dt)) * made.dt
+    how, every = replace(how, duration=whole, dt=0.5 * made.dt), 2 * made.every
+    if made.rtol is not None and made.atol is not None:  # its steps are never longer than from sample to sample
+        how, every = replace(how, rtol=TIGHTER * made.rtol, atol=TIGHTER * made.atol), made.every
+    if problem.sampling is not None and problem.sampling.rate is None:  # still once a step of the other run
+        setup = replace(setup, controller=replace(problem.sampling, rate=1.0 / made.dt))
+    return _simulated(replace(setup, dt=how.dt), how, Recording(("q", "v"), every), progress=False)

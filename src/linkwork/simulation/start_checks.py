@@ -7,32 +7,32 @@ import numpy as np
 from linkwork.errors import LinkworkError
 from linkwork.evaluation import compile
 from linkwork.simulation.events.schedule import slips
-from linkwork.simulation.problem import Request
+from linkwork.simulation.problem import Problem
 
 REMEDIES = [f"{call}, with d = lw.compile(m)" for call in ("q0 = d.assemble(q0)", "v0 = d.consistent(q0, v0)")]
 OPEN = 1e-6  # errors of closure [m or rad] at the start beyond which someone must decide how to close it
 
 
-def refuse_open(asked: Request, opening: bool = True) -> None:
+def refuse_open(problem: Problem, opening: bool = True) -> None:
     """Raise a LinkworkError if loops are open at the start, or opening, or if something slips that is engaged.
 
     Where a run is continued, loops that are `opening` are not at fault: some methods leave them so.
     """
-    m, given = asked.mechanism, asked.parameters
+    m, given = problem.mechanism, problem.parameters
     if m.loops:
         d = compile(m, parameters=given)
-        errors = np.abs(d.constraint(asked.start.q, parameters=given))
-        J = d.constraint_jacobian(asked.start.q, parameters=given)
-        speeds = np.abs((J @ asked.start.v[..., None])[..., 0])
+        errors = np.abs(d.constraint(problem.start.q, parameters=given))
+        J = d.constraint_jacobian(problem.start.q, parameters=given)
+        speeds = np.abs((J @ problem.start.v[..., None])[..., 0])
         for what, found, remedy in zip(("is open by", "opens at"), (errors, speeds), REMEDIES, strict=True):
             if found.max(initial=0.0) > OPEN and (opening or found is errors):
                 name = m.loop_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
                 raise LinkworkError(f"loop {name!r} {what} {found.max():.3g} at the start; {remedy}, closes it")
-    refuse_slipping(asked)
+    refuse_slipping(problem)
 
 
-def refuse_slipping(asked: Request) -> None:
+def refuse_slipping(problem: Problem) -> None:
     """Raise a LinkworkError if something slips at the start that is engaged, and must not."""
-    for name, speeds in slips(asked.mechanism, asked.start.v, asked.parameters).items():
+    for name, speeds in slips(problem.mechanism, problem.start.v, problem.parameters).items():
         if speeds.max(initial=0.0) > OPEN:
             raise LinkworkError(f"{name} slips at {speeds.max():.3g} at the start; {REMEDIES[1]}, holds it")

@@ -1,50 +1,140 @@
-"""Where a member of a run is: all that its future depends on."""
+"""The state of a run: nested named records, and the functions that select, flatten and rebuild them.
+
+A record is a NamedTuple whose fields are numbers, arrays or further records. Kernels and traced loops take flat
+sequences of leaves; everything else works on records.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-from linkwork.simulation.methods.step import Moving
-from linkwork.spatial.scalar import Array, Number
+import numpy as np
 
-GOING, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = 0.0, 1.0, 2.0, 3.0, 4.0  # why a member goes on, or no longer does
-HUGE = 1e300  # beyond this a number is as good as infinite
+from linkwork.spatial.scalar import Array, Number, where
+
+# Status of a member: running, or why it ended
+RUNNING, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = 0.0, 1.0, 2.0, 3.0, 4.0
+HUGE = 1e300  # numbers beyond this count as infinite
+LOG_COLUMNS = 7  # numbers of one line of the event log, see `events.log.Line`
+CONTACT_COLUMNS = 5  # numbers that one contact pair remembers: its state, its anchor or force (3,), since when
+
+Record = TypeVar("Record", bound=tuple[Any, ...])
 
 
-class Carry(NamedTuple):
-    """The state of a member, or with batch axes in front of all members.
+class EventLog(NamedTuple):
+    """The events since the log was last read: `lines` (n, 7), and how many events there were (may exceed n)."""
 
-    `step` counts steps since the run began, so that the time is step dt exactly, whatever was computed in one call;
-    `code` says why a member no longer goes on; `work` [J] was done by forces without energy; `held` (nv,) [N m or N]
-    are the joint forces of a sampled controller, and `memory` (k,) is what it remembers; `repair` [m or rad] is the
-    farthest that a step moved a coordinate to close loops again; `touch` (n, 5) is what contacts remember, the number
-    of their state, their anchor [m] and since when they are in that state [s]; `slip` (k,) is which way holders slip,
-    of those that can. `rounds` are those in which the last step's equations were solved, and `most_rounds` those of the
-    step that took most. `modes` (m,) are the parameters that are switched on the way, `armed` (g,) is what latches and
-    guards remember; `log` (n, 7) is what switched by itself since someone looked, and `logged` how often. `left` [m/s]
-    is the most by which a step left the laws of rigid contacts broken.
+    lines: Array = np.zeros((0, LOG_COLUMNS))
+    count: Number = 0.0
+
+
+class SolverState(NamedTuple):
+    """How well the equations of steps were solved.
+
+    `iterations` of the last step; `projection` [m or rad], the farthest that any step so far moved a coordinate to
+    close loops; `residual` [m/s], the largest violation that any step so far left in the laws of rigid contacts.
+    """
+
+    iterations: Number = 0.0
+    projection: Number = 0.0
+    residual: Number = 0.0
+
+
+class StepState(NamedTuple):
+    """What one step changes.
+
+    `q` (nq,), `v` (nv,); `work` [J] done so far by forces that store no energy; `contacts` (n, 5) is what contact pairs
+    remember; `slip` (k,) the slip direction (-1, 0, 1) of every constraint whose multiplier is bounded; `modes` (m,)
+    the parameters that are switched during the run; `armed` (g,) whether latches and guards can fire. `watched` holds
+    event functions and constraint forces while a step is searched for events; it is empty otherwise.
+    """
+
+    q: Array
+    v: Array
+    work: Number = 0.0
+    contacts: Array = np.zeros((0, CONTACT_COLUMNS))
+    slip: Array = np.zeros(0)
+    modes: Array = np.zeros(0)
+    armed: Array = np.zeros(0)
+    log: EventLog = EventLog()
+    solver: SolverState = SolverState()
+    watched: Array = np.zeros(0)
+
+    def solved_in(self, iterations: Number) -> StepState:
+        """The same state, solved in so many iterations."""
+        return self._replace(solver=self.solver._replace(iterations=iterations))
+
+
+class MemberState(NamedTuple):
+    """The state of one member of a run, or with batch axes in front of all members: all that its future depends on.
+
+    `step` counts steps since the run began, so that the time is exactly step dt; `status` says whether the member
+    runs, or why it ended; `control` (nv,) [N m or N] are the joint forces of a sampled controller, `memory` (k,) is
+    what that controller remembers; `most_iterations` are those of the step that took most.
     """
 
     step: Number
-    code: Number
-    q: Array
-    v: Array
-    work: Number
-    held: Array
+    status: Number
+    motion: StepState
+    control: Array
     memory: Array
-    repair: Number
-    touch: Array
-    slip: Array
-    rounds: Number
-    most_rounds: Number
-    modes: Array
-    armed: Array
-    log: Array
-    logged: Number
-    left: Number
+    most_iterations: Number = 0.0
 
     @property
-    def moving(self) -> Moving:
-        """What a step changes."""
-        kept = (self.repair, self.touch, self.slip, self.rounds, self.modes, self.armed, self.log, self.logged)
-        return Moving(self.q, self.v, self.work, *kept, left=self.left)
+    def q(self) -> Array:
+        """Coordinates (..., nq)."""
+        return self.motion.q
+
+    @property
+    def v(self) -> Array:
+        """Velocities (..., nv)."""
+        return self.motion.v
+
+    def moved(self, **changes: Any) -> MemberState:
+        """The same member with fields of its motion replaced."""
+        return self._replace(motion=self.motion._replace(**changes))
+
+
+def select(condition: Any, yes: Any, no: Any) -> Any:
+    """`yes` where the condition holds, else `no`: two numbers, two arrays (also empty ones), or two records."""
+    if isinstance(yes, tuple):
+        return type(yes)(*(select(condition, a, b) for a, b in zip(yes, no, strict=True)))
+    return where(condition, yes, no) if np.ndim(yes) == 0 or np.size(yes) else no
+
+
+def flatten(record: tuple[Any, ...]) -> list[Any]:
+    """The leaves of a record, in order."""
+    return [leaf for part in record for leaf in (flatten(part) if isinstance(part, tuple) else [part])]
+
+
+def unflatten(like: Record, leaves: Sequence[Any]) -> Record:
+    """The record of the same structure as `like` with these leaves."""
+    values = iter(leaves)
+    found = _rebuilt(like, values)
+    assert next(values, None) is None
+    return found
+
+
+def _rebuilt(like: Any, values: Iterator[Any]) -> Any:
+    return type(like)(*(_rebuilt(part, values) if isinstance(part, tuple) else next(values) for part in like))
+
+
+def leaf_names(record: tuple[Any, ...], prefix: str = "") -> list[str]:
+    """The names of the leaves of a record, as 'motion.q'."""
+    names: Sequence[str] = getattr(record, "_fields", ())
+    return [
+        name
+        for field, part in zip(names, record, strict=True)
+        for name in (leaf_names(part, f"{prefix}{field}.") if isinstance(part, tuple) else [prefix + field])
+    ]
+
+
+def mapped(function: Callable[[Any], Any], record: Record) -> Record:
+    """The record with a function applied to every leaf."""
+    return unflatten(record, [function(leaf) for leaf in flatten(record)])
+
+
+def member(record: Record, index: tuple[int, ...]) -> Record:
+    """One member of a record with batch axes in front of all leaves."""
+    return mapped(lambda leaf: np.asarray(leaf)[index], record)

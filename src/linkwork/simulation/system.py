@@ -1,4 +1,4 @@
-"""A mechanism and what acts on it, and how its motion then changes: one state, any numbers."""
+"""A mechanism and everything that acts on it: the one place where forces are summed. One state, any numbers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from linkwork.simulation.events.guards import Guard
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt, may_be_there
 
-Law = Callable[[Number, Array, Array], Array]  # of time [s], q (nq,) and v (nv,)
-FORCES = "passive"  # forces of the tree's joints reduce as those do
+ForceLaw = Callable[[Number, Array, Array], Array]  # of time [s], q (nq,) and v (nv,)
+PASSIVE = "passive"  # forces of the tree's joints reduce as those do
 
 
-class Touching(NamedTuple):
-    """What contacts do at one instant: each of them, their wrenches (nbodies, 6) and the poses of bodies."""
+class ContactLoads(NamedTuple):
+    """What compliant contacts do at one instant: each of them, their wrenches (nbodies, 6) and the poses of bodies."""
 
     grips: list[Grip]
     wrenches: Array
@@ -38,15 +38,15 @@ class Touching(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """What acts at one instant: `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on the bodies, if any.
+    """What acts from outside at one instant: `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
-    `touching` is what contacts do, if there are any.
+    `wrenches` (nbodies, 6) are the user's, `touching` are those of compliant contacts; None where there are none.
     """
 
     control: Array
     stops: Array
     wrenches: Array | None
-    touching: Touching | None = None
+    touching: ContactLoads | None = None
 
     @property
     def outside(self) -> Array | None:
@@ -58,53 +58,61 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A mechanism, a law for its joint forces, a law (nbodies, 6) for the wrenches on its bodies, its stops."""
+    """A mechanism, a force law for its joints, one (nbodies, 6) for wrenches on its bodies, and its joint stops."""
 
     mechanism: Mechanism
-    control: Law | None = None
-    wrenches: Law | None = None
+    control: ForceLaw | None = None
+    wrenches: ForceLaw | None = None
     stops: Stops | None = None
-    baumgarte: float | None = None  # rate [1/s] at which forces close loops; None where steps close them
-    memory: Memory | None = None  # of contacts as a step begins; without it they do nothing
-    modes: tuple[str, ...] = ()  # parameters that are switched on the way
-    guards: tuple[Guard, ...] = ()  # what switches them
-    rigid: bool = False  # whether contacts are: what they remember are forces then, not anchors
+    baumgarte: float | None = None  # rate [1/s] at which forces close loops; None where steps project
+    memory: Memory | None = None  # of compliant contacts as a step begins; without it they do nothing
+    modes: tuple[str, ...] = ()  # parameters that are switched during the run
+    guards: tuple[Guard, ...] = ()  # conditions that switch them
+    rigid: bool = False  # whether contacts are rigid: they then remember forces, not anchors
 
     def in_modes(self, modes: Array) -> System:
-        """The same with what is switched on the way as `modes` (m,) say."""
+        """The same system with its switched parameters at `modes` (m,)."""
         if not self.modes:
             return self
         named = dict(zip(self.modes, modes, strict=True))
         return replace(self, mechanism=self.mechanism.varied(named))
 
-    def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
-        """What acts in a state, where `held` (nv,) [N m or N] comes from controllers that are sampled."""
-        control = held if self.control is None else held + self.control(t, q, v)
-        pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._pushes(t, q, v)
-        wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
-        return Loads(control, pushes, wrenches, self._touching(t, q, v))
+    # --- forces ---
 
-    def _pushes(self, _: Number, q: Array, v: Array) -> Array:
-        """Forces (nv,) of the stops."""
+    def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
+        """What acts from outside in a state; `held` (nv,) [N m or N] comes from sampled controllers."""
+        control = held if self.control is None else held + self.control(t, q, v)
+        pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
+        wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
+        return Loads(control, pushes, wrenches, self._contact_loads(t, q, v))
+
+    def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
+        """All joint forces (nv,) [N m or N]: controllers, stops, and the mechanism's own springs and dampers."""
+        return loads.control + loads.stops + coupled(PASSIVE, passive, ("q", "v"))(self.mechanism, q, v)
+
+    def _stop_forces(self, _: Number, q: Array, v: Array) -> Array:
+        """Forces (nv,) of the joint stops."""
         assert self.stops
         stops = self.stops
-        return coupled(FORCES, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(self.mechanism, q, v)
+        return coupled(PASSIVE, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(self.mechanism, q, v)
 
     @property
-    def laws(self) -> list[Law]:
-        """What gives joint forces (nv,) at every instant, of which Newton's matrix knows nothing by the mechanism."""
-        return [law for law in (self.control, self.stops and self._pushes) if law is not None]
+    def laws(self) -> list[ForceLaw]:
+        """Joint forces (nv,) whose derivatives Newton's matrix needs and the mechanism does not give."""
+        return [law for law in (self.control, self.stops and self._stop_forces) if law is not None]
 
-    def _touching(self, t: Number, q: Array, v: Array) -> Touching | None:
-        """What contacts do in a state."""
+    def _contact_loads(self, t: Number, q: Array, v: Array) -> ContactLoads | None:
+        """What compliant contacts do in a state."""
         m = self.mechanism
         if self.memory is None or not m.touches:
             return None
         there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (q, v)))
         found = grips(m.touches, self.memory, t, there)
-        return Touching(found, contact_wrenches(m.touches, found, poses), poses)
+        return ContactLoads(found, contact_wrenches(m.touches, found, poses), poses)
 
-    def contact_matrix(self, q: Array, touching: Touching, of: Callable[[Contact, Grip], Array]) -> Array:
+    # --- derivatives of contact forces, for implicit steps ---
+
+    def contact_matrix(self, q: Array, touching: ContactLoads, of: Callable[[Contact, Grip], Array]) -> Array:
         """The sum (nv, nv) of J^T C J over contacts, with C (3, 3) or (6, 6) by `of`."""
 
         def of_tree(m: Mechanism, q: Array) -> Array:
@@ -122,16 +130,18 @@ class System:
 
         return coupled("mass_matrix", of_tree, ("q",))(self.mechanism, q)
 
-    def contact_step_matrix(self, q: Array, touching: Touching, h: Number) -> Array:
+    def contact_step_matrix(self, q: Array, touching: ContactLoads, h: Number) -> Array:
         """How impulses of contacts in the middle of a step h [s] change with velocities at its end: (nv, nv).
 
         It is not symmetric where friction follows the normal force.
         """
         return self.contact_matrix(q, touching, lambda contact, grip: step_change(contact, grip, h) * h)
 
-    def viscous(self, q: Array, touching: Touching) -> Array:
-        """What contacts take from velocities (nv, nv), by dampers and friction."""
+    def viscous(self, q: Array, touching: ContactLoads) -> Array:
+        """The damping matrix (nv, nv) of contacts, of their dampers and friction."""
         return self.contact_matrix(q, touching, lambda _, grip: grip.viscous)
+
+    # --- equations of motion ---
 
     def acceleration(
         self, q: Array, v: Array, loads: Loads, implicit: Number = 0.0, viscous: Array | None = None
@@ -139,16 +149,15 @@ class System:
         """Accelerations (nv,) under the loads and the joints' own forces.
 
         With `implicit` a step [s], dampers and friction act with the velocity at its end: (M + h D) a = ... - D v;
-        `viscous` (nv, nv) are those of contacts.
+        `viscous` (nv, nv) is the damping matrix of contacts.
         """
-        m = self.mechanism
-        tau = loads.control + loads.stops + coupled(FORCES, passive, ("q", "v"))(m, q, v)
+        m, tau = self.mechanism, self.joint_forces(q, v, loads)
         if isinstance(implicit, float) and implicit == 0.0:
             stiffer = m
         else:
             extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
             damped = not m.holds and any(may_be_there(spring.damping) for spring in m.springs)
-            if damped or loads.touching is not None:  # which no armature is like
+            if damped or loads.touching is not None:  # these couple joints, as no armature does
                 M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.springs])
                 M = M if viscous is None else M + viscous * implicit
                 solve = ldlt(M).solve
@@ -162,8 +171,7 @@ class System:
 
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Joint forces (nv,) [N m or N] that lack for the acceleration a: zero if the equations of motion hold."""
-        given = loads.control + loads.stops + coupled(FORCES, passive, ("q", "v"))(self.mechanism, q, v)
-        return self.needed(q, v, a, loads) - given
+        return self.needed(q, v, a, loads) - self.joint_forces(q, v, loads)
 
     def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Joint forces (nv,) [N m or N] that give the acceleration a under the loads' wrenches."""
@@ -171,15 +179,17 @@ class System:
         needed = coupled("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
         return needed(self.mechanism, q, v, a, *_given(loads.outside))
 
+    # --- energy ---
+
     def energies(self, q: Array, v: Array) -> tuple[Number, Number]:
-        """Energy [J] of motion, and what is stored in gravity and springs."""
+        """Kinetic energy [J], and potential energy of gravity and springs [J]."""
         tree = self.mechanism.tree
         position, speed = to_tree(self.mechanism, ("q", "v"), (q, v))
         stored = potential_energy(tree, position) + spring_energy(tree, position)
         return kinetic_energy(tree, position, speed), stored
 
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
-        """Power [W] of forces that no energy belongs to: controllers, wrenches, contacts, stops, dampers, friction."""
+        """Power [W] of forces that store no energy: controllers, wrenches, contacts, stops, dampers, friction."""
         m = self.mechanism
         position, speed = to_tree(m, ("q", "v"), (q, v))
         total = (loads.control + loads.stops) @ v - (resistance(m.tree, speed) * speed) @ speed

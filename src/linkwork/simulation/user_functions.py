@@ -83,7 +83,7 @@ class Answer(NamedTuple):
     modes: dict[str, Any]
 
 
-class Law:
+class UserFunction:
     """A user's function of (t, q, v), perhaps of memory, that names what else it takes among the gains."""
 
     def __init__(self, what: str, function: Callable[..., Any], gains: Sequence[str]):
@@ -123,7 +123,7 @@ class Law:
             called = lifted(called)
         return called(*state, *gains)
 
-    def on(self, mechanism: Mechanism) -> Law:
+    def on(self, mechanism: Mechanism) -> UserFunction:
         """The same law for a member of a batch, whose mechanism it commands: its drives have numbers of their own."""
         bound = getattr(self.function, "on", None)
         if bound is None:
@@ -133,10 +133,10 @@ class Law:
         return other
 
     @property
-    def motors(self) -> Law | None:
+    def motors(self) -> UserFunction | None:
         """The law of the motors' forces (ndrives,) [N m or N], if it is one of drives."""
         function = getattr(self.function, "motors", None)
-        return None if function is None else Law(f"{self.what} of motors", function, self.gains)
+        return None if function is None else UserFunction(f"{self.what} of motors", function, self.gains)
 
     def forces(self, values: Mapping[str, Any], shape: tuple[int, ...], *state: Any) -> Array:
         """What the function returns, if it has the shape that it must have."""

@@ -70,8 +70,8 @@ def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed:
     return np.array(found)
 
 
-def guard_margins(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> list[Number]:
-    """Numbers (g,) that are not negative until a latch falls in or a guard fires."""
+def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> list[Number]:
+    """Event functions (g,), not negative until a latch engages or a guard fires."""
     latches = [where(side == 0.0, 1.0, side * d) for side, d in zip(armed, distances(mechanism, q), strict=False)]
     return latches + [where(a > 0.0, -g, 1.0) for g, a in zip(values, armed[len(latches) :], strict=True)]
 

@@ -1,4 +1,4 @@
-"""The jump: what impulses along all that is held do at once, where something was engaged or closed."""
+"""Impulses along constraints, where something is engaged or closed: velocities jump, gaps of loops are bridged."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import Memory, wrenches_of
 from linkwork.algorithms.contact_geometry import meetings
-from linkwork.algorithms.joint_forces import passive
-from linkwork.algorithms.reduction import closed_forward_dynamics, closed_positions, coupled, held, to_tree
+from linkwork.algorithms.reduction import closed_forward_dynamics, closed_positions, held, to_tree
 from linkwork.model.elements.conflicts import agreeing, contradictions
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.slip import LIGHT, STANDING, begun, holding, slip_forces, slip_speeds
-from linkwork.simulation.methods.step import Moving
-from linkwork.simulation.system import FORCES, System
+from linkwork.simulation.events.slip import (
+    BOUND_SLACK,
+    STICKING_SPEED,
+    holding,
+    slip_forces,
+    slip_of_speeds,
+    slip_speeds,
+)
+from linkwork.simulation.methods.projection import NOT_CLOSED
+from linkwork.simulation.state import StepState
+from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, largest, where
 
 GAP = 0.01  # [m or rad] that closing may bridge, by moving the mechanism
-ROUNDS = 6  # of Newton's method, for such a gap
-OPENED = 1e-6  # error of closure [m or rad] that must not be left
+ITERATIONS = 6  # of Newton's method, for such a gap
 PULL = 1e-9  # impulse that pulls, of the largest, which counts as none
 
 
-class Jump(NamedTuple):
+class Impact(NamedTuple):
     """What a switch does at once: coordinates q (nq,), velocities v (nv,), which way holders slip (k,).
 
     `energy` [J] is what is won. `gap` [m or rad] is how far loops were open that are closed now; `possible` is whether
@@ -52,9 +58,9 @@ class Push(NamedTuple):
     energies: Array
 
 
-def jumped(
-    system: System, q: Array, v: Array, slip: Array, rounds: int = ROUNDS, decided: Sequence[Any] | None = None
-) -> Jump:
+def impact(
+    system: System, q: Array, v: Array, slip: Array, iterations: int = ITERATIONS, decided: Sequence[Any] | None = None
+) -> Impact:
     """Impulses along the rows of what is held stop what would open loops, or slip; small gaps of loops are bridged.
 
     What is held can still move any way it could: momentum in all those directions is kept (S0 3.1.1). Ratchets only
@@ -66,26 +72,26 @@ def jumped(
     gap: Number = 0.0
     error: Number = 0.0
     before = q
-    if m.loops and rounds:
+    if m.loops and iterations:
         gap = largest(held(m, q).errors)
-        q, error = closed_positions(m, q, rounds)
+        q, error = closed_positions(m, q, iterations)
     names = [item.name for item in m.holders]
     one_way = [k for k, item in enumerate(m.slippers) if item.capacities[0] == 0.0 and np.isinf(item.capacities[1])]
     kept, trial = [False] * len(m.slippers) if decided is None else decided, slip
     if m.slippers:  # those with a capacity give no impulse, but where their speeds have met
-        found = begun(m.slippers, slip_speeds(m, v), slip)
+        found = slip_of_speeds(m.slippers, slip_speeds(m, v), slip)
         free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
         trial = np.array([where(keep, s, new) for keep, s, new in zip(kept, slip, free, strict=True)])
 
     def improve(slip: Array, *_: Any) -> tuple[tuple[Any, ...], Any]:
         push = _pushed(holding(m, slip), q, v)
-        speeds, least = slip_speeds(m, push.v), -PULL * largest(push.impulses) - LIGHT
+        speeds, least = slip_speeds(m, push.v), -PULL * largest(push.impulses) - BOUND_SLACK
         changed, settled = list(slip), 1.0
         for k in one_way:
             item = m.slippers[k]
             impulse = push.impulses[len(m.loops) + names.index(item.name)]
             pulls = (slip[k] == 0.0) & (impulse < least)
-            behind = (slip[k] != 0.0) & (speeds[k] < -STANDING)
+            behind = (slip[k] != 0.0) & (speeds[k] < -STICKING_SPEED)
             turned = where(pulls | behind, 1.0, 0.0) * settled * item.engaged
             changed[k] = where(turned == 1.0, where(slip[k] == 0.0, 1.0, 0.0), slip[k])
             settled = settled * (1.0 - turned)
@@ -98,12 +104,12 @@ def jumped(
     else:
         push = _pushed(holding(m, trial) if m.slippers else m, q, v)
     if m.slippers:
-        found = begun(m.slippers, slip_speeds(m, push.v), slip)
+        found = slip_of_speeds(m.slippers, slip_speeds(m, push.v), slip)
         known = [x if k in one_way else where(kept[k], slip[k], found[k]) for k, x in enumerate(trial)]
         slip = np.array(known)
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
-    possible = (gap <= GAP) & (error <= OPENED) & agreeing(m)
-    return Jump(q, push.v, slip, energy, gap, possible, push.impulses, push.energies)
+    possible = (gap <= GAP) & (error <= NOT_CLOSED) & agreeing(m)
+    return Impact(q, push.v, slip, energy, gap, possible, push.impulses, push.energies)
 
 
 def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
@@ -115,10 +121,10 @@ def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
     rates = rows.rates(v)
     push = rows.push(rates)
     work = [-0.5 * impulse * rate for impulse, rate in zip(push.multipliers, rates, strict=True)]
-    return Push(v - push.a, by_holder(mechanism, -push.multipliers, size_of), by_holder(mechanism, work, sum))
+    return Push(v - push.a, by_constraint(mechanism, -push.multipliers, size_of), by_constraint(mechanism, work, sum))
 
 
-def by_holder(
+def by_constraint(
     mechanism: Mechanism, rows: Sequence[Number] | Array, reduce: Callable[[Sequence[Number]], Number]
 ) -> Array:
     """Numbers of all rows (nh,) as one for each loop, then for each holder (n,)."""
@@ -136,23 +142,23 @@ def size_of(rows: Sequence[Number]) -> Number:
     return np.sqrt(sum((x * x for x in rows), 0.0))
 
 
-def carried_by(system: System, t: Number, now: Moving, held: Array) -> Array:
+def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
     """Force (n,) [N m or N] that each loop and holder of a system in its modes carries; 0 of what slips."""
     m = system.mechanism
-    memory = Memory.of(now.touch).begun(t) if m.touches and not system.rigid else None
+    memory = Memory.of(now.contacts).slip_of_speeds(t) if m.touches and not system.rigid else None
     pushes = slip_forces(m, now.slip) if m.slippers else 0.0
     loads = replace(system, memory=memory).loads(t, now.q, now.v, held + pushes)
-    tau = loads.control + loads.stops + coupled(FORCES, passive, ("q", "v"))(m, now.q, now.v)
+    tau = system.joint_forces(now.q, now.v, loads)
     stuck = holding(m, now.slip) if m.slippers else m
     if not stuck.holds:
         return np.zeros(len(m.loops) + len(m.holders))
     outside = loads.outside
     if system.rigid:
         met = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-        pushed = wrenches_of(m.touches, now.touch[:, 1:4], *met)
+        pushed = wrenches_of(m.touches, now.contacts[:, 1:4], *met)
         outside = pushed if outside is None else outside + pushed
     forces = closed_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
-    return by_holder(stuck, forces, size_of)
+    return by_constraint(stuck, forces, size_of)
 
 
 def impossible(mechanism: Mechanism, q: Array) -> str:

@@ -1,9 +1,10 @@
-"""Steps made in parts: where something switches within a step, the instant is found, and the rest is a step of its own.
+"""Event location: where something switches within a step, the instant is found and the rest is a step of its own.
 
-What is to stay as it is says so by margins, numbers that are positive until it switches. A step is tried whole; where a
-margin is negative at its end, its length is shortened until it ends just behind the first zero, by the rule of false
-position (Illinois). Trials are as accurate as the method whose steps they are, and so are the instants. A step that is
-not solved is made in parts too, if these are.
+Event functions are numbers that are not negative until their event. A step is tried whole; where a function is negative
+at its end, the step is shortened until it ends just behind the first zero, by the rule of false position (Illinois).
+Trial steps are as accurate as the method that makes them, and so are the instants. A step whose equations were not
+solved is shortened too. `Bracket` is the search; `locate` makes whole steps with it, in programs that are traced, and
+`first_event` finds one instant on a curve, for methods with steps of their own.
 """
 
 from __future__ import annotations
@@ -13,130 +14,146 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.methods.step import Moving, Step, chosen
-from linkwork.simulation.system import System
+from linkwork.simulation.state import StepState, flatten, select, unflatten
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
-BEHIND = 1e-9  # part of a step by which the instant of a switch may be late, and how long a part is at least
-ROUNDED = 1.001  # a part that is as short as can be is short enough
-TRIALS = 60  # of one step, at most: what then is left of it is made whole, whatever switches
+BEHIND = 1e-9  # part of a step by which an event may be late, and the shortest substep
+ROUNDED = 1.001  # a substep this many times BEHIND is short enough
+TRIALS = 60  # of one step, at most: what is left of it then is made whole, whatever switches
+EXACT, EXACT_TRIALS = 4e-16, 200  # part of a curve by which `first_event` may be late; trials at most
 
 
 class Switching(NamedTuple):
-    """What moves in parts, and what may switch.
+    """A motion in substeps, and what may switch between them.
 
-    `advance(begin, gone, h)` makes a step of h [s] from a state, `gone` [s] after the whole began, and says whether it
-    was solved; `margins(begin, end)` (k,) are not negative at the state `end` as long as nothing that was so at `begin`
-    has switched; `switched(end, gone, which)` is the state after those of `which` (k,), conditions, did.
+    `advance(begin, elapsed, h)` makes a step of h [s] from a state, `elapsed` [s] after the whole step began, and says
+    whether it was solved; `functions(begin, end)` (k,) are event functions at the state `end`, not negative as long as
+    nothing has switched since `begin`; `switched(end, elapsed, which)` is the state after the events `which` (k,).
     """
 
-    advance: Callable[[Moving, Number, Number], tuple[Moving, Any]]
-    margins: Callable[[Moving, Moving], Array]
-    switched: Callable[[Moving, Number, list[Any]], Moving]
+    advance: Callable[[StepState, Number, Number], tuple[StepState, Any]]
+    functions: Callable[[StepState, StepState], Array]
+    switched: Callable[[StepState, Number, list[Any]], StepState]
 
 
-class Trial(NamedTuple):
-    """Where the search is: `tried` of `TRIALS`, what is `solved` so far (1 or 0), and the state the part `begin`s with.
+class Bracket(NamedTuple):
+    """Where the search for the first event of a step is; times are parts of the step.
 
-    Of the step, the part `gone` is done. Up to `low` nothing switches, with the margins `over` (k,) there; before
-    `high` something does, with `under` (k,), zeros where a step to there was not solved. `to` is tried next; `side` is
-    -1 where `low` moved last, 1 where `high`.
+    Up to `low` nothing switches, with the event functions `over` (k,) there; before `high` something does, with
+    `under` (k,), zeros where a step to there was not solved. `side` is -1 where `low` moved last, 1 where `high` did.
     """
 
-    tried: Number
-    solved: Number
-    gone: Number
     low: Number
     over: Array
     high: Number
     under: Array
-    to: Number
     side: Number
-    begin: Moving
 
-    @property
-    def flat(self) -> tuple[Any, ...]:
-        """As a loop carries it."""
-        return (*self[:-1], *self.begin)
+    def after(self, to: Number, functions: Array, solved: Number) -> Bracket:
+        """The bracket after a trial that ended at `to` with these event functions, if it was `solved` (1 or 0)."""
+        late = (solved == 0.0) | (_least(functions) < 0.0)
+        # A value that stays twice in a row counts half, or false position would converge slowly
+        over = select(late, self.over * where(self.side > 0.0, 0.5, 1.0), functions)
+        known = np.array([where(solved == 1.0, value, 0.0) for value in functions])
+        under = select(late, known, self.under * where(self.side < 0.0, 0.5, 1.0))
+        low, high = where(late, self.low, to), where(late, to, self.high)
+        return Bracket(low, over, high, under, where(late, 1.0, -1.0))
+
+    def root(self) -> Number:
+        """Where false position sees the first zero; the middle if only an unsolved trial is known."""
+        root, lowest = self.high, np.inf
+        for a, b in zip(self.over, self.under, strict=True):
+            crosses, lowest = b < 0.0, minimum(lowest, b)
+            a = maximum(a, 0.0)  # at once, where it was late from the beginning
+            part = where(crosses, a / where(crosses, a - b, 1.0), 1.0)
+            root = minimum(root, self.low + (self.high - self.low) * part)
+        return where(lowest < 0.0, root, 0.5 * (self.low + self.high))
+
+    def following(self, root: Number, behind: Number) -> Number:
+        """The next trial: just behind the root, and at least `behind` after `low`."""
+        return maximum(minimum(root + 0.5 * behind, self.high), minimum(self.low + behind, self.high))
 
 
-SOLVED, SEARCH = Trial._fields.index("solved"), Trial._fields.index("begin")
+def _least(values: Array) -> Number:
+    least: Number = np.inf
+    for value in values:
+        least = minimum(least, value)
+    return least
 
 
-def in_parts(switching: Switching, now: Moving, h: Number) -> tuple[Moving, Any]:
-    """The state after a step h [s], with all switches on the way, and whether its parts were solved."""
-    first = switching.margins(now, now)
-    none = np.zeros(len(first))
-    search = Trial(0.0, 1.0, 0.0, 0.0, first, 1.0, none, 1.0, 0.0, now._replace(rounds=0.0))
+class Search(NamedTuple):
+    """Where a step with events is: trials so far, whether all substeps were `solved` (1 or 0), and the next substep.
+
+    The substep begins `elapsed` (part of the step) after the step, in the state `begin`, and is tried up to `to`.
+    """
+
+    tried: Number
+    solved: Number
+    elapsed: Number
+    to: Number
+    bracket: Bracket
+    begin: StepState
+
+
+def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, Any]:
+    """The state after a step h [s] with all its events, and whether all substeps were solved."""
+    first = switching.functions(now, now)
+    bracket = Bracket(0.0, first, 1.0, np.zeros(len(first)), 0.0)
+    search = Search(0.0, 1.0, 0.0, 1.0, bracket, now.solved_in(0.0))
 
     def one(*state: Any) -> tuple[tuple[Any, ...], Any]:
-        found, ended = _tried(switching, Trial._make((*state[:SEARCH], Moving(*state[SEARCH:]))), h)
-        return found.flat, ended
+        found, ended = _tried(switching, unflatten(search, state), h)
+        return tuple(flatten(found)), ended
 
-    found, _, _ = iterate(TRIALS, one, *search.flat)
-    return Moving(*found[SEARCH:]), found[SOLVED] == 1.0
-
-
-def in_shorter(step: Step) -> Step:
-    """The step, in shorter ones where contacts let it have no solution that is found."""
-
-    def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
-        if not system.mechanism.touches:
-            return step(system, t, now, h, held)
-
-        def advance(begin: Moving, gone: Number, duration: Number) -> tuple[Moving, Any]:
-            moved, solved = step(system, t + gone, begin, duration, held)
-            return moved.carrying(begin), solved
-
-        none = np.zeros(0)
-        return in_parts(Switching(advance, lambda begin, end: none, lambda end, gone, which: end), now, h)
-
-    return run
+    leaves, _, _ = iterate(TRIALS, one, *flatten(search))
+    found = unflatten(search, leaves)
+    return found.begin, found.solved == 1.0
 
 
-def _tried(switching: Switching, now: Trial, h: Number) -> tuple[Trial, Any]:
-    """One trial: what is known after it, and whether the step has ended."""
+def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Any]:
+    """One trial substep: the search after it, and whether the step has ended."""
     last = now.tried >= TRIALS - 1
     to = where(last, 1.0, now.to)
-    moved, solved = switching.advance(now.begin, now.gone * h, (to - now.gone) * h)
-    margins = switching.margins(now.begin, moved)
-    fine, least = where(solved, 1.0, 0.0), np.inf
-    for margin in margins:
-        least = minimum(least, margin)
+    moved, solved = switching.advance(now.begin, now.elapsed * h, (to - now.elapsed) * h)
+    functions = switching.functions(now.begin, moved)
+    fine, least = where(solved, 1.0, 0.0), _least(functions)
     late = (fine == 0.0) | (least < 0.0)
-
-    # A margin that is kept twice in a row counts half, or false position would creep towards it
-    over = chosen(late, now.over * where(now.side > 0.0, 0.5, 1.0), margins)
-    known = np.array([where(fine == 1.0, margin, 0.0) for margin in margins])
-    under = chosen(late, known, now.under * where(now.side < 0.0, 0.5, 1.0))
-    low, high = where(late, now.low, to), where(late, to, now.high)
-    root, lowest = high, np.inf
-    for a, b in zip(over, under, strict=True):
-        meets, lowest = b < 0.0, minimum(lowest, b)
-        a = maximum(a, 0.0)  # at once, where it was late from the beginning
-        root = minimum(root, low + (high - low) * where(meets, a / where(meets, a - b, 1.0), 1.0))
-    root = where(lowest < 0.0, root, 0.5 * (low + high))  # no more is known of a step that was not solved
+    bracket = now.bracket.after(to, functions, fine)
+    root = bracket.root()
 
     behind = (least < 0.0) & (to - root <= ROUNDED * BEHIND)
-    shorter = (least >= 0.0) & (lowest >= 0.0)  # solved, as what is longer was not
+    shorter = (least >= 0.0) & (_least(bracket.under) >= 0.0)  # solved, where a longer substep was not
     there = (fine == 1.0) & (to < 1.0) & shorter | (fine == 1.0) & behind
     ended = last | (where(late, where(there, to, 0.0), to) >= 1.0)
-    moved = moved._replace(rounds=maximum(now.begin.rounds, moved.rounds))
-    after = switching.switched(moved, to * h, [margin < 0.0 for margin in margins])
-    parts = zip(moved, after, now.begin, strict=True)
-    begin = Moving(*(chosen(there, b, chosen(ended, a, c)) for a, b, c in parts))
-    fresh = switching.margins(after, after)
-    following = maximum(minimum(root + 0.5 * BEHIND, high), minimum(low + BEHIND, high))
-    return Trial(
+    moved = moved.solved_in(maximum(now.begin.solver.iterations, moved.solver.iterations))
+    after = switching.switched(moved, to * h, [value < 0.0 for value in functions])
+    fresh = switching.functions(after, after)
+    following = bracket.following(root, BEHIND)
+    return Search(
         now.tried + 1.0,
         where(ended, fine * now.solved, now.solved),
-        where(there, to, now.gone),
-        where(there, to, low),
-        chosen(there, fresh, over),
-        where(there, 1.0, high),
-        chosen(there, np.zeros(len(fresh)), under),
-        where(there, 1.0, where(following > 1.0 - BEHIND, high, following)),  # no part is shorter
-        where(there, 0.0, where(late, 1.0, -1.0)),
-        begin,
+        where(there, to, now.elapsed),
+        where(there, 1.0, where(following > 1.0 - BEHIND, bracket.high, following)),  # no substep is shorter
+        select(there, Bracket(to, fresh, 1.0, np.zeros(len(fresh)), 0.0), bracket),
+        select(there, after, select(ended, moved, now.begin)),
     ), ended
+
+
+def first_event(functions: Callable[[float], Array], begin: float, end: float) -> float:
+    """The first time [s] between `begin` and `end` just behind which an event function is negative; `end` if none is.
+
+    `functions(t)` (k,) are event functions on a curve, in plain numbers.
+    """
+    last = functions(end)
+    if not (last < 0.0).any():
+        return end
+    bracket = Bracket(0.0, functions(begin), 1.0, last, 0.0)
+    for _ in range(EXACT_TRIALS):
+        if bracket.high - bracket.low <= EXACT:
+            break
+        to = float(bracket.following(bracket.root(), EXACT))
+        if not bracket.low < to < bracket.high:
+            break
+        bracket = bracket.after(to, functions(begin + to * (end - begin)), 1.0)
+    return begin + float(bracket.high) * (end - begin)

@@ -1,41 +1,65 @@
-"""What is told of switches: events with their times, energies, impulses and what is carried."""
+"""The event log: lines that programs write into the state, and the events that are read from them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from linkwork.simulation.events.impulses import OPENED
-from linkwork.simulation.events.schedule import spoken
-from linkwork.simulation.events.sources import Line, Source
+import numpy as np
+
 from linkwork.simulation.results.outcomes import Event
-from linkwork.spatial.scalar import Array
+from linkwork.simulation.state import EventLog
+from linkwork.spatial.scalar import Array, Number, where
 
-WORTH_TELLING = 1e-12  # energy [J] that is told in words
+LINES = 4  # of a log at least; it holds all that can happen at one instant
+SMALLEST_ENERGY = 1e-12  # [J] that an event's text mentions
+SMALLEST_GAP = 1e-6  # [m or rad] that an event's text mentions
 
 
-def told(
-    known: Sequence[Source], commands: Sequence[str], log: Array, count: int, who: tuple[int, ...]
-) -> Iterator[Event]:
-    """The events of a member's log (n, 7), and how many more there were; `known` is what may happen by itself.
+class Line(NamedTuple):
+    """One event: the number of its source, the slip direction or mode that results, its time [s], and what it took.
 
-    After that are the parameters that its controller commands.
+    `energy` [J], `impulse` [N s or N m s] and the force `carried` [N or N m] are those of the constraint that
+    switched; `gap` [m or rad] is the loop closure error that was bridged.
+    """
+
+    source: Number
+    result: Number
+    time: Number
+    energy: Number
+    impulse: Number
+    carried: Number
+    gap: Number
+
+
+def write(log: EventLog, which: Sequence[Any], lines: Sequence[Line]) -> EventLog:
+    """The log with those lines of which `which` is true; lines beyond its end are only counted."""
+    found, count = [list(line) for line in log.lines], log.count
+    for fired, line in zip(which, lines, strict=True):
+        for n, old in enumerate(found):
+            here = fired & (count == float(n))
+            found[n] = [where(here, new, x) for new, x in zip(line, old, strict=True)]
+        count = count + where(fired, 1.0, 0.0)
+    return EventLog(np.array(found), count)
+
+
+def events_of(text: Callable[[int, float], str], log: Array, count: int, member: tuple[int, ...]) -> Iterator[Event]:
+    """The events of a member's log (n, 7), of which `count` were written, and how many more there were.
+
+    `text(source, result)` says what happened.
     """
     for numbers in log[:count].tolist():
         line = Line(*numbers)
-        number = int(line.source)
-        if number < len(known):
-            what = known[number].what[int(line.result) + 1]
-        else:
-            what = spoken(commands[number - len(known)], line.result)
-        yield event(what, line.time, who, line.energy, line.impulse, line.carried, line.gap)
+        what = text(int(line.source), line.result)
+        yield event(what, line.time, member, line.energy, line.impulse, line.carried, line.gap)
     if count > len(log):
-        yield Event(float(log[-1][2]), who, f"{count - len(log)} more switches within one step")
+        yield Event(float(log[-1][2]), member, f"{count - len(log)} more switches within one step")
 
 
 def event(
     what: str, time: float, member: tuple[int, ...], energy: float, impulse: float, carried: float, gap: float = 0.0
 ) -> Event:
-    """What happened, with the gap [m or rad] that was bridged and the energy [J] that it took in words too."""
-    words = [("bridging", gap, "m or rad", OPENED), ("energy", energy, "J", WORTH_TELLING)]
+    """An event whose text also gives the gap [m or rad] that was bridged and the energy [J] that it gained."""
+    words = [("bridging", gap, "m or rad", SMALLEST_GAP), ("energy", energy, "J", SMALLEST_ENERGY)]
     more = [f"{name} {size:.3g} {unit}" for name, size, unit, least in words if abs(size) > least]
     return Event(time, member, what + (f" ({', '.join(more)})" if more else ""), energy, impulse, carried)

@@ -14,8 +14,9 @@ from linkwork.model.broadcast import Shape, as_numbers
 from linkwork.model.elements.clutches import Brake
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Once
-from linkwork.simulation.events.slip import tie_speeds
-from linkwork.simulation.state import GOING, HUGE, NON_FINITE, NOT_CONVERGED
+from linkwork.simulation.events.slip import row_speeds
+from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.state import HUGE, NON_FINITE, NOT_CONVERGED, RUNNING
 from linkwork.simulation.user_functions import SWITCHED
 from linkwork.spatial.scalar import Array, Number, where
 
@@ -148,12 +149,12 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
     return tuple(found)
 
 
-def not_again(switch: Switch, run: Any) -> Switch:
-    """The switch, but for members whom a run switched so at its end, where what continues it begins."""
+def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) -> Switch:
+    """The switch, but for members that a run, which is continued at its `end` (*batch,) [s], switched so there."""
     if switch.guarded:
         return switch
-    end, dt, made = run.final.step * run.settings.dt, run.settings.dt, np.zeros(run.batch, dtype=bool)
-    for event in run.events:
+    made = np.zeros(end.shape, dtype=bool)
+    for event in events:
         if event.what.split(" (")[0] == switch.what and abs(event.time - end[event.member]) < 1e-9 * dt:
             made[event.member] = True
     return switch._replace(when=np.where(made & (abs(switch.when - end) <= 0.5 * dt), -1.0, switch.when))
@@ -191,8 +192,8 @@ def spoken(parameter: str, value: float) -> str:
 
 
 def refused(names: Iterable[str], modes: Iterable[Number]) -> Number:
-    """The code with which a member ends whose controller wants these modes, by the names of parameters; else GOING."""
-    code: Number = GOING
+    """The status with which a member ends whose controller wants these modes of parameters; RUNNING if it does not."""
+    code: Number = RUNNING
     for name, mode in zip(names, modes, strict=True):
         if name.endswith(".ratio"):
             code = where(mode == 0.0, NOT_CONVERGED, code)
@@ -203,7 +204,7 @@ def refused(names: Iterable[str], modes: Iterable[Number]) -> Number:
 def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[str, Array]:
     """By holder, as messages call it: how fast (...) what is engaged slips at velocities v (..., nv), and must not."""
     found: dict[str, Array] = {}
-    for name, item, speed in tie_speeds(mechanism, v, given):
+    for name, item, speed in row_speeds(mechanism, v, given):
         ahead, behind = (np.isfinite(most) for most in item.capacities)
         wrong = np.where(speed > 0.0, 0.0 if ahead else speed, 0.0 if behind else -speed)
         found[name] = np.maximum(found.get(name, 0.0), wrong * item.engaged)

@@ -1,8 +1,8 @@
-"""Holders that slip above their capacity, and hold again when the speeds meet: clutches, brakes, ratchets.
+"""Slip: a constraint row whose multiplier is at its bound.
 
-Each that can slip has a number in the state: 0 while it holds, else the sign of its slip, against which it then pushes
-with its capacity. While it holds it is a row of the mechanism, until that carries more than the capacity. A ratchet is
-a clutch without capacity one way: ahead of it everything slips freely, and what falls behind is held.
+Every constraint with a bounded multiplier has a number in the state: 0 while it holds, else the direction of its slip,
+against which it then pushes with its bound. While it holds it is a row of the mechanism, until its multiplier exceeds
+the bound. A one-sided constraint has the bound 0 on one side: it slips freely that way, and holds the other way.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from linkwork.algorithms.constraints.velocity_constraints import factors
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, where
 
-STANDING = 1e-9  # slip [rad/s or m/s] that counts as none
-LIGHT = 1e-9  # force [N m or N] beyond a capacity that counts as none
+STICKING_SPEED = 1e-9  # slip [rad/s or m/s] that counts as none
+BOUND_SLACK = 1e-9  # force [N m or N] beyond a bound that counts as none
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """The mechanism in which those that slip hold nothing."""
+    """The mechanism in which constraints that slip are released."""
     pairs = zip(mechanism.slippers, slip, strict=True)
     return mechanism.varied({f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs})
 
 
 def rows(mechanism: Mechanism) -> Array:
-    """What slips (n, nv): rows times v, of those that can slip, engaged or not."""
+    """The rows (n, nv) of all bounded constraints, engaged or not: rows times v is the slip speed."""
     tree = [factors(mechanism.tree, next(iter(item.ties))) for item in mechanism.slippers]
     return np.array(tree).reshape(-1, mechanism.tree.nv) @ mechanism.spread
 
 
 def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
-    """How fast each slips (n,) [rad/s or m/s]."""
+    """The slip speed of each (n,) [rad/s or m/s]."""
     return rows(mechanism) @ v
 
 
-def slip_pushes(mechanism: Mechanism, slip: Iterable[Any]) -> list[Any]:
-    """With what [N m or N] each that slips pushes against it, were it engaged."""
+def slip_multipliers(mechanism: Mechanism, slip: Iterable[Any]) -> list[Any]:
+    """The multiplier [N m or N] of each that slips, at its bound, were it engaged."""
     found = []
     for item, s in zip(mechanism.slippers, slip, strict=True):
         backward, forward = (most if np.isfinite(most) else 0.0 for most in item.capacities)
@@ -48,40 +48,40 @@ def slip_pushes(mechanism: Mechanism, slip: Iterable[Any]) -> list[Any]:
 
 
 def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
-    """Joint forces (nv,) [N m or N] of those that slip."""
-    pushes = zip(slip_pushes(mechanism, slip), mechanism.slippers, strict=True)
+    """Joint forces (nv,) [N m or N] of constraints that slip."""
+    pushes = zip(slip_multipliers(mechanism, slip), mechanism.slippers, strict=True)
     return rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
 
 
-def begun(slippers: Sequence[Any], speeds: Iterable[Any], slip: Iterable[Any]) -> list[Any]:
-    """Which way each slips at these speeds; as `slip` says where that is none. What cannot slip that way holds."""
+def slip_of_speeds(slippers: Sequence[Any], speeds: Iterable[Any], slip: Iterable[Any]) -> list[Any]:
+    """The slip direction of each at these speeds; `slip` where the speed is zero. What cannot slip that way holds."""
     found = []
     for item, w, s in zip(slippers, speeds, slip, strict=True):
         ahead, behind = (float(np.isfinite(most)) for most in item.capacities)
-        found.append(where(w > STANDING, ahead, where(w < -STANDING, -behind, s)) * item.engaged)
+        found.append(where(w > STICKING_SPEED, ahead, where(w < -STICKING_SPEED, -behind, s)) * item.engaged)
     return found
 
 
-def slip_margins(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[Number]) -> list[Number]:
-    """Two for each (2n,), not negative as long as it slips the way it does, or holds what it carries [N m or N].
+def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[Number]) -> list[Number]:
+    """Two event functions for each (2n,), not negative as long as it slips, or holds what it carries [N m or N].
 
     The first is negative where it is to slip backward, or no longer does so; the second is that of slipping forward.
     """
     found: list[Number] = []
     for item, s, w, force in zip(mechanism.slippers, slip, slip_speeds(mechanism, v), carried, strict=True):
-        backward, forward = (most + LIGHT if np.isfinite(most) else np.inf for most in item.capacities)
+        backward, forward = (most + BOUND_SLACK if np.isfinite(most) else np.inf for most in item.capacities)
         less = forward - force if np.isfinite(forward) else 1.0
         more = force + backward if np.isfinite(backward) else 1.0
         on = item.engaged > 0.0
-        found.append(where(on, where(s == 0.0, less, where(s < 0.0, STANDING - w, 1.0)), 1.0))
-        found.append(where(on, where(s == 0.0, more, where(s > 0.0, w + STANDING, 1.0)), 1.0))
+        found.append(where(on, where(s == 0.0, less, where(s < 0.0, STICKING_SPEED - w, 1.0)), 1.0))
+        found.append(where(on, where(s == 0.0, more, where(s > 0.0, w + STICKING_SPEED, 1.0)), 1.0))
     return found
 
 
-def one_lets_go(slip: Array, which: Sequence[Any]) -> list[Any]:
-    """Of those margins (2n,) that became negative, all but those of holders that let go after the first.
+def one_releases(slip: Array, which: Sequence[Any]) -> list[Any]:
+    """Of the events (2n,), all but those of constraints that release after the first.
 
-    What is carried changes as one of them lets go, so that others may hold: they are looked at again.
+    Multipliers change when one constraint releases, so that others may hold: they are looked at again.
     """
     found: list[Any] = []
     first: Number = 1.0
@@ -92,8 +92,8 @@ def one_lets_go(slip: Array, which: Sequence[Any]) -> list[Any]:
     return found
 
 
-def slipped(slip: Array, which: Sequence[Any]) -> list[Number]:
-    """Which way each slips after some of those margins (2n,) became negative."""
+def slip_after(slip: Array, which: Sequence[Any]) -> list[Number]:
+    """The slip direction of each after some of these events (2n,)."""
     pairs = zip(slip, which[::2], which[1::2], strict=True)
     return [
         where(backward, where(s == 0.0, -1.0, 0.0), where(forward, where(s == 0.0, 1.0, 0.0), s))
@@ -101,8 +101,8 @@ def slipped(slip: Array, which: Sequence[Any]) -> list[Number]:
     ]
 
 
-def tie_speeds(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> Iterator[tuple[str, Any, Array]]:
-    """Every holder, as messages call it, with its parameters `given`, and how fast (...) it slips at v (..., nv)."""
+def row_speeds(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> Iterator[tuple[str, Any, Array]]:
+    """Every velocity constraint with its name and the parameters `given`, and its row speed (...) at v (..., nv)."""
     velocities = mechanism.tree_velocity(v)
     for what, items in mechanism.holder_kinds.items():
         for item in items:

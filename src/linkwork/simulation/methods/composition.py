@@ -1,4 +1,4 @@
-"""Steps of higher order, put together from steps of a symmetric method of order 2 that go forth and back.
+"""Steps of higher order, composed of steps of a symmetric method of order 2, some of them backwards in time.
 
 A composition of steps keeps what each of them keeps: momenta, energy, the symplectic form. Coefficients are symmetric,
 so that the composed step is symmetric too, and of even order.
@@ -6,10 +6,16 @@ so that the composed step is symmetric too, and of even order.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from linkwork.errors import LinkworkError
-from linkwork.spatial.scalar import Number, where
+from linkwork.simulation.methods.method import Step
+from linkwork.simulation.state import StepState, flatten, unflatten
+from linkwork.simulation.system import System
+from linkwork.spatial.loops import repeat
+from linkwork.spatial.scalar import Array, Number, lookup, maximum, where
 
 
 class Composition(NamedTuple):
@@ -78,3 +84,21 @@ def substeps(order: int, h: Number) -> list[Substep]:
         found.append(Substep(offset * h, part * h))
         offset += part
     return found
+
+
+def composed(step: Step, parts: tuple[float, ...]) -> Step:
+    """Steps of these parts of the whole, one after the other, each with the forces of its own time."""
+    lengths = np.array(parts)
+    begins = np.cumsum(lengths) - lengths
+
+    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+        def part(k: Number, good: Number, *state: Any) -> tuple[Any, ...]:
+            before = unflatten(now, state)
+            moved, solved = step(system, t + lookup(begins, k) * h, before, lookup(lengths, k) * h, held)
+            iterations = maximum(before.solver.iterations, moved.solver.iterations)
+            return where(solved, good, 0.0), *flatten(moved.solved_in(iterations))
+
+        good, *moved = repeat(len(parts), part, 1.0, *flatten(now.solved_in(0.0)))
+        return unflatten(now, moved), good == 1.0
+
+    return run

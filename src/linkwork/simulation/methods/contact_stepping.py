@@ -1,4 +1,8 @@
-"""Steps through which contacts slide, stick and let go: what they remember, before a step and after it."""
+"""Steps through compliant contacts: what contacts remember, and how they land, slide, stick and leave.
+
+`with_contacts` changes contact states at the end of a step (S4 section 5.2). `ContactSwitching` gives the event
+functions with which these changes are located within a step.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +17,26 @@ from linkwork.algorithms.coordinates import difference, integrate
 from linkwork.algorithms.reduction import to_tree
 from linkwork.model.elements.contact import Contact
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.location import Switching, in_parts
-from linkwork.simulation.methods.step import Moving, Step
+from linkwork.simulation.methods.method import Step
+from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number, dot, where
 
 
-def touching(step: Step, in_the_middle: bool = False) -> Step:
-    """The step, at whose end contacts change their states (S4 section 5.2).
+def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
+    """The step, at whose end compliant contacts change their states.
 
-    They are judged at its end or, for steps whose equations hold in the middle, there; for these it is foreseen at the
+    They are judged at its end or, for steps whose equations hold in the middle, there; for these it is predicted at the
     beginning which contacts touch.
     """
 
-    def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
         m = system.mechanism
-        if not m.touches:
+        if not m.touches or system.rigid:
             return step(system, t, now, h, held)
-        memory, first = Memory.of(now.touch).begun(t), _meetings(m, now.q, now.v)
+        memory, first = Memory.of(now.contacts).begun(t), _meetings(m, now.q, now.v)
         if in_the_middle:
-            memory = memory._replace(foreseen=[_foreseen(at, 0.5 * h) < 0.0 for at in first])
+            memory = memory._replace(foreseen=[_predicted(at, 0.5 * h) < 0.0 for at in first])
         moved, solved = step(replace(system, memory=memory), t, now, h, held)
         end = there = _meetings(m, moved.q, moved.v)
         rolled, at = _rolled(first, end, h), t + h
@@ -41,62 +45,69 @@ def touching(step: Step, in_the_middle: bool = False) -> Step:
             there = _meetings(m, integrate(m, now.q, motion * 0.5), motion / h)
             rolled = [meeting.rolling * h for meeting in there]
         number = [found.number for found in grips(m.touches, memory, at, there)]
-        return moved._replace(touch=_changed(memory, number, rolled, end, t + h).kept), solved
+        return moved._replace(contacts=_changed(memory, number, rolled, end, t + h).kept), solved
 
     return run
 
 
-def locating(step: Step) -> Step:
-    """The step, in parts at whose ends contacts land, leave, slip and stop; through a part no force has a kink.
+class ContactSwitching:
+    """Contact events of one step that begins at `t` [s]; through a substep no contact force has a kink.
 
-    A contact that lands and does not slide sticks at once. What is to change though it passes no limit on the way, as
-    one that has begun to slip and is still slow is to stick, does so at the end of the whole step (S4 section 5.2). All
-    is judged at ends, whose states are as accurate as the method.
+    A contact that lands and does not slide sticks at once. A change that passes no zero of an event function, such as
+    one that has begun to slip and is still slow, happens at the end of the whole step (S4 section 5.2).
     """
 
-    def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
-        m = system.mechanism
-        if not m.touches:
-            return step(system, t, now, h, held)
+    def __init__(self, mechanism: Mechanism, t: Number):
+        self.mechanism, self.t = mechanism, t
+        self.contacts: list[Contact] = [pair.contact for pair in mechanism.touches]
+        self.still = [np.zeros(3)] * len(self.contacts)  # anchors have rolled on already
 
-        def advance(begin: Moving, gone: Number, duration: Number) -> tuple[Moving, Any]:
-            first, memory = _meetings(m, begin.q, begin.v), Memory.of(begin.touch)._replace(since=t + gone)
-            modes = [mode_of(*one) for one in zip(_contacts(m), memory.anchor, first, strict=True)]
-            moved, solved = step(replace(system, memory=memory._replace(modes=modes)), t + gone, begin, duration, held)
-            rolled = _rolled(first, _meetings(m, moved.q, moved.v), duration)
-            anchor = [before + way for before, way in zip(memory.anchor, rolled, strict=True)]
-            return moved.carrying(begin)._replace(touch=memory._replace(anchor=anchor).kept), solved
+    def begin(self, now: StepState) -> StepState:
+        """The state at the beginning of the step, with contacts in states that can last."""
+        return now._replace(contacts=Memory.of(now.contacts).begun(self.t).kept)
 
-        def margins(begin: Moving, end: Moving) -> Array:
-            before, after = Memory.of(begin.touch), Memory.of(end.touch)
-            pairs = zip(_contacts(m), before.number, before.anchor, after.anchor, strict=True)
-            first, last = _meetings(m, begin.q, begin.v), _meetings(m, end.q, end.v)
-            found: list[Number] = []
-            for (contact, number, was, anchor), a, b in zip(pairs, first, last, strict=True):
-                found += mode_margins(contact, number, anchor, b, mode_of(contact, was, a))
-            return np.array(found)
+    def advance(
+        self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
+    ) -> tuple[StepState, Any]:
+        """A substep in which every contact stays in its mode."""
+        m, memory = self.mechanism, Memory.of(begin.contacts)._replace(since=t)
+        first = _meetings(m, begin.q, begin.v)
+        modes = [mode_of(*one) for one in zip(self.contacts, memory.anchor, first, strict=True)]
+        moved, solved = step(replace(system, memory=memory._replace(modes=modes)), t, begin, h, held)
+        rolled = _rolled(first, _meetings(m, moved.q, moved.v), h)
+        anchor = [before + path for before, path in zip(memory.anchor, rolled, strict=True)]
+        return moved._replace(contacts=memory._replace(anchor=anchor).kept), solved
 
-        def judged(end: Moving, gone: Number) -> tuple[Memory, list[Number], list[Meeting]]:
-            memory, there = Memory.of(end.touch)._replace(since=t + gone), _meetings(m, end.q, end.v)
-            return memory, [found.number for found in grips(m.touches, memory, t + gone, there)], there
+    def functions(self, begin: StepState, end: StepState) -> Array:
+        """Three event functions for each contact pair, not negative as long as it is in the mode that it began in."""
+        before, after = Memory.of(begin.contacts), Memory.of(end.contacts)
+        pairs = zip(self.contacts, before.number, before.anchor, after.anchor, strict=True)
+        first, last = (_meetings(self.mechanism, state.q, state.v) for state in (begin, end))
+        found: list[Number] = []
+        for (contact, number, was, anchor), a, b in zip(pairs, first, last, strict=True):
+            found += mode_margins(contact, number, anchor, b, mode_of(contact, was, a))
+        return np.array(found)
 
-        def switched(end: Moving, gone: Number, which: list[Any]) -> Moving:
-            memory, found, there = judged(end, gone)
-            number = []
-            for k, (contact, at) in enumerate(zip(_contacts(m), there, strict=True)):
-                mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
-                new, mode = found[k], mode_of(contact, memory.anchor[k], at)
-                lands = (memory.number[k] == APART) & mode.closed & mode.pressing  # and sticks, unless it slides
-                number.append(where(mine, where(lands, where(mode.fast, new, STOPPING), new), memory.number[k]))
-            return end._replace(touch=_changed(memory, number, still, there, t + gone).begun(t).kept)
+    def switched(self, end: StepState, t: Number, which: list[Any]) -> StepState:
+        """The state after the contacts whose event functions are negative changed their states."""
+        memory, found, there = self._judged(end, t)
+        number = []
+        for k, (contact, at) in enumerate(zip(self.contacts, there, strict=True)):
+            mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
+            new, mode = found[k], mode_of(contact, memory.anchor[k], at)
+            lands = (memory.number[k] == APART) & mode.closed & mode.pressing  # and sticks, unless it slides
+            number.append(where(mine, where(lands, where(mode.fast, new, STOPPING), new), memory.number[k]))
+        return end._replace(contacts=_changed(memory, number, self.still, there, t).begun(self.t).kept)
 
-        still = [np.zeros(3)] * len(m.touches)  # anchors have rolled on already
-        begin = now._replace(touch=Memory.of(now.touch).begun(t).kept)
-        moved, solved = in_parts(Switching(advance, margins, switched), begin, h)
-        memory, number, there = judged(moved, h)
-        return moved._replace(touch=_changed(memory, number, still, there, t + h).kept), solved
+    def end(self, moved: StepState, t: Number) -> StepState:
+        """The state at the end of the whole step, where contacts change that passed no event."""
+        memory, number, there = self._judged(moved, t)
+        return moved._replace(contacts=_changed(memory, number, self.still, there, t).kept)
 
-    return run
+    def _judged(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[Meeting]]:
+        memory = Memory.of(end.contacts)._replace(since=t)
+        there = _meetings(self.mechanism, end.q, end.v)
+        return memory, [found.number for found in grips(self.mechanism.touches, memory, t, there)], there
 
 
 def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: list[Meeting], at: Number) -> Memory:
@@ -105,8 +116,8 @@ def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: lis
     Anchors have rolled on by `rolled` (n, 3) [m]; those that stop get theirs where they are.
     """
     anchor = [
-        where(n == STOPPING, last.point, before + way)
-        for n, last, before, way in zip(number, end, memory.anchor, rolled, strict=True)
+        where(n == STOPPING, last.point, before + path)
+        for n, last, before, path in zip(number, end, memory.anchor, rolled, strict=True)
     ]
     pairs = zip(number, memory.number, memory.entered, strict=True)
     return Memory(number, anchor, [where(lasting(new) == old, entered, at) for new, old, entered in pairs])
@@ -116,14 +127,10 @@ def _rolled(first: list[Meeting], last: list[Meeting], h: Number) -> list[Array]
     return [(a.rolling + b.rolling) * (0.5 * h) for a, b in zip(first, last, strict=True)]
 
 
-def _contacts(m: Mechanism) -> list[Contact]:
-    return [pair.contact for pair in m.touches]
-
-
 def _meetings(m: Mechanism, q: Array, v: Array) -> list[Meeting]:
     return meetings(m.tree, *to_tree(m, ("q", "v"), (q, v)))[0]
 
 
-def _foreseen(at: Meeting, ahead: Number) -> Number:
-    """The distance [m] after some time [s], if nothing happens."""
+def _predicted(at: Meeting, ahead: Number) -> Number:
+    """The distance [m] after some time [s] at constant velocity."""
     return at.distance + dot(at.normal, at.velocity) * ahead

@@ -39,8 +39,8 @@ from linkwork.model.bodies import Place
 from linkwork.model.elements.spring import Spring
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.simulation.methods.force_derivatives import slopes
-from linkwork.simulation.methods.step import Moving
-from linkwork.simulation.system import Law, Loads, System, Touching, stiffened_matrix
+from linkwork.simulation.state import StepState
+from linkwork.simulation.system import ContactLoads, ForceLaw, Loads, System, stiffened_matrix
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu, may_be_there, where
 
@@ -67,7 +67,7 @@ class Interval:
     `at_ends` says whether springs act at the ends of the step, instead of in its middle.
     """
 
-    def __init__(self, system: System, t: Number, now: Moving, h: Number, held: Array, at_ends: bool = False):
+    def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array, at_ends: bool = False):
         self.system, self.t, self.now, self.h, self.held, self.at_ends = system, t, now, h, held, at_ends
         self.mechanism, self.tree = system.mechanism, system.mechanism.tree
         self.q, v = to_tree(self.mechanism, ("q", "v"), (now.q, now.v))
@@ -210,7 +210,7 @@ class Interval:
     def _laws(self, dv: Array) -> Array:
         """What laws take (nv, nv) from the momentum that lacks, by the motion dv (nv,), in the middle of the step."""
 
-        def impulse(law: Law) -> Callable[[Array], Array]:
+        def impulse(law: ForceLaw) -> Callable[[Array], Array]:
             at = self.t + 0.5 * self.h
             return lambda dv: law(at, integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h) * (0.5 * self.h)
 
@@ -229,7 +229,7 @@ class Interval:
         springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
         return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
-    def _coupled_solver(self, touching: Touching | None, dv: Array, laws: Array) -> Callable[[Array], Array]:
+    def _coupled_solver(self, touching: ContactLoads | None, dv: Array, laws: Array) -> Callable[[Array], Array]:
         """The same where mimics or contacts tie bodies to each other, as in no tree; inertia is of the first pose."""
         m, tree, h = self.mechanism, self.tree, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])

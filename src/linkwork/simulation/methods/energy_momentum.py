@@ -15,8 +15,9 @@ from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, momenta_of_joints
-from linkwork.simulation.methods.step import Found, Moving, Witness, chosen
+from linkwork.simulation.methods.method import Solution, Witness
 from linkwork.simulation.methods.variational import TINY, Guess, Tried, Variational, let_go
+from linkwork.simulation.state import StepState, select
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
@@ -36,7 +37,7 @@ class Kick(NamedTuple):
     next: Number
     best: Number
     won: Number
-    rounds: Number
+    iterations: Number
     dv: Array
     multipliers: Array
     momentum: Array
@@ -51,7 +52,7 @@ class EnergyMomentum(Variational):
     as a whole by symmetries, so that their momenta are kept too.
     """
 
-    def __init__(self, system: System, t: Number, now: Moving, h: Number, held: Array):
+    def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         super().__init__(system, t, now, h, held)
         self.balance = Balance(self.interval)
 
@@ -82,14 +83,14 @@ class EnergyMomentum(Variational):
         solve = super().solver(tried, dv, kick)
         return lambda lack: solve(lack) / (1.0 - kick)
 
-    def found(self, witness: Witness | None = None) -> Found:
+    def solve(self, witness: Witness | None = None) -> Solution:
         """The solution: the kick that balances energy by the secant method, the motion under each by Newton's."""
         none, free = np.zeros(self.mechanism.nh), np.zeros(self.mechanism.nv)
         begin = Kick(0.0, 0.0, FAR, 0.0, self.foreseen(), none, free, 0.0)
 
         def improve(*state: Any) -> tuple[tuple[Any, ...], Any]:
             best = Kick(*state)
-            guess, rounds, good = self.newton(best.dv, best.multipliers, best.next, witness)
+            guess, iterations, good = self.newton(best.dv, best.multipliers, best.next, witness)
             won, power = self._won(guess)
             better = good & (abs(won) < abs(best.won))
             apart, first = best.next - best.best, best.won == FAR
@@ -101,9 +102,9 @@ class EnergyMomentum(Variational):
                 where(good, secant, (best.next + best.best) * 0.5),
                 nearer,
                 least,
-                best.rounds + rounds,
+                best.iterations + iterations,
                 where(better, guess.dv, best.dv),
-                chosen(better, guess.multipliers, best.multipliers),
+                select(better, guess.multipliers, best.multipliers),
                 where(better, guess.momentum, best.momentum),
                 where(better, guess.work, best.work),
             )
@@ -113,8 +114,8 @@ class EnergyMomentum(Variational):
         best = Kick(*found)
         solved = solved | (abs(best.won) <= STALLED)
         q, v = self.arrived(best.dv, best.momentum)
-        moved = Moving(q, v, self.now.work + best.work, self.now.repair, rounds=best.rounds)
-        return Found(np.concatenate([best.dv, best.multipliers, np.array([best.best])]), moved, solved)
+        moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(best.iterations)
+        return Solution(np.concatenate([best.dv, best.multipliers, np.array([best.best])]), moved, solved)
 
     def _won(self, guess: Guess) -> tuple[Number, Number]:
         """Energy that a motion gains, and by how much a kick changes it to first order, both of what there is."""

@@ -17,14 +17,14 @@ from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
 from linkwork.algorithms.constraints.closure import smallest
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.coordinates import integrate
-from linkwork.algorithms.joint_forces import passive, resistance
+from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.reduction import coupled, held_rows, to_tree
+from linkwork.algorithms.reduction import held_rows, to_tree
 from linkwork.algorithms.rigid_contact import Facing, Settled, axes, bounced, pushed_out, settled, work
 from linkwork.model.elements.contact import Contact
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.methods.step import Moving
-from linkwork.simulation.system import FORCES, Loads, System, stiffened_matrix, stiffened_solver
+from linkwork.simulation.state import StepState
+from linkwork.simulation.system import Loads, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, Number, dot, maximum, minimum, where
 
@@ -33,7 +33,7 @@ HELD = 1.0 - 1e-9  # part of friction's limit below which a contact sticks
 CREEP = 1e-9  # speed [m/s] below which it sticks at the limit too
 
 
-def moreau(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
+def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
     """Half a step, impulses, half a step. Order 1 with impacts, 2 between them.
 
     Forces that depend on velocities are those of the mean of old and new ones, which is found in two passes.
@@ -42,7 +42,7 @@ def moreau(system: System, t: Number, now: Moving, h: Number, held: Array) -> tu
     there = _there(m, middle)
     facing = [one.facing for one in there]
     bounces = any(_may_bounce(pair.contact) for pair in m.touches)
-    guess = np.array([one.axes.T @ f * h for one, f in zip(there, now.touch[:, 1:4], strict=True)])
+    guess = np.array([one.axes.T @ f * h for one, f in zip(there, now.contacts[:, 1:4], strict=True)])
 
     def once(_: Number, v: Array, p: Array, rounds: Number, left: Number, agreed: Number) -> tuple[Any, ...]:
         free = middle.free(v)
@@ -53,9 +53,10 @@ def moreau(system: System, t: Number, now: Moving, h: Number, held: Array) -> tu
     power = system.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
     out = _out(system, integrate(m, middle.q, found.v * (0.5 * h)), there, found, h)
     done = power * h + work(facing, found.p, now.v, found.v) + out.work
-    touch = [_kept(*each, found.v, h, t + h) for each in zip(there, found.p, now.touch, strict=True)]
-    moved = now._replace(q=out.q, v=found.v, work=now.work + done, touch=np.array(touch))
-    return moved._replace(rounds=found.rounds, left=maximum(now.left, found.left)), True
+    touch = [_kept(*each, found.v, h, t + h) for each in zip(there, found.p, now.contacts, strict=True)]
+    moved = now._replace(q=out.q, v=found.v, work=now.work + done, contacts=np.array(touch))
+    residual = maximum(now.solver.residual, found.left)
+    return moved._replace(solver=moved.solver._replace(iterations=found.rounds, residual=residual)), True
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class Middle:
 
     system: System
     t: Number
-    now: Moving
+    now: StepState
     h: Number
     held: Array
     q: Array
@@ -83,9 +84,8 @@ class Middle:
         """Velocities (nv,) at the end if nothing touched, where forces that depend on them are those at v (nv,)."""
         system, last, m = self.system, self.now.v, self.system.mechanism
         loads = self.loads(v)
-        own = coupled(FORCES, passive, ("q", "v"))(m, self.q, last)
         needed = system.needed(self.q, (last + v) * 0.5, np.zeros(m.nv), loads)
-        found = last + self.solve(loads.control + loads.stops + own - needed) * self.h
+        found = last + self.solve(system.joint_forces(self.q, last, loads) - needed) * self.h
         # The mean velocity keeps loops closed, which leaves the order of a step as it was
         return self.kept(last + found) - last
 
@@ -94,7 +94,7 @@ class Middle:
         return self.kept(self.solve(row))
 
 
-def _middle(system: System, t: Number, now: Moving, h: Number, held: Array) -> Middle:
+def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -> Middle:
     m = system.mechanism
     q = integrate(m, now.q, now.v * (0.5 * h))
     (speed,) = to_tree(m, ("v",), (now.v,))
@@ -120,7 +120,7 @@ def _there(m: Mechanism, middle: Middle) -> list[There]:
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
     met, poses = meetings(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
-    for pair, at, number in zip(m.touches, met, middle.now.touch[:, 0], strict=True):
+    for pair, at, number in zip(m.touches, met, middle.now.contacts[:, 0], strict=True):
         own = axes(at.normal)
         K = own.T @ contact_rows(m.tree, poses, S, pair, at)[:3]
         if m.mimics:

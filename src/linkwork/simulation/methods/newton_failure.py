@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.methods.registry import Method
-from linkwork.simulation.methods.step import Moving, Witness
+from linkwork.simulation.methods.method import Method, Witness
+from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array
 
@@ -33,9 +33,9 @@ class Unsolved(NamedTuple):
         return f"its equations were {rounds} (left: {', '.join(left)}), worst at {self.worst}; {remedy}"
 
 
-def unsolved(method: Method, system: System, t: float, now: Moving, h: float, held: Array) -> Unsolved | None:
+def unsolved(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Unsolved | None:
     """What can be said of a step from a state; None if it can be solved after all, solves nothing, or has contacts."""
-    if method.posed is None or system.mechanism.touches or system.mechanism.slippers or system.mechanism.latches:
+    if method.equations is None or system.mechanism.touches or system.mechanism.slippers or system.mechanism.latches:
         return None
     with np.errstate(all="ignore"):
         witness = _failing(method, system, t, now, h, held)
@@ -46,12 +46,12 @@ def unsolved(method: Method, system: System, t: float, now: Moving, h: float, he
     return Unsolved(tuple(witness.history), _worst(system, witness), step)
 
 
-def _failing(method: Method, system: System, t: float, now: Moving, h: float, held: Array) -> Witness | None:
+def _failing(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Witness | None:
     """The witness of the first part of a step that is not solved; None if all are."""
-    assert method.posed
+    assert method.equations
     for part in method.parts:
         witness = Witness()
-        found = method.posed(system, t, now, part * h, held).found(witness)
+        found = method.equations(system, t, now, part * h, held).solve(witness)
         if not found.solved:
             return witness
         now, t = found.moved, t + part * h
@@ -64,6 +64,6 @@ def _worst(system: System, witness: Witness) -> str:
     errors: Any = np.nan_to_num(np.abs(witness.errors), nan=np.inf)
     if errors.max(initial=0.0) > OPEN:
         return m.holder_of_row(int(np.argmax(errors)))
-    lack: Any = np.nan_to_num(np.abs(witness.lack), nan=np.inf)
+    lack: Any = np.nan_to_num(np.abs(witness.residual), nan=np.inf)
     number = int(np.argmax(lack))
     return f"joint {next(j.name for j in m.leaders if j.v.start <= number < j.v.stop)!r}"

@@ -15,9 +15,11 @@ import numpy as np
 from linkwork.algorithms.coordinates import qdot, tangent
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.broadcast import Shape
-from linkwork.simulation.methods.registry import Method, closing
-from linkwork.simulation.methods.step import Moving, Step
-from linkwork.simulation.problem import Request
+from linkwork.simulation.methods.method import Method, Step
+from linkwork.simulation.methods.projection import projected
+from linkwork.simulation.methods.registry import METHODS
+from linkwork.simulation.problem import Problem
+from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import unrolled
 from linkwork.spatial.scalar import Array, Number, where
@@ -40,7 +42,7 @@ class StepMap:
 
     def __init__(
         self,
-        asked: Request,
+        asked: Problem,
         method: Method,
         dt: float,
         system: Callable[..., System],
@@ -52,7 +54,7 @@ class StepMap:
         if m.touches or m.slippers or m.latches:
             what = "contacts" if m.touches else "holders that slip, or latches,"
             raise LinkworkError(f"a step has no derivatives where {what} may change their state in it")
-        self.unknowns = 0 if method.posed is None else method.posed.unknowns(m)
+        self.unknowns = 0 if method.equations is None else method.equations.unknowns(m)
         self._kernels: dict[str, Any] = {}
 
     def derivatives(self, x: Array, tau: Array, *changes: Array) -> StepDerivatives:
@@ -83,16 +85,16 @@ class StepMap:
 
     def _found(self, x: Array, tau: Array, h: Number, *changes: Array) -> tuple[Array, Array]:
         """The next state (nq + nv,) and the unknown (n,) that solved the step's equations; nan if it does not."""
-        nq, system, posed = self.asked.mechanism.nq, self.system(*changes), self.method.posed
-        now, unknown = Moving(x[:nq], x[nq:], 0.0), [np.zeros(0)]
+        nq, system, equations = self.asked.mechanism.nq, self.system(*changes), self.method.equations
+        now, unknown = StepState(x[:nq], x[nq:]), [np.zeros(0)]
 
-        def step(*state: Any) -> tuple[Moving, Any]:
-            assert posed
-            found = posed(*state).found()
+        def step(*state: Any) -> tuple[StepState, Any]:
+            assert equations
+            found = equations(*state).solve()
             unknown[0] = found.unknown
             return found.moved, found.solved
 
-        base = self.base if posed is None else self._after(step)
+        base = self.base if equations is None else self._after(step)
         moved, solved = base(system, 0.0, now, h, tau)
         after = np.concatenate([moved.q, moved.v])
         return after if solved is True else where(solved, after, np.full(len(after), np.nan)), unknown[0]
@@ -105,28 +107,26 @@ class StepMap:
         from linkwork.compiler.differentiate import pushforward
 
         *changes, unknown, direction = rest
-        m, system, posed = self.asked.mechanism, self.system(*changes), self.method.posed
+        m, system, equations = self.asked.mechanism, self.system(*changes), self.method.equations
         q, v = x[: m.nq], x[m.nq :]
-        state = (system, 0.0, Moving(q, v, 0.0), h, tau)
+        state = (system, 0.0, StepState(q, v), h, tau)
         with unrolled():
-            if posed is None:
+            if equations is None:
                 moved, left = self.base(*state)[0], np.zeros(0)
             else:
-                moved = self._after(lambda *state: (posed(*state).moved(unknown), True))(*state)[0]
-                left = posed(*state).residual(unknown)
+                moved = self._after(lambda *state: (equations(*state).moved(unknown), True))(*state)[0]
+                left = equations(*state).residual(unknown)
         inputs = np.concatenate([q, v, tau, unknown])
         along = np.concatenate([qdot(m, q, direction[: m.nv]), direction[m.nv :]])
         (rates,) = pushforward(np.concatenate([moved.q, moved.v, left]), inputs, along[None])
         return np.concatenate([tangent(m, moved.q, rates[: m.nq]), rates[m.nq :]])
 
     def _after(self, step: Step) -> Step:
-        return closing(step) if self.method.closes else step
+        return projected(step) if self.method.projects else step
 
     @property
     def base(self) -> Step:
         """The step that the method composes."""
-        from linkwork.simulation.methods.registry import METHODS
-
         return METHODS[self.method.name].step
 
     def _run(self, what: str, arrays: list[Array], results: list[Shape], batch: Shape) -> list[Array]:

@@ -1,6 +1,6 @@
-"""Steps that keep momenta and the symplectic form: the variational ones.
+"""Variational steps, which conserve momenta and the symplectic form.
 
-All solve the equations of `discrete_motion` by Newton's method with shortened steps, in rounds that end by themselves.
+All solve the equations of `discrete_equations` by Newton's method with a line search.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.reduction import velocities
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Between, Interval
-from linkwork.simulation.methods.step import Found, Moving, Witness, chosen
+from linkwork.simulation.methods.method import Solution, Witness
+from linkwork.simulation.state import StepState, select
 from linkwork.simulation.system import System, with_armature
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Number, largest, minimum, where
 
-ROUNDS = 50  # at most
+ITERATIONS = 50  # at most
 SOLVED, NEAR = 1e-15, 1e-6  # lack of momentum, of what there is, at which it has ended if it was near before
 PRESSED = 1e-13  # so with contacts, whose forces are large beside momenta
 ROUND_OFF = 2e-16
@@ -63,7 +64,7 @@ class Variational:
 
     at_ends, projected = False, True
 
-    def __init__(self, system: System, t: Number, now: Moving, h: Number, held: Array):
+    def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         self.interval = Interval(system, t, now, h, held, self.at_ends)
         self.mechanism, self.now, self.h = self.interval.mechanism, now, h
         self.rows = self.interval.rows(self.interval.first, np.zeros(self.mechanism.nv))[1]
@@ -99,22 +100,23 @@ class Variational:
         tried = self.tried(*self.split(unknown))
         return np.concatenate([tried.lack, tried.errors])
 
-    def moved(self, unknown: Array) -> Moving:
+    def moved(self, unknown: Array) -> StepState:
         """The state at the end of the step."""
         tried = self.tried(*self.split(unknown))
-        return Moving(*self.arrived(unknown[: self.mechanism.nv], tried.momentum), self.now.work + tried.work)
+        q, v = self.arrived(unknown[: self.mechanism.nv], tried.momentum)
+        return self.now._replace(q=q, v=v, work=self.now.work + tried.work)
 
     # --- Newton's method ---
 
-    def found(self, witness: Witness | None = None) -> Found:
+    def solve(self, witness: Witness | None = None) -> Solution:
         """The solution; a `witness` sees how it was found, where numbers are plain."""
-        best, rounds, solved = self.newton(self.foreseen(), np.zeros(self.mechanism.nh), 0.0, witness)
+        best, iterations, solved = self.newton(self.foreseen(), np.zeros(self.mechanism.nh), 0.0, witness)
         q, v = self.arrived(best.dv, best.momentum)
-        moved = Moving(q, v, self.now.work + best.work, self.now.repair, rounds=rounds)
-        return Found(np.concatenate([best.dv, best.multipliers]), moved, solved)
+        moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(iterations)
+        return Solution(np.concatenate([best.dv, best.multipliers]), moved, solved)
 
     def foreseen(self) -> Array:
-        """A first guess at the motion (nv,), right to the second power of the step where that costs less than a round.
+        """A first guess at the motion (nv,), of second order in the step where that costs less than an iteration.
 
         Springs and dampers of joints count as they do in Newton's matrix, so that stiff ones do not throw it far off.
         """
@@ -127,10 +129,12 @@ class Variational:
         return straight + system.acceleration(now.q, now.v, loads) * (0.5 * h * h)
 
     def newton(self, dv: Array, multipliers: Array, kick: Number, witness: Witness | None) -> tuple[Guess, Number, Any]:
-        """The motion under a kick, from a guess at it and the multipliers; rounds, and whether it is a solution."""
+        """The motion under a kick, from a guess at it and the multipliers; iterations, and whether it converged."""
         begin = Guess(dv, multipliers, 1.0, np.zeros(self.mechanism.nv), 0.0)
-        found, rounds, solved = iterate(ROUNDS, lambda *state: self._improved(Guess(*state), kick, witness), *begin)
-        return Guess(*found), rounds, solved
+        found, iterations, solved = iterate(
+            ITERATIONS, lambda *state: self._improved(Guess(*state), kick, witness), *begin
+        )
+        return Guess(*found), iterations, solved
 
     def _improved(self, last: Guess, kick: Number, witness: Witness | None) -> tuple[tuple[Any, ...], Any]:
         m = self.mechanism
@@ -146,7 +150,7 @@ class Variational:
             witness.see(after, there.lack, there.errors, better)
         found = Guess(
             where(better, dv, last.dv),
-            chosen(better, multipliers, last.multipliers),
+            select(better, multipliers, last.multipliers),
             where(better, minimum(last.part * 4.0, 1.0), last.part * 0.5),
             where(better, there.momentum, here.momentum),
             where(better, there.work, here.work),

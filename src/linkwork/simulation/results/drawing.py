@@ -14,7 +14,7 @@ from linkwork.model import Free, PointOnLine, Prismatic
 from linkwork.model.bodies import Body
 from linkwork.model.broadcast import as_numbers
 from linkwork.model.mechanism import WORLD, Mechanism
-from linkwork.simulation.problem import start_of
+from linkwork.simulation.problem_setup import start_of
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
 from linkwork.simulation.results.run import Run
 from linkwork.simulation.results.solids import Solid, solids_of

@@ -120,7 +120,7 @@ def _loops(run: Run) -> Iterator[Row]:
         bound = CLOSED if run.settings.baumgarte is None else PULLED
         yield Row(name, found, bound, verdict(found <= bound), unit)
     if run.settings.baumgarte is None:
-        repair = float(np.max(run.final.repair, initial=0.0))
+        repair = float(np.max(run.final.motion.solver.projection, initial=0.0))
         yield Row("loops moved by", repair, note="m or rad, the farthest that a step moved a joint to close them again")
     yield _singular(run, J)
 
@@ -180,9 +180,9 @@ def _rounds(run: Run) -> Iterator[Row]:
     """In how many rounds steps that solve equations did so, or rigid contacts agreed."""
     if run.method == RIGID.name:
         yield from _agreed(run)
-    if run.method not in METHODS or METHODS[run.method].posed is None:
+    if run.method not in METHODS or METHODS[run.method].equations is None:
         return
-    found = f"at most {float(np.max(run.final.most_rounds, initial=0.0)):g}"
+    found = f"at most {float(np.max(run.final.most_iterations, initial=0.0)):g}"
     if "rounds" in run.recorded and len(run.t) > 1:
         median = float(np.nanmedian(run["rounds"][..., 1:]))
         yield Row("rounds", f"{median:g}, {found}", note="of Newton's method in a step: median of rows, and the most")
@@ -192,7 +192,9 @@ def _rounds(run: Run) -> Iterator[Row]:
 
 def _agreed(run: Run) -> Iterator[Row]:
     """In how many rounds rigid contacts agreed, and how far they were from it at worst."""
-    left, most_rounds = (float(np.max(x, initial=0.0)) for x in (run.final.left, run.final.most_rounds))
+    left, most_rounds = (
+        float(np.max(x, initial=0.0)) for x in (run.final.motion.solver.residual, run.final.most_iterations)
+    )
     yield Row("rounds", f"at most {most_rounds:g}", note="until rigid contacts agreed in a step")
     speed = most(run["v"]).max(initial=0.0) if "v" in run.recorded else 1.0
     note = "m/s, the most by which a contact broke its laws in the last round of a step"

@@ -14,7 +14,7 @@ from linkwork.errors import LinkworkError, unknown_name
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.outcomes import Event
-from linkwork.simulation.state import Carry
+from linkwork.simulation.state import MemberState
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Run:
     settings: Settings
     t: Array
     recorded: Mapping[str, Array]
-    final: Carry
+    final: MemberState
     parameters: Mapping[str, Array]
     outcomes: Array
     events: tuple[Event, ...]
@@ -182,7 +182,7 @@ class Run:
     def _with_slip(self, carried: Array) -> Array:
         """What clutches and brakes carry, those that slip as much as they can."""
         m, slip = self.mechanism, self.recorded["slip"]
-        names, pushes = [item.name for item in m.holders for _ in item.ties], self._slip_pushes()
+        names, pushes = [item.name for item in m.holders for _ in item.ties], self._slip_multipliers()
         for k, item in enumerate(m.slippers):
             number = names.index(item.name)
             carried[..., number] = np.where(slip[..., k] == 0.0, carried[..., number], pushes[..., k])
@@ -200,7 +200,7 @@ class Run:
         forces = self["passive"] + self.recorded.get("tau", 0.0) + self.recorded.get("stops", 0.0)
         if "slip" not in self.recorded:
             return forces
-        given, pushes = self.along_time(), self._slip_pushes()
+        given, pushes = self.along_time(), self._slip_multipliers()
         m = self.mechanism
         tree = np.zeros((*forces.shape[:-1], m.tree.nv))
         for k, item in enumerate(m.slippers):
@@ -210,12 +210,12 @@ class Run:
                 tree[..., m.tree.joints[joint].v.start + number] += pushes[..., k] * factor
         return forces + tree @ m.spread
 
-    def _slip_pushes(self) -> Array:
+    def _slip_multipliers(self) -> Array:
         """What holders that slip push [N m or N], (..., T, k) of those that can slip."""
-        from linkwork.simulation.events.slip import slip_pushes
+        from linkwork.simulation.events.slip import slip_multipliers
 
         slip = np.moveaxis(self.recorded["slip"], -1, 0)
-        return np.stack([np.asarray(push) for push in slip_pushes(self.mechanism, list(slip))], axis=-1)
+        return np.stack([np.asarray(push) for push in slip_multipliers(self.mechanism, list(slip))], axis=-1)
 
     def along_time(self) -> dict[str, Array]:
         """Parameters (..., 1, shape), the same at all times, or (..., T, shape) where they were switched."""

@@ -28,7 +28,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.datasets import batch_axes, to_xarray
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.run import Run, Settings
-from linkwork.simulation.state import Carry
+from linkwork.simulation.state import EventLog, MemberState, SolverState, StepState, flatten, leaf_names, unflatten
 from linkwork.spatial.scalar import Array
 
 FORMAT = 1  # of run files; a larger one is refused
@@ -105,7 +105,10 @@ def _arrays(run: Run) -> dict[str, Array]:
     return {
         TIME: run.t,
         **run.recorded,
-        **{f"final_{name}": np.asarray(value) for name, value in run.final._asdict().items()},
+        **{
+            f"final_{name}": np.asarray(value)
+            for name, value in zip(leaf_names(run.final), flatten(run.final), strict=True)
+        },
         **{f"parameter_{k}": value for k, value in enumerate(run.parameters.values())},
         "outcome": np.array([outcome.kind for outcome in outcomes], dtype=str).reshape(run.batch),
         "outcome_time": np.array([outcome.time for outcome in outcomes], dtype=float).reshape(run.batch),
@@ -158,7 +161,7 @@ def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> Run:
         _settings(about["settings"]),
         _numbers(arrays, TIME, (None,)),
         {name: arrays[name] for name in about["series"]},
-        Carry(*(_numbers(arrays, f"final_{name}", (*batch, *size)) for name, size in _state(m).items())),
+        _final(m, arrays, batch),
         {name: _numbers(arrays, f"parameter_{k}") for k, name in enumerate(about["parameters"])},
         _outcomes(arrays, batch),
         _events(arrays, batch),
@@ -174,13 +177,27 @@ def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> Run:
     return run
 
 
-def _state(m: Mechanism) -> dict[str, tuple[int | None, ...]]:
-    """The shape of every part of a member's state; None where any size may be."""
-    none: tuple[int | None, ...] = ()
-    sizes = {"q": (m.nq,), "v": (m.nv,), "held": (m.nv,), "memory": (None,)}
-    sizes |= {"touch": (len(m.touches), 5), "slip": (len(m.slippers),), "modes": (None,), "armed": (None,)}
-    sizes |= {"log": (None, None)}
-    return {name: sizes.get(name, none) for name in Carry._fields}
+EMPTY = MemberState(
+    0.0, 0.0, StepState(np.zeros(0), np.zeros(0), log=EventLog(), solver=SolverState()), np.zeros(0), np.zeros(0)
+)
+
+
+def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...]) -> MemberState:
+    """The final state (*batch, ...) of a file."""
+    sizes: dict[str, tuple[int | None, ...]] = {
+        "motion.q": (m.nq,),
+        "motion.v": (m.nv,),
+        "motion.contacts": (len(m.touches), 5),
+        "motion.slip": (len(m.slippers),),
+        "motion.modes": (None,),
+        "motion.armed": (None,),
+        "motion.log.lines": (None, None),
+        "motion.watched": (None,),
+        "control": (m.nv,),
+        "memory": (None,),
+    }  # others are single numbers
+    names = leaf_names(EMPTY)
+    return unflatten(EMPTY, [_numbers(arrays, f"final_{name}", (*batch, *sizes.get(name, ()))) for name in names])
 
 
 def _numbers(arrays: Mapping[str, Array], name: str, shape: tuple[int | None, ...] | None = None) -> Array:

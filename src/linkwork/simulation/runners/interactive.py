@@ -8,21 +8,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.compiler.fast_call import fast_call
 from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, unknown_name
 from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_checks import method_of, refuse_unfit
-from linkwork.simulation.events.impulses import impossible, jumped
+from linkwork.simulation.events.impulses import impact, impossible
 from linkwork.simulation.events.schedule import lockable, locked_names, modes_of, switch_of
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.methods.newton_failure import unsolved
-from linkwork.simulation.methods.registry import METHODS, RIGID, of_order, refuse_composed
-from linkwork.simulation.methods.step import Moving
+from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order, refuse_composed
 from linkwork.simulation.methods.step_derivatives import StepDerivatives, StepMap
-from linkwork.simulation.problem import positive, request
+from linkwork.simulation.problem_setup import Setup, positive, problem_of
+from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.start_checks import refuse_open, refuse_slipping
-from linkwork.simulation.state import Carry
+from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, where
 
@@ -60,16 +61,16 @@ class Simulator:
         method = "rk4" if method is None and found == "auto" else found
         if method not in (*METHODS, RIGID.name):
             raise unknown_name("method", method, METHODS)
-        self._method = of_order(method, order, locate)
+        self._method = method_of_order(method, order, locate)
         refuse_composed(mechanism, self._method)
         self.mechanism, self.dt, self.method, self.order = mechanism, positive("dt", dt), method, self._method.order
-        self._asked = request(mechanism, q0, v0, None, None, None, None, None, None, stops, rigid=contact == "rigid")
-        refuse_open(self._asked)
-        refuse_unfit(self._asked, method, adaptive=False)
-        if self._asked.batch:
-            raise ShapeError(f"a Simulator holds one state; q0 and v0 have the batch {self._asked.batch}")
+        self._problem = problem_of(Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid"))
+        refuse_open(self._problem)
+        refuse_unfit(self._problem, method, adaptive=False)
+        if self._problem.batch:
+            raise ShapeError(f"a Simulator holds one state; q0 and v0 have the batch {self._problem.batch}")
         self._steps = 0
-        self._x = _flat(self._asked.start)
+        self._x = _flat(self._problem.start.motion)
         self._zero = np.zeros(mechanism.nv)
         self._pushes: list[tuple[int, Array, int]] = []  # the step that ends them, the wrench, the body
         self._modes = modes_of(mechanism)
@@ -83,7 +84,7 @@ class Simulator:
     @property
     def state(self) -> State:
         """Where the mechanism is now: t [s], q (nq,), v (nv,)."""
-        now = _moving(self.mechanism, self._x)
+        now = _unflat(self.mechanism, self._x)
         return State(self._steps * self.dt, now.q, now.v)
 
     @state.setter
@@ -97,12 +98,12 @@ class Simulator:
             **self._modes,
             **{name: float(self.mechanism.parameters[name]) for name in latch_modes(self.mechanism)},
         }
-        asked = request(self.mechanism, q, v, None, None, None, modes, None, None, None)
-        if asked.start.q.ndim > 1:
+        problem = problem_of(Setup(self.mechanism, q, v, parameters=modes))
+        if problem.start.q.ndim > 1:
             raise ShapeError("a Simulator holds one state, not a batch")
-        refuse_slipping(asked)
+        refuse_slipping(problem)
         self._steps = round(float(t) / self.dt)
-        self._x, self._modes = _flat(asked.start), modes
+        self._x, self._modes = _flat(problem.start.motion), modes
 
     def step(self, tau: Any = None) -> None:
         """Go on by one step under the joint forces tau (nv,) [N m or N], none if not given."""
@@ -174,21 +175,21 @@ class Simulator:
 
     def _switch(self, *entry: Any) -> float:
         held = lockable(self.mechanism, locked_names([(0.0, *entry)]))
-        now, latched = _moving(held, self._x), latch_modes(held)
+        now, latched = _unflat(held, self._x), latch_modes(held)
         before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
         switch = switch_of(held, f"Simulator.{entry[0]}", (0.0, *entry))
         refuse_contradictions(held, (switch,), before, (), 0.0)
         after = {**before, switch.parameter: switch.applied(before[switch.parameter])}
         m = held.varied(after)
-        jump = jumped(System(m), now.q, now.v, now.slip)
-        if not jump.possible:
+        found = impact(System(m, rigid=self._problem.rigid), now.q, now.v, now.slip)
+        if not found.possible:
             raise NotConverged(impossible(m, now.q) or f"{switch.what}: cannot be done from here")
         if len(after) > len(self._modes):  # a joint that had no brake
             self.mechanism, self._changed = held, _Stepper(self, changed=True)
         modes = np.array([after[name] for name in latched])
-        self._modes, self._x = after, _flat(now._replace(q=jump.q, v=jump.v, slip=jump.slip, modes=modes))
+        self._modes, self._x = after, _flat(now._replace(q=found.q, v=found.v, slip=found.slip, modes=modes))
         self._switched = after != modes_of(held)
-        return float(jump.energy)
+        return float(found.energy)
 
     def _changes(self) -> tuple[Array, Array]:
         """Wrenches (nbodies, 6) of all pushes, and which loops are closed (nloops,)."""
@@ -203,16 +204,16 @@ class Simulator:
         return found
 
 
-def _flat(now: Moving | Carry) -> Array:
+def _flat(now: StepState) -> Array:
     """Coordinates, velocities, what contacts remember, which way holders slip, which latches hold or are armed."""
-    return np.concatenate([now.q, now.v, np.ravel(now.touch), now.slip, now.modes, now.armed])
+    return np.concatenate([now.q, now.v, np.ravel(now.contacts), now.slip, now.modes, now.armed])
 
 
-def _moving(m: Mechanism, x: Array) -> Moving:
+def _unflat(m: Mechanism, x: Array) -> StepState:
     """The state that `_flat` wrote down."""
     sizes = [m.nq, m.nv, 5 * len(m.touches), len(m.slippers), len(m.latches)]
-    q, v, touch, slip, modes, armed = np.split(x, np.cumsum(sizes))
-    return Moving(q, v, 0.0, touch=touch.reshape(-1, 5), slip=slip, modes=modes, armed=armed)
+    q, v, contacts, slip, modes, armed = np.split(x, np.cumsum(sizes))
+    return StepState(q, v, contacts=contacts.reshape(-1, 5), slip=slip, modes=modes, armed=armed)
 
 
 def latch_modes(m: Mechanism) -> tuple[str, ...]:
@@ -238,14 +239,14 @@ class _Stepper:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
             m, law = m.varied(named), lambda t, q, v: wrenches
-        return System(m, None, law, sim._asked.stops, modes=latch_modes(m))
+        return System(m, None, law, sim._problem.stops, modes=latch_modes(m), rigid=sim._problem.rigid)
 
     @cached_property
     def map(self) -> StepMap:
         """The step as a map that has derivatives."""
         sim = self.simulator
         name = repr(list(sim._modes)) if self.changed else ""
-        return StepMap(sim._asked, sim._method, sim.dt, self.system, self.shapes[2:], name)
+        return StepMap(sim._problem, sim._method, sim.dt, self.system, self.shapes[2:], name)
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -257,17 +258,14 @@ class _Stepper:
     def one(self, x: Array, tau: Array, *changes: Array) -> Array:
         """The next state (nq + nv + 5 n + k,), nan if its equations were not solved."""
         sim, system = self.simulator, self.system(*changes)
-        moved, solved = sim._method.step(system, 0.0, _moving(system.mechanism, x), sim.dt, tau)
+        moved, solved = sim._method.step(system, 0.0, _unflat(system.mechanism, x), sim.dt, tau)
         found = _flat(moved)
         return found if solved is True else where(solved, found, np.full(len(found), np.nan))
 
     def _build(self, *inputs: Any) -> Array:
-        from linkwork.compiler.fast_call import fast_call
-        from linkwork.simulation.runners.run_kernels import kernel_of
-
         sim = self.simulator
         name = ("changed step" if self.changed else "step", sim._method.title, repr(sim.dt), repr(list(sim._modes)))
-        self.kernel = kernel_of(sim._asked, name, self.one, self.shapes, self.shapes[:1])
+        self.kernel = kernel_of(sim._problem, name, self.one, self.shapes, self.shapes[:1])
         self.step = fast_call(self.kernel, self._slow, "step", "One step of the simulator.")
         return self.step(*inputs)
 
@@ -285,7 +283,7 @@ class _Stepper:
         at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
         if np.isfinite(x).all() and np.isnan(lost).all():
             sim, system = self.simulator, self.system(*changes)
-            if failed := unsolved(sim._method, system, 0.0, _moving(system.mechanism, x), sim.dt, forces):
+            if failed := unsolved(sim._method, system, 0.0, _unflat(system.mechanism, x), sim.dt, forces):
                 raise NotConverged(f"the step at {sim.state.t:g} s: {failed.told(sim.dt)}", failed.history, failed.step)
             raise NotConverged(f"loops were not closed again after a step {at}: a smaller step may do")
         raise NonFinite(f"the state after a step is not finite {at}: its numbers became too large")

@@ -26,17 +26,17 @@ from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_d
 from linkwork.model.elements.ground import Ground
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Once
-from linkwork.simulation.problem import Request
-from linkwork.simulation.state import Carry
+from linkwork.simulation.problem import Problem
+from linkwork.simulation.state import flatten, unflatten
 from linkwork.spatial.scalar import Array, Number
 
 __all__ = ["Count", "Rows", "kernel_of"]
 
-_traced: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # of each request's functions, traced once: their name
+_traced: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # of each request's functions, traced once: their name
 
 
 def kernel_of(
-    asked: Request,
+    problem: Problem,
     name: tuple[str, ...],
     program: Callable[..., Any],
     shapes: Sequence[Any],
@@ -44,41 +44,47 @@ def kernel_of(
     counts: int = 0,
 ) -> Kernel:
     """The kernel of a program that answers a request; `name` says which. It may be one that was used lately."""
-    title = f"{name[0]} of {asked.mechanism.name}"
-    key = _key(asked, *name, repr(shapes), repr(results))
+    title = f"{name[0]} of {problem.mechanism.name}"
+    key = _key(problem, *name, repr(shapes), repr(results))
     return shared(Kernel(title, program, shapes, results, key, counts))
 
 
-def _key(asked: Request, *name: str) -> str | None:
+def _key(problem: Problem, *name: str) -> str | None:
     """What a kernel is known by: all that its program is made of; None where only its graph tells that."""
-    m = asked.mechanism
+    m = problem.mechanism
     if has_kinds_of_users(m):
         return None
-    stops = () if asked.stops is None else (a.tobytes() for a in asked.stops)
+    stops = () if problem.stops is None else (a.tobytes() for a in problem.stops)
     limits = [a.tobytes() for j in m.joints for a in j.limits]
-    guarded = [(s.parameter, s.value, isinstance(s.when, Once)) for s in asked.switches if s.guarded]
-    told = (asked.baumgarte, asked.switched, asked.commands, asked.rigid, guarded, list(asked.values))
+    guarded = [(s.parameter, s.value, isinstance(s.when, Once)) for s in problem.switches if s.guarded]
+    told = (problem.baumgarte, problem.switched, problem.commands, problem.rigid, guarded, list(problem.values))
     parts = (*stops, *limits, *_contacts(m), repr(told), *name)
-    return kernel_cache.digest(source_digest(), _room_digest(), mechanism_digest(m), _functions_digest(asked), *parts)
+    return kernel_cache.digest(source_digest(), _room_digest(), mechanism_digest(m), _functions_digest(problem), *parts)
 
 
-def _functions_digest(asked: Request) -> str:
+def _functions_digest(problem: Problem) -> str:
     """A name for what users' functions do with any numbers: which there are, and their graphs."""
-    laws = [asked.control, asked.sampler if asked.traced_sampler else None, asked.wrenches, asked.stop, *asked.guards]
-    grounds = {s.name: s.shape for s in asked.mechanism.surfaces if isinstance(s.shape, Ground)}
-    if asked in _traced or not (any(laws) or grounds):
-        return _traced.get(asked, "")
-    size = len(Carry._fields)
+    laws = [
+        problem.control,
+        problem.sampler if problem.traced_sampler else None,
+        problem.wrenches,
+        problem.stop,
+        *problem.guards,
+    ]
+    grounds = {s.name: s.shape for s in problem.mechanism.surfaces if isinstance(s.shape, Ground)}
+    if problem in _traced or not (any(laws) or grounds):
+        return _traced.get(problem, "")
+    size = len(flatten(problem.start))
 
     def all_of_them(t: Number, place: Array, *inputs: Any) -> tuple[Any, ...]:
-        now, values = Carry(*inputs[:size]), dict(zip(asked.values, inputs[size:], strict=True))
+        now, values = unflatten(problem.start, inputs[:size]), dict(zip(problem.values, inputs[size:], strict=True))
         heights = [ground.function(*place) for ground in grounds.values()]
-        return (*asked.answers(values, t, now), *heights)
+        return (*problem.answers(values, t, now), *heights)
 
-    states = [np.shape(x)[len(asked.batch) :] for x in asked.start]
-    graph = trace(all_of_them, [(), (2,), *states, *map(asked.core, asked.values)])
+    states = [np.shape(x)[len(problem.batch) :] for x in flatten(problem.start)]
+    graph = trace(all_of_them, [(), (2,), *states, *map(problem.core, problem.values)])
     present = repr(([law is not None for law in laws], list(grounds)))
-    return _traced.setdefault(asked, kernel_cache.digest(present, description(graph)))
+    return _traced.setdefault(problem, kernel_cache.digest(present, description(graph)))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:

@@ -1,4 +1,4 @@
-"""A whole run as one program: control, forces, steps and recording, for one member; and its kernel for any batch."""
+"""A whole run as one program: control, steps and recording of one member, and the same compiled for any batch."""
 
 from __future__ import annotations
 
@@ -10,161 +10,171 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.compiler.kernel import Kernel
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.contact_series import contact_row
-from linkwork.simulation.events.impulses import Jump, carried_by, jumped
+from linkwork.simulation.events.impulses import Impact, constraint_forces, impact
+from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.schedule import refused
-from linkwork.simulation.events.sources import Line, holder_of, sources, written
-from linkwork.simulation.methods.registry import Method
-from linkwork.simulation.methods.step import chosen
-from linkwork.simulation.problem import Request
-from linkwork.simulation.state import EVENT, GOING, HUGE, NON_FINITE, NOT_CONVERGED, Carry
+from linkwork.simulation.events.sources import any_of, constraint_number, sources
+from linkwork.simulation.methods.method import Method
+from linkwork.simulation.problem import Problem
+from linkwork.simulation.runners.run_kernels import Count, Rows, kernel_of
+from linkwork.simulation.state import (
+    EVENT,
+    HUGE,
+    NON_FINITE,
+    NOT_CONVERGED,
+    RUNNING,
+    MemberState,
+    flatten,
+    select,
+    unflatten,
+)
 from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, maximum, where
 
+Values = Mapping[str, Any]  # a member's parameters and gains, by name
+
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """What is run: a request, by a method; how often forces are sampled and rows recorded [steps], and which series."""
+class MemberProgram:
+    """The program of one member: a problem, a method, which series are recorded, after how many steps `every`.
 
-    asked: Request
+    A sampled controller is called after `tick` steps.
+    """
+
+    problem: Problem
     method: Method
     series: tuple[str, ...]
     every: int = 1
     tick: int = 1
 
-    # --- one member ---
-
-    def step(self, values: Mapping[str, Any], dt: Number, now: Carry) -> Carry:
-        """One step, unless the member has ended: it keeps its last good state then, and says why."""
-        moved, solved = self.method.step(self.asked.system(values), now.step * dt, now.moving, dt, now.held)
+    def step(self, values: Values, dt: Number, now: MemberState) -> MemberState:
+        """One step, unless the member has ended: it then stays in its last good state, and its status says why."""
+        before = now.motion
+        moved, solved = self.method.step(self.problem.system(values), now.step * dt, before, dt, now.control)
         size: Number = abs(moved.work)
         for x in (*moved.q, *moved.v):
             size = size + abs(x)
-        finite = size <= HUGE  # false also where it is not a number
-        after = where(solved, where(finite, GOING, NON_FINITE), NOT_CONVERGED)
-        going = now.code == GOING
-        good = going & (after == GOING)
-        if self.asked.stop is not None:
-            ended = self.asked.stops_at(values, (now.step + 1.0) * dt, moved.q, moved.v)
-            after = where((after == GOING) & ended, EVENT, after)
-        return Carry(
-            where(good, now.step + 1.0, now.step),
-            where(going, after, now.code),
-            where(good, moved.q, now.q),
-            where(good, moved.v, now.v),
-            where(good, moved.work, now.work),
-            now.held,
-            now.memory,
-            where(good, moved.repair, now.repair),
-            chosen(good, moved.touch, now.touch),
-            chosen(good, moved.slip, now.slip),
-            where(going, moved.rounds, now.rounds),
-            where(going, maximum(now.most_rounds, moved.rounds), now.most_rounds),
-            chosen(good, moved.modes, now.modes),
-            chosen(good, moved.armed, now.armed),
-            chosen(good, moved.log, now.log),
-            where(good, moved.logged, now.logged),
-            where(good, moved.left, now.left),
+        finite = size <= HUGE  # false also where it is nan
+        after = where(solved, where(finite, RUNNING, NON_FINITE), NOT_CONVERGED)
+        running = now.status == RUNNING
+        good = running & (after == RUNNING)
+        if self.problem.stop is not None:
+            ended = self.problem.stops_at(values, (now.step + 1.0) * dt, moved.q, moved.v)
+            after = where((after == RUNNING) & ended, EVENT, after)
+        iterations = moved.solver.iterations
+        return now._replace(
+            step=where(good, now.step + 1.0, now.step),
+            status=where(running, after, now.status),
+            motion=select(good, moved, before).solved_in(where(running, iterations, before.solver.iterations)),
+            most_iterations=where(running, maximum(now.most_iterations, iterations), now.most_iterations),
         )
 
-    def sampled(self, values: Mapping[str, Any], dt: Number, now: Carry, always: bool) -> Carry:
-        """With new joint forces, if it is time for them."""
-        answer = self.asked.sample(values, now.step * dt, now)
-        going = now.code == GOING
-        if not always:
-            going = going & (now.step - self.tick * _floor(now.step / self.tick) == 0.0)
-        memory = chosen(going, answer.memory, now.memory) if len(now.memory) else now.memory
-        after = now._replace(held=where(going, answer.forces, now.held), memory=memory)
-        if not self.asked.commands:
-            return after
-        wanted = self.asked.wanted(answer, now.modes)
-        code = where(going, refused(self.asked.switched, wanted), now.code)
-        wanted = where(going & (code == GOING), wanted, now.modes)
-        return self._commanded(values, dt, after._replace(code=code), wanted)
-
-    def _commanded(self, values: Mapping[str, Any], dt: Number, now: Carry, wanted: Array) -> Carry:
-        """After what a controller switched, with lines of the log that tell it."""
-        asked, system = self.asked, self.asked.system(values)
-        after, jump, carried = self.switched(values, dt, now, wanted)
-        fired, lines, known = [], [], len(sources(system))
-        for number, name in enumerate(asked.commands):
-            k, holder = asked.switched.index(name), holder_of(system.mechanism, name)
-            fired.append(wanted[k] != now.modes[k])
-            energy, loop = jump.energies[holder], holder < len(system.mechanism.loops)
-            energy = energy + (jump.energy - sum(jump.energies, 0.0) if loop else 0.0)
-            told = (energy, jump.impulses[holder], carried[holder], jump.gap if loop else 0.0)
-            lines.append(Line(float(known + number), wanted[k], now.step * dt, *told))
-        any_: Any = fired[0]
-        for one in fired[1:]:
-            any_ = any_ | one
-        log, logged = written(now.log, now.logged, [one & jump.possible for one in fired], lines)
-        after = after._replace(log=log, logged=logged)
-        return Carry(*(chosen(any_, a, b) for a, b in zip(after, now, strict=True)))
-
-    def row(self, values: Mapping[str, Any], dt: Number, now: Carry) -> tuple[Any, ...]:
-        """What is recorded of a state."""
-        rows: dict[str, Any] = {"q": now.q, "v": now.v, "work": now.work, "memory": now.memory}
-        rows |= {"slip": now.slip, "rounds": now.rounds}
-        rows |= dict(zip(self.asked.switched, now.modes, strict=True))
-        if any(name.startswith("contact.") for name in self.series):
-            rows |= contact_row(self.asked.system(values).mechanism, now, self.asked.rigid)
-        if "drive.force" in self.series:
-            rows |= {"drive.force": self.asked.motor_forces(values, now.step * dt, now)}
-        if not rows.keys() >= set(self.series):
-            loads = self.asked.system(values).loads(now.step * dt, now.q, now.v, now.held)
-            rows |= {"tau": loads.control, "stops": loads.stops, "wrenches": loads.wrenches}
-        return tuple(rows[name] for name in self.series)
-
-    def steps(self, values: Mapping[str, Any], dt: Number, now: Carry, count: Any) -> Carry:
-        """`count` steps without a row."""
+    def steps(self, values: Values, dt: Number, now: MemberState, count: Any) -> MemberState:
+        """`count` steps without a sample."""
 
         def one(_: Number, *state: Any) -> tuple[Any, ...]:
-            after = self.step(values, dt, Carry(*state))
-            return tuple(self.sampled(values, dt, after, always=self.tick == 1) if self.asked.traced_sampler else after)
+            after = self.step(values, dt, unflatten(now, state))
+            sampled = self.problem.traced_sampler
+            return tuple(flatten(self.sampled(values, dt, after, self.tick == 1) if sampled else after))
 
-        return Carry(*repeat(count, one, *now))
+        return unflatten(now, repeat(count, one, *flatten(now)))
 
-    def switched(self, values: Mapping[str, Any], dt: Number, now: Carry, modes: Array) -> tuple[Carry, Jump, Array]:
-        """After the jump that follows where modes (m,) become these; one who cannot make it has ended.
+    def rows(self, values: Values, dt: Number, now: MemberState, count: Any) -> tuple[MemberState, tuple[Any, ...]]:
+        """`count` times the steps between two samples, then a sample of every series."""
+        sampled = self.problem.traced_sampler
+        inner = gcd(self.every, self.tick) if sampled else self.every
 
-        With it comes what loops and holders carry (n,) [N or N m], where they let go what they did.
-        """
-        system, going, t = self.asked.system(values), now.code == GOING, now.step * dt
-        carried = carried_by(system.in_modes(now.modes), t, now.moving, now.held)
-        jump = jumped(system.in_modes(modes), now.q, now.v, now.slip)
-        good = going & jump.possible
-        after = now._replace(
-            code=where(going, where(jump.possible, now.code, NOT_CONVERGED), now.code),
-            q=where(good, jump.q, now.q),
-            v=where(good, jump.v, now.v),
-            work=where(good, now.work + jump.energy, now.work),
-            slip=chosen(good, jump.slip, now.slip),
-            modes=chosen(going, modes, now.modes),
-        )
-        loads = carried_by(system.in_modes(modes), t, after.moving, now.held)
-        return after, jump, np.array([where(b == 0.0, a, b) for a, b in zip(carried, loads, strict=True)])
-
-    def rows(self, values: Mapping[str, Any], dt: Number, now: Carry, count: Any) -> tuple[Carry, tuple[Any, ...]]:
-        """`count` times: so many steps as there are between rows, then a row."""
-        inner = gcd(self.every, self.tick) if self.asked.traced_sampler else self.every
+        def one(_: Number, *state: Any) -> tuple[Any, ...]:
+            return tuple(flatten(self.step(values, dt, unflatten(now, state))))
 
         def block(_: Number, *state: Any) -> tuple[Any, ...]:
-            after = _repeated(inner, lambda _, *s: tuple(self.step(values, dt, Carry(*s))), *state)
-            if not self.asked.traced_sampler:
+            after = _repeated(inner, one, *state)
+            if not sampled:
                 return after
-            return tuple(self.sampled(values, dt, Carry(*after), always=inner == self.tick))
+            return tuple(flatten(self.sampled(values, dt, unflatten(now, after), always=inner == self.tick)))
 
         def body(_: Number, *state: Any) -> tuple[Any, Any]:
             after = _repeated(self.every // inner, block, *state)
-            return after, self.row(values, dt, Carry(*after))
+            return after, self.row(values, dt, unflatten(now, after))
 
-        last, series = record(count, body, *now)
-        return Carry(*last), series
+        last, series = record(count, body, *flatten(now))
+        return unflatten(now, last), series
+
+    def row(self, values: Values, dt: Number, now: MemberState) -> tuple[Any, ...]:
+        """One sample of every recorded series."""
+        motion = now.motion
+        rows: dict[str, Any] = {"q": motion.q, "v": motion.v, "work": motion.work, "memory": now.memory}
+        rows |= {"slip": motion.slip, "rounds": motion.solver.iterations}
+        rows |= dict(zip(self.problem.switched, motion.modes, strict=True))
+        if any(name.startswith("contact.") for name in self.series):
+            rows |= contact_row(self.problem.system(values).mechanism, motion, self.problem.rigid)
+        if "drive.force" in self.series:
+            rows |= {"drive.force": self.problem.motor_forces(values, now.step * dt, now)}
+        if not rows.keys() >= set(self.series):
+            loads = self.problem.system(values).loads(now.step * dt, now.q, now.v, now.control)
+            rows |= {"tau": loads.control, "stops": loads.stops, "wrenches": loads.wrenches}
+        return tuple(rows[name] for name in self.series)
+
+    # --- controllers that are sampled, and what they and schedules switch ---
+
+    def sampled(self, values: Values, dt: Number, now: MemberState, always: bool) -> MemberState:
+        """The state with new joint forces of the sampled controller, if it is time for them."""
+        answer = self.problem.sample(values, now.step * dt, now)
+        running = now.status == RUNNING
+        if not always:
+            running = running & (now.step - self.tick * _floor(now.step / self.tick) == 0.0)
+        memory = select(running, answer.memory, now.memory) if len(now.memory) else now.memory
+        after = now._replace(control=where(running, answer.forces, now.control), memory=memory)
+        if not self.problem.commands:
+            return after
+        wanted = self.problem.wanted(answer, now.motion.modes)
+        status = where(running, refused(self.problem.switched, wanted), now.status)
+        wanted = where(running & (status == RUNNING), wanted, now.motion.modes)
+        return self._commanded(values, dt, after._replace(status=status), wanted)
+
+    def _commanded(self, values: Values, dt: Number, now: MemberState, wanted: Array) -> MemberState:
+        """The state after what a controller switched, with its events in the log."""
+        problem, system = self.problem, self.problem.system(values)
+        after, found, carried = self.switched(values, dt, now, wanted)
+        fired, lines, known = [], [], len(sources(system))
+        for number, name in enumerate(problem.commands):
+            k, constraint = problem.switched.index(name), constraint_number(system.mechanism, name)
+            fired.append(wanted[k] != now.motion.modes[k])
+            energy, loop = found.energies[constraint], constraint < len(system.mechanism.loops)
+            energy = energy + (found.energy - sum(found.energies, 0.0) if loop else 0.0)
+            took = (energy, found.impulses[constraint], carried[constraint], found.gap if loop else 0.0)
+            lines.append(Line(float(known + number), wanted[k], now.step * dt, *took))
+        log = write(now.motion.log, [one & found.possible for one in fired], lines)
+        return select(any_of(fired), after.moved(log=log), now)
+
+    def switched(self, values: Values, dt: Number, now: MemberState, modes: Array) -> tuple[MemberState, Impact, Array]:
+        """The state after the impact that follows where modes (m,) become these; a member that cannot make it ends.
+
+        With it come the forces (n,) [N or N m] of the constraints after it, or before it of those that release.
+        """
+        system, running, t = self.problem.system(values), now.status == RUNNING, now.step * dt
+        before, motion = constraint_forces(system.in_modes(now.motion.modes), t, now.motion, now.control), now.motion
+        found = impact(system.in_modes(modes), now.q, now.v, motion.slip)
+        good = running & found.possible
+        after = now._replace(
+            status=where(running, where(found.possible, now.status, NOT_CONVERGED), now.status),
+            motion=motion._replace(
+                q=where(good, found.q, now.q),
+                v=where(good, found.v, now.v),
+                work=where(good, motion.work + found.energy, motion.work),
+                slip=select(good, found.slip, motion.slip),
+                modes=select(running, modes, motion.modes),
+            ),
+        )
+        forces = constraint_forces(system.in_modes(modes), t, after.motion, now.control)
+        return after, found, np.array([where(b == 0.0, a, b) for a, b in zip(before, forces, strict=True)])
 
 
 def _repeated(count: int, body: Callable[..., tuple[Any, ...]], *state: Any) -> tuple[Any, ...]:
-    """`count` rounds; one is no loop."""
+    """`count` iterations of a loop; one iteration needs no loop."""
     return body(0.0, *state) if count == 1 else repeat(count, body, *state)
 
 
@@ -176,9 +186,9 @@ def _floor(x: Number) -> Number:
 
 
 class Switched(NamedTuple):
-    """What switching took, of every member: gap [m or rad] and energy [J] (*batch,), by loop and holder the rest.
+    """What switching took, of every member: gap [m or rad] and energy [J] (*batch,), and by constraint the rest.
 
-    `energies` (*batch, n) [J], `impulses` (*batch, n) [N s or N m s] and what is `carried` (*batch, n) [N or N m].
+    `energies` (*batch, n) [J], `impulses` (*batch, n) [N s or N m s] and forces `carried` (*batch, n) [N or N m].
     """
 
     gap: Array
@@ -188,97 +198,102 @@ class Switched(NamedTuple):
     carried: Array
 
 
-class Rollout:
-    """A task's program in machine code, or in plain text: rows after rows for every member of a batch."""
+RUN, STEPS, SWITCH, SAMPLE, FIRST_SAMPLE = "run", "steps", "switch", "sample", "first sample, controlled"
 
-    def __init__(self, task: Task, dt: float, target: str, threads: int | None):
-        self.task, self.dt, self.threads, self.target = task, dt, threads, target
-        self._kernels: dict[str, Any] = {}
 
-    def rows(self, now: Carry, count: int, places: Mapping[str, Array], room: int) -> Carry:
-        """The state (*batch, ...) after so many rows, each series written to its place.
+class BatchProgram:
+    """A member's program compiled, or in plain Python, for every member of a batch."""
 
-        A place is where the first row goes in an array (*batch, room, ...) in C order.
+    def __init__(self, program: MemberProgram, dt: float, target: str, threads: int | None):
+        self.program, self.dt, self.threads, self.target = program, dt, threads, target
+        self._kernels: dict[str, Kernel] = {}
+
+    def rows(self, now: MemberState, count: int, places: Mapping[str, Array], room: int) -> MemberState:
+        """The state (*batch, ...) after so many samples, each series written to its place.
+
+        A place is where the first sample goes in an array (*batch, room, ...) in C order.
         """
-        return Carry(*self._run("run", now, (count, room), places)[: len(now)])
+        return unflatten(now, self._run(RUN, now, (count, room), places)[: len(flatten(now))])
 
-    def row(self, now: Carry, sample: bool = False) -> tuple[Carry, dict[str, Array]]:
-        """The state itself, if `sample` with new joint forces of a sampled controller, and its row (*batch, 1, ...)."""
-        size, axis = len(now), len(self.task.asked.batch)
-        found = self._run("first row, sampled" if sample else "first row", now, ())
-        rows = zip(self.task.series, found[size:], strict=True)
-        return Carry(*found[:size]), {name: np.expand_dims(row, axis) for name, row in rows}
+    def row(self, now: MemberState, control: bool = False) -> tuple[MemberState, dict[str, Array]]:
+        """The state itself, with new forces of a sampled controller if `control`, and its sample (*batch, 1, ...)."""
+        size, axis = len(flatten(now)), len(self.program.problem.batch)
+        found = self._run(FIRST_SAMPLE if control else SAMPLE, now, ())
+        rows = zip(self.program.series, found[size:], strict=True)
+        return unflatten(now, found[:size]), {name: np.expand_dims(row, axis) for name, row in rows}
 
-    def steps(self, now: Carry, count: int) -> Carry:
+    def steps(self, now: MemberState, count: int) -> MemberState:
         """The state (*batch, ...) after so many steps."""
-        return Carry(*self._run("steps", now, (count,)))
+        return unflatten(now, self._run(STEPS, now, (count,)))
 
-    def switched(self, now: Carry, modes: Array) -> tuple[Carry, Switched]:
+    def switched(self, now: MemberState, modes: Array) -> tuple[MemberState, Switched]:
         """The state (*batch, ...) after modes (*batch, m) became these, and what that took."""
-        found = self._run("switch", now, (), modes=modes)
-        return Carry(*found[: len(now)]), Switched(*found[len(now) :])
+        found, size = self._run(SWITCH, now, (), modes=modes), len(flatten(now))
+        return unflatten(now, found[:size]), Switched(*found[size:])
 
-    def _program(self, what: str, *inputs: Any) -> tuple[Any, ...]:
-        """One member: its state, the step, its values, and for a run how many rows."""
-        size, names = len(Carry._fields), list(self.task.asked.values)
-        now, dt = Carry(*inputs[:size]), inputs[size]
-        values = dict(zip(names, inputs[size + 1 :], strict=False))
-        if what == "run":
-            last, series = self.task.rows(values, dt, now, inputs[-1])
-            return (*last, *series)
-        if what == "steps":
-            return tuple(self.task.steps(values, dt, now, inputs[-1]))
-        if what == "switch":
-            after, jump, carried = self.task.switched(values, dt, now, inputs[-1])
-            return (*after, jump.gap, jump.energy, jump.energies, jump.impulses, carried)
-        if what == "first row, sampled":
-            now = self.task.sampled(values, dt, now, always=True)
-        return (*now, *self.task.row(values, dt, now))
+    def _member(self, what: str, like: MemberState, *inputs: Any) -> tuple[Any, ...]:
+        """One member: its state, the step dt, its values, and for a run how many samples."""
+        program, size = self.program, len(flatten(like))
+        now, dt = unflatten(like, inputs[:size]), inputs[size]
+        values = dict(zip(program.problem.values, inputs[size + 1 :], strict=False))
+        if what == RUN:
+            last, series = program.rows(values, dt, now, inputs[-1])
+            return (*flatten(last), *series)
+        if what == STEPS:
+            return tuple(flatten(program.steps(values, dt, now, inputs[-1])))
+        if what == SWITCH:
+            after, found, carried = program.switched(values, dt, now, inputs[-1])
+            return (*flatten(after), found.gap, found.energy, found.energies, found.impulses, carried)
+        if what == FIRST_SAMPLE:
+            now = program.sampled(values, dt, now, always=True)
+        return (*flatten(now), *program.row(values, dt, now))
 
     def _run(
         self,
         what: str,
-        now: Carry,
+        now: MemberState,
         counts: tuple[int, ...],
         places: Mapping[str, Array] | None = None,
         modes: Array | None = None,
     ) -> list[Array]:
-        asked, task = self.task.asked, self.task
-        batch, values = asked.batch, asked.values
-        shapes = [np.shape(x)[len(batch) :] for x in now]
-        cores = [*shapes, (), *map(asked.core, values)]
-        arrays = [*now, np.asarray(self.dt), *values.values()]
+        problem, batch, leaves = self.program.problem, self.program.problem.batch, flatten(now)
+        shapes = [np.shape(x)[len(batch) :] for x in leaves]
+        cores = [*shapes, (), *map(problem.core, problem.values)]
+        arrays = [*leaves, np.asarray(self.dt), *problem.values.values()]
         if modes is not None:
-            cores, arrays = [*cores, (len(asked.switched),)], [*arrays, modes]
-        program = partial(self._program, what)
-        more = () if what == "steps" else Switched._fields if what == "switch" else task.series
-        outs: list[Array | None] = [None] * len(now) + [None if places is None else places[name] for name in more]
+            cores, arrays = [*cores, (len(problem.switched),)], [*arrays, modes]
+        one, more = partial(self._member, what, now), self._results(what)
+        outs: list[Array | None] = [None] * len(leaves) + [None if places is None else places[name] for name in more]
         if self.target == "numpy":
-            found = _in_plain_text(program, arrays, cores, batch, counts[:1])
+            found = _in_plain_python(one, arrays, cores, batch, counts[:1])
             for out, series in zip(outs, found, strict=True):
                 if out is not None:
                     out[(*(slice(None),) * len(batch), slice(0, counts[0]))] = series
             return found
-        from linkwork.simulation.runners.run_kernels import Count, Rows, kernel_of
-
         if what not in self._kernels:
-            rows: list[Any] = [asked.series_shapes.get(name, ()) for name in more]
-            if what == "switch":
-                m = asked.mechanism
-                rows = [(), (), *[(len(m.loops) + len(m.holders),)] * 3]
-            results = [*shapes, *([Rows(Count(0), row, room=Count(1)) for row in rows] if counts else rows)]
-            name = (
-                what,
-                task.method.title,
-                repr(task.series),
-                f"{task.every} {task.tick}",
-                repr(list(asked.parameters)),
-            )
-            self._kernels[what] = kernel_of(asked, name, program, cores, results, len(counts[:1]))
+            samples = list(more.values())
+            results = [*shapes, *([Rows(Count(0), row, room=Count(1)) for row in samples] if counts else samples)]
+            self._kernels[what] = kernel_of(problem, self._name(what), one, cores, results, len(counts[:1]))
         return self._kernels[what].over_batch(arrays, batch, self.threads, outs, counts)[0]
 
+    def _results(self, what: str) -> dict[str, Shape]:
+        """What a program gives beside the state, by name, with its shape for one member."""
+        problem = self.program.problem
+        if what == STEPS:
+            return {}
+        if what == SWITCH:
+            count = len(problem.mechanism.loops) + len(problem.mechanism.holders)
+            return dict(zip(Switched._fields, ((), (), (count,), (count,), (count,)), strict=True))
+        return {name: problem.series_shapes.get(name, ()) for name in self.program.series}
 
-def _in_plain_text(
+    def _name(self, what: str) -> tuple[str, ...]:
+        """What distinguishes this program among those of the same problem."""
+        program = self.program
+        timing = f"{program.every} {program.tick}"
+        return what, program.method.title, repr(program.series), timing, repr(list(program.problem.parameters))
+
+
+def _in_plain_python(
     program: Callable[..., Any],
     arrays: Sequence[Array],
     cores: Sequence[Shape],

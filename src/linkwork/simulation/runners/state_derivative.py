@@ -8,24 +8,26 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.coordinates import qdot
-from linkwork.simulation.problem import Request
+from linkwork.compiler.fast_call import fast_call
+from linkwork.simulation.problem import Problem
+from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.spatial.scalar import Array
 
 
-class Field:
+class StateDerivative:
     """Rates (..., nq + nv + 1) of coordinates, velocities and work in states (..., nq + nv + 1): machine code."""
 
-    def __init__(self, asked: Request, target: str):
-        self.asked, self.target = asked, target
-        m = asked.mechanism
+    def __init__(self, problem: Problem, target: str):
+        self.problem, self.target = problem, target
+        m = problem.mechanism
         self.nq, self.size = m.nq, m.nq + m.nv + 1
         self._quick: Any = None
 
     def one(self, t: Array, x: Array, held: Array, *values: Any) -> Array:
         """The rates in one state x at the time t (1,) [s], with joint forces `held` (nv,) and a member's values."""
-        asked, nq = self.asked, self.nq
-        given = {name: np.reshape(a, asked.core(name))[()] for name, a in zip(asked.values, values, strict=True)}
-        system = asked.system(given)
+        problem, nq = self.problem, self.nq
+        given = {name: np.reshape(a, problem.core(name))[()] for name, a in zip(problem.values, values, strict=True)}
+        system = problem.system(given)
         q, v = x[:nq], x[nq:-1]
         loads = system.loads(t[0], q, v, held)
         power = system.power(q, v, loads)
@@ -38,12 +40,9 @@ class Field:
         if self.target == "numpy":
             return np.asarray(self.one(np.array([t]), x, held, *arrays), dtype=float)
         if self._quick is None:
-            from linkwork.compiler.fast_call import fast_call
-            from linkwork.simulation.runners.run_kernels import kernel_of
-
             shapes = [(1,), (self.size,), held.shape, *(a.shape for a in arrays)]
-            name = ("rates", repr(list(self.asked.parameters)))
-            kernel = kernel_of(self.asked, name, self.one, shapes, [(self.size,)])
+            name = ("rates", repr(list(self.problem.parameters)))
+            kernel = kernel_of(self.problem, name, self.one, shapes, [(self.size,)])
 
             def whatever(*inputs: Array) -> Array:
                 return kernel.over_batch(inputs, (), 1)[0][0]

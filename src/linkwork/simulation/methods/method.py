@@ -1,0 +1,105 @@
+"""What a step is, the equations behind implicit steps, and the record that describes a method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.state import StepState
+from linkwork.simulation.system import System
+from linkwork.spatial.scalar import Array, Number
+
+# A step of h [s] of a system from a state at the time t [s], under joint forces (nv,) of sampled controllers:
+# the next state, and whether its equations were solved (True, or a condition that may be traced)
+Step = Callable[[System, Number, StepState, Number, Array], tuple[StepState, Any]]
+
+
+class Solution(NamedTuple):
+    """A solution of a step's equations: the unknown (n,), the state that follows, whether Newton's method converged."""
+
+    unknown: Array
+    moved: StepState
+    solved: Any
+
+
+class Witness:
+    """What is seen of equations that are solved in plain numbers: the residual after every iteration.
+
+    `residual` (nv,) and constraint `errors` (nh,) are those of the best guess.
+    """
+
+    def __init__(self) -> None:
+        self.history: list[float] = []
+        self.residual, self.errors = np.zeros(0), np.zeros(0)
+
+    def see(self, size: float, residual: Array, errors: Array, better: bool) -> None:
+        """Record one iteration: the relative residual, and where it is."""
+        self.history.append(float(size))
+        if better or len(self.history) == 1:
+            self.residual, self.errors = np.asarray(residual, dtype=float), np.asarray(errors, dtype=float)
+
+
+class Equations(Protocol):
+    """The equations of one step from one state, which an iteration solves."""
+
+    def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array): ...
+
+    @staticmethod
+    def unknowns(mechanism: Mechanism) -> int:
+        """The number of unknowns."""
+        ...
+
+    def solve(self, witness: Witness | None = None) -> Solution:
+        """The solution; a `witness` sees the iterations, where numbers are plain."""
+        ...
+
+    def residual(self, unknown: Array) -> Array:
+        """The residual (n,) at a guess at the unknown (n,), zero at the solution."""
+        ...
+
+    def moved(self, unknown: Array) -> StepState:
+        """The state that follows from the solution."""
+        ...
+
+
+def solving(equations: type[Equations]) -> Step:
+    """The step that solves these equations."""
+
+    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+        found = equations(system, t, now, h, held).solve()
+        return found.moved, found.solved
+
+    return run
+
+
+@dataclass(frozen=True)
+class Method:
+    """An integration method: its step, its order, and what it is for.
+
+    `equations` are those that an implicit step solves. A method that `projects` closes loops after each step; one that
+    is `symmetric` can be composed of substeps `parts` to higher orders; the velocities of one that `opens` satisfy the
+    constraints to its order only. `bare` is the step without contacts and events; `locates` says whether
+    contact events are located within a step.
+    """
+
+    name: str
+    step: Step
+    order: int
+    about: str
+    equations: type[Equations] | None = None
+    projects: bool = False
+    symmetric: bool = False
+    symplectic: bool = False
+    opens: bool = False
+    parts: tuple[float, ...] = (1.0,)
+    bare: Step | None = None
+    locates: bool = False
+
+    @property
+    def title(self) -> str:
+        """What distinguishes it: its name, its order, and whether contact events are located."""
+        return f"{self.name}, order {self.order}{', located' if self.locates else ''}"

@@ -1,0 +1,28 @@
+"""Projection after a step: coordinates and velocities onto the constraints, nearest in the kinetic-energy metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwork.algorithms.reduction import closed_again
+from linkwork.simulation.methods.method import Step
+from linkwork.simulation.state import StepState
+from linkwork.simulation.system import System
+from linkwork.spatial.scalar import Array, Number, maximum
+
+NOT_CLOSED = 1e-6  # error of loop closure [m or rad] that a projection must not leave
+
+
+def projected(step: Step) -> Step:
+    """The step, followed by a projection onto the constraints."""
+
+    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+        moved, solved = step(system, t, now, h, held)
+        if not system.mechanism.holds or system.baumgarte is not None:
+            return moved, solved
+        q, v, error, distance = closed_again(system.mechanism, moved.q, moved.v)
+        closed = (error <= NOT_CLOSED) | (error != error)  # a state that is not finite is reported as such
+        solver = moved.solver._replace(projection=maximum(now.solver.projection, distance))
+        return moved._replace(q=q, v=v, solver=solver), closed if solved is True else closed & solved
+
+    return run

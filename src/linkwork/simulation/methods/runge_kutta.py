@@ -1,0 +1,32 @@
+"""The classical Runge-Kutta method on the configuration manifold (Munthe-Kaas 1999)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.coordinates import integrate, tangent_rate
+from linkwork.simulation.state import StepState
+from linkwork.simulation.system import System
+from linkwork.spatial.loops import repeat
+from linkwork.spatial.scalar import Array, Number, where
+
+
+def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+    """One step of order 4, its stages in the tangent space of the coordinates."""
+    m, zero = system.mechanism, np.zeros(system.mechanism.nv)
+
+    def stage(k: Number, dq: Array, dv: Array, sum_q: Array, sum_v: Array, sum_work: Number) -> tuple[Any, ...]:
+        outer = (k == 0) | (k == 3)
+        reach = h * where(k == 0, 0.0, where(k == 3, 1.0, 0.5))
+        weight = h * where(outer, 1.0 / 6.0, 1.0 / 3.0)
+        turn, v = reach * dq, now.v + reach * dv
+        q = integrate(m, now.q, turn)
+        loads = system.loads(t + reach, q, v, held)
+        dq, dv = tangent_rate(m, turn, v), system.acceleration(q, v, loads)
+        work = sum_work + weight * system.power(q, v, loads)
+        return dq, dv, sum_q + weight * dq, sum_v + weight * dv, work
+
+    _, _, dq, dv, work = repeat(4, stage, zero, zero, zero, zero, 0.0)
+    return now._replace(q=integrate(m, now.q, dq), v=now.v + dv, work=now.work + work), True

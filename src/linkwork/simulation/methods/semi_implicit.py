@@ -1,0 +1,22 @@
+"""Semi-implicit Euler: velocities first, coordinates with the new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwork.algorithms.coordinates import integrate
+from linkwork.simulation.state import StepState
+from linkwork.simulation.system import System
+from linkwork.spatial.scalar import Array, Number
+
+
+def semi_implicit(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+    """One step of order 1; dampers and friction act with the velocities at its end, so that stiff ones are stable."""
+    loads = system.loads(t, now.q, now.v, held)
+    viscous = None if loads.touching is None else system.viscous(now.q, loads.touching)
+    v = now.v + h * system.acceleration(now.q, now.v, loads, h, viscous)
+    mean = (now.v + v) * 0.5
+    power = system.power(now.q, mean, loads)
+    if viscous is not None:
+        power = power - mean @ (viscous @ (v - now.v))
+    return now._replace(q=integrate(system.mechanism, now.q, h * v), v=v, work=now.work + h * power), True

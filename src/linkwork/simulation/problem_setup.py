@@ -1,0 +1,438 @@
+"""From what a user gave to a checked Problem: states, parameters, gains, schedules and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import APART
+from linkwork.algorithms.joint_forces import Stops
+from linkwork.algorithms.mass import mass_matrix
+from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
+from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
+from linkwork.model.keyframes import Keyframe
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.guards import Once
+from linkwork.simulation.events.log import LINES
+from linkwork.simulation.events.schedule import (
+    Switch,
+    check_times,
+    entries_of,
+    lockable,
+    locked_names,
+    modes_of,
+    not_again,
+    scheduled,
+)
+from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
+from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
+from linkwork.simulation.problem import Problem
+from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.state import LOG_COLUMNS, RUNNING, STOPPED, EventLog, MemberState, SolverState, StepState
+from linkwork.simulation.user_functions import Sampled, UserFunction
+from linkwork.spatial.scalar import Array
+
+CONSTANT = "wrenches"  # the name under which constant wrenches are handed to their function
+
+
+@dataclass(frozen=True, eq=False)
+class Continuation:
+    """A run that goes on: its mechanism, final state, parameters, step dt [s], end time [s] and events."""
+
+    mechanism: Mechanism
+    final: MemberState
+    parameters: Mapping[str, Array]
+    dt: float
+    end: float
+    events: tuple[Event, ...]
+    batch: Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What a user gave to `simulate` or a Simulator, unchecked; the names are those of `simulate`.
+
+    `continued` is the run that goes on, in place of q0; `commands` are parameters that the controller switches.
+    """
+
+    mechanism: Any
+    q0: Any = None
+    v0: Any = None
+    controller: Any = None
+    schedule: Any = None
+    wrenches: Any = None
+    parameters: Mapping[str, Any] | None = None
+    gains: Mapping[str, Any] | None = None
+    memory: Any = None
+    stop_when: Any = None
+    stops: float | None = None
+    baumgarte: float | None = None
+    rigid: bool = False
+    dt: float | None = None
+    continued: Continuation | None = None
+    commands: tuple[str, ...] = ()
+
+
+class Switches(NamedTuple):
+    """The switches of a schedule, and the names of all parameters that are switched during the run."""
+
+    timeline: tuple[Switch, ...]
+    names: tuple[str, ...]
+
+
+class Functions(NamedTuple):
+    """A user's functions: controller (acting at every instant, or sampled), wrenches, stop condition, guards."""
+
+    control: UserFunction | None
+    sampler: UserFunction | None
+    sampling: Sampled | None
+    wrenches: UserFunction | None
+    stop: UserFunction | None
+    guards: tuple[UserFunction, ...]
+
+
+class Arrays(NamedTuple):
+    """Checked arrays by name, the batch that they broadcast to, and the parameters among them."""
+
+    values: dict[str, Array]
+    batch: Shape
+    parameters: dict[str, Array]
+
+
+def problem_of(setup: Setup) -> Problem:
+    """The problem, or an error that names what is wrong with the setup."""
+    m = _mechanism(setup)
+    switches = _switches(m, setup)
+    given = _parameters(m, setup, switches)
+    gains, wrenches = _gains(setup, given)
+    control, sampler, sampling = _controllers(setup.controller, list(gains))
+    arrays = _arrays(m, setup, given, gains, _first_memory(sampler, setup))
+    timeline = check_times(switches.timeline, arrays.batch)
+    if setup.continued is not None:
+        run = setup.continued
+        timeline = tuple(not_again(switch, run.final.step * run.dt, run.dt, run.events) for switch in timeline)
+    gains = {name: _gain(name, value) for name, value in gains.items()}
+    stop = None if setup.stop_when is None else UserFunction("condition stop_when", setup.stop_when, list(gains))
+    functions = Functions(control, sampler, sampling, wrenches, stop, _guards(timeline, list(gains)))
+    _refuse_unused(gains, functions)
+    _refuse_conflicts(m, setup, timeline, arrays.parameters)
+    rate = None if setup.baumgarte is None else positive("baumgarte, a rate [1/s],", setup.baumgarte)
+    problem = Problem(
+        m,
+        *functions[:5],
+        parameters=arrays.parameters,
+        gains=gains,
+        batch=arrays.batch,
+        start=_start(m, setup, arrays, switches.names),
+        stops=_stops(m, setup.stops),
+        switches=timeline,
+        baumgarte=rate,
+        guards=functions.guards,
+        commands=setup.commands,
+        switched=switches.names,
+        rigid=setup.rigid,
+    )
+    return replace(problem, start=_with_log(problem, resumed=setup.continued is not None))
+
+
+def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
+    """Setup and problem in which the controller switches what it returned when it was tried; it is then sampled."""
+    commands = try_once(problem)
+    if not commands:
+        return setup, problem
+    controller = setup.controller if problem.sampling is not None else Sampled(setup.controller)
+    setup = replace(setup, controller=controller, commands=commands)
+    return setup, problem_of(setup)
+
+
+# --- mechanism, parameters, switches ---
+
+
+def _mechanism(setup: Setup) -> Mechanism:
+    """The mechanism, with brakes on all joints that are to be locked."""
+    m = setup.mechanism
+    if not isinstance(m, Mechanism):
+        raise LinkworkError(f"a Mechanism is simulated, as lw.load(...) or lw.example(...) gives; got {m!r:.80}")
+    m = lockable(m, [*locked_names(entries_of(setup.schedule)), *_joints_of(m, setup.commands)])
+    run = setup.continued
+    if run is None:
+        return m
+    m = lockable(m, run.mechanism.brakes.names)
+    if setup.v0 is not None or setup.memory is not None or run.mechanism.nq != m.nq:
+        raise LinkworkError("a run is continued from its own end: give no v0 or memory, and the same mechanism")
+    return m
+
+
+def _joints_of(m: Mechanism, parameters: Iterable[str]) -> list[str]:
+    """Joints that are to be locked, by the parameters of brakes that they do not have yet."""
+    names = [name.removesuffix(".engaged") for name in parameters if name not in m.parameters]
+    return [name for name in names if name in m.joints]
+
+
+def _switches(m: Mechanism, setup: Setup) -> Switches:
+    timeline = scheduled(m, entries_of(setup.schedule))
+    for name in setup.commands:
+        if name not in modes_of(m):
+            raise unknown_name("mode that the controller switches", name, modes_of(m))
+    latches = [f"{latch.name}.engaged" for latch in m.latches]
+    names = dict.fromkeys((*(switch.parameter for switch in timeline), *latches, *setup.commands))
+    return Switches(timeline, tuple(names))
+
+
+def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, Any]:
+    """All parameters that are given or change, by name."""
+    given = {**({} if setup.continued is None else setup.continued.parameters), **(setup.parameters or {})}
+    for name in given:
+        if name not in m.parameters:
+            raise unknown_name("parameter", name, m.parameters)
+    changing = [*switches.names, *(f"{item.name}.engaged" for item in m.slippers)]
+    return {name: m.parameters[name] for name in changing} | given
+
+
+def _refuse_conflicts(m: Mechanism, setup: Setup, timeline: Sequence[Switch], parameters: Mapping[str, Array]) -> None:
+    """Raise a LinkworkError if couplings conflict at the start, or come to by the schedule."""
+    run = setup.continued
+    began, half = (0.0, 0.0) if run is None else (run.end, 0.5 * (run.dt or 0.0))
+    refuse_contradictions(m, timeline, parameters, setup.commands, began - half)
+
+
+# --- users' functions ---
+
+
+def _gains(setup: Setup, given: Mapping[str, Any]) -> tuple[dict[str, Any], UserFunction | None]:
+    """The gains by name, constant wrenches among them, and the function of wrenches."""
+    gains = dict(setup.gains or {})
+    clash = [name for name in gains if name in given or name == CONSTANT]
+    if clash:
+        raise LinkworkError(f"a gain needs a name of its own; {clash[0]!r} is taken")
+    function = setup.wrenches
+    if function is not None and not callable(function):
+        gains[CONSTANT] = as_numbers("wrenches", function)
+        function = _constant
+    return gains, None if function is None else UserFunction("function of wrenches", function, list(gains))
+
+
+def _constant(t: Any, q: Any, v: Any, wrenches: Any) -> Any:
+    return wrenches
+
+
+def _gain(name: str, value: Any) -> Array:
+    array = as_numbers(f"gain {name!r}", value)
+    refuse_non_finite(f"gain {name!r}", array)
+    return array
+
+
+def _controllers(controller: Any, gains: list[str]) -> tuple[UserFunction | None, UserFunction | None, Sampled | None]:
+    """The controller if it acts at every instant; if it is sampled; and how it is sampled."""
+    if controller is None:
+        return None, None, None
+    if isinstance(controller, Sampled):
+        return None, UserFunction("controller", controller.function, gains), controller
+    if not callable(controller):
+        raise LinkworkError(f"controller must be a function controller(t, q, v); got {controller!r:.80}")
+    function = UserFunction("controller", controller, gains)
+    return (None, function, Sampled(controller)) if function.has_memory else (function, None, None)
+
+
+def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
+    """The memory (k,) with which a sampled controller begins."""
+    if setup.continued is not None:
+        return setup.continued.final.memory
+    controller = setup.controller
+    function = controller.function if isinstance(controller, Sampled) else controller
+    first = setup.memory if setup.memory is not None else getattr(function, "memory", None)
+    if sampler is None or not sampler.has_memory:
+        if setup.memory is not None:
+            raise LinkworkError("memory was given, but the controller takes none: write controller(t, q, v, memory)")
+        return np.zeros(0)
+    if first is None:
+        raise LinkworkError(
+            "a controller with memory needs its first one: simulate(..., memory=np.zeros(k)), or an attribute `memory`"
+        )
+    array = as_numbers("memory", first)
+    return array if array.ndim else array.reshape(1)
+
+
+def _guards(timeline: Sequence[Switch], gains: list[str]) -> tuple[UserFunction, ...]:
+    whens = [switch.when for switch in timeline if switch.guarded]
+    functions = [when.function if isinstance(when, Once) else when for when in whens]
+    return tuple(UserFunction("guard of the schedule", function, gains) for function in functions)
+
+
+def _refuse_unused(gains: Mapping[str, Any], functions: Functions) -> None:
+    """Raise a LinkworkError if no function takes a gain."""
+    laws = (functions.control, functions.sampler, functions.wrenches, functions.stop, *functions.guards)
+    for name in gains:
+        if not any(law is not None and name in law.gains for law in laws):
+            raise LinkworkError(
+                f"no function takes a gain {name!r}: write it among the arguments, as in controller(t, q, v, {name})"
+            )
+
+
+# --- states ---
+
+
+def positive(name: str, value: Any) -> float:
+    """`value` as a float, or an error that names it if it is not a positive number."""
+    if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0.0):
+        raise LinkworkError(f"{name} must be a positive number; got {value!r}")
+    return float(value)
+
+
+def _arrays(m: Mechanism, setup: Setup, given: Mapping[str, Any], gains: Mapping[str, Any], memory: Array) -> Arrays:
+    """States, constant wrenches and parameters as arrays of one batch."""
+    run = setup.continued
+    q = run.final.q if run is not None else _positions(m, setup.q0)
+    inputs = {
+        "q0": Input(q, (m.nq,)),
+        "v0": Input(run.final.v if run is not None else _velocities(m, setup), (m.nv,)),
+        "memory": Input(memory, memory.shape[-1:]),
+        **({CONSTANT: Input(gains[CONSTANT], (m.nbodies, 6))} if CONSTANT in gains else {}),
+        **{name: Input(value, m.parameters[name].shape) for name, value in given.items()},
+    }
+    arrays, batch = checked(inputs)
+    found = dict(zip(inputs, arrays, strict=True))
+    for name in given:
+        m.check_parameter(name, found[name])
+    return Arrays(found, batch, {name: found[name] for name in given})
+
+
+def _positions(m: Mechanism, q0: Any) -> Array:
+    """Coordinates with unit quaternions."""
+    q = as_numbers("q0", start_of(m).q if q0 is None else q0)
+    if q.ndim == 0 or q.shape[-1] != m.nq:
+        raise ShapeError(f"q0 has shape {q.shape}, expected (..., {m.nq})")
+    refuse_non_finite("q0", q)
+    found = []
+    for joint in m.leaders:
+        with np.errstate(all="ignore"):
+            part = joint.kind.normalized(q[..., joint.q])
+        if not np.isfinite(part).all():
+            raise NonFinite(f"q0: the quaternion of joint {joint.name!r} has length zero; a unit one is (1, 0, 0, 0)")
+        found.append(part)
+    return np.concatenate([q[..., :0], *found], axis=-1)
+
+
+def start_of(m: Mechanism) -> Keyframe:
+    """The keyframe "start", or the neutral position at rest where there is none."""
+    return m.keyframes["start"] if "start" in m.keyframes else Keyframe("start", m.neutral(), np.zeros(m.nv))
+
+
+def _velocities(m: Mechanism, setup: Setup) -> Any:
+    if setup.v0 is None:
+        return start_of(m).v if setup.q0 is None else np.zeros(m.nv)
+    return setup.v0
+
+
+def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) -> MemberState:
+    """The state (*batch, ...) in which the run begins."""
+    batch, parameters = arrays.batch, arrays.parameters
+    begin = _at_rest(m, arrays) if setup.continued is None else _resumed(setup.continued, setup.dt)
+    if setup.continued is None and m.slippers:
+        names = {item.name for item in m.slippers}
+        found = {item.name: (item, w) for _, item, w in row_speeds(m, begin.v, parameters) if item.name in names}
+        slip = slip_of_speeds([item for item, _ in found.values()], [w for _, w in found.values()], [0.0] * len(found))
+        begin = begin.moved(slip=np.stack([np.broadcast_to(s, batch) for s in slip], axis=-1))
+    modes = [np.broadcast_to(parameters[name], batch) for name in switched]
+    return begin.moved(modes=np.stack(modes, axis=-1) if modes else np.zeros((*batch, 0)))
+
+
+def _at_rest(m: Mechanism, arrays: Arrays) -> MemberState:
+    """The state of a run that begins at time 0."""
+    batch = arrays.batch
+
+    def all_of(name: str) -> Array:
+        array = arrays.values[name]
+        return np.array(np.broadcast_to(array, batch + array.shape[-1:]))
+
+    zeros, none = np.zeros(batch), np.zeros((*batch, 0))
+    motion = StepState(
+        all_of("q0"),
+        all_of("v0"),
+        zeros,
+        contacts=np.broadcast_to([APART, 0.0, 0.0, 0.0, 0.0], (*batch, len(m.touches), 5)).copy(),
+        slip=np.zeros((*batch, len(m.slippers))),
+        modes=none,
+        armed=none,
+        log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
+        solver=SolverState(zeros, zeros, zeros),
+        watched=none,
+    )
+    return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)
+
+
+def _resumed(run: Continuation, dt: float | None) -> MemberState:
+    """A run's end as a start: members that the user stopped go on. Steps of another size are counted anew."""
+    status = np.where(run.final.status == STOPPED, RUNNING, run.final.status)
+    step = run.final.step
+    if dt is not None and dt != run.dt:
+        step = np.round(step * run.dt / dt)
+        if np.abs(step * dt - run.final.step * run.dt).max(initial=0.0) > 1e-9 * dt:
+            raise LinkworkError(f"a run is continued after a whole number of steps; its end is none of dt={dt:g}")
+    return run.final._replace(status=status, step=step)
+
+
+def _with_log(problem: Problem, resumed: bool) -> MemberState:
+    """The start with an event log, and with what latches and guards remember, if the run is resumed with the same."""
+    start, batch, m = problem.start, problem.batch, problem.mechanism
+    latches, guards = len(m.latches), len(problem.guards)
+    count = 2 * len(m.slippers) + latches + guards + len(problem.commands)
+    lines = np.zeros((*batch, max(LINES, count) if count else 0, LOG_COLUMNS))
+    armed = np.zeros((*batch, latches + guards))
+    if resumed and start.motion.armed.shape == armed.shape:
+        armed = start.motion.armed
+    return start.moved(armed=armed, log=EventLog(lines, np.zeros(batch)))
+
+
+def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
+    """Stops for joints with limits: critically damped, with `time_constant` [s] for the inertia that they move."""
+    tree = m.tree
+    if time_constant is None or not any(np.isfinite([j.lower, j.upper]).any() for j in tree.joints):
+        return None
+    time_constant = positive("stops, the time constant [s] of joint limits, or None,", time_constant)
+    inertia = 1.0 / np.diag(np.linalg.inv(mass_matrix(tree, tree.neutral())))
+    return Stops(inertia / time_constant**2, 2.0 * inertia / time_constant)
+
+
+# --- trial of users' functions ---
+
+
+def try_once(problem: Problem) -> tuple[str, ...]:
+    """Call every function once, on floats, in the first member's first state: mistakes show here, in the user's line.
+
+    The parameters that the controller switches come back.
+    """
+    if 0 in problem.batch:
+        return ()
+    commands: tuple[str, ...] = ()
+    now, values = problem.member(problem.first)
+    m, t = problem.mechanism, float(now.step)
+    state = (t, now.q, now.v)
+    if problem.control is not None:
+        problem = replace(problem, sampler=problem.control)  # called alike, it may also switch
+    if problem.sampler is not None:
+        forces, memory, wanted = problem.sample(values, t, now)
+        _refuse_lost(problem, forces)
+        refuse_non_finite("the memory of the controller", np.asarray(memory, dtype=float))
+        commands = tuple(wanted)
+    if problem.wrenches is not None:
+        found = problem.wrenches.forces(values, (m.nbodies, 6), *state)
+        refuse_non_finite("wrenches", np.asarray(found, dtype=float))
+    for law in problem.guards:
+        found = law(values, *state)
+        if not (np.shape(found) == () and np.isreal(found) and not isinstance(found, (bool, np.bool_))):
+            raise ShapeError(f"a guard of the schedule returns one number, such as q[0] - 1.0; got {found!r:.80}")
+        refuse_non_finite("a guard of the schedule, at the start,", np.asarray(found, dtype=float))
+    if problem.stop is not None and np.shape(problem.stop(values, *state)) != ():
+        raise ShapeError("stop_when must return one condition or number, such as q[0] > 1.0")
+    return commands
+
+
+def _refuse_lost(problem: Problem, forces: Any) -> None:
+    array = np.asarray(forces, dtype=float)
+    for joint in problem.mechanism.leaders:
+        if not np.isfinite(array[joint.v]).all():
+            raise NonFinite(f"the controller returned {array[joint.v]} for joint {joint.name!r} at the start")
