@@ -27,21 +27,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lagrangian": {"errors", "spatial", "model", "algorithms", "compiler", "simulation"},
     "control": {"errors", "spatial", "model", "algorithms"},
     "examples": {"errors", "spatial", "model", "algorithms", "control", "simulation"},
-    "papers": set(
-        [
-            "errors",
-            "spatial",
-            "model",
-            "algorithms",
-            "compiler",
-            "evaluation",
-            "simulation",
-            "lagrangian",
-            "control",
-            "examples",
-            "door",
-        ]
-    ),
+    "papers": {"errors", "spatial", "model", "algorithms", "compiler", "evaluation", "simulation", "lagrangian"}
+    | {"control", "examples", "door"},
 }
 
 

@@ -62,10 +62,8 @@ def _why_open(d: Dynamics, q: Array, found: Array, fixed: Iterable[str]) -> str:
     told += "".join(f", loop {name!r} by {errors[name]:.3g}" for name in others[: MOST_TOLD - 1])
     told += " (m or rad). Start nearer, or look whether the lengths allow it"
     if others:
-        from linkwork.evaluation.dynamics import compile  # which imports this file
-
         without = replace(m, loops=m.loops.replaced([loop for loop in m.loops if loop.name != worst]))
-        _, left = _nearest_closed(compile(without, target="numpy"), q, fixed)
+        _, left = _nearest_closed(type(d)(without, (), "numpy", None, True), q, fixed)
         if left < ROUND_OFF:
             told += f". Without loop {worst!r} the others close: it contradicts them, or is too far from closing"
     return told

@@ -12,7 +12,7 @@ from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Mechanism
 
 PACKAGE = "linkwork.examples"
-NO_MACHINES = ("catalogue", "footsteps", "planar_links", "walker_gaits")
+NO_MACHINES = ("catalogue", "footsteps", "planar_links", "walker_gaits", "walker_machine")
 
 
 class Claim(NamedTuple):

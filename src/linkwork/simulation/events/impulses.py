@@ -145,7 +145,7 @@ def size_of(rows: Sequence[Number]) -> Number:
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
     """Force (n,) [N m or N] that each loop and holder of a system in its modes carries; 0 of what slips."""
     m = system.mechanism
-    memory = Memory.of(now.contacts).slip_of_speeds(t) if m.touches and not system.rigid else None
+    memory = Memory.of(now.contacts).begun(t) if m.touches and not system.rigid else None
     pushes = slip_forces(m, now.slip) if m.slippers else 0.0
     loads = replace(system, memory=memory).loads(t, now.q, now.v, held + pushes)
     tau = system.joint_forces(now.q, now.v, loads)

@@ -11,16 +11,41 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import APART, STOPPING, Memory, grips, lasting, mode_margins, mode_of
+from linkwork.algorithms.compliant_contact import (
+    APART,
+    SLIDING,
+    STICKING,
+    STOPPING,
+    Memory,
+    grips,
+    lasting,
+    mode_margins,
+    mode_of,
+)
 from linkwork.algorithms.contact_geometry import Meeting, meetings
 from linkwork.algorithms.coordinates import difference, integrate
 from linkwork.algorithms.reduction import to_tree
 from linkwork.model.elements.contact import Contact
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.methods.method import Step
-from linkwork.simulation.state import StepState
+from linkwork.simulation.state import EventLog, StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Number, dot, where
+
+LANDED = 10.0  # added to the result of a contact event where the contact was apart before
+CONTACT_EVENTS = {
+    APART: "leaves",
+    SLIDING: "slides",
+    STICKING: "sticks",
+    LANDED + SLIDING: "lands and slides",
+    LANDED + STICKING: "lands and sticks",
+}  # by the result in the event log
+
+
+def contact_event(mechanism: Mechanism, source: int, result: float) -> str:
+    """The text of a contact event; sources count down from -1, one for each contact pair."""
+    return f"{mechanism.touches[-1 - source].name} {CONTACT_EVENTS[result]}"
 
 
 def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
@@ -97,7 +122,15 @@ class ContactSwitching:
             new, mode = found[k], mode_of(contact, memory.anchor[k], at)
             lands = (memory.number[k] == APART) & mode.closed & mode.pressing  # and sticks, unless it slides
             number.append(where(mine, where(lands, where(mode.fast, new, STOPPING), new), memory.number[k]))
-        return end._replace(contacts=_changed(memory, number, self.still, there, t).begun(self.t).kept)
+        after = end._replace(contacts=_changed(memory, number, self.still, there, t).begun(self.t).kept)
+        return after._replace(log=self._log(end, after, t)) if len(end.log.lines) else after
+
+    def _log(self, before: StepState, after: StepState, t: Number) -> EventLog:
+        """The event log with a line for each contact whose state changed."""
+        pairs = list(zip(before.contacts[:, 0], after.contacts[:, 0], strict=True))
+        results = [new + where(old == APART, LANDED, 0.0) for old, new in pairs]
+        lines = [Line(-1.0 - k, result, t, 0.0, 0.0, 0.0, 0.0) for k, result in enumerate(results)]
+        return write(before.log, [new != old for old, new in pairs], lines)
 
     def end(self, moved: StepState, t: Number) -> StepState:
         """The state at the end of the whole step, where contacts change that passed no event."""

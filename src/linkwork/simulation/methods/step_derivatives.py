@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.coordinates import qdot, tangent
+from linkwork.compiler.differentiate import pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.methods.method import Method, Step
 from linkwork.simulation.methods.projection import projected
 from linkwork.simulation.methods.registry import METHODS
 from linkwork.simulation.problem import Problem
+from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import unrolled
@@ -42,15 +44,15 @@ class StepMap:
 
     def __init__(
         self,
-        asked: Problem,
+        problem: Problem,
         method: Method,
         dt: float,
         system: Callable[..., System],
         changes: Sequence[Shape] = (),
         name: str = "",
     ):
-        self.asked, self.method, self.dt, self.system, self.changes = asked, method, dt, system, list(changes)
-        self.name, m = name, asked.mechanism
+        self.problem, self.method, self.dt, self.system, self.changes = problem, method, dt, system, list(changes)
+        self.name, m = name, problem.mechanism
         if m.touches or m.slippers or m.latches:
             what = "contacts" if m.touches else "holders that slip, or latches,"
             raise LinkworkError(f"a step has no derivatives where {what} may change their state in it")
@@ -59,7 +61,7 @@ class StepMap:
 
     def derivatives(self, x: Array, tau: Array, *changes: Array) -> StepDerivatives:
         """Those of the step from x (nq + nv,) under tau (nv,)."""
-        nv = self.asked.mechanism.nv
+        nv = self.problem.mechanism.nv
         A, B = np.eye(2 * nv), np.zeros((2 * nv, nv))
         for part in self.method.parts:
             given = [x, tau, np.asarray(part * self.dt), *changes]
@@ -72,7 +74,7 @@ class StepMap:
 
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
         """Derivatives (2 nv, 2 nv) and (2 nv, nv) of one part of a step, whose equations this solves."""
-        nv, n = self.asked.mechanism.nv, self.unknowns
+        nv, n = self.problem.mechanism.nv, self.unknowns
         directions = np.eye(3 * nv + n)
         (rates,) = self._run("derivatives of a step", [*given, unknown, directions], [(2 * nv + n,)], (3 * nv + n,))
         D = rates.T
@@ -85,7 +87,7 @@ class StepMap:
 
     def _found(self, x: Array, tau: Array, h: Number, *changes: Array) -> tuple[Array, Array]:
         """The next state (nq + nv,) and the unknown (n,) that solved the step's equations; nan if it does not."""
-        nq, system, equations = self.asked.mechanism.nq, self.system(*changes), self.method.equations
+        nq, system, equations = self.problem.mechanism.nq, self.system(*changes), self.method.equations
         now, unknown = StepState(x[:nq], x[nq:]), [np.zeros(0)]
 
         def step(*state: Any) -> tuple[StepState, Any]:
@@ -104,10 +106,8 @@ class StepMap:
 
         The direction is one of q in the tangent space, v, tau and the unknown.
         """
-        from linkwork.compiler.differentiate import pushforward
-
         *changes, unknown, direction = rest
-        m, system, equations = self.asked.mechanism, self.system(*changes), self.method.equations
+        m, system, equations = self.problem.mechanism, self.system(*changes), self.method.equations
         q, v = x[: m.nq], x[m.nq :]
         state = (system, 0.0, StepState(q, v), h, tau)
         with unrolled():
@@ -130,14 +130,12 @@ class StepMap:
         return METHODS[self.method.name].step
 
     def _run(self, what: str, arrays: list[Array], results: list[Shape], batch: Shape) -> list[Array]:
-        from linkwork.simulation.runners.run_kernels import kernel_of
-
         if what not in self._kernels:
             shapes = [np.shape(a) for a in arrays[: 3 + len(self.changes)]]
             along = batch != ()
             shapes += [(self.unknowns,), batch] if along else []
             name = (what, self.name, self.method.name)
-            self._kernels[what] = kernel_of(self.asked, name, self._along if along else self._found, shapes, results)
+            self._kernels[what] = kernel_of(self.problem, name, self._along if along else self._found, shapes, results)
         return self._kernels[what].over_batch(arrays, batch, None)[0]
 
 

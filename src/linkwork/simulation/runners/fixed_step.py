@@ -14,6 +14,7 @@ from linkwork.simulation.events.log import event, events_of
 from linkwork.simulation.events.schedule import Switch, refused, spoken
 from linkwork.simulation.events.sources import constraint_number, nan_guard, sources
 from linkwork.simulation.method_choice import Choice
+from linkwork.simulation.methods.contact_stepping import contact_event
 from linkwork.simulation.methods.newton_failure import unsolved
 from linkwork.simulation.methods.registry import method_of_order
 from linkwork.simulation.problem import Problem
@@ -37,7 +38,7 @@ class FixedSteps:
 
     def __init__(self, problem: Problem, choice: Choice, storage: Storage, target: str, threads: int | None):
         self.problem, self.storage, self.dt = problem, storage, choice.dt
-        self.now, self.done = problem.start, 0
+        self.now, self.done = _with_room(problem, choice.locate), 0
         sampling = problem.sampling
         self.in_python = problem.in_python
         self.tick = 1 if sampling is None else sampling.every(choice.dt)
@@ -135,6 +136,8 @@ class FixedSteps:
 
     def _text(self, source: int, result: float) -> str:
         """What happened, by the number of an event source and its result; commands come after the sources."""
+        if source < 0:
+            return contact_event(self.problem.mechanism, source, result)
         if source < len(self.sources):
             return self.sources[source].what[int(result) + 1]
         return spoken(self.problem.commands[source - len(self.sources)], result)
@@ -269,6 +272,16 @@ class FixedSteps:
         if step.ndim == 0 and storage.rows < len(storage.steps) and step > storage.steps[storage.rows - 1]:
             storage.steps[storage.rows] = step
             storage.put(self.batch_program.row(self.now)[1], 1)
+
+
+def _with_room(problem: Problem, locate: bool) -> MemberState:
+    """The start, with room in the event log for all contact pairs if their events are located."""
+    start, pairs = problem.start, len(problem.mechanism.touches) if locate else 0
+    lines = start.motion.log.lines
+    if not pairs:
+        return start
+    shape = (*lines.shape[:-2], lines.shape[-2] + pairs, lines.shape[-1])
+    return start.moved(log=start.motion.log._replace(lines=np.zeros(shape)))
 
 
 def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> MemberState:
