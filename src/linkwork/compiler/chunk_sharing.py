@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from linkwork.compiler.graph import is_truth
+from linkwork.compiler.graph import bits_of, is_truth
 from linkwork.compiler.plan import Chunk, Plan, chunks_of
-from linkwork.compiler.targets.cpu.vector_math import bits_of
 
 
 class At(NamedTuple):

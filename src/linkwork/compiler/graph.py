@@ -412,3 +412,8 @@ def is_truth(graph: Graph, number: int) -> bool:
     """Whether the value of a node is true or false rather than a number."""
     node = graph.nodes[number]
     return node[0] in TRUTHS or (node[0] == "const" and isinstance(node[1], bool))
+
+
+def bits_of(number: float) -> int:
+    """The 64-bit word of a double."""
+    return struct.unpack("<q", struct.pack("<d", number))[0]

@@ -262,13 +262,12 @@ class _Stepper:
         return found if solved is True else where(solved, found, np.full(len(found), np.nan))
 
     def _build(self, *inputs: Any) -> Array:
-        from linkwork.compiler.fast_call import fast_call
         from linkwork.simulation.runners.run_kernels import kernel_of
 
         sim = self.simulator
         name = ("changed step" if self.changed else "step", sim._method.title, repr(sim.dt), repr(list(sim._modes)))
         self.kernel = kernel_of(sim._asked, name, self.one, self.shapes, self.shapes[:1])
-        self.step = fast_call(self.kernel, self._slow, "step", "One step of the simulator.")
+        self.step = self.kernel.fast_call(self._slow, "step", "One step of the simulator.")
         return self.step(*inputs)
 
     def _slow(self, x: Array, tau: Any, *changes: Array) -> Array:

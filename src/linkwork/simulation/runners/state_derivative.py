@@ -38,7 +38,6 @@ class Field:
         if self.target == "numpy":
             return np.asarray(self.one(np.array([t]), x, held, *arrays), dtype=float)
         if self._quick is None:
-            from linkwork.compiler.fast_call import fast_call
             from linkwork.simulation.runners.run_kernels import kernel_of
 
             shapes = [(1,), (self.size,), held.shape, *(a.shape for a in arrays)]
@@ -48,5 +47,5 @@ class Field:
             def whatever(*inputs: Array) -> Array:
                 return kernel.over_batch(inputs, (), 1)[0][0]
 
-            self._quick = fast_call(kernel, whatever, "rates", "")
+            self._quick = kernel.fast_call(whatever, "rates", "")
         return self._quick(np.array([t]), x, held, *arrays)

@@ -12,11 +12,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from linkwork.compiler.chunk_sharing import Alike, alike
-from linkwork.compiler.graph import Count, Graph
-from linkwork.compiler.plan import Chunk, Moves, Plan, Rounds, Step, plan
+from linkwork.compiler.graph import Count
+from linkwork.compiler.plan import Chunk, Moves, Rounds, Step
 from linkwork.compiler.result_buffers import LARGE
 from linkwork.compiler.targets.cpu.printer import ChunkPrinter, whole_numbers
 from linkwork.compiler.targets.cpu.transfers import NONTEMPORAL, TransferPrinter
+from linkwork.compiler.targets.target import Program
 
 # Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and
 # 25 % (38 dof) less time than chunks of 1500, block by block, whose instructions leave the first cache in between.
@@ -32,14 +33,6 @@ MANY_MOVES = 64  # that are worth a table: straight code for them grows with the
 ARGUMENTS = "i64 %start, i64 %stop, i64 %last, ptr noalias %first, ptr %inputs, ptr %strides, ptr %counts, ptr %results"
 
 
-class Port(NamedTuple):
-    """An array that enters or leaves a kernel: numbers per state, or per row if loops walk along it; see `Rows`."""
-
-    size: int
-    rows: Count | None = None
-    room: Count | None = None
-
-
 class Text(NamedTuple):
     """LLVM text with a function `run`, and the workspace that it needs, in doubles."""
 
@@ -47,8 +40,8 @@ class Text(NamedTuple):
     workspace: int
 
 
-def emit(graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int) -> Text:
-    """The kernel of a fused graph on vectors of `width` doubles.
+def emit(program: Program, width: int) -> Text:
+    """The kernel of a program on vectors of `width` doubles.
 
     double run(i64 start, i64 stop, i64 last, ptr workspace, ptr inputs, ptr strides, ptr counts, ptr results) computes
     the states start to stop - 1 in blocks and returns zero if all results are finite, else not a number. `last` is the
@@ -56,13 +49,13 @@ def emit(graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width
     instructions. `inputs` and `strides` hold one pointer and one distance between states (in doubles, 0 for a shared
     input) for each array, `counts` the rounds of loops, `results` a pointer for each result, state by state.
     """
-    return _Walk(graph, arguments, results, width).kernel()
+    return _Walk(program, width).kernel()
 
 
 class _Walk:
-    def __init__(self, graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int):
-        self.plan: Plan = plan(graph)
-        self.arguments, self.results, self.width = arguments, results, width
+    def __init__(self, program: Program, width: int):
+        self.plan, self.arguments, self.results = program
+        self.width = width
         self.panel = self._panel()
         self.printer = ChunkPrinter(self.plan.total, width, self.panel)
         self.transfer = TransferPrinter(self.printer)
@@ -70,7 +63,7 @@ class _Walk:
         self.calls = self._chunks()
         self.counters: list[str] = []  # of the loops
         self.streams = False  # whether results may be written past the caches
-        self.series = [number for number, port in enumerate(results) if port.rows is not None]
+        self.series = [number for number, port in enumerate(self.results) if port.rows is not None]
 
     def kernel(self) -> Text:
         run = self._run()

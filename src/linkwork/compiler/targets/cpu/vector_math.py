@@ -16,12 +16,12 @@ Beyond 1e5, sincos and tan call the C library in a branch that is hardly ever ta
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.ir as ir
 
+from linkwork.compiler.graph import bits_of
 from linkwork.spatial.noise import LARGEST, WORD, philox
 
 # The polynomials are minimax fits of our own: Remez exchange with 200-bit arithmetic on the relative error of the whole
@@ -197,11 +197,6 @@ def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
 def turned(quarters: Lanes, angle: Lanes) -> Lanes:
     """The angle and so many times pi/2: that product is exact, and what its double lacks goes with the angle."""
     return fma(quarters, HALF_PI[0], fma(quarters, HALF_PI[1], angle))
-
-
-def bits_of(number: float) -> int:
-    """The 64-bit word of a double."""
-    return struct.unpack("<q", struct.pack("<d", number))[0]
 
 
 def power_of_two(exponent: Lanes) -> Lanes:
