@@ -6,8 +6,9 @@ import ctypes
 import os
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,10 @@ class MachineCode:
 
     def launch(self, batch: Batch, threads: int | None) -> bool:
         """Compute all states of a batch; whether all are finite."""
-        # Addresses and distances in the order in which `run` takes them (see `emit`).
-        inputs = np.array([array.ctypes.data for array in batch.inputs], dtype=np.int64)
-        strides = np.array(batch.strides, dtype=np.int64)
-        counts = np.array(batch.counts, dtype=np.int64)
-        results = np.array([array.ctypes.data for array in batch.results], dtype=np.int64)
-        tables = [array.ctypes.data for array in (inputs, strides, counts, results)]
+        # Input addresses, strides, counts and result addresses, in the order in which `run` takes them (see `emit`)
+        groups = (_addresses(batch.inputs), batch.strides, batch.counts, _addresses(batch.results))
+        words = np.array([word for group in groups for word in group], dtype=np.int64)
+        tables = tuple(accumulate((8 * len(group) for group in groups[:-1]), initial=words.ctypes.data))
 
         def run(start: int, stop: int) -> float:
             workspace = self.new_workspace()
@@ -67,6 +66,10 @@ class MachineCode:
         if len(call.shapes) > MAX_ARRAYS or () in call.shapes:
             return call.general
         return fast_call(call, self.address, self.new_workspace(), self)
+
+
+def _addresses(arrays: Sequence[Array]) -> list[int]:
+    return [array.ctypes.data for array in arrays]
 
 
 # --- threads ---
