@@ -20,10 +20,10 @@ from linkwork.spatial import Motion
 Q, V, TAU = np.array([0.3, -0.4]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
 SCRIPT = """
 import numpy as np, linkwork as lw
-from linkwork.compiler.targets.cpu import loader
+from linkwork.compiler.targets.cpu import cpu_target
 built = []
-plain = loader.object_code
-loader.object_code = lambda text: built.append("@chunk" in text) or plain(text)
+plain = cpu_target.object_code
+cpu_target.object_code = lambda text: built.append("@chunk" in text) or plain(text)
 q, v, tau = np.array([[0.3, -0.4], [1.0, 2.0], [0.1, 0.2]])
 a = lw.compile(lw.example("double_pendulum")).forward_dynamics(q, v, tau)
 print(sum(built), a.tobytes().hex())

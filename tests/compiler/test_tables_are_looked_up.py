@@ -10,7 +10,7 @@ from linkwork.compiler.graph import Count, Graph, Lookup, fused, pruned, verify
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.plan import plan
 from linkwork.compiler.program import Rows
-from linkwork.compiler.targets.cpu import loader
+from linkwork.compiler.targets.cpu import cpu_target
 from linkwork.compiler.targets.cpu.batch_loop import emit
 from linkwork.compiler.targets.cpu.printer import table_definition
 from linkwork.compiler.targets.target import Port, Program
@@ -47,8 +47,8 @@ def test_every_lane_reads_its_own_row(count: int) -> None:
 
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_every_vector_width_reads_the_same(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = loader.processor()._replace(width=width)
-    monkeypatch.setattr(loader, "processor", lambda: other)
+    other = cpu_target.processor()._replace(width=width)
+    monkeypatch.setattr(cpu_target, "processor", lambda: other)
     kernel = Kernel("rows", lambda x: lookup(TABLE, x), [()], [(3,)], key="rows of a table at any width")
     (found,), _ = kernel.over_batch([INDICES], (len(INDICES),), 1)
     assert found.tobytes() == np.array([lookup(TABLE, index) for index in INDICES]).tobytes()

@@ -113,7 +113,7 @@ def function(x: Array, y: Array) -> Array:
 
 
 def test_a_kernel_runs_on_another_target_without_knowing_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    module: Any = ModuleType("linkwork.compiler.targets.interpreter")
+    module: Any = ModuleType("linkwork.compiler.targets.interpreter.interpreter_target")
     module.TARGET = Interpreter()
     folders = [*interface.pkgutil.iter_modules([str(TARGETS)]), interface.pkgutil.ModuleInfo(None, "interpreter", True)]  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, module.__name__, module)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from itertools import repeat
 from numbers import Real
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,9 +21,9 @@ from linkwork.compiler.ufuncs import apply
 from linkwork.errors import NotTraceable
 from linkwork.spatial.noise import STREAMS
 
-KEPT = (
-    "a traced number was kept from an earlier trace or from inside a loop; functions must not store their arguments, "
-    "and a loop hands out its state and nothing else"
+STALE = (
+    "a traced number was stored in an earlier trace or inside a loop; functions must not store their arguments, "
+    "and a loop returns its state and nothing else"
 )
 OWN_ROOM = str(Path(__file__).parent)
 
@@ -41,12 +42,18 @@ class Scope(Graph):
 
     def take(self, owner: Scope, number: int) -> int:
         """The node here of a number that belongs to a scope around this one."""
-        if not owner.open or self.around is None:
-            raise NotTraceable(KEPT)
-        there = number if owner is self.around else self.around.take(owner, number)
-        if there not in self.taken:
-            self.taken[there] = self.input()
-        return self.taken[there]
+        inner: list[Scope] = []
+        scope = self
+        while scope is not owner:
+            if not owner.open or scope.around is None:
+                raise NotTraceable(STALE)
+            inner.append(scope)
+            scope = scope.around
+        for scope in reversed(inner):
+            if number not in scope.taken:
+                scope.taken[number] = scope.input()
+            number = scope.taken[number]
+        return number
 
 
 class Condition:
@@ -301,21 +308,22 @@ def _taken_condition(graph: Scope, condition: Condition) -> int:
     return graph.apply("lt", graph.constant(0.0), one_or_zero)
 
 
-def _apply(operation: str | Lookup, values: tuple[Any, ...]) -> tuple[Scope, int]:
-    """The node of an operation on values, in the innermost scope that one of them belongs to."""
+def _innermost(values: tuple[Any, ...]) -> Scope:
+    """The innermost scope that one of the values belongs to."""
     graph: Scope | None = None
     for value in values:
         if isinstance(value, (Traced, Condition)) and (graph is None or value.graph.depth > graph.depth):
             graph = value.graph
     assert graph is not None
     if not graph.open:
-        raise NotTraceable(KEPT)
-    return graph, graph.apply(operation, *[operand(graph, value) for value in values])
+        raise NotTraceable(STALE)
+    return graph
 
 
 def _number(operation: str | Lookup, *values: Any) -> Any:
     """The result of an operation: a plain float once it is constant, so that NumPy goes on with floats."""
-    return wrap(*_apply(operation, values))
+    graph = _innermost(values)
+    return wrap(graph, graph.apply(operation, *map(operand, repeat(graph), values)))
 
 
 def wrap(graph: Scope, number: int) -> Any:
@@ -325,7 +333,8 @@ def wrap(graph: Scope, number: int) -> Any:
 
 
 def _condition(operation: str, *values: Any) -> Any:
-    graph, number = _apply(operation, values)
+    graph = _innermost(values)
+    number = graph.apply(operation, *map(operand, repeat(graph), values))
     value = graph.value(number)
     return Condition(graph, number) if value is None else value
 

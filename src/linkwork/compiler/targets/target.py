@@ -1,7 +1,8 @@
 """The interface between kernels and the machines that run them.
 
 A kernel plans its graph, asks a target by name for code and launches it over a batch. Whatever knows an instruction
-set, a vector width, a code format, an address or a device is inside the target's folder, which defines `TARGET`.
+set, a vector width, a code format, an address or a device is inside the target's folder, of which
+`<name>/<name>_target.py` defines `TARGET`.
 """
 
 from __future__ import annotations
@@ -110,4 +111,4 @@ def target_named(name: str) -> Target:
     known = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if module.ispkg]
     if name not in known:
         raise unknown_name("compilation target", name, known)
-    return import_module(f"{__package__}.{name}").TARGET
+    return import_module(f"{__package__}.{name}.{name}_target").TARGET

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.targets.cpu import loader
+from linkwork.compiler.targets.cpu.code_loader import Loaded, object_code, python_api
 from linkwork.compiler.targets.target import OneStateCall
 from linkwork.spatial.scalar import Array
 
@@ -204,11 +204,10 @@ class _MethodDefinition(ctypes.Structure):
 
 
 @cache
-def _entry() -> tuple[loader.Loaded, int]:
+def _entry() -> tuple[Loaded, int]:
     """The entry in memory, which all kernels share, and its address."""
-    loader.processor()
-    loader.python_api(*API)
-    loaded = loader.Loaded(loader.object_code(TEXT))
+    python_api(*API)
+    loaded = Loaded(object_code(TEXT))
     return loaded, loaded.address("entry")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiler.result_buffers import aligned
-from linkwork.compiler.targets.cpu import loader
+from linkwork.compiler.targets.cpu.code_loader import Loaded
 from linkwork.compiler.targets.cpu.fast_call import MAX_ARRAYS, fast_call
 from linkwork.compiler.targets.target import Batch, OneStateCall
 from linkwork.spatial.scalar import Array
@@ -35,7 +35,7 @@ class MachineCode:
 
     def __init__(self, code: bytes):
         self.width, self._workspace = HEADER.unpack_from(code)
-        self._loaded = loader.Loaded(code[HEADER.size :])
+        self._loaded = Loaded(code[HEADER.size :])
         self.address = self._loaded.address("run")
         self._run = RUN(self.address)
 

@@ -31,9 +31,8 @@ def processor() -> Processor:
     return Processor(llvm.get_host_cpu_name(), features.flatten(), width, has_fma)
 
 
-def identity() -> str:
+def identity(host: Processor) -> str:
     """What object code depends on besides its graph: processor, vector width, LLVM and llvmlite."""
-    host = processor()
     llvm_version = ".".join(map(str, llvm.llvm_version_info))
     machine = f"{llvm.get_default_triple()} {host.name} {host.features} width {host.width}"
     return f"{machine} llvm {llvm_version} llvmlite {llvmlite.__version__}"
