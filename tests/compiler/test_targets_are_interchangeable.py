@@ -98,10 +98,10 @@ class Interpreted:
             for i in operands:
                 if i not in values:
                     known = chunk.graph.value(i)
-                    values[i] = memory[chunk.places[i]] if known is None else known
+                    values[i] = memory[chunk.slots[i]] if known is None else known
             function: Callable[..., Any] = where if operation == "select" else FOLD[operation]
             values[k] = function(*(values[i] for i in operands))
-        memory |= {chunk.places[k]: values[k] for k in chunk.nodes if k in chunk.leaving}
+        memory |= {chunk.slots[k]: values[k] for k in chunk.nodes if k in chunk.live_out}
 
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
         return call.general
