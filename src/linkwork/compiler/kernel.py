@@ -83,7 +83,7 @@ class Kernel:
                         verify(graph)
                         program = Program(plan(graph), *([*map(_port, ports)] for ports in (self.shapes, self.results)))
                         code = self._machine.build(program, variant)
-                    kernel_cache.keep(key, code)
+                    kernel_cache.store(key, code)
                 self._codes[variant] = self._machine.load(code)
             return self._codes[variant]
 

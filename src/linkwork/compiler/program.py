@@ -78,7 +78,7 @@ class LoopTracer:
         return tuple(last), iterations, going == 0.0
 
     def new_series(self, count: int | Count, row: Shape) -> Series:
-        """What a loop around nothing but the function records, one row in each iteration."""
+        """A new result of the kernel, of which a loop writes one row in each iteration."""
         if not isinstance(count, Count) or self.scope.depth > 0:
             raise NotTraceable("a loop that records must not be inside another, and its count must be an argument")
         self.series.append(Series(len(self.series), Rows(count, row)))

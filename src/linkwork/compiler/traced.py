@@ -1,7 +1,7 @@
 """Numbers that are being traced: their arithmetic becomes a graph.
 
 `Traced` numbers stand in NumPy object arrays; `np.sin`, `@`, indexing and stacking work on them. What cannot become a
-graph (a branch on a value, `float()`) raises NotTraceable with the line that asked.
+graph (a branch on a value, `float()`) raises NotTraceable with the line that needs it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linkwork.compiler.graph import Graph, Lookup
-from linkwork.compiler.traced_array import lift
+from linkwork.compiler.traced_array import apply_function, lift
 from linkwork.compiler.ufuncs import apply
 from linkwork.errors import NotTraceable
 from linkwork.spatial.noise import STREAMS
@@ -25,7 +25,7 @@ STALE = (
     "a traced number was stored in an earlier trace or inside a loop; functions must not store their arguments, "
     "and a loop returns its state and nothing else"
 )
-OWN_ROOM = str(Path(__file__).parent)
+OWN_PACKAGE = str(Path(__file__).parent)
 
 
 class Scope(Graph):
@@ -89,8 +89,6 @@ class Condition:
         return apply(ufunc, method, inputs, options)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from linkwork.compiler.traced_array import apply_function  # which knows this file
-
         return apply_function(func, args, kwargs)
 
     def __bool__(self) -> NoReturn:
@@ -107,8 +105,10 @@ class Traced:
 
     def _binary(self, operation: str, other: Any, swapped: bool = False) -> Any:
         graph, kind = self.graph, type(other)
-        if graph.open and (kind is float or (kind is Traced and other.graph is graph)):  # nearly always: the quick way
-            if kind is float and operation == "mul" and other in (0.0, 1.0):  # with the next half of all operations
+        if graph.open and (kind is float or (kind is Traced and other.graph is graph)):  # nearly always
+            if (
+                kind is float and operation == "mul" and other in (0.0, 1.0)
+            ):  # with the next case half of all operations
                 return self if other else 0.0
             if kind is float and operation == "add" and other == 0.0:
                 return self
@@ -197,8 +197,6 @@ class Traced:
         return apply(ufunc, method, inputs, options)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from linkwork.compiler.traced_array import apply_function  # which knows this file
-
         return apply_function(func, args, kwargs)
 
     # --- what NumPy's functions call on the numbers of an object array ---
@@ -279,7 +277,7 @@ class Traced:
         _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and picks one")
 
     def __float__(self) -> NoReturn:
-        _refuse("asks for the value of", "the number as it is, without float(), math functions or rounding")
+        _refuse("needs the value of", "the number as it is, without float(), math functions or rounding")
 
     __int__ = __index__ = __complex__ = __round__ = __float__  # type: ignore[assignment]
 
@@ -340,10 +338,10 @@ def _condition(operation: str, *values: Any) -> Any:
 
 
 def _refuse(what: str, instead: str) -> NoReturn:
-    """Raise NotTraceable for the first line outside this room and NumPy."""
+    """Raise NotTraceable for the first line outside this package and NumPy."""
     frame: Any = sys._getframe(2)
-    numpy_room = str(Path(np.__file__).parent)
-    while frame.f_back and frame.f_code.co_filename.startswith((OWN_ROOM, numpy_room)):
+    numpy_package = str(Path(np.__file__).parent)
+    while frame.f_back and frame.f_code.co_filename.startswith((OWN_PACKAGE, numpy_package)):
         frame = frame.f_back
     place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
     raise NotTraceable(f"{place}: {frame.f_code.co_name} {what} a number that is being traced; write {instead}")

@@ -153,7 +153,7 @@ class Lanes:
 
 
 def worth_a_vector(number: float, width: int) -> bool:
-    """Whether a number is better kept as a whole vector: zero needs no memory, AVX-512 broadcasts from it by itself."""
+    """Whether a number is better stored as a whole vector: zero needs no memory, AVX-512 broadcasts from memory."""
     return 1 < width < 8 and number != 0.0
 
 
