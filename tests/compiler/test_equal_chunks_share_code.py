@@ -13,7 +13,7 @@ from linkwork.compiler.chunking import MAX_OPERATIONS, MIN_OPERATIONS
 from linkwork.compiler.chunking import chunks as cut
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.plan import Plan, Workspace, chunks_of, plan
-from linkwork.compiler.trace import trace
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, lookup, where
 from zoo import hanging_chain, state, tree

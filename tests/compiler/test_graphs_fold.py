@@ -6,7 +6,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.compiler.graph import ARITY, Graph, fused, is_truth, pruned, verify
-from linkwork.compiler.trace import trace
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.scalar import where
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.trace import trace
 from linkwork.compiler.traced_array import lifted
+from linkwork.compiler.tracing import trace
 from linkwork.compiler.ufuncs import NUMBERWISE
 from linkwork.spatial.scalar import Array
 

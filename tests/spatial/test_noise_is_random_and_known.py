@@ -11,8 +11,8 @@ from linkwork.compiler.graph import Count, fused, verify
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows
 from linkwork.compiler.targets.cpu import cpu_target
-from linkwork.compiler.trace import trace
 from linkwork.compiler.traced_array import lifted
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import record
 from linkwork.spatial.noise import philox, uniform, uniforms
 from linkwork.spatial.scalar import Array

@@ -19,7 +19,7 @@ from linkwork.compiler.plan import plan
 from linkwork.compiler.program import Rows, Shape
 from linkwork.compiler.result_buffers import Results
 from linkwork.compiler.targets import Batch, Code, OneStateCall, Port, Program, target_named
-from linkwork.compiler.trace import trace
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.scalar import Array
 
 NOTICE_AFTER = 2.0  # s of compiling, from which on a user at a terminal should know what takes so long
