@@ -7,7 +7,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.reduction import closed_again, closed_forward_dynamics
-from linkwork.compiler.trace import trace
+from linkwork.compiler.tracing import trace
 from linkwork.examples import scissor_lift
 from zoo import hanging_chain
 

@@ -176,7 +176,7 @@ def test_the_recursion_hides_no_value():
 
 def test_the_cost_grows_with_the_length_of_a_chain_of_coupled_joints():
     """Rotors that each couple two neighbours: no dense matrix is solved with."""
-    from linkwork.compiler.trace import trace
+    from linkwork.compiler.tracing import trace
 
     def operations(n: int) -> int:
         b = lw.Builder("chain")

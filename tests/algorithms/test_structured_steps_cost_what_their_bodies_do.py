@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.compiler.graph import Graph, Loop
-from linkwork.compiler.trace import trace
+from linkwork.compiler.tracing import trace
 from linkwork.simulation.methods.registry import METHODS
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System

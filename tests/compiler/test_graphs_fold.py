@@ -6,7 +6,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.compiler.graph import ARITY, Graph, fused, is_truth, pruned, verify
-from linkwork.compiler.trace import trace
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.scalar import where
 
 
@@ -91,8 +91,8 @@ def branches(x):
     ("function", "says"),
     [
         (branches, "branches on a number that is being traced; write linkwork.where"),
-        (lambda x: float(x[0]), "asks for the value"),
-        (lambda x: [1.0, 2.0][x[0]], "asks for the value"),
+        (lambda x: float(x[0]), "needs the value"),
+        (lambda x: [1.0, 2.0][x[0]], "needs the value"),
         (lambda x: abs(x[0]) and x[1], "branches on"),
         (lambda x: x[0] + "one", "not a number"),
         (lambda x: max(x[0], x[1]), "branches on"),

@@ -11,7 +11,7 @@ from linkwork.algorithms.forward import forward_dynamics
 from linkwork.compiler.graph import Count, Loop, fused, verify
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows
-from linkwork.compiler.trace import trace
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import iterate, record, repeat
 from linkwork.spatial.scalar import Array, where
 from zoo import relative, state, tree

@@ -8,11 +8,13 @@ import pytest
 from linkwork.compiler.differentiate import pullback, pushforward
 from linkwork.compiler.graph import Count, Graph, Lookup, fused, pruned, verify
 from linkwork.compiler.kernel import Kernel
+from linkwork.compiler.plan import plan
 from linkwork.compiler.program import Rows
-from linkwork.compiler.targets.cpu import loader
-from linkwork.compiler.targets.cpu.batch_loop import Port, emit
+from linkwork.compiler.targets.cpu import cpu_target
+from linkwork.compiler.targets.cpu.batch_loop import emit
 from linkwork.compiler.targets.cpu.printer import table_definition
-from linkwork.compiler.trace import trace
+from linkwork.compiler.targets.target import Port, Program
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import record
 from linkwork.spatial.scalar import Array, lookup
 
@@ -45,8 +47,8 @@ def test_every_lane_reads_its_own_row(count: int) -> None:
 
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_every_vector_width_reads_the_same(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = loader.processor()._replace(width=width)
-    monkeypatch.setattr(loader, "processor", lambda: other)
+    other = cpu_target.processor()._replace(width=width)
+    monkeypatch.setattr(cpu_target, "processor", lambda: other)
     kernel = Kernel("rows", lambda x: lookup(TABLE, x), [()], [(3,)], key="rows of a table at any width")
     (found,), _ = kernel.over_batch([INDICES], (len(INDICES),), 1)
     assert found.tobytes() == np.array([lookup(TABLE, index) for index in INDICES]).tobytes()
@@ -119,7 +121,7 @@ def test_the_verifier_counts_operands(node: tuple[int, ...]) -> None:
 
 def test_equal_tables_are_printed_once() -> None:
     graph = trace(lambda x: [*lookup(TABLE, x[0]), *lookup(TABLE.copy(), x[1]), lookup(TABLE[:, 0], x[0])], [(2,)])
-    text = emit(graph, [Port(2)], [Port(7)], 4).text
+    text = emit(Program(plan(graph), [Port(2)], [Port(7)]), 4).text
     assert text.count("private unnamed_addr constant [39 x double]") == 1
     assert text.count("private unnamed_addr constant [13 x double]") == 1
     assert table_definition("t", np.array([1.0]).tobytes()).endswith("[double 0x3FF0000000000000], align 64")

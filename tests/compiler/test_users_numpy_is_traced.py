@@ -8,8 +8,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.trace import trace
 from linkwork.compiler.traced_array import lifted
+from linkwork.compiler.tracing import trace
 from linkwork.compiler.ufuncs import NUMBERWISE
 from linkwork.spatial.scalar import Array
 
@@ -91,7 +91,7 @@ def branches(x: Array) -> Any:
     [
         (branches, "branches on a number that is being traced; write linkwork.where"),
         (lambda x: max(x[0], 0.0), "branches on"),
-        (lambda x: float(x[0]), "asks for the value"),
+        (lambda x: float(x[0]), "needs the value"),
         (lambda x: np.sin(np.array([x[0], 1.0])), "np.stack"),
         (lambda x: x[np.argmax(x)], "branches on"),
     ],

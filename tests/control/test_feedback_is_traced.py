@@ -10,8 +10,8 @@ import linkwork as lw
 from linkwork.compiler.graph import Count
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows
-from linkwork.compiler.trace import trace
 from linkwork.compiler.traced_array import TracedArray, lifted
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import record
 from linkwork.spatial.scalar import Array
 from zoo import coupled_tree, relative, tree

@@ -13,7 +13,7 @@ from linkwork.algorithms.momentum import energy
 from linkwork.compiler.differentiate import PARTIALS, pullback, pushforward
 from linkwork.compiler.graph import BINARY, UNARY
 from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.trace import trace
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.scalar import Array, maximum, minimum, where
 from slices import some_quick
 from zoo import State, relative, state, tree

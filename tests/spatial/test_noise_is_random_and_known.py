@@ -10,9 +10,9 @@ from linkwork.compiler.differentiate import pushforward
 from linkwork.compiler.graph import Count, fused, verify
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows
-from linkwork.compiler.targets.cpu import loader
-from linkwork.compiler.trace import trace
+from linkwork.compiler.targets.cpu import cpu_target
 from linkwork.compiler.traced_array import lifted
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import record
 from linkwork.spatial.noise import philox, uniform, uniforms
 from linkwork.spatial.scalar import Array
@@ -82,8 +82,8 @@ def test_a_kernel_draws_the_same_bits_in_every_lane_and_alone(count: int) -> Non
 
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_every_vector_width_draws_the_same_bits(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = loader.processor()._replace(width=width)
-    monkeypatch.setattr(loader, "processor", lambda: other)
+    other = cpu_target.processor()._replace(width=width)
+    monkeypatch.setattr(cpu_target, "processor", lambda: other)
     kernel = Kernel("drawn", drawn, [(), (), ()], [(4,)], key="drawn uniforms at any width")
     given = arguments(20)
     (found,), _ = kernel.over_batch(given, (20,), 1)

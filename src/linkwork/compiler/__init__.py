@@ -1,1 +1,70 @@
-"""Expression graphs of plain NumPy functions, compiled to machine code."""
+"""The same functions, faster: plain NumPy functions of one state are traced into expression graphs, and compiled.
+
+A `Kernel` traces its function (`tracing`, `traced`, `program`), plans the graph as chunks of operations (`plan`), has a
+target build code from the plan (`targets`), caches the code on disk (`kernel_cache`) and runs it over batches.
+Derivatives are graphs too (`differentiate`, `calculus`). The compiler knows numbers, never mechanisms.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linkwork.compiler.calculus import jacobian, jacobian_if_short, on_inputs, vanishes
+    from linkwork.compiler.differentiate import pushforward
+    from linkwork.compiler.graph import Count, description
+    from linkwork.compiler.kernel import Kernel
+    from linkwork.compiler.kernel_cache import digest
+    from linkwork.compiler.loaded_kernels import shared
+    from linkwork.compiler.program import Rows
+    from linkwork.compiler.result_buffers import Results
+    from linkwork.compiler.targets import target_named
+    from linkwork.compiler.traced_array import lifted
+    from linkwork.compiler.tracing import trace
+
+# Imported at their first use, so that packages that need one name load no more of the compiler
+ON_DEMAND = {
+    "Count": "graph",
+    "Kernel": "kernel",
+    "Results": "result_buffers",
+    "Rows": "program",
+    "description": "graph",
+    "digest": "kernel_cache",
+    "jacobian": "calculus",
+    "jacobian_if_short": "calculus",
+    "lifted": "traced_array",
+    "on_inputs": "calculus",
+    "pushforward": "differentiate",
+    "shared": "loaded_kernels",
+    "target_named": "targets",
+    "trace": "tracing",
+    "vanishes": "calculus",
+}
+
+__all__ = [
+    "Count",
+    "Kernel",
+    "Results",
+    "Rows",
+    "description",
+    "digest",
+    "jacobian",
+    "jacobian_if_short",
+    "lifted",
+    "on_inputs",
+    "pushforward",
+    "shared",
+    "target_named",
+    "trace",
+    "vanishes",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ON_DEMAND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{ON_DEMAND[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
 """Derivatives of functions: `jacobian(f)` is a function again, of traced numbers or floats, and has derivatives itself.
 
-A function is run on inputs of its own, differentiated by them, and what came out is written into the graph of whoever
-asked. So it does not matter how the arguments came about: in loops, as results of others, or as constants.
+A function is run on inputs of its own, differentiated by them, and the derivative is written into the graph of the
+caller. So it does not matter where the arguments come from: loops, results of other functions, or constants.
 """
 
 from __future__ import annotations
@@ -27,10 +27,13 @@ def jacobian(function: Callable[..., Any], argument: int = 0) -> Callable[..., A
     float 0.0 where nothing depends on the argument.
     """
 
-    def derived(*fresh: Any) -> Array:
-        return _jacobian(np.asarray(function(*fresh), dtype=object), np.asarray(fresh[argument], dtype=object))
+    def derivative(*arguments: Any) -> Array:
+        inlining = _Inlining(arguments)
+        fresh = inlining.inputs
+        value = np.asarray(function(*fresh), dtype=object)
+        return inlining.close(_jacobian(value, np.asarray(fresh[argument], dtype=object)))
 
-    return lambda *arguments: _inlined(derived, arguments)
+    return derivative
 
 
 def _jacobian(y: Array, x: Array) -> Array:
@@ -47,18 +50,23 @@ def _jacobian(y: Array, x: Array) -> Array:
 def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable[[Array], Array]:
     """The derivative (n, n) of a function from (n,) to (n,); zeros where it loops or takes more than `most` operations.
 
-    It is for those who can do without: derivatives of long functions take many times as long.
+    It is for callers that can do without: derivatives of long functions take many times as long.
     """
 
-    def derived(x: Array) -> Array:
+    def derivative(x: Array) -> Array:
+        if not len(x):
+            return np.zeros((0, 0))
+        inlining = _Inlining((x,))
+        (fresh,) = inlining.inputs
         try:
             with traced_by(_NoLoops()):
-                y = np.asarray(function(x), dtype=object)
+                value = np.asarray(function(fresh), dtype=object)
         except NotTraceable:
-            return np.zeros(2 * x.shape)
-        return _jacobian(y, x) if len(x[0].graph.nodes) - x.size <= most else np.zeros(2 * x.shape)
+            return inlining.close(np.zeros(2 * fresh.shape))
+        short = len(inlining.inside.nodes) - fresh.size <= most
+        return inlining.close(_jacobian(value, fresh) if short else np.zeros(2 * fresh.shape))
 
-    return lambda x: _inlined(derived, (x,)) if len(x) else np.zeros((0, 0))
+    return derivative
 
 
 class _NoLoops:
@@ -74,7 +82,7 @@ class _NoLoops:
 
 
 def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
-    """What a function of arrays of these shapes returns of numbers of which nothing is known."""
+    """What a function of arrays of these shapes returns for inputs of which nothing is known."""
     graph = Scope()
     return function(*(inputs(graph, shape) for shape in shapes))
 
@@ -84,30 +92,38 @@ def vanishes(values: Array) -> bool:
     return all(not isinstance(x, Traced) and x == 0.0 for x in np.ravel(np.asarray(values, dtype=object)))
 
 
-def _inlined(function: Callable[..., Array], arguments: Sequence[Any]) -> Array:
-    """`function` of the arguments, run on inputs of its own first."""
-    values = flat(arguments)
-    scopes = [x.graph for x in values if isinstance(x, Traced)]
-    around = max(scopes, key=lambda scope: scope.depth) if scopes else Scope()
-    inside = Scope(around)
-    found = np.asarray(function(*(inputs(inside, np.shape(a)) for a in arguments)), dtype=object)
-    outputs = [operand(inside, x) for x in found.ravel()]
-    inside.open = False
-    given = [operand(around, x) for x in values] + list(inside.taken)
-    live, place = needed(inside, outputs), dict[int, int]()
-    for number, (operation, *operands) in enumerate(inside.nodes):
-        if not live[number]:
-            continue
-        if operation == "input":
-            place[number] = given[operands[0]]
-        elif operation == "const":
-            place[number] = around.constant(operands[0])
-        else:
-            place[number] = around.apply(operation, *(place[k] for k in operands))
-    results = [wrap(around, place[k]) for k in outputs]
-    if scopes:
-        array = np.empty(len(results), dtype=object)
-        array[:] = results
-        return array.reshape(found.shape)
-    # Of floats everything has folded, but for what is not a number
-    return np.array([np.nan if isinstance(x, Traced) else x for x in results], dtype=float).reshape(found.shape)
+class _Inlining:
+    """A function traced on `inputs` of its own, which `close` replaces by the arguments in the graph around it."""
+
+    def __init__(self, arguments: Sequence[Any]):
+        self.values = flat(arguments)
+        scopes = [x.graph for x in self.values if isinstance(x, Traced)]
+        self.is_traced = bool(scopes)
+        self.around = max(scopes, key=lambda scope: scope.depth) if scopes else Scope()
+        self.inside = Scope(self.around)
+        self.inputs = [inputs(self.inside, np.shape(a)) for a in arguments]
+
+    def close(self, result: Any) -> Array:
+        """The result of the function, written into the graph around it; floats where no argument is traced."""
+        around, inside = self.around, self.inside
+        result = np.asarray(result, dtype=object)
+        outputs = [operand(inside, x) for x in result.ravel()]
+        inside.open = False
+        given = [operand(around, x) for x in self.values] + list(inside.taken)
+        live, place = needed(inside, outputs), dict[int, int]()
+        for number, (operation, *operands) in enumerate(inside.nodes):
+            if not live[number]:
+                continue
+            if operation == "input":
+                place[number] = given[operands[0]]
+            elif operation == "const":
+                place[number] = around.constant(operands[0])
+            else:
+                place[number] = around.apply(operation, *(place[k] for k in operands))
+        numbers = [wrap(around, place[k]) for k in outputs]
+        if self.is_traced:
+            array = np.empty(len(numbers), dtype=object)
+            array[:] = numbers
+            return array.reshape(result.shape)
+        # Of floats everything has folded, but for what is not a number
+        return np.array([np.nan if isinstance(x, Traced) else x for x in numbers], dtype=float).reshape(result.shape)

@@ -1,4 +1,4 @@
-"""Cutting a graph into chunks, runs of its operations that are compiled and run each on its own.
+"""Cutting a graph into chunks: runs of its operations, each compiled and run on its own.
 
 A value that leaves its chunk is stored and loaded again, so a chunk ends where few values are alive.
 """
@@ -8,56 +8,57 @@ from __future__ import annotations
 from itertools import pairwise
 
 from linkwork.compiler.graph import Graph
-from linkwork.compiler.repeated_patterns import Known, borders, letters
+from linkwork.compiler.repeated_patterns import KnownChunks, operation_codes, pattern_borders
 
 # Measured on AVX2, 7 to 38 dof: chunks of 80 to 160 that end where few values are alive take 0 to 4 % less time than
-# cuts after every 200 operations: they spill less; still shorter ones store more. Ending a chunk before its chains get
-# DEEP takes another 2 to 5 % off forward dynamics.
-SHORTEST, LONGEST = 40, 160  # operations of a chunk
-DEEP = 80  # cycles from the first operation of a chunk to its last if each waits for its operands alone
-LATENCY = {"add": 3, "sub": 3, "mul": 3, "div": 13, "sqrt": 20, "sin": 50, "cos": 50}  # cycles; of others 4
+# cuts after every 200 operations: they spill less; still shorter ones store more. Ending a chunk before its chains of
+# dependent operations get too long takes another 2 to 5 % off forward dynamics.
+MIN_OPERATIONS, MAX_OPERATIONS = 40, 160  # of a chunk
+MAX_CHAIN = 80  # cycles from the first operation of a chunk to its last if each waits for its operands alone
+LATENCY = {"add": 3, "sub": 3, "mul": 3, "div": 13, "sqrt": 20, "sin": 50, "cos": 50}  # cycles
+OTHER_LATENCY = 4  # cycles, of operations that LATENCY does not name
 
 
 def chunks(graph: Graph, work: list[int], share: bool) -> list[list[int]]:
     """Some operations of a graph, in their order, cut where the fewest values are alive.
 
-    If chunks that are alike `share` a text, what comes again is cut as it was before, and where it begins and ends.
+    If equal chunks are to `share` code, repeated patterns are cut as before, and where they begin and end.
     """
-    text = letters(graph, work) if share else []
-    alive, between, known, cuts = _alive_after(graph, work), borders(text), Known(text), [0]
+    codes = operation_codes(graph, work) if share else []
+    alive, borders, known, cuts = _alive_after(graph, work), pattern_borders(codes), KnownChunks(codes), [0]
     while cuts[-1] < len(work):
         start = cuts[-1]
         end = start + known.length(start)
         if end == start:
             end = limit = _limit(graph, work, start)
             if limit < len(work):
-                ends = range(limit, max(start + SHORTEST, (start + limit) // 2) - 1, -1)
-                good = [end for end in ends if known.length(end)] or [end for end in ends if end in between] or ends
+                ends = range(limit, max(start + MIN_OPERATIONS, (start + limit) // 2) - 1, -1)
+                good = [end for end in ends if known.length(end)] or [end for end in ends if end in borders] or ends
                 end = min(good, key=lambda end: alive[end - 1])  # the last of equals
-                known.keep(start, end)
+                known.add(start, end)
         cuts.append(end)
     return [work[start:end] for start, end in pairwise(cuts)]
 
 
 def _limit(graph: Graph, work: list[int], start: int) -> int:
     """Where a chunk must end at the latest."""
-    ready: dict[int, int] = {}  # when the values of the chunk are
-    for i in range(start, min(start + LONGEST, len(work))):
+    ready: dict[int, int] = {}  # the cycle in which each value of the chunk is computed
+    for i in range(start, min(start + MAX_OPERATIONS, len(work))):
         operation, *operands = graph.nodes[work[i]]
-        ready[work[i]] = LATENCY.get(operation, 4) + max(ready.get(k, 0) for k in operands)
-        if ready[work[i]] > DEEP and i >= start + SHORTEST:
+        ready[work[i]] = LATENCY.get(operation, OTHER_LATENCY) + max(ready.get(k, 0) for k in operands)
+        if ready[work[i]] > MAX_CHAIN and i >= start + MIN_OPERATIONS:
             return i
-    return min(start + LONGEST, len(work))
+    return min(start + MAX_OPERATIONS, len(work))
 
 
 def _alive_after(graph: Graph, work: list[int]) -> list[int]:
-    """After each operation, how many values are there that later ones need."""
-    place = {k: i for i, k in enumerate(work)}
+    """After each operation, the number of values that later ones need."""
+    position = {k: i for i, k in enumerate(work)}
     last_use = list(range(len(work)))
     for i, k in enumerate(work):
         for operand in graph.operands(k):
-            if operand in place:
-                last_use[place[operand]] = i
+            if operand in position:
+                last_use[position[operand]] = i
     change = [0] * (len(work) + 1)
     for i, last in enumerate(last_use):
         change[i] += 1

@@ -178,7 +178,7 @@ def _propagate_back(graph: Graph, order: Sequence[int], shares: dict[int, int]) 
 
 
 def _gain(graph: Graph, shares: dict[int, int], number: int, share: int) -> None:
-    """Add to the share of a node, unless there is nothing to add or no one to ask for it."""
+    """Add to the share of a node, unless that is zero or the node is a constant."""
     if number >= 0 and graph.value(number) is None and graph.value(share) != 0.0:
         shares[number] = _add(graph, shares[number], share) if number in shares else share
 

@@ -1,4 +1,4 @@
-"""Expression graph: equal expressions are one node, constants fold, and what no output needs is pruned.
+"""Expression graphs: equal expressions are one node, constants fold, and what no output needs is pruned.
 
 A node is a tuple (operation, operand, ...); operands are numbers of earlier nodes, so the order of nodes is an order of
 evaluation. `("const", value)` and `("input", k)` are the leaves. An operation is a name, a `Loop` over a graph of its
@@ -55,7 +55,8 @@ LOGIC: dict[str, Callable[..., bool]] = {
     "not": lambda a: not a,
 }
 FUSED = ("fma", "fms", "fnma")  # a b + c, a b - c, c - a b, each rounded once
-PLAIN, TELLING = frozenset({"add", "sub", "mul"}), frozenset({"const", "neg", "div"})  # rules act where one is of these
+PLAIN = frozenset({"add", "sub", "mul"})  # operations whose rules apply only where an operand is one of REDUCIBLE
+REDUCIBLE = frozenset({"const", "neg", "div"})
 COMMUTE = frozenset({"add", "mul", "min", "max", "eq", "and", "or"})
 FOLD: dict[str, Callable[..., Any]] = UNARY | BINARY | RANDOM | COMPARISONS | LOGIC
 ARITY = (
@@ -69,13 +70,13 @@ LEAVES = ("const", "input")
 
 
 class Count(NamedTuple):
-    """A number of rounds that is known when the kernel is called: the `number`-th of its counts."""
+    """A number of iterations that is known when the kernel is called: the `number`-th of its counts."""
 
     number: int
 
 
 class Table(NamedTuple):
-    """An argument of the kernel of which a loop takes one row of `size` numbers in each round."""
+    """An argument of the kernel of which a loop takes one row of `size` numbers in each iteration."""
 
     argument: int
     size: int
@@ -83,10 +84,10 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """An operation: `count` rounds of a body, or fewer if no lane goes on.
+    """An operation: `count` iterations of a body, or fewer if no lane goes on.
 
     Operands are the first state and what the body takes from outside; the body's inputs are the state, a row of each
-    table, and what it takes from outside; its outputs are the next state and what is recorded of this round in the
+    table, and what it takes from outside; its outputs are the next state and what this iteration records in the
     kernel's result `series`. The loop goes on while the state's number `watch` is nonzero in any lane.
     """
 
@@ -108,7 +109,7 @@ class Value(NamedTuple):
 class Lookup:
     """An operation on an index: the number in `column` of that row of a constant table, rows of `size` doubles.
 
-    The index is floored and kept within the table; what is not a number reads the first row. The table is `bytes`,
+    The index is floored and clamped to the table; nan reads the first row. The table is `bytes`,
     which compare to the bit and know their hash.
     """
 
@@ -171,10 +172,10 @@ class Graph:
 
     def apply(self, operation: str | Loop | Value | Lookup, *operands: int) -> int:
         """The node of an operation on nodes, after folding."""
-        if operation in PLAIN:  # most operations by far: no rule knows anything of their operands
+        if operation in PLAIN:  # most operations by far: no rule applies to their operands
             a, b = operands
             nodes = self.nodes
-            if a != b and nodes[a][0] not in TELLING and nodes[b][0] not in TELLING:
+            if a != b and nodes[a][0] not in REDUCIBLE and nodes[b][0] not in REDUCIBLE:
                 return self._node((operation, b, a) if a > b and operation != "sub" else (operation, a, b))
         if isinstance(operation, Lookup):
             index = 0.0 if operation.is_constant() else self.value(operands[0])
@@ -325,7 +326,7 @@ def pruned(graph: Graph) -> Graph:
 
 
 def fused(graph: Graph) -> Graph:
-    """Multiplications that only one sum uses are fused with it, so that every vector width rounds alike."""
+    """Multiplications that only one sum uses are fused with it, so that every vector width rounds equally."""
 
     def fuse(node: Node, uses: list[int], nodes: list[Node]) -> Node:
         if node[0] not in ("add", "sub"):
@@ -364,12 +365,12 @@ def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Nod
 
 
 def description(graph: Graph) -> str:
-    """Everything that a graph says, as text: equal texts, equal results."""
+    """A graph as text: equal texts, equal results."""
 
-    def told(part: Any) -> str:
+    def text_of(part: Any) -> str:
         return repr(replace(part, body=None)) + description(part.body) if isinstance(part, Loop) else repr(part)  # type: ignore[arg-type]
 
-    return repr(graph.outputs) + "".join("(" + ",".join(map(told, node)) + ")" for node in graph.nodes)
+    return repr(graph.outputs) + "".join("(" + ",".join(map(text_of, node)) + ")" for node in graph.nodes)
 
 
 def verify(graph: Graph) -> None:
@@ -412,3 +413,8 @@ def is_truth(graph: Graph, number: int) -> bool:
     """Whether the value of a node is true or false rather than a number."""
     node = graph.nodes[number]
     return node[0] in TRUTHS or (node[0] == "const" and isinstance(node[1], bool))
+
+
+def bits_of(number: float) -> int:
+    """The 64-bit word of a double."""
+    return struct.unpack("<q", struct.pack("<d", number))[0]

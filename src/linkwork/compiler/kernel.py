@@ -1,16 +1,12 @@
-"""Kernels: a function of one state, traced, compiled, kept on disk, loaded, and run over batches."""
+"""Kernels: functions of one state, traced, compiled for a target, cached on disk, loaded, and run over batches."""
 
 from __future__ import annotations
 
-import ctypes
 import math
-import os
-import struct
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,39 +15,24 @@ import numpy as np
 
 from linkwork.compiler import kernel_cache
 from linkwork.compiler.graph import Graph, description, fused, verify
+from linkwork.compiler.plan import plan
 from linkwork.compiler.program import Rows, Shape
-from linkwork.compiler.result_buffers import Results, aligned
-from linkwork.compiler.targets.cpu import loader
-from linkwork.compiler.targets.cpu.batch_loop import Port, emit
-from linkwork.compiler.trace import trace
+from linkwork.compiler.result_buffers import Results
+from linkwork.compiler.targets import Batch, Code, OneStateCall, Port, Program, target_named
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.scalar import Array
 
-RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
-WORTH_A_THREAD = 64  # blocks of states below which handing work over costs more than it saves
-
-
-class Code:
-    """A kernel's machine code for one vector width: `run` over states, with a workspace of so many doubles."""
-
-    def __init__(self, body: bytes, width: int):
-        (self.workspace,) = struct.unpack_from("<q", body)
-        self.width = width
-        self._loaded = loader.Loaded(body[8:])
-        self.address = self._loaded.address("run")
-        self.run = RUN(self.address)
-
-    def new_workspace(self) -> Array:
-        """Doubles aligned to a cache line."""
-        return aligned(self.workspace)
+NOTICE_AFTER = 2.0  # s of compiling, from which on a user at a terminal should know what takes so long
 
 
 class Kernel:
-    """A function of one state in machine code. Built on first use, from disk if it was built before.
+    """A function of one state, compiled. Built on first use, from disk if it was built before.
 
     `shapes` are those of the function's arguments and `results` of its values, for one state; a function with several
-    returns a tuple. Those that a loop walks along or records have `Rows`, and the function takes so many `counts` after
-    its arrays (see `trace`). `key` names what the function depends on: equal keys must mean equal functions. Where
-    nothing does, as with users' functions, it is None: the function is traced then, and its graph is its name.
+    returns a tuple. Those that a loop reads row by row or records have `Rows`, and the function takes so many `counts`
+    after its arrays (see `trace`). `key` names what the function depends on: equal keys must mean equal functions.
+    Where nothing does, as with users' functions, it is None: the function is traced then, and its graph is its name.
+    `target` names the machine that the kernel is compiled for and runs on (see `targets`).
     """
 
     def __init__(
@@ -62,55 +43,49 @@ class Kernel:
         results: Sequence[Shape | Rows],
         key: str | None,
         counts: int = 0,
+        target: str = "cpu",
     ):
         self.name, self.shapes, self.results, self.counts = name, list(shapes), list(results), counts
+        self.target = target
         self._function, self._key = function, key
-        self._codes: dict[int, Code] = {}
+        self._machine = target_named(target)
+        self._codes: dict[str, Code] = {}
         self._traced: Graph | None = None
         self._memory = Results()
         self._lock = threading.RLock()
 
     @property
     def key(self) -> str:
-        """What the kernel is known by."""
+        """What identifies the function: equal keys, equal functions."""
         with self._lock:
             if self._key is None:
                 ports = repr((self.shapes, self.results))
-                self._key = kernel_cache.digest(text_digest(), ports, description(self.traced()))
+                self._key = kernel_cache.digest(compiler_digest(), ports, description(self.traced()))
             return self._key
 
     def traced(self) -> Graph:
-        """The graph as it was traced."""
+        """The graph of the function, traced at the first call."""
         with self._lock:
             if self._traced is None:
                 self._traced = trace(self._function, self.shapes, self.results, self.counts)
             return self._traced
 
-    def graph(self) -> Graph:
-        """The graph that machine code is made of: with products and sums fused, where the processor can."""
-        graph = fused(self.traced()) if loader.processor().has_fma else self.traced()
-        verify(graph)
-        return graph
-
-    def code(self, width: int) -> Code:
-        """Machine code on vectors of `width` doubles."""
-        found = self._codes.get(width)
-        if found is None:
-            with self._lock:
-                found = self._codes.get(width) or self._build(width)
-                self._codes[width] = found
-        return found
-
-    def _build(self, width: int) -> Code:
-        key = kernel_cache.digest(self.key, loader.identity(), f"width {width}")
-        body = kernel_cache.load(key)
-        if body is None:
-            with Announced(self.name):
-                inputs, results = [_port(shape) for shape in self.shapes], [_port(shape) for shape in self.results]
-                text = emit(self.graph(), inputs, results, width)
-                body = struct.pack("<q", text.workspace) + loader.object_code(text.text)
-            kernel_cache.keep(key, body)
-        return Code(body, width)
+    def _build(self, variant: str) -> Code:
+        """One variant of the code, from disk or built from the graph."""
+        with self._lock:
+            if variant not in self._codes:
+                key = kernel_cache.digest(self.key, self._machine.digest(), variant)
+                code = kernel_cache.load(key)
+                if code is None:
+                    with CompileNotice(self.name):
+                        graph = self.traced()
+                        graph = fused(graph) if self._machine.has_fused_multiply_add() else graph
+                        verify(graph)
+                        program = Program(plan(graph), *([*map(_port, ports)] for ports in (self.shapes, self.results)))
+                        code = self._machine.build(program, variant)
+                    kernel_cache.store(key, code)
+                self._codes[variant] = self._machine.load(code)
+            return self._codes[variant]
 
     def over_batch(
         self,
@@ -135,29 +110,28 @@ class Kernel:
             return found, True
         cores = [_shape(shape, counts) for shape in self.shapes]
         rows = [_by_state(a, batch, core) for a, core in zip(arrays, cores, strict=True)]
-        code = self.code(1 if count == 1 else loader.processor().width)
-        # Addresses and distances in the order in which `run` takes them.
-        inputs = np.array([row.ctypes.data for row, _ in rows], dtype=np.int64)
-        strides = np.array([stride for _, stride in rows], dtype=np.int64)
-        rounds = np.array(counts, dtype=np.int64)
-        targets = np.array([array.ctypes.data for array in found], dtype=np.int64)
-        tables = [array.ctypes.data for array in (inputs, strides, rounds, targets)]
+        variant = self._machine.variant(count)
+        code = self._codes.get(variant) or self._build(variant)
+        states = Batch(count, [row for row, _ in rows], [stride for _, stride in rows], counts, found)
+        return found, code.launch(states, threads)
 
-        def run(start: int, stop: int) -> float:
-            workspace = code.new_workspace()
-            return code.run(start, stop, count - 1, workspace.ctypes.data, *tables)
+    def fast_call(self, general: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+        """A function called `name` that runs the kernel on one state with little overhead, if it has one result.
 
-        blocks = -(-count // code.width)
-        shares = max(1, min(threads or available_threads(), blocks // WORTH_A_THREAD))
-        if shares == 1:
-            return found, run(0, count) == 0.0
-        cuts = [min(count, code.width * (blocks * k // shares)) for k in range(shares)] + [count]
-        return found, sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
+        It hands everything but contiguous float64 arrays of one state, and results that are not finite, to `general`.
+        """
+        (result,) = self.results
+        shapes = [shape for shape in self.shapes if not isinstance(shape, Rows)]
+        if isinstance(result, Rows) or len(shapes) < len(self.shapes):
+            return general
+        variant = self._machine.variant(1)
+        code = self._codes.get(variant) or self._build(variant)
+        return code.fast_call(OneStateCall(name, doc, shapes, result, general))
 
 
 @cache
-def text_digest() -> str:
-    """A name for the compiler's own text: another text may print a graph in another way."""
+def compiler_digest() -> str:
+    """A name for the compiler's own source: another source may make other code from a graph."""
     files = sorted(Path(__file__).parent.rglob("*.py"))
     return kernel_cache.digest(*(path.read_bytes() for path in files))
 
@@ -180,36 +154,14 @@ def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:
     return np.ascontiguousarray(np.broadcast_to(array, batch + shape)), size
 
 
-# --- threads ---
-
-_POOL: list[ThreadPoolExecutor] = []
-_POOL_LOCK = threading.Lock()
-
-
-def available_threads() -> int:
-    """How many threads may run at once."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _pool() -> ThreadPoolExecutor:
-    with _POOL_LOCK:
-        if not _POOL:
-            _POOL.append(ThreadPoolExecutor(max(available_threads(), 8), thread_name_prefix="linkwork"))
-        return _POOL[0]
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_POOL.clear)  # a child has none of its parent's threads
-
-
-class Announced:
-    """Tells on a terminal what is being compiled once it takes more than two seconds."""
+class CompileNotice:
+    """Says on a terminal what is being compiled once it takes longer than NOTICE_AFTER."""
 
     def __init__(self, name: str):
         self._name, self._start = name, 0.0
-        self._timer = threading.Timer(2.0, self._tell)
+        self._timer = threading.Timer(NOTICE_AFTER, self._announce)
 
-    def _tell(self) -> None:
+    def _announce(self) -> None:
         if sys.stderr.isatty():
             print(f"linkwork: compiling {self._name} ...", end="", file=sys.stderr, flush=True)
 
@@ -220,6 +172,6 @@ class Announced:
 
     def __exit__(self, *reason: object) -> None:
         self._timer.cancel()
-        spent = time.perf_counter() - self._start
-        if spent > 2.0 and sys.stderr.isatty():
-            print(f" {spent:.1f} s", file=sys.stderr, flush=True)
+        elapsed = time.perf_counter() - self._start
+        if elapsed > NOTICE_AFTER and sys.stderr.isatty():
+            print(f" {elapsed:.1f} s", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Object code kept on disk between runs, never trusted blindly: each file carries its key and a checksum."""
+"""Code stored on disk between runs. Each file carries its key and a checksum, which are verified."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 MAGIC = b"linkwork object code 1\n"
-MOST_BYTES = 1 << 30  # kept; beyond that the kernels that were not used for longest go
+MAX_BYTES = 1 << 30  # stored; beyond that the least recently used kernels are removed
+CHECKSUM_BYTES = 32  # of SHA-256
 
 
 def folder() -> Path:
-    """Where object code is kept: $LINKWORK_CACHE_DIR, or the user's cache folder."""
+    """The folder of stored code: $LINKWORK_CACHE_DIR, or the user's cache folder."""
     chosen = os.environ.get("LINKWORK_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -27,7 +28,7 @@ def folder() -> Path:
 
 
 def digest(*parts: str | bytes) -> str:
-    """A name for what the parts say together."""
+    """A name for the sequence of the parts: other parts, another name."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -37,7 +38,7 @@ def digest(*parts: str | bytes) -> str:
 
 
 def load(key: str) -> bytes | None:
-    """What was kept under `key`, or None if there is nothing sound; a damaged file is told of and ignored."""
+    """The code stored under `key`, or None; a damaged file, or one of another user, is ignored with a warning."""
     path = folder() / key[:2] / key
     try:
         with path.open("rb") as file:
@@ -49,17 +50,17 @@ def load(key: str) -> bytes | None:
         warnings.warn(f"linkwork: the cached kernel {path} belongs to another user; it is not used", stacklevel=2)
         return None
     head = MAGIC + key.encode() + b"\n"
-    body = data[len(head) + 32 :]
-    if not data.startswith(head) or hashlib.sha256(body).digest() != data[len(head) : len(head) + 32]:
-        warnings.warn(f"linkwork: the cached kernel {path} is damaged; it is built anew", stacklevel=2)
+    body = data[len(head) + CHECKSUM_BYTES :]
+    if not data.startswith(head) or hashlib.sha256(body).digest() != data[len(head) : len(head) + CHECKSUM_BYTES]:
+        warnings.warn(f"linkwork: the cached kernel {path} is damaged; it is built again", stacklevel=2)
         return None
     with suppress(OSError):
         os.utime(path)  # used now
     return body
 
 
-def keep(key: str, body: bytes) -> None:
-    """Keep `body` under `key`, whole or not at all; where that is impossible, say so and go on."""
+def store(key: str, body: bytes) -> None:
+    """Store `body` under `key`, whole or not at all; a warning where that is impossible."""
     path = folder() / key[:2] / key
     data = MAGIC + key.encode() + b"\n" + hashlib.sha256(body).digest() + body
     try:
@@ -72,21 +73,21 @@ def keep(key: str, body: bytes) -> None:
         except BaseException:
             os.unlink(temporary)
             raise
-        _make_room()
+        _remove_least_recent()
     except OSError as reason:
         warnings.warn(
-            f"linkwork: kernels cannot be kept in {folder()} ({reason}); they are built each time", stacklevel=2
+            f"linkwork: kernels cannot be stored in {folder()} ({reason}); they are built each time", stacklevel=2
         )
 
 
-def _make_room() -> None:
-    """Remove what was not used for longest until the rest is within bounds; others may do so at the same time."""
+def _remove_least_recent() -> None:
+    """Remove the least recently used code until the rest is within MAX_BYTES; other processes may do so too."""
     found = []
     for path in folder().glob("??/*"):
         with suppress(OSError):
             state = path.stat()
             found.append((state.st_mtime, state.st_size, path))
-    excess = sum(size for _, size, _ in found) - MOST_BYTES
+    excess = sum(size for _, size, _ in found) - MAX_BYTES
     for _, size, path in sorted(found):
         if excess <= 0:
             break

@@ -1,4 +1,4 @@
-"""Kernels that were used lately stay loaded: whoever asks again, from whatever room, gets the same one."""
+"""Recently used kernels stay loaded: equal kernels, wherever they are made, share one code."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections import OrderedDict
 
 from linkwork.compiler.kernel import Kernel
 
-MOST = 64  # kernels that stay loaded
+MAX_LOADED = 64  # kernels; each holds its graph and its code
 
-_recent: OrderedDict[str, Kernel] = OrderedDict()
+_recent: OrderedDict[tuple[str, str], Kernel] = OrderedDict()
 
 
 def shared(kernel: Kernel) -> Kernel:
-    """The kernel, or one of the same key that was used lately."""
-    key = kernel.key
+    """A recently used kernel with the same key and target, or else this one."""
+    key = kernel.target, kernel.key
     found = _recent.pop(key, kernel)
     _recent[key] = found
-    while len(_recent) > MOST:
+    while len(_recent) > MAX_LOADED:
         _recent.popitem(last=False)
     return found
 
 
 def forget() -> None:
-    """Let go of all, so that the next ones come from disk or are built."""
+    """Release all kernels, so that the next ones are loaded from disk or built."""
     _recent.clear()

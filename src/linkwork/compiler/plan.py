@@ -1,8 +1,8 @@
-"""What a kernel does, step by step, before it is printed for a machine: chunks of a graph, moves and loops.
+"""What a kernel does, step by step, before a target prints it: chunks of a graph, moves and loops.
 
-The steps work on a workspace of places, one number each (a vector of them where lanes run side by side). A chunk is a
-bounded run of operations that keeps its values in registers and passes on through the workspace what others need, so
-that code generation takes time linear in the graph. Places are used again once nobody needs their value.
+The steps work on a workspace of slots, one number each (a vector of them where lanes run side by side). A chunk is a
+bounded run of operations that holds its values in registers and passes on through the workspace what others need, so
+that code generation takes time linear in the graph. A slot is used again once nothing needs its value.
 """
 
 from __future__ import annotations
@@ -15,63 +15,65 @@ from typing import Any, NamedTuple
 from linkwork.compiler.chunking import chunks
 from linkwork.compiler.graph import Graph, Loop, Value
 
-# Straight code of so many operations leaves the caches near the processor. Measured on variational steps of chains, Zen
-# 3: with shared texts 8 joints (5,300 operations) take 2 % more time, 32 joints (25,000) 6 to 11 % less.
-LONG = 10_000  # nodes
+# Graphs of so many nodes share code between chunks: straight code of this length leaves the caches near the processor.
+# Measured on variational steps of chains, Zen 3: with shared code 8 joints (5,300 operations) take 2 % more time, 32
+# joints (25,000) 6 to 11 % less.
+MIN_NODES_TO_SHARE = 10_000
 
 
 class Chunk(NamedTuple):
-    """Operations of a graph in order; `places` says where values are that come from outside or leave."""
+    """Operations of a graph in order. `slots` are those of values that come from outside or are in `live_out`.
+
+    `live_out` are the nodes whose values are needed outside their chunk.
+    """
 
     graph: Graph
     nodes: list[int]
-    places: dict[int, int]
-    leaving: set[int]
+    slots: dict[int, int]
+    live_out: set[int]
 
 
 class Moves(NamedTuple):
-    """Numbers to copy, all at once: each from a place, or a constant, to a place."""
+    """Numbers to copy, all at once: each from a slot (int), or a constant (float), to a slot."""
 
     pairs: list[tuple[int | float, int]]
 
 
-class Rounds(NamedTuple):
-    """A loop over steps. Rows of tables enter from place `rows` on; what is recorded lies at the places `recorded`.
+class LoopStep(NamedTuple):
+    """A loop over steps. Rows of tables enter from slot `rows` on; `recorded` are the slots of what is recorded.
 
-    `following` moves the next state to where the next round looks for it.
+    `update` moves the next state to where the next iteration reads it. The loop goes on while the number in the slot
+    `watched`, if there is one, is nonzero in any lane.
     """
 
     loop: Loop
     steps: list[Step]
-    following: Moves
+    update: Moves
     rows: int
     recorded: list[int]
     watched: int | None
 
 
-Step = Chunk | Moves | Rounds
+Step = Chunk | Moves | LoopStep
 
 
 @dataclass
 class Workspace:
-    """Hands out places that follow each other, and takes them back.
+    """Hands out slots and takes them back: runs of them where they are `grouped`, else one by one, last freed first."""
 
-    As `records`, many are asked for at once; otherwise they go one by one, those first that were given back last.
-    """
-
-    records: bool
+    grouped: bool
     total: int = 0
-    free: list[tuple[int, int]] = field(default_factory=list)  # runs of places: where they begin and end
+    free: list[tuple[int, int]] = field(default_factory=list)  # runs of slots: where they begin and end
 
     def region(self, size: int) -> int:
-        """The first of `size` new places."""
+        """The first of `size` new slots."""
         self.total += size
         return self.total - size
 
     def take(self, size: int = 1) -> int:
-        """The first of `size` places that nobody uses."""
+        """The first of `size` slots that nothing uses."""
         runs = range(len(self.free))
-        for i in runs if self.records else reversed(runs):
+        for i in runs if self.grouped else reversed(runs):
             first, end = self.free[i]
             if end - first >= size:
                 self.free[i : i + 1] = [(first + size, end)] if first + size < end else []
@@ -79,34 +81,34 @@ class Workspace:
         return self.region(size)
 
     def give_back(self, first: int, size: int) -> None:
-        """Nobody uses these places any more; in order, as records, they join the runs beside them."""
+        """Free `size` slots from `first` on. If grouped, runs stay in order and join their neighbours."""
         end = first + size
-        i = bisect(self.free, (first, end)) if self.records else len(self.free)
-        before = self.records and i > 0 and self.free[i - 1][1] == first
-        after = self.records and i < len(self.free) and self.free[i][0] == end
+        i = bisect(self.free, (first, end)) if self.grouped else len(self.free)
+        before = self.grouped and i > 0 and self.free[i - 1][1] == first
+        after = self.grouped and i < len(self.free) and self.free[i][0] == end
         run = self.free[i - 1][0] if before else first, self.free[i][1] if after else end
         self.free[i - before : i + after] = [run]
 
 
 class Plan(NamedTuple):
-    """Steps on a workspace of `total` places: inputs come from place 0 on, outputs are found at their places.
+    """Steps on a workspace of `total` slots: inputs enter from slot 0 on, `outputs` are the slots of the results.
 
-    If it is `long`, what leaves a chunk lies side by side, and chunks that are alike should share a text.
+    If it `shares_chunks`, values that leave a chunk together lie side by side, and equal chunks should share code.
     """
 
     steps: list[Step]
     outputs: list[int]
     total: int
-    long: bool
+    shares_chunks: bool
 
 
 def plan(graph: Graph) -> Plan:
     """The steps that compute the outputs of a graph from its inputs."""
-    long = _length(graph) >= LONG
-    workspace = Workspace(long)
+    share = _length(graph) >= MIN_NODES_TO_SHARE
+    workspace = Workspace(grouped=share)
     first = workspace.region(graph.ninputs)
     steps, outputs = _steps(graph, range(first, first + graph.ninputs), workspace)
-    return Plan(steps, outputs, workspace.total, long)
+    return Plan(steps, outputs, workspace.total, share)
 
 
 def _length(graph: Graph) -> int:
@@ -118,39 +120,39 @@ def _length(graph: Graph) -> int:
 def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
     """All chunks of some steps, also those in loops."""
     for step in steps:
-        if isinstance(step, Rounds):
+        if isinstance(step, LoopStep):
             yield from chunks_of(step.steps)
         elif isinstance(step, Chunk):
             yield step
 
 
 def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[list[Step], list[int]]:
-    """The steps of one graph, whose inputs lie at the given places, and the places of its outputs."""
-    cuts = _cut(graph, workspace.records)
+    """The steps of one graph, whose inputs lie in the given slots, and the slots of its outputs."""
+    cuts = _cut(graph, workspace.grouped)
     home = {k: number for number, nodes in enumerate(cuts) for k in nodes}
     last_use = _last_uses(graph, cuts, home)
-    places = {k: inputs[node[1]] for k, node in enumerate(graph.nodes) if node[0] == "input"}
+    slots = {k: inputs[node[1]] for k, node in enumerate(graph.nodes) if node[0] == "input"}
     outputs = set(graph.outputs)
-    leaving = outputs | last_use.keys()
+    live_out = outputs | last_use.keys()
     constants = {k: workspace.take() for k in sorted(outputs) if graph.value(k) is not None}
     steps: list[Step] = []
     if constants:
-        steps.append(Moves([(float(graph.value(k)), place) for k, place in constants.items()]))
-    ending: dict[int, list[tuple[int, int]]] = {}  # places that are free after each cut
+        steps.append(Moves([(float(graph.value(k)), slot) for k, slot in constants.items()]))
+    ending: dict[int, list[tuple[int, int]]] = {}  # slots that are free after each cut
     for number, nodes in enumerate(cuts):
         operation = graph.nodes[nodes[0]][0]
         if isinstance(operation, Loop):
-            steps += _rounds(graph, nodes, operation, places, workspace)
+            steps += _loop_steps(graph, nodes, operation, slots, workspace)
         else:
-            for last, together in _leaving(nodes, outputs, last_use, workspace.records):
+            for last, together in _live_out_groups(nodes, outputs, last_use, workspace.grouped):
                 first = workspace.take(len(together))
-                places.update(zip(together, range(first, first + len(together)), strict=True))
+                slots.update(zip(together, range(first, first + len(together)), strict=True))
                 if last is not None:
                     ending.setdefault(last, []).append((first, len(together)))
-            steps.append(Chunk(graph, nodes, places, leaving))
+            steps.append(Chunk(graph, nodes, slots, live_out))
         for first, size in ending.pop(number, []):
             workspace.give_back(first, size)
-    found = places | constants
+    found = slots | constants
     return steps, [found[k] for k in graph.outputs]
 
 
@@ -180,36 +182,36 @@ def _last_uses(graph: Graph, cuts: list[list[int]], home: dict[int, int]) -> dic
     return found
 
 
-def _leaving(
-    nodes: list[int], outputs: set[int], last_use: dict[int, int], records: bool
+def _live_out_groups(
+    nodes: list[int], outputs: set[int], last_use: dict[int, int], grouped: bool
 ) -> Iterator[tuple[int | None, list[int]]]:
-    """The values that leave a cut, each with the last cut that uses it, None for outputs.
+    """The values of a cut that are needed outside it, in groups with the last cut that uses them, None for outputs.
 
-    As `records` those that end together lie side by side, so that chunks that are alike find most of what they use at
-    the same distances (see `alike`); one by one they leave fewer gaps.
+    If `grouped`, values that end together lie side by side, so that equal chunks find most of what they use at the same
+    distances (see `chunk_sharing`); one by one they leave fewer gaps.
     """
     found: dict[Any, list[int]] = {}
     ends = {k: None if k in outputs else last_use[k] for k in nodes if k in outputs or k in last_use}
     for k, last in ends.items():
-        found.setdefault(last if records else (k,), []).append(k)
+        found.setdefault(last if grouped else (k,), []).append(k)
     return ((ends[together[0]], together) for together in found.values())
 
 
-def _rounds(graph: Graph, nodes: list[int], loop: Loop, places: dict[int, int], workspace: Workspace) -> list[Step]:
-    """The first state moves into its places; a round computes the next beside it, and moves it there."""
+def _loop_steps(graph: Graph, nodes: list[int], loop: Loop, slots: dict[int, int], workspace: Workspace) -> list[Step]:
+    """The first state moves into its slots; an iteration computes the next beside it, and moves it there."""
     operands = graph.operands(nodes[0])
     first, taken = operands[: loop.nstate], operands[loop.nstate :]
     state = workspace.region(loop.nstate)
     rows = workspace.region(sum(table.size for table in loop.tables))
-    inputs = [*range(state, workspace.total), *(places[k] for k in taken)]
+    inputs = [*range(state, workspace.total), *(slots[k] for k in taken)]
     steps, outputs = _steps(loop.body, inputs, workspace)
     following, recorded = outputs[: loop.nstate], outputs[loop.nstate :]
     for k in nodes[1:]:
-        places[k] = state + graph.nodes[k][0].number
+        slots[k] = state + graph.nodes[k][0].number
     begin: list[tuple[int | float, int]] = []
     for number, k in enumerate(first):
         value = graph.value(k)
-        begin.append((places[k] if value is None else float(value), state + number))
-    move: list[tuple[int | float, int]] = [(place, state + k) for k, place in enumerate(following)]
+        begin.append((slots[k] if value is None else float(value), state + number))
+    update: list[tuple[int | float, int]] = [(slot, state + k) for k, slot in enumerate(following)]
     watched = None if loop.watch is None else state + loop.watch
-    return [Moves(begin), Rounds(loop, steps, Moves(move), rows, recorded, watched)]
+    return [Moves(begin), LoopStep(loop, steps, Moves(update), rows, recorded, watched)]

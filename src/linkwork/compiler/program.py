@@ -2,8 +2,8 @@
 
 A loop is one operation of the graph around it. Its body is traced once, into a graph of its own whose inputs are the
 state, a row of each table, and what the body takes from around it. A while-loop is a counted one that watches a number
-of its state and leaves early when no lane needs another round; lanes that are done are frozen by a selection in the
-body, so that no lane's bits depend on its neighbours.
+of its state and ends early when no lane needs another iteration; `where` freezes lanes that are done in the body, so
+that no lane's bits depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -58,62 +58,72 @@ class LoopTracer:
     def record(
         self, count: int | Count, body: Callable[..., Any], state: Sequence[Any], each: Sequence[Any]
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """`spatial.loops.record` in a trace; the index of the round is one more number of the state."""
-
-        def indexed(k: Any, *now_and_rows: Any) -> tuple[Any, tuple[Any, ...]]:
-            new, row = body(k, *now_and_rows)
-            return (k + 1.0, *_like(state, new)), row
-
-        (_, *last), series = self._loop(count, indexed, (0.0, *state), each, watched=False)
+        """`spatial.loops.record` in a trace; the index of the iteration is one more number of the state."""
+        loop = _OpenLoop(self, count, (0.0, *state), each)
+        k, *now = loop.now
+        new, row = body(k, *now, *loop.rows)
+        (_, *last), series = loop.close((k + 1.0, *_like(state, new)), row)
         return tuple(last), series
 
     def iterate(self, most: int, body: Callable[..., Any], state: Sequence[Any]) -> tuple[tuple[Any, ...], Any, Any]:
-        """`spatial.loops.iterate` in a trace: the state carries `going`, 1 or 0, and the rounds so far."""
-
-        def frozen_when_done(going: Any, rounds: Any, *now: Any) -> tuple[Any, tuple[()]]:
-            new, done = body(*now)
-            still = going == 1.0
-            kept = [where(still, a, b) for a, b in zip(_like(state, new), now, strict=True)]
-            return (where(done, 0.0, going), rounds + going, *kept), ()
-
+        """`spatial.loops.iterate` in a trace: two more numbers of the state are `going`, 1 or 0, and the iterations."""
         if isinstance(most, Count) or most < 0:
             raise NotTraceable(f"the bound of an iteration must be a whole number; got {most!r}")
-        (going, rounds, *last), _ = self._loop(most, frozen_when_done, (1.0, 0.0, *state), (), watched=True)
-        return tuple(last), rounds, going == 0.0
+        loop = _OpenLoop(self, most, (1.0, 0.0, *state), (), watch=0)
+        going, iterations, *now = loop.now
+        new, done = body(*now)
+        still = going == 1.0
+        frozen = [where(still, a, b) for a, b in zip(_like(state, new), now, strict=True)]
+        (going, iterations, *last), _ = loop.close((where(done, 0.0, going), iterations + going, *frozen), ())
+        return tuple(last), iterations, going == 0.0
 
-    def _loop(
-        self, count: int | Count, body: Callable[..., Any], state: Sequence[Any], each: Sequence[Any], watched: bool
-    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Add a loop to the graph; the last state, and the series that it records."""
-        around = self.scope
-        self.scope = inside = Scope(around)
-        shapes = [np.shape(x) for x in state]
-        now = [inputs(inside, shape) for shape in shapes]
-        rows = [inputs(inside, self._table(table, count).rows.row) for table in each]
-        new, recorded = body(*now, *rows)
-        self.scope, inside.open = around, False
-        numbers = flat(state)
-        inside.outputs = [operand(inside, x) for x in (*flat(new), *flat(recorded))]
-        series = tuple(self._series(count, np.shape(x)) for x in recorded)
-        tables = tuple(Table(table.argument, math.prod(table.rows.row)) for table in each)
-        loop = Loop(
-            inside, len(numbers), count, tables, tuple(one.number for one in series), watch=0 if watched else None
-        )
-        node = around.apply(loop, *(operand(around, x) for x in numbers), *inside.taken)
-        values = iter([wrap(around, around.apply(Value(k), node)) for k in range(len(numbers))])
-        last = [_shaped([next(values) for _ in range(math.prod(shape))], shape) for shape in shapes]
-        return tuple(last), series
-
-    def _table(self, table: Any, count: int | Count) -> TracedTable:
-        if not isinstance(table, TracedTable) or table.rows.count != count:
-            raise NotTraceable(f"a loop takes rows of tables that have one row a round; got {table!r:.80}")
-        return table
-
-    def _series(self, count: int | Count, row: Shape) -> Series:
+    def new_series(self, count: int | Count, row: Shape) -> Series:
+        """A new result of the kernel, of which a loop writes one row in each iteration."""
         if not isinstance(count, Count) or self.scope.depth > 0:
             raise NotTraceable("a loop that records must not be inside another, and its count must be an argument")
         self.series.append(Series(len(self.series), Rows(count, row)))
         return self.series[-1]
+
+
+class _OpenLoop:
+    """A loop whose body is being traced: `now` are the numbers and arrays of its state, `rows` those of its tables.
+
+    The tracer calls the body between `__init__` and `close`, so that nested loops take few frames of Python's stack.
+    """
+
+    def __init__(
+        self,
+        tracer: LoopTracer,
+        count: int | Count,
+        first: Sequence[Any],
+        each: Sequence[Any],
+        watch: int | None = None,
+    ):
+        self.tracer, self.count, self.first, self.watch = tracer, count, first, watch
+        self.around = tracer.scope
+        self.inside = tracer.scope = Scope(self.around)
+        self.now = [inputs(self.inside, np.shape(x)) for x in first]
+        self.tables = [self._table(table) for table in each]
+        self.rows = [inputs(self.inside, table.rows.row) for table in self.tables]
+
+    def close(self, new: Sequence[Any], recorded: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Add the loop to the graph around it; the last state, and the series that it records."""
+        around, inside = self.around, self.inside
+        self.tracer.scope, inside.open = around, False
+        numbers = flat(self.first)
+        inside.outputs = [operand(inside, x) for x in (*flat(new), *flat(recorded))]
+        series = tuple(self.tracer.new_series(self.count, np.shape(x)) for x in recorded)
+        tables = tuple(Table(table.argument, math.prod(table.rows.row)) for table in self.tables)
+        loop = Loop(inside, len(numbers), self.count, tables, tuple(one.number for one in series), self.watch)
+        node = around.apply(loop, *(operand(around, x) for x in numbers), *inside.taken)
+        values = iter([wrap(around, around.apply(Value(k), node)) for k in range(len(numbers))])
+        last = [_shaped([next(values) for _ in range(math.prod(np.shape(x)))], np.shape(x)) for x in self.first]
+        return tuple(last), series
+
+    def _table(self, table: Any) -> TracedTable:
+        if not isinstance(table, TracedTable) or table.rows.count != self.count:
+            raise NotTraceable(f"a loop takes rows of tables that have one row per iteration; got {table!r:.80}")
+        return table
 
 
 def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:

@@ -1,67 +1,68 @@
-"""Stretches of operations that come again, on other numbers, as they do for each leg of a machine.
+"""Patterns of operations that a graph repeats on other numbers, as it does for each leg of a machine.
 
-Chunks can be alike only if stretches that are alike are cut alike (see `alike`). So cuts should fall on the borders of
-what comes again, and what began before like a chunk should end like it.
+Chunks can share code only if equal patterns are cut equally (see `chunk_sharing`). So cuts should fall on the borders
+of repeated patterns, and a chunk that begins like an earlier one should end like it.
 """
 
 from __future__ import annotations
 
 from linkwork.compiler.graph import Graph
 
-FEW = 20  # operations by which stretches are recognised
-WORTH = 80  # operations of a stretch whose borders are worth a cut; with 60 to 120, texts are as long within 10 %
-NEAR = 16  # operations back to which an operand is known by its distance; all farther ones count as the same
+# All in operations
+KEY_LENGTH = 20  # by which a pattern is recognised
+MIN_PATTERN = 80  # of a pattern whose borders are worth a cut; with 60 to 120, shared code is as long within 10 %
+MAX_DISTANCE = 16  # back to which an operand is known by its distance; all farther ones count as the same
 
-Letters = list[int]
+Codes = list[int]
 
 
-def letters(graph: Graph, work: list[int]) -> Letters:
-    """For each operation a whole number, the same for all that do the same: constants, and what is far, may differ."""
-    place = {k: i for i, k in enumerate(work)}
+def operation_codes(graph: Graph, work: list[int]) -> Codes:
+    """For each operation a whole number, equal for equal operations: constants and distant operands may differ."""
+    position = {k: i for i, k in enumerate(work)}
     found, known = [], dict[tuple[object, ...], int]()
     for i, k in enumerate(work):
         operation, *operands = graph.nodes[k]
-        told: list[object] = [operation]
+        form: list[object] = [operation]
         for operand in operands:
-            back = i - place.get(operand, i - NEAR)
-            told.append("const" if graph.value(operand) is not None else min(back, NEAR))
-        found.append(known.setdefault(tuple(told), len(known)))
+            back = i - position.get(operand, i - MAX_DISTANCE)
+            form.append("const" if graph.value(operand) is not None else min(back, MAX_DISTANCE))
+        found.append(known.setdefault(tuple(form), len(known)))
     return found
 
 
-def borders(text: Letters) -> set[int]:
-    """Where stretches begin and end that come again, each time that they do."""
-    found, begun = set[int](), dict[tuple[int, ...], int]()  # where some operations were seen last
+def pattern_borders(codes: Codes) -> set[int]:
+    """Where repeated patterns begin and end, at each of their occurrences."""
+    found, seen = set[int](), dict[tuple[int, ...], int]()  # where each key was seen last
     start = 0
-    while start < len(text):
-        length, before = 0, begun.get(tuple(text[start : start + FEW]), -1)
+    while start < len(codes):
+        length, before = 0, seen.get(tuple(codes[start : start + KEY_LENGTH]), -1)
         if before >= 0:
-            while start + length < len(text) and text[start + length] == text[before + length]:
+            while start + length < len(codes) and codes[start + length] == codes[before + length]:
                 length += 1
-        if length < WORTH:
+        if length < MIN_PATTERN:
             length = 1
         else:
             found |= {before, before + length, start, start + length}
         for i in range(start, start + length):
-            begun[tuple(text[i : i + FEW])] = i
+            seen[tuple(codes[i : i + KEY_LENGTH])] = i
         start += length
     return found
 
 
-class Known:
-    """The chunks of a text so far, by how they begin."""
+class KnownChunks:
+    """The chunks cut so far, by how they begin."""
 
-    def __init__(self, text: Letters):
-        self._text, self._known = text, dict[tuple[int, ...], Letters]()
+    def __init__(self, codes: Codes):
+        self._codes, self._known = codes, dict[tuple[int, ...], Codes]()
 
-    def keep(self, start: int, end: int) -> None:
-        """Take note of a chunk."""
-        self._known[self._beginning(start)] = self._text[start:end]
+    def add(self, start: int, end: int) -> None:
+        """Remember a chunk."""
+        self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:
-        """How long a chunk was that comes again here, or 0."""
-        chunk = self._known.get(self._beginning(start), [])
-        return len(chunk) if self._text[start : start + len(chunk)] == chunk else 0
+        """The length of a known chunk that is repeated here, or 0."""
+        chunk = self._known.get(self._key(start), [])
+        return len(chunk) if self._codes[start : start + len(chunk)] == chunk else 0
 
-    def _beginning(self, start: int) -> tuple[int, ...]:
-        return tuple(self._text[start : start + FEW])
+    def _key(self, start: int) -> tuple[int, ...]:
+        return tuple(self._codes[start : start + KEY_LENGTH])

@@ -1,4 +1,4 @@
-"""Memory for results, that of large ones used again once nobody holds them."""
+"""Memory for results; that of large results is used again once no array refers to it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 
 from linkwork.spatial.scalar import Array
 
-LARGE = (
-    1 << 24
-)  # bytes: kernels write results from here on past the caches, and the system clears their pages each time
-MOST_SPARE = 1 << 28  # bytes that are kept for the next result
+# Kernels write results of so many bytes past the caches, and the system clears the pages of new ones each time.
+LARGE_BYTES = 1 << 24
+MAX_SPARE_BYTES = 1 << 28  # that are held for the next result
 
 
 def aligned(count: int) -> Array:
-    """So many doubles, from the start of a cache line on."""
+    """An array of `count` doubles that begins at a cache line."""
     raw = np.empty(count + 8)
     return raw[(-raw.ctypes.data // 8) % 8 :][:count]
 
@@ -31,9 +30,9 @@ class Results:
         self.spare: Array | None = None
 
     def new(self, shape: tuple[int, ...]) -> Array:
-        """An array of that shape, whatever it holds."""
+        """An array of that shape, with arbitrary values."""
         count = math.prod(shape)
-        if 8 * count < LARGE:
+        if 8 * count < LARGE_BYTES:
             return np.empty(shape)
         memory, self.spare = self.spare, None
         if memory is None or memory.size != count:
@@ -52,5 +51,5 @@ class _Lease:
         return self._memory.__array_interface__
 
     def __del__(self) -> None:
-        if self._memory.nbytes <= MOST_SPARE:
+        if self._memory.nbytes <= MAX_SPARE_BYTES:
             self._results.spare = self._memory

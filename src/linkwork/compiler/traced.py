@@ -1,13 +1,14 @@
 """Numbers that are being traced: their arithmetic becomes a graph.
 
 `Traced` numbers stand in NumPy object arrays; `np.sin`, `@`, indexing and stacking work on them. What cannot become a
-graph (a branch on a value, `float()`) raises NotTraceable with the line that asked.
+graph (a branch on a value, `float()`) raises NotTraceable with the line that needs it.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from itertools import repeat
 from numbers import Real
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,16 +16,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linkwork.compiler.graph import Graph, Lookup
-from linkwork.compiler.traced_array import lift
+from linkwork.compiler.traced_array import apply_function, lift
 from linkwork.compiler.ufuncs import apply
 from linkwork.errors import NotTraceable
 from linkwork.spatial.noise import STREAMS
 
-KEPT = (
-    "a traced number was kept from an earlier trace or from inside a loop; functions must not store their arguments, "
-    "and a loop hands out its state and nothing else"
+STALE = (
+    "a traced number was stored in an earlier trace or inside a loop; functions must not store their arguments, "
+    "and a loop returns its state and nothing else"
 )
-OWN_ROOM = str(Path(__file__).parent)
+OWN_PACKAGE = str(Path(__file__).parent)
 
 
 class Scope(Graph):
@@ -41,12 +42,18 @@ class Scope(Graph):
 
     def take(self, owner: Scope, number: int) -> int:
         """The node here of a number that belongs to a scope around this one."""
-        if not owner.open or self.around is None:
-            raise NotTraceable(KEPT)
-        there = number if owner is self.around else self.around.take(owner, number)
-        if there not in self.taken:
-            self.taken[there] = self.input()
-        return self.taken[there]
+        inner: list[Scope] = []
+        scope = self
+        while scope is not owner:
+            if not owner.open or scope.around is None:
+                raise NotTraceable(STALE)
+            inner.append(scope)
+            scope = scope.around
+        for scope in reversed(inner):
+            if number not in scope.taken:
+                scope.taken[number] = scope.input()
+            number = scope.taken[number]
+        return number
 
 
 class Condition:
@@ -82,8 +89,6 @@ class Condition:
         return apply(ufunc, method, inputs, options)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from linkwork.compiler.traced_array import apply_function  # which knows this file
-
         return apply_function(func, args, kwargs)
 
     def __bool__(self) -> NoReturn:
@@ -100,8 +105,10 @@ class Traced:
 
     def _binary(self, operation: str, other: Any, swapped: bool = False) -> Any:
         graph, kind = self.graph, type(other)
-        if graph.open and (kind is float or (kind is Traced and other.graph is graph)):  # nearly always: the quick way
-            if kind is float and operation == "mul" and other in (0.0, 1.0):  # with the next half of all operations
+        if graph.open and (kind is float or (kind is Traced and other.graph is graph)):  # nearly always
+            if (
+                kind is float and operation == "mul" and other in (0.0, 1.0)
+            ):  # with the next case half of all operations
                 return self if other else 0.0
             if kind is float and operation == "add" and other == 0.0:
                 return self
@@ -190,8 +197,6 @@ class Traced:
         return apply(ufunc, method, inputs, options)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from linkwork.compiler.traced_array import apply_function  # which knows this file
-
         return apply_function(func, args, kwargs)
 
     # --- what NumPy's functions call on the numbers of an object array ---
@@ -272,7 +277,7 @@ class Traced:
         _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and picks one")
 
     def __float__(self) -> NoReturn:
-        _refuse("asks for the value of", "the number as it is, without float(), math functions or rounding")
+        _refuse("needs the value of", "the number as it is, without float(), math functions or rounding")
 
     __int__ = __index__ = __complex__ = __round__ = __float__  # type: ignore[assignment]
 
@@ -301,21 +306,22 @@ def _taken_condition(graph: Scope, condition: Condition) -> int:
     return graph.apply("lt", graph.constant(0.0), one_or_zero)
 
 
-def _apply(operation: str | Lookup, values: tuple[Any, ...]) -> tuple[Scope, int]:
-    """The node of an operation on values, in the innermost scope that one of them belongs to."""
+def _innermost(values: tuple[Any, ...]) -> Scope:
+    """The innermost scope that one of the values belongs to."""
     graph: Scope | None = None
     for value in values:
         if isinstance(value, (Traced, Condition)) and (graph is None or value.graph.depth > graph.depth):
             graph = value.graph
     assert graph is not None
     if not graph.open:
-        raise NotTraceable(KEPT)
-    return graph, graph.apply(operation, *[operand(graph, value) for value in values])
+        raise NotTraceable(STALE)
+    return graph
 
 
 def _number(operation: str | Lookup, *values: Any) -> Any:
     """The result of an operation: a plain float once it is constant, so that NumPy goes on with floats."""
-    return wrap(*_apply(operation, values))
+    graph = _innermost(values)
+    return wrap(graph, graph.apply(operation, *map(operand, repeat(graph), values)))
 
 
 def wrap(graph: Scope, number: int) -> Any:
@@ -325,16 +331,17 @@ def wrap(graph: Scope, number: int) -> Any:
 
 
 def _condition(operation: str, *values: Any) -> Any:
-    graph, number = _apply(operation, values)
+    graph = _innermost(values)
+    number = graph.apply(operation, *map(operand, repeat(graph), values))
     value = graph.value(number)
     return Condition(graph, number) if value is None else value
 
 
 def _refuse(what: str, instead: str) -> NoReturn:
-    """Raise NotTraceable for the first line outside this room and NumPy."""
+    """Raise NotTraceable for the first line outside this package and NumPy."""
     frame: Any = sys._getframe(2)
-    numpy_room = str(Path(np.__file__).parent)
-    while frame.f_back and frame.f_code.co_filename.startswith((OWN_ROOM, numpy_room)):
+    numpy_package = str(Path(np.__file__).parent)
+    while frame.f_back and frame.f_code.co_filename.startswith((OWN_PACKAGE, numpy_package)):
         frame = frame.f_back
     place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
     raise NotTraceable(f"{place}: {frame.f_code.co_name} {what} a number that is being traced; write {instead}")

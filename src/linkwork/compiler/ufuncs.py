@@ -35,7 +35,7 @@ def _not(a: Any) -> Any:
     return ~a if hasattr(a, "select") else not a
 
 
-# What NumPy's loops over objects cannot do when plain and traced numbers meet, or would ask a number's truth for.
+# What NumPy's loops over objects cannot do when plain and traced numbers meet, or would need a number's truth for.
 MEANINGS: dict[Any, Callable[..., Any]] = {
     **{getattr(np, name): _function(name) for name in ("sin", "cos", "tan", "arcsin", "arccos", "exp", "log", "sqrt")},
     np.minimum: minimum,

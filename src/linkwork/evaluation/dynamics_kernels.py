@@ -9,7 +9,6 @@ from typing import Any
 
 import linkwork
 from linkwork.compiler import kernel_cache
-from linkwork.compiler.fast_call import fast_call
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.loaded_kernels import shared
 from linkwork.model.broadcast import Shape
@@ -80,4 +79,4 @@ def kernel_of(
 
 def as_method(kernel: Kernel, method: Callable[..., Any], owner: object) -> Callable[..., Any]:
     """`method` of `owner` with the kernel in front: quick for one state, the method itself for everything else."""
-    return fast_call(kernel, method.__get__(owner), method.__name__, method.__doc__ or "")
+    return kernel.fast_call(method.__get__(owner), method.__name__, method.__doc__ or "")

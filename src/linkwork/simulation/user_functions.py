@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.compiler.traced_array import lifted
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, where
@@ -118,8 +119,6 @@ class UserFunction:
             return self.function(*arguments[: len(state)], **named, **(modes if self.takes_modes else {}))
 
         if np.asarray(state[1]).dtype == object:  # traced: users' NumPy is met half-way
-            from linkwork.compiler.traced_array import lifted
-
             called = lifted(called)
         return called(*state, *gains)
 

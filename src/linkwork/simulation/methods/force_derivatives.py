@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from linkwork.compiler.calculus import jacobian_if_short
 from linkwork.spatial.scalar import Array, where
 
 # Operations of a law for each velocity, beyond which it is left out: servos have about ten, and a derivative that is no
@@ -26,8 +27,6 @@ def slopes(forces: Callable[[Array], Array], x: Array) -> Array:
     by differences. Newton's method ends at the same motion with any.
     """
     if x.dtype == object:
-        from linkwork.compiler.calculus import jacobian_if_short
-
         found = jacobian_if_short(forces, SHORT * len(x))(x)
     else:
         here = forces(x)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compiler.fast_call import fast_call
 from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, unknown_name
 from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
@@ -266,7 +265,7 @@ class _Stepper:
         sim = self.simulator
         name = ("changed step" if self.changed else "step", sim._method.title, repr(sim.dt), repr(list(sim._modes)))
         self.kernel = kernel_of(sim._problem, name, self.one, self.shapes, self.shapes[:1])
-        self.step = fast_call(self.kernel, self._slow, "step", "One step of the simulator.")
+        self.step = self.kernel.fast_call(self._slow, "step", "One step of the simulator.")
         return self.step(*inputs)
 
     def _slow(self, x: Array, tau: Any, *changes: Array) -> Array:

@@ -21,7 +21,7 @@ from linkwork.compiler.graph import Count, description
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.loaded_kernels import shared
 from linkwork.compiler.program import Rows
-from linkwork.compiler.trace import trace
+from linkwork.compiler.tracing import trace
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
 from linkwork.model.elements.ground import Ground
 from linkwork.model.mechanism import Mechanism

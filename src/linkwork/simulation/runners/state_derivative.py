@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.coordinates import qdot
-from linkwork.compiler.fast_call import fast_call
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.spatial.scalar import Array
@@ -47,5 +46,5 @@ class StateDerivative:
             def whatever(*inputs: Array) -> Array:
                 return kernel.over_batch(inputs, (), 1)[0][0]
 
-            self._quick = fast_call(kernel, whatever, "rates", "")
+            self._quick = kernel.fast_call(whatever, "rates", "")
         return self._quick(np.array([t]), x, held, *arrays)

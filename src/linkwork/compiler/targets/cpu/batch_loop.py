@@ -1,6 +1,6 @@
-"""Printing a whole kernel as LLVM IR: the walk over a batch of states, and the loops of its program.
+"""Printing a whole kernel as LLVM IR: the loop over a batch of states, and the loops of its program.
 
-A kernel is one function `run` that walks over blocks of W states, a panel of blocks at a time: it gathers their inputs
+A kernel is one function `run` that loops over blocks of W states, a panel of blocks at a time: it gathers their inputs
 into workspaces, takes the steps of the plan one after the other, each for all blocks of the panel, and scatters the
 results. Running each chunk over a whole panel keeps its instructions in the first cache.
 """
@@ -11,58 +11,51 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from linkwork.compiler.chunk_sharing import Alike, alike
-from linkwork.compiler.graph import Count, Graph
-from linkwork.compiler.plan import Chunk, Moves, Plan, Rounds, Step, plan
-from linkwork.compiler.result_buffers import LARGE
+from linkwork.compiler.chunk_sharing import SharedChunk, shared_chunks
+from linkwork.compiler.graph import Count
+from linkwork.compiler.plan import Chunk, LoopStep, Moves, Step
+from linkwork.compiler.result_buffers import LARGE_BYTES
 from linkwork.compiler.targets.cpu.printer import ChunkPrinter, whole_numbers
 from linkwork.compiler.targets.cpu.transfers import NONTEMPORAL, TransferPrinter
+from linkwork.compiler.targets.target import Program
 
 # Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and
 # 25 % (38 dof) less time than chunks of 1500, block by block, whose instructions leave the first cache in between.
 # Panels of 4, chunks of 200: 4 % (7 dof), 7 % (18 dof) and 12 % (38 dof) less than of 8, whose workspace leaves it.
 # Derivatives (38 dof): panels of 2 take 5 % less than single blocks. On AVX-512, with blocks of twice the size, panels
 # of 2 instead of 4 take 11 % and 20 % off forward and inverse dynamics of 18 dof, 4 % and 10 % of 38 dof.
-PANEL_BYTES = 1 << 15  # of workspace, which should stay in the first cache
-SHORTEST_PANEL, LONGEST_PANEL = 2, 4  # blocks
-# Where chunks share their texts, these stay in the first cache by themselves, and workspaces should stay in the second:
-# variational steps of 128 joints take 5 %, of 512 joints 10 % less time in single blocks than in panels of two.
-NEAR_BYTES = 1 << 18
-MANY_MOVES = 64  # that are worth a table: straight code for them grows with the state
+PANEL_BYTES = 1 << 15  # of a panel's workspaces, which should stay in the first cache
+MIN_PANEL, MAX_PANEL = 2, 4  # blocks
+# Where chunks share code, it stays in the first cache by itself, and workspaces should stay in the second: variational
+# steps of 128 joints take 5 %, of 512 joints 10 % less time in single blocks than in panels of two.
+SECOND_CACHE_BYTES = 1 << 18
+MIN_TABLE_MOVES = 64  # moves from which on a loop over a table is printed: straight code for them grows with the state
 ARGUMENTS = "i64 %start, i64 %stop, i64 %last, ptr noalias %first, ptr %inputs, ptr %strides, ptr %counts, ptr %results"
 
 
-class Port(NamedTuple):
-    """An array that enters or leaves a kernel: numbers per state, or per row if loops walk along it; see `Rows`."""
-
-    size: int
-    rows: Count | None = None
-    room: Count | None = None
-
-
-class Text(NamedTuple):
+class KernelText(NamedTuple):
     """LLVM text with a function `run`, and the workspace that it needs, in doubles."""
 
     text: str
     workspace: int
 
 
-def emit(graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int) -> Text:
-    """The kernel of a fused graph on vectors of `width` doubles.
+def emit(program: Program, width: int) -> KernelText:
+    """The kernel of a program on vectors of `width` doubles.
 
     double run(i64 start, i64 stop, i64 last, ptr workspace, ptr inputs, ptr strides, ptr counts, ptr results) computes
     the states start to stop - 1 in blocks and returns zero if all results are finite, else not a number. `last` is the
     number of the last state there is: lanes beyond it repeat it, so that every state goes through the same
     instructions. `inputs` and `strides` hold one pointer and one distance between states (in doubles, 0 for a shared
-    input) for each array, `counts` the rounds of loops, `results` a pointer for each result, state by state.
+    input) for each array, `counts` the iterations of loops, `results` a pointer for each result, state by state.
     """
-    return _Walk(graph, arguments, results, width).kernel()
+    return _BatchLoop(program, width).kernel()
 
 
-class _Walk:
-    def __init__(self, graph: Graph, arguments: Sequence[Port], results: Sequence[Port], width: int):
-        self.plan: Plan = plan(graph)
-        self.arguments, self.results, self.width = arguments, results, width
+class _BatchLoop:
+    def __init__(self, program: Program, width: int):
+        self.plan, self.arguments, self.results = program
+        self.width = width
         self.panel = self._panel()
         self.printer = ChunkPrinter(self.plan.total, width, self.panel)
         self.transfer = TransferPrinter(self.printer)
@@ -70,20 +63,20 @@ class _Walk:
         self.calls = self._chunks()
         self.counters: list[str] = []  # of the loops
         self.streams = False  # whether results may be written past the caches
-        self.series = [number for number, port in enumerate(results) if port.rows is not None]
+        self.series = [number for number, port in enumerate(self.results) if port.rows is not None]
 
-    def kernel(self) -> Text:
+    def kernel(self) -> KernelText:
         run = self._run()
         notes = [f"{NONTEMPORAL} = !{{i32 1}}"] if self.streams else []
         text = "\n".join([self.printer.declarations(), *self.functions, run, *notes])
-        return Text(text, self.plan.total * self.width * self.panel)
+        return KernelText(text, self.plan.total * self.width * self.panel)
 
     def _panel(self) -> int:
         """How many blocks run together. One state runs alone: its code, of width 1, has no loops over blocks."""
         block = 8 * self.width * max(1, self.plan.total)  # bytes
-        if self.width == 1 or (self.plan.long and SHORTEST_PANEL * block > NEAR_BYTES):
+        if self.width == 1 or (self.plan.shares_chunks and MIN_PANEL * block > SECOND_CACHE_BYTES):
             return 1
-        return max(SHORTEST_PANEL, min(LONGEST_PANEL, PANEL_BYTES // block))
+        return max(MIN_PANEL, min(MAX_PANEL, PANEL_BYTES // block))
 
     # --- run ---
 
@@ -95,10 +88,10 @@ class _Walk:
                 work += self._gather(number, port.size, first, "0")
                 first += port.size
         work += self._steps(self.plan.steps)
-        places = iter(self.plan.outputs)
+        slots = iter(self.plan.outputs)
         for number, port in enumerate(self.results):
             if port.rows is None:
-                work += self._scatter(number, list(islice(places, port.size)), str(port.size), "0")
+                work += self._scatter(number, list(islice(slots, port.size)), str(port.size), "0")
         real, zero = self.printer.real, self.printer.constant(0.0)
         counters = "\n".join(f"  %{name} = alloca i64" for name in self.counters)
         body = "\n".join(work)
@@ -147,8 +140,8 @@ done:
         """The lines of `run` that take the steps for the blocks of a panel."""
         lines: list[str] = []
         for step in steps:
-            if isinstance(step, Rounds):
-                lines += self._rounds(step)
+            if isinstance(step, LoopStep):
+                lines += self._loop(step)
             elif isinstance(step, Chunk):
                 lines.append(self.calls[id(step)])
             else:
@@ -156,12 +149,12 @@ done:
         return lines
 
     def _moves(self, moves: Moves) -> list[str]:
-        """Copy numbers: first those that go where nobody reads, by tables if they are many, then the others at once."""
+        """Copy numbers: first to slots that no move reads, by a table if they are many; then the others at once."""
         read = {source for source, _ in moves.pairs if isinstance(source, int)}
         rest, lines = moves.pairs, []
         for kind in (int, float):
             some = [pair for pair in rest if isinstance(pair[0], kind) and pair[1] not in read]
-            if len(some) >= MANY_MOVES:
+            if len(some) >= MIN_TABLE_MOVES:
                 rest = [pair for pair in rest if not isinstance(pair[0], kind) or pair[1] in read]
                 name = self._name("moves")
                 self.functions.append(self.printer.many_moves(name, Moves(some)))
@@ -173,9 +166,9 @@ done:
         return lines
 
     def _chunks(self) -> dict[int, str]:
-        """Print the functions of all chunks; for each chunk, by its `id`, the line that calls the one it shares."""
+        """Print the functions of all chunks; for each chunk, by its `id`, the line that calls its function."""
         calls: dict[int, str] = {}
-        for shared, chunks in alike(self.plan):
+        for shared, chunks in shared_chunks(self.plan):
             name, size = self._name("chunk"), len(shared.rows[0])
             self.functions.append(self.printer.chunk(name, shared))
             if size:
@@ -185,14 +178,14 @@ done:
                 calls[id(chunk)] = f"  call void @{name}(ptr %first, i64 %count{row})"
         return calls
 
-    def _scaled(self, shared: Alike) -> list[int]:
-        """The rows one after the other, with places in doubles from the beginning of a workspace."""
+    def _scaled(self, shared: SharedChunk) -> list[int]:
+        """The rows one after the other, with slots in doubles from the beginning of a workspace."""
         constants = set(shared.constants.values())
         return [x if i in constants else x * self.width for row in shared.rows for i, x in enumerate(row)]
 
-    def _rounds(self, rounds: Rounds) -> list[str]:
+    def _loop(self, step: LoopStep) -> list[str]:
         """A loop over steps, for the blocks of a panel together."""
-        loop, name = rounds.loop, f"loop{len(self.counters)}"
+        loop, name = step.loop, f"loop{len(self.counters)}"
         self.counters.append(f"{name}.p")
         k, most = f"%{name}.k", f"%{name}.most"
         lines = [f"  store i64 0, ptr %{name}.p"]
@@ -205,25 +198,38 @@ done:
             f"{name}.head:",
             f"  {k} = load i64, ptr %{name}.p",
             f"  {k}.more = icmp slt i64 {k}, {most}",
-            f"  br i1 {k}.more, label %{name}.{'watch' if rounds.watched is not None else 'body'}, label %{name}.end",
+            f"  br i1 {k}.more, label %{name}.{'watch' if step.watched is not None else 'body'}, label %{name}.end",
         ]
-        if rounds.watched is not None:
-            watch = self._watch(rounds.watched)
+        if step.watched is not None:
+            watch = self._watch(step.watched)
             lines += [
                 f"{name}.watch:",
                 f"  %{name}.going = call i1 @{watch}(ptr %first, i64 %count)",
                 f"  br i1 %{name}.going, label %{name}.body, label %{name}.end",
             ]
         lines.append(f"{name}.body:")
-        first = rounds.rows
+        first = step.rows
         for table in loop.tables:
             offset = f"%{name}.row{first}"
             lines.append(f"  {offset} = mul i64 {k}, {table.size}")
             lines += self._gather(table.argument, table.size, first, offset)
             first += table.size
-        lines += self._steps(rounds.steps)
-        places = iter(rounds.recorded)
-        for one in loop.series:
+        return [
+            *lines,
+            *self._steps(step.steps),
+            *self._recorded(step, name, k, most),
+            *self._steps([step.update]),  # after recording, which may read the state as it was
+            f"  {k}.next = add i64 {k}, 1",
+            f"  store i64 {k}.next, ptr %{name}.p",
+            f"  br label %{name}.head",
+            f"{name}.end:",
+        ]
+
+    def _recorded(self, step: LoopStep, name: str, k: str, most: str) -> list[str]:
+        """Write what a loop records in iteration `k` of `most` to its row of the results."""
+        lines: list[str] = []
+        slots = iter(step.recorded)
+        for one in step.loop.series:
             number = self.series[one]
             size = self.results[number].size
             offset, stride = f"%{name}.at{number}", f"%{name}.length{number}"
@@ -232,15 +238,8 @@ done:
                 room = f"%{name}.room{number}"
                 lines += self._count(room, counted)
             lines += [f"  {offset} = mul i64 {k}, {size}", f"  {stride} = mul i64 {room}, {size}"]
-            lines += self._scatter(number, list(islice(places, size)), stride, offset)
-        return [
-            *lines,
-            *self._steps([rounds.following]),  # after recording, which may look at the state as it was
-            f"  {k}.next = add i64 {k}, 1",
-            f"  store i64 {k}.next, ptr %{name}.p",
-            f"  br label %{name}.head",
-            f"{name}.end:",
-        ]
+            lines += self._scatter(number, list(islice(slots, size)), stride, offset)
+        return lines
 
     def _count(self, name: str, count: Count) -> list[str]:
         """Load a count that the caller gave."""
@@ -249,11 +248,11 @@ done:
             f"  {name} = load i64, ptr {name}.p",
         ]
 
-    def _watch(self, place: int) -> str:
-        """The name of a function that says whether the number at a place is nonzero in any lane of any block."""
+    def _watch(self, slot: int) -> str:
+        """The name of a function that returns whether the number in a slot is nonzero in any lane of any block."""
         name, printer = self._name("watch"), self.printer
         printer.start()
-        value = printer.load(place)
+        value = printer.load(slot)
         going = printer.new(f"fcmp une {printer.real} {value}, {printer.constant(0.0)}")
         if self.width > 1:
             reduce = f"llvm.vector.reduce.or.v{self.width}i1"
@@ -266,7 +265,7 @@ done:
     # --- between the arrays of the caller and the workspaces ---
 
     def _gather(self, number: int, size: int, first: int, offset: str) -> list[str]:
-        """Bring an argument of the panel's states, from `offset` on, to places that follow each other."""
+        """Bring an argument of the panel's states, from `offset` on, to slots that follow each other."""
         if size == 0:
             return []
         name = self._name("gather")
@@ -281,13 +280,13 @@ done:
             f"ptr {at}, i64 {at}.stride, i64 {offset})",
         ]
 
-    def _scatter(self, number: int, places: Sequence[int], stride: str, offset: str) -> list[str]:
-        """Hand a result of the panel's states out, and take note if a number is not finite."""
-        if not places:
+    def _scatter(self, number: int, slots: Sequence[int], stride: str, offset: str) -> list[str]:
+        """Write a result of the panel's states, and note if a number is not finite."""
+        if not slots:
             return []
-        name, real, size = self._name("scatter"), self.printer.real, len(places)
+        name, real, size = self._name("scatter"), self.printer.real, len(slots)
         streams = offset == "0" and self.width > 1 and size % self.width == 0
-        self.functions.append(self.transfer.scatter(name, places, streams))
+        self.functions.append(self.transfer.scatter(name, slots, streams))
         at, function = f"%{name}.at", f"@{name}"
         lines = [
             f"  {at}.p = getelementptr inbounds ptr, ptr %results, i64 {number}",
@@ -300,7 +299,7 @@ done:
                 f"  {at}.address = ptrtoint ptr {at} to i64",
                 f"  {at}.beside = and i64 {at}.address, {8 * self.width - 1}",
                 f"  {at}.aligned = icmp eq i64 {at}.beside, 0",
-                f"  {at}.large = icmp sge i64 %last, {LARGE // (8 * size)}",
+                f"  {at}.large = icmp sge i64 %last, {LARGE_BYTES // (8 * size)}",
                 f"  {at}.stream = and i1 {at}.aligned, {at}.large",
                 f"  {function} = select i1 {at}.stream, ptr @{name}.past, ptr @{name}",
             ]

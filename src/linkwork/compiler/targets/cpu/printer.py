@@ -1,4 +1,4 @@
-"""Printing the chunks of a graph as LLVM IR on vectors of W doubles, one state per lane: one table of operations."""
+"""Printing the chunks of a graph as LLVM IR on vectors of W doubles, one state per lane."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from linkwork.compiler.chunk_sharing import Alike, At
-from linkwork.compiler.graph import COMPARISONS, FUSED, LOGIC, Graph, Lookup, is_truth
+from linkwork.compiler.chunk_sharing import SharedChunk, SlotAddress
+from linkwork.compiler.graph import COMPARISONS, FUSED, LOGIC, Graph, Lookup, bits_of, is_truth
 from linkwork.compiler.plan import Moves
-from linkwork.compiler.targets.cpu.vector_math import bits_of, constant_vector, math_function, worth_a_vector
+from linkwork.compiler.targets.cpu.vector_math import constant_vector, math_function, worth_a_vector
 
 BINARY_INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INTRINSICS = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "min": "minimum", "max": "maximum"}  # pass nan on
@@ -41,7 +41,7 @@ def whole_numbers(name: str, numbers: Sequence[int]) -> str:
 class ChunkPrinter:
     """Prints chunks and moves as functions that run them for `count` blocks of W states, at most `panel`.
 
-    The workspaces of the blocks, `total` places each, follow each other.
+    The workspaces of the blocks, `total` slots each, follow each other.
     """
 
     def __init__(self, total: int, width: int, panel: int):
@@ -67,12 +67,12 @@ class ChunkPrinter:
             [math, *missing, *scopes, *(table_definition(name, table) for table, name in self.tables.items())]
         )
 
-    def chunk(self, name: str, alike: Alike) -> str:
-        """The function `name` that computes alike chunks; where they differ it takes the row of one."""
+    def chunk(self, name: str, shared: SharedChunk) -> str:
+        """The function `name` that computes chunks with shared code; where they differ it takes the row of one."""
         self.start()
-        chunk, self.alike = alike.chunk, alike
+        chunk, self.shared = shared.chunk, shared
         self.graph = chunk.graph
-        self.bases: dict[int | None, str] = {None: "%w"}  # where the places of a column begin
+        self.bases: dict[int | None, str] = {None: "%w"}  # the address of the slot in a column
         self.values: dict[int, str] = {}  # names of the values that the chunk knows
         self.pairs: dict[tuple[str, tuple[int, ...]], str] = {}  # both results of a function of some values
         self.rows: dict[tuple[int, int], list[str]] = {}  # in each lane, the row that an index means in a table
@@ -82,9 +82,9 @@ class ChunkPrinter:
                 if operand not in self.values:
                     self._bring(operand, operand in inside)
             self._operation(k)
-            if k in chunk.leaving:
-                self._store_at(self._as_real(k), alike.places[k])
-        return self.over_blocks(name, ["ptr noalias %row"] if alike.rows[0] else [])
+            if k in chunk.live_out:
+                self._store_at(self._as_real(k), shared.slots[k])
+        return self.over_blocks(name, ["ptr noalias %row"] if shared.rows[0] else [])
 
     def moves(self, name: str, moves: Moves) -> str:
         """The function `name` that copies numbers, all of which it reads before it writes one."""
@@ -95,7 +95,7 @@ class ChunkPrinter:
         return self.over_blocks(name)
 
     def many_moves(self, name: str, moves: Moves) -> str:
-        """The same where no number is read after another is written in its place: a loop over a table."""
+        """The same where no slot is read after it is written: a loop over a table."""
         self.start()
         constant = isinstance(moves.pairs[0][0], float)
         numbers = [
@@ -149,16 +149,16 @@ class ChunkPrinter:
         self.lines.append(f"  {name} = {text}")
         return name
 
-    def _address(self, place: int) -> str:
-        return self.new(f"getelementptr inbounds double, ptr %w, i64 {place * self.width}")
+    def _address(self, slot: int) -> str:
+        return self.new(f"getelementptr inbounds double, ptr %w, i64 {slot * self.width}")
 
-    def load(self, place: int) -> str:
-        """The value at a place of the workspace %w."""
-        return self.new(f"load {self.real}, ptr {self._address(place)}, align {8 * self.width}")
+    def load(self, slot: int) -> str:
+        """The value in a slot of the workspace %w."""
+        return self.new(f"load {self.real}, ptr {self._address(slot)}, align {8 * self.width}")
 
-    def store(self, value: str, place: int) -> None:
-        """Put a value in a place of the workspace %w."""
-        self.lines.append(f"  store {self.real} {value}, ptr {self._address(place)}, align {8 * self.width}")
+    def store(self, value: str, slot: int) -> None:
+        """Put a value in a slot of the workspace %w."""
+        self.lines.append(f"  store {self.real} {value}, ptr {self._address(slot)}, align {8 * self.width}")
 
     def over_blocks(
         self, name: str, arguments: Sequence[str] = (), carried: str = "", result: str = "void", last: str = "block"
@@ -207,35 +207,35 @@ done:
     def _bring(self, k: int, inside: bool) -> None:
         """Make a value from outside the chunk known inside it."""
         node = self.graph.nodes[k]
-        if k in self.alike.constants:
-            self.values[k] = self._differing(self.alike.constants[k])
+        if k in self.shared.constants:
+            self.values[k] = self._differing(self.shared.constants[k])
         elif node[0] == "const":
             self.values[k] = self._constant_value(node[1])
         elif not inside:
-            value = self._load_at(self.alike.places[k])
+            value = self._load_at(self.shared.slots[k])
             zero = self.constant(0.0)
             self.values[k] = self.new(f"fcmp une {self.real} {value}, {zero}") if is_truth(self.graph, k) else value
 
     def _column(self, column: int, kind: str) -> str:
-        """What the row tells in a column."""
+        """What the row holds in a column."""
         return self.new(f"load {kind}, ptr {self.new(f'getelementptr inbounds i64, ptr %row, i64 {column}')}, align 8")
 
     def _differing(self, column: int) -> str:
-        """A constant that the row tells, in every lane."""
+        """A constant that the row holds, in every lane."""
         return self.splat(self._column(column, "double"))
 
-    def _located(self, at: At) -> str:
-        """The address of a place."""
+    def _located(self, at: SlotAddress) -> str:
+        """The address of a slot."""
         if at.column is not None and at.column not in self.bases:
             first = self._column(at.column, "i64")
             self.bases[at.column] = self.new(f"getelementptr inbounds double, ptr %w, i64 {first}")
         offset = at.distance * self.width
         return self.new(f"getelementptr inbounds double, ptr {self.bases[at.column]}, i64 {offset}")
 
-    def _load_at(self, at: At) -> str:
+    def _load_at(self, at: SlotAddress) -> str:
         return self.new(f"load {self.real}, ptr {self._located(at)}, align {8 * self.width}, !alias.scope {OUTSIDE}")
 
-    def _store_at(self, value: str, at: At) -> None:
+    def _store_at(self, value: str, at: SlotAddress) -> None:
         self.lines.append(
             f"  store {self.real} {value}, ptr {self._located(at)}, align {8 * self.width}, !noalias {OUTSIDE}"
         )
@@ -244,8 +244,8 @@ done:
         """A constant as the operand of an operation."""
         if isinstance(value, bool) or not worth_a_vector(value, self.width):
             return self.constant(value)
-        place = constant_vector(self.module, value, self.width).name
-        return self.new(f'load {self.real}, ptr @"{place}", align {8 * self.width}')
+        name = constant_vector(self.module, value, self.width).name
+        return self.new(f'load {self.real}, ptr @"{name}", align {8 * self.width}')
 
     def _as_real(self, k: int) -> str:
         """A value as the workspace holds it: truths are 1 and 0 there."""
@@ -298,7 +298,7 @@ done:
         return self.new(f"call {self.real} @{intrinsic}({arguments})")
 
     def _one_of_pair(self, function: str, index: int, operands: tuple[int, ...], values: list[str]) -> str:
-        """Both results, such as sine and cosine, come from one call; the second to be asked for finds it."""
+        """Both results, such as sine and cosine, come from one call; the second one finds it."""
         key = function, operands
         if key not in self.pairs:
             name = math_function(self.module, function, self.width).name

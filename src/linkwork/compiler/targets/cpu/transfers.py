@@ -1,4 +1,4 @@
-"""Printing how a kernel brings states in and hands results out: W states at a time, turned about in W x W tiles.
+"""Printing how a kernel reads states and writes results: W states at a time, transposed in W x W tiles.
 
 In memory a state's numbers are neighbours; in the workspace the same number of W states are, one vector of W lanes. So
 tiles of W numbers of W states are loaded state by state, transposed in registers and stored number by number, and back.
@@ -29,15 +29,15 @@ class TransferPrinter:
         self.printer, self.width, self.real = printer, printer.width, printer.real
 
     def gather(self, name: str, first: int, size: int) -> str:
-        """Void name(first block, count, state, last, array, stride, offset): numbers go to places from `first` on."""
+        """Void name(first block, count, state, last, array, stride, offset): numbers go to slots from `first` on."""
         lanes = self._lanes()
         new, width = self.printer.new, self.width
         if size >= width:
             at = self._open_tiles(size)
             vectors = [new(f"load {self.real}, ptr {self._at(lane, at)}, align 8") for lane in lanes]
-            place = self._at(self._at("%w", first * width), new(f"mul i64 {at}, {width}"))
+            target = self._at(self._at("%w", first * width), new(f"mul i64 {at}, {width}"))
             for i, vector in enumerate(self._transposed(vectors)):
-                self._store(vector, self._at(place, i * width))
+                self._store(vector, self._at(target, i * width))
             self._close_tiles(size)
         else:
             for i in range(size):
@@ -48,34 +48,34 @@ class TransferPrinter:
                 self._store(vector, self._at("%w", (first + i) * width))
         return self._over_blocks(name, tiled=size >= width)
 
-    def scatter(self, name: str, places: Sequence[int], streams: bool) -> str:
-        """The function name(..., known) gives `known`, plus nan where a number is not finite; they are at `places`.
+    def scatter(self, name: str, slots: Sequence[int], streams: bool) -> str:
+        """The function name(..., known) writes the numbers in `slots` and returns `known`, nan where one is not finite.
 
         If it `streams`, there is also name.past(...), for aligned arrays, which writes past the caches.
         """
-        table = ", ".join(f"i64 {place * self.width}" for place in places)
-        constant = f"@{name}.places = private constant [{len(places)} x i64] [{table}]"
+        table = ", ".join(f"i64 {slot * self.width}" for slot in slots)
+        constant = f"@{name}.slots = private constant [{len(slots)} x i64] [{table}]"
         past = f"align {8 * self.width}, !nontemporal {NONTEMPORAL}"
         variants = {name: "align 8"} | ({f"{name}.past": past} if streams else {})
-        return "\n".join([constant, *(self._scatter(name, variant, places, how) for variant, how in variants.items())])
+        return "\n".join([constant, *(self._scatter(name, variant, slots, how) for variant, how in variants.items())])
 
-    def _scatter(self, name: str, variant: str, places: Sequence[int], how: str) -> str:
+    def _scatter(self, name: str, variant: str, slots: Sequence[int], how: str) -> str:
         """The function called `variant`, whose tiles are stored as `how` says."""
         lanes = self._lanes()
-        new, width, size = self.printer.new, self.width, len(places)
+        new, width, size = self.printer.new, self.width, len(slots)
         if size >= width:
             at = self._open_tiles(size, f"%sum = phi {self.real} [ %before, %block ], [ %after, %tile ]")
-            entry = new(f"getelementptr inbounds i64, ptr @{name}.places, i64 {at}")
+            entry = new(f"getelementptr inbounds i64, ptr @{name}.slots, i64 {at}")
             vectors = []
             for i in range(width):
-                place = new(f"load i64, ptr {new(f'getelementptr inbounds i64, ptr {entry}, i64 {i}')}")
-                vectors.append(self._load(self._at("%w", place)))
+                slot = new(f"load i64, ptr {new(f'getelementptr inbounds i64, ptr {entry}, i64 {i}')}")
+                vectors.append(self._load(self._at("%w", slot)))
             for lane, vector in zip(lanes, self._transposed(vectors), strict=True):
                 self.printer.lines.append(f"  store {self.real} {vector}, ptr {self._at(lane, at)}, {how}")
             self._sum("%sum", vectors)
             self._close_tiles(size)
         else:
-            vectors = [self._load(self._at("%w", place * width)) for place in places]
+            vectors = [self._load(self._at("%w", slot * width)) for slot in slots]
             for i, vector in enumerate(vectors):
                 for n, lane in enumerate(lanes):
                     value = new(f"extractelement {self.real} {vector}, i32 {n}")

@@ -16,12 +16,12 @@ Beyond 1e5, sincos and tan call the C library in a branch that is hardly ever ta
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.ir as ir
 
+from linkwork.compiler.graph import bits_of
 from linkwork.spatial.noise import LARGEST, WORD, philox
 
 # The polynomials are minimax fits of our own: Remez exchange with 200-bit arithmetic on the relative error of the whole
@@ -153,7 +153,7 @@ class Lanes:
 
 
 def worth_a_vector(number: float, width: int) -> bool:
-    """Whether a number is better kept as a whole vector: zero needs no memory, AVX-512 broadcasts from it by itself."""
+    """Whether a number is better stored as a whole vector: zero needs no memory, AVX-512 broadcasts from memory."""
     return 1 < width < 8 and number != 0.0
 
 
@@ -197,11 +197,6 @@ def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
 def turned(quarters: Lanes, angle: Lanes) -> Lanes:
     """The angle and so many times pi/2: that product is exact, and what its double lacks goes with the angle."""
     return fma(quarters, HALF_PI[0], fma(quarters, HALF_PI[1], angle))
-
-
-def bits_of(number: float) -> int:
-    """The 64-bit word of a double."""
-    return struct.unpack("<q", struct.pack("<d", number))[0]
 
 
 def power_of_two(exponent: Lanes) -> Lanes:

@@ -1,4 +1,4 @@
-"""The processor: its vector width, and the way from LLVM text to object code to addresses that can be called."""
+"""The processor and its vector width; LLVM text becomes object code, and object code addresses that can be called."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def processor() -> Processor:
     return Processor(llvm.get_host_cpu_name(), features.flatten(), width, has_fma)
 
 
-def identity() -> str:
-    """What object code depends on besides its text: processor, LLVM and llvmlite."""
-    host = processor()
-    version = ".".join(map(str, llvm.llvm_version_info))
-    return f"{llvm.get_default_triple()} {host.name} {host.features} llvm {version} llvmlite {llvmlite.__version__}"
+def identity(host: Processor) -> str:
+    """What object code depends on besides its graph: processor, vector width, LLVM and llvmlite."""
+    llvm_version = ".".join(map(str, llvm.llvm_version_info))
+    machine = f"{llvm.get_default_triple()} {host.name} {host.features} width {host.width}"
+    return f"{machine} llvm {llvm_version} llvmlite {llvmlite.__version__}"
 
 
 def _target_machine() -> Any:

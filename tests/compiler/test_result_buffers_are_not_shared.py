@@ -5,10 +5,10 @@ import pytest
 
 import linkwork as lw
 from linkwork.compiler import result_buffers
-from linkwork.compiler.result_buffers import LARGE, Results
+from linkwork.compiler.result_buffers import LARGE_BYTES, Results
 from zoo import state, tree
 
-SHAPE = (LARGE // (8 * 64), 8, 8)
+SHAPE = (LARGE_BYTES // (8 * 64), 8, 8)
 
 
 def test_what_is_held_is_not_given_again() -> None:
@@ -38,7 +38,7 @@ def test_what_nobody_holds_is_given_again_if_it_fits() -> None:
 
 
 def test_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_buffers, "MOST_SPARE", LARGE - 1)
+    monkeypatch.setattr(result_buffers, "MAX_SPARE_BYTES", LARGE_BYTES - 1)
     memory = Results()
     memory.new(SHAPE)
     assert memory.spare is None
@@ -46,7 +46,7 @@ def test_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_result_outlives_its_kernel() -> None:
     m = lw.example("double_pendulum")
-    q = np.tile([0.3, -0.4], (LARGE // 32 + 1, 1))
+    q = np.tile([0.3, -0.4], (LARGE_BYTES // 32 + 1, 1))
     found = lw.compile(m).mass_matrix(q)
     assert (found == found[0]).all()
 
@@ -56,7 +56,7 @@ def test_large_results_have_the_bits_of_small_ones(remainder: int) -> None:
     """Written past the caches, where they are aligned and their tiles whole, or through them."""
     m = next(m for m in map(tree, range(300)) if m.nv > 4 and m.nv % 4 == remainder)
     d, q = lw.compile(m), np.array([state(m, seed).q for seed in range(61)])
-    turns = -(-LARGE // (8 * m.nv**2 * len(q)))
+    turns = -(-LARGE_BYTES // (8 * m.nv**2 * len(q)))
     many, few = np.tile(q, (turns, 1)), np.tile(d.mass_matrix(q), (turns, 1, 1))
     assert np.array_equal(d.mass_matrix(many), few)
     beside = np.empty(few.size + 1)[1:].reshape(few.shape)

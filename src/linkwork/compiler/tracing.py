@@ -1,4 +1,4 @@
-"""Running a plain function on traced numbers: what it does with them becomes a graph."""
+"""Tracing: a plain function runs on traced numbers, and what it computes becomes a graph."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def trace(
 ) -> Graph:
     """The graph of `function` on arrays of the given shapes; inputs and outputs are numbered in C order.
 
-    An argument with `Rows` is a table for a loop to walk along. After the arrays the function gets so many `counts`:
-    numbers of rounds that are known when the kernel is called. A function with several results returns a tuple, what
-    loops record after everything else. `results`, if given, are the shapes that must come out.
+    An argument with `Rows` is a table that a loop reads row by row. After the arrays the function gets `counts` numbers
+    of iterations, which are known when the kernel is called. A function with several results returns a tuple, with what
+    loops record at its end. `results`, if given, are the expected shapes.
     """
     graph = Scope()
     tracer = LoopTracer(graph)

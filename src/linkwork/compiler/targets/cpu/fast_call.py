@@ -1,8 +1,8 @@
 """One call on one state from Python in well under a microsecond: an entry in machine code, through the buffer protocol.
 
-The entry takes exactly what the kernel takes, as contiguous float64 arrays of one state, makes the result, runs the
-kernel and looks whether every number is finite. Anything else (batches, lists, keywords, wrong shapes, a result that is
-not finite) goes on to an ordinary Python function, which does it the long way or explains what is wrong.
+The entry takes exactly what the kernel takes, as contiguous float64 arrays of one state. It makes the result, runs the
+kernel and checks that every number is finite. Anything else (batches, lists, keywords, wrong shapes, a result that is
+not finite) goes to an ordinary Python function, which computes it or explains what is wrong.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.program import Rows
-from linkwork.compiler.targets.cpu import loader
+from linkwork.compiler.targets.cpu.code_loader import Loaded, object_code, python_api
+from linkwork.compiler.targets.target import OneStateCall
+from linkwork.spatial.scalar import Array
 
+# Constants of Python's C API
 METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
 READ, WRITE = 0x3C, 0x3D  # PyBUF_FORMAT | PyBUF_C_CONTIGUOUS, and writable
-MOST_ARRAYS = 8
+VIEW_BYTES = 80  # of a Py_buffer (64 bit)
 API = (
     "PyTuple_GetItem",
     "PyLong_AsVoidPtr",
@@ -33,9 +34,12 @@ API = (
     "Py_DecRef",
 )
 
-# Offsets in Py_buffer (64 bit): buf 0, len 16, ndim 36, format 40, shape 48; its size is 80.
-# `self` is a tuple that owns all that is pointed to. Its first item is the address of a record: arrays, run, workspace,
-# empty, its arguments, slow path, then for each array its bytes, axes and first axis.
+MAX_ARRAYS = 8  # that the entry takes: more than any method of `Dynamics` has
+
+# Offsets in Py_buffer (64 bit): buf 0, len 16, ndim 36, format 40, shape 48.
+# `self` is a tuple that owns all that is pointed to. Its first item is the address of a record of words: the number of
+# arrays, `run`, workspace, np.empty, its arguments, the general function, then for each array its bytes, number of axes
+# and first axis.
 TEXT = f"""
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare ptr @PyLong_AsVoidPtr(ptr)
@@ -85,7 +89,7 @@ next:
   br i1 %none, label %done, label %one
 one:
   %k = sub i64 %left, 1
-  %offset = mul i64 %k, 80
+  %offset = mul i64 %k, {VIEW_BYTES}
   %view = getelementptr i8, ptr %views, i64 %offset
   call void @PyBuffer_Release(ptr %view)
   br label %next
@@ -95,19 +99,19 @@ done:
 
 define ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {{
 start:
-  %views = alloca [{80 * (MOST_ARRAYS + 1)} x i8], align 16
-  %pointers = alloca [{MOST_ARRAYS} x ptr], align 16
-  %strides = alloca [{MOST_ARRAYS} x i64], align 16
+  %views = alloca [{VIEW_BYTES * (MAX_ARRAYS + 1)} x i8], align 16
+  %pointers = alloca [{MAX_ARRAYS} x ptr], align 16
+  %strides = alloca [{MAX_ARRAYS} x i64], align 16
   %results = alloca ptr
   %address = call ptr @PyTuple_GetItem(ptr %self, i64 0)
   %info = call ptr @PyLong_AsVoidPtr(ptr %address)
   %count = load i64, ptr %info
-  %slow.p = getelementptr i64, ptr %info, i64 5
-  %slow = load ptr, ptr %slow.p
+  %general.p = getelementptr i64, ptr %info, i64 5
+  %general = load ptr, ptr %general.p
   %same = icmp eq i64 %nargs, %count
   %plain = icmp eq ptr %keywords, null
   %ok = and i1 %same, %plain
-  br i1 %ok, label %next, label %long
+  br i1 %ok, label %next, label %general.call
 
 next:
   %k = phi i64 [ 0, %start ], [ %k1, %fit ]
@@ -116,7 +120,7 @@ next:
 one:
   %arg.p = getelementptr ptr, ptr %args, i64 %k
   %arg = load ptr, ptr %arg.p
-  %offset = mul i64 %k, 80
+  %offset = mul i64 %k, {VIEW_BYTES}
   %view = getelementptr i8, ptr %views, i64 %offset
   %failed = call i32 @PyObject_GetBuffer(ptr %arg, ptr %view, i32 {READ})
   %bad = icmp ne i32 %failed, 0
@@ -140,12 +144,12 @@ clear:
   call void @PyErr_Clear()
   br label %release
 release:
-  %held = phi i64 [ %k, %clear ], [ %k1, %got ], [ %count, %broken ]
-  call void @release_all(ptr %views, i64 %held)
-  br label %long
-long:
-  %answer = call ptr @PyObject_Vectorcall(ptr %slow, ptr %args, i64 %nargs, ptr %keywords)
-  ret ptr %answer
+  %acquired = phi i64 [ %k, %clear ], [ %k1, %got ], [ %count, %broken ]
+  call void @release_all(ptr %views, i64 %acquired)
+  br label %general.call
+general.call:
+  %found = call ptr @PyObject_Vectorcall(ptr %general, ptr %args, i64 %nargs, ptr %keywords)
+  ret ptr %found
 
 result:
   %empty.p = getelementptr i64, ptr %info, i64 3
@@ -159,7 +163,7 @@ clear.out:
   call void @PyErr_Clear()
   br label %broken
 made:
-  %out.view = getelementptr i8, ptr %views, i64 {80 * MOST_ARRAYS}
+  %out.view = getelementptr i8, ptr %views, i64 {VIEW_BYTES * MAX_ARRAYS}
   %no.view = call i32 @PyObject_GetBuffer(ptr %out, ptr %out.view, i32 {WRITE})
   %unseen = icmp ne i32 %no.view, 0
   br i1 %unseen, label %drop.clear, label %run
@@ -200,28 +204,25 @@ class _MethodDefinition(ctypes.Structure):
 
 
 @cache
-def _entry() -> tuple[loader.Loaded, int]:
-    loader.processor()
-    loader.python_api(*API)
-    loaded = loader.Loaded(loader.object_code(TEXT))
+def _entry() -> tuple[Loaded, int]:
+    """The entry in memory, which all kernels share, and its address."""
+    python_api(*API)
+    loaded = Loaded(object_code(TEXT))
     return loaded, loaded.address("entry")
 
 
-def fast_call(kernel: Kernel, slow: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
-    """A built-in function that runs a kernel on one state, or hands its arguments on to `slow`."""
-    (result,) = kernel.results
-    shapes = [shape for shape in kernel.shapes if not isinstance(shape, Rows) and shape != ()]
-    if len(kernel.shapes) > MOST_ARRAYS or len(shapes) < len(kernel.shapes):
-        return slow
-    code = kernel.code(1)
-    workspace = code.new_workspace()
-    arguments = (result,)
-    record = [len(kernel.shapes), code.address, workspace.ctypes.data, id(np.empty), id(arguments), id(slow)]
-    for shape in shapes:
+def fast_call(call: OneStateCall, run: int, workspace: Array, owner: object) -> Callable[..., Any]:
+    """A built-in function that runs machine code on one state, or hands its arguments on to `call.general`.
+
+    `run` is the code's address, valid while `owner` lives; calls share one workspace, since they hold the GIL.
+    """
+    empty_arguments = (call.result,)
+    record = [len(call.shapes), run, workspace.ctypes.data, id(np.empty), id(empty_arguments), id(call.general)]
+    for shape in call.shapes:
         record += [8 * math.prod(shape), len(shape), shape[0]]
-    info = np.array(record, dtype=np.int64)
-    definition = _MethodDefinition(name.encode(), _entry()[1], METH_FASTCALL_KEYWORDS, doc.encode())
+    words = np.array(record, dtype=np.int64)
+    definition = _MethodDefinition(call.name.encode(), _entry()[1], METH_FASTCALL_KEYWORDS, call.doc.encode())
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    owner = (info.ctypes.data, code, workspace, arguments, slow, info, definition)
-    return create(ctypes.addressof(definition), owner, None)
+    owned = (words.ctypes.data, owner, workspace, empty_arguments, call.general, words, definition)
+    return create(ctypes.addressof(definition), owned, None)

@@ -1,4 +1,4 @@
-"""Chunks that differ in nothing but constants and places share one function, and every bit stays the same."""
+"""Chunks that differ only in constants and slots share one function, and every bit stays the same."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,27 +8,27 @@ import pytest
 
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.compiler import plan as planning
-from linkwork.compiler.chunk_sharing import alike
-from linkwork.compiler.chunking import LONGEST, SHORTEST
+from linkwork.compiler.chunk_sharing import shared_chunks
+from linkwork.compiler.chunking import MAX_OPERATIONS, MIN_OPERATIONS
 from linkwork.compiler.chunking import chunks as cut
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.plan import Plan, Workspace, chunks_of, plan
-from linkwork.compiler.trace import trace
+from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, lookup, where
 from zoo import hanging_chain, state, tree
 
-SHARED, STRAIGHT = 0, 1 << 60  # lengths from which on texts are shared
+SHARED, STRAIGHT = 0, 1 << 60  # numbers of nodes from which on chunks share code
 
 
 def with_length(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "LONG", length)
+    monkeypatch.setattr(planning, "MIN_NODES_TO_SHARE", length)
 
 
 def both_ways(
     function: Callable[..., Any], arrays: list[Array], result: int, monkeypatch: pytest.MonkeyPatch, *counts: int
 ) -> None:
-    """The function has the same bits with shared texts and without, for one state and for many."""
+    """The function has the same bits with shared code and without, for one state and for many."""
     found = {}
     for length in (SHARED, STRAIGHT):
         with_length(length, monkeypatch)
@@ -47,7 +47,7 @@ def both_ways(
 
 
 def stages(x: Array) -> Array:
-    """Alike stages with constants of their own, among them zeros of both signs, with truths that chunks hand on."""
+    """Equal stages with constants of their own, among them zeros of both signs, with truths that chunks hand on."""
     numbers = np.random.default_rng(0).normal(size=(150, 3)).tolist()
     table = np.arange(12.0).reshape(4, 3)
     y, was = x, x[0] > 0.0
@@ -103,18 +103,18 @@ def planned(links: int, monkeypatch: pytest.MonkeyPatch) -> Plan:
     return plan(trace(lambda q, v, tau: forward_dynamics(m, q, v, tau), [(m.nq,), (m.nv,), (m.nv,)], [(m.nv,)]))
 
 
-def test_a_chain_of_twice_the_length_has_hardly_more_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_of_twice_the_length_has_hardly_more_code(monkeypatch: pytest.MonkeyPatch) -> None:
     few, many = (planned(links, monkeypatch) for links in (30, 60))
-    texts = [alike(one) for one in (few, many)]
+    texts = [shared_chunks(one) for one in (few, many)]
     assert len(list(chunks_of(many.steps))) > 1.9 * len(list(chunks_of(few.steps)))
     assert len(texts[1]) < 1.3 * len(texts[0])
     largest = max(texts[1], key=lambda text: len(text[1]))
-    assert len(largest[0].rows[0]) < len(largest[0].places) / 2  # places at fixed distances share a column
+    assert len(largest[0].rows[0]) < len(largest[0].slots) / 2  # slots at fixed distances share a column
 
 
 def test_what_comes_again_is_cut_as_it_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
     def operations() -> int:
-        return sum(len(shared.chunk.nodes) for shared, _ in alike(planned(60, monkeypatch)))
+        return sum(len(shared.chunk.nodes) for shared, _ in shared_chunks(planned(60, monkeypatch)))
 
     in_step = operations()
     monkeypatch.setattr(planning, "chunks", lambda graph, work, share: cut(graph, work, share=False))
@@ -129,31 +129,31 @@ def test_cuts_leave_nothing_out_and_keep_to_their_lengths(share: bool) -> None:
         work = [k for k in range(len(graph.nodes)) if graph.operands(k)]
         found = cut(graph, work, share)
         assert [k for chunk in found for k in chunk] == work
-        assert all(SHORTEST <= len(chunk) <= LONGEST for chunk in found[:-1])
+        assert all(MIN_OPERATIONS <= len(chunk) <= MAX_OPERATIONS for chunk in found[:-1])
 
 
-def test_every_chunk_has_a_row_that_leads_to_its_own_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    for shared, chunks in alike(planned(30, monkeypatch)):
+def test_every_chunk_has_a_row_that_leads_to_its_own_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    for shared, chunks in shared_chunks(planned(30, monkeypatch)):
         assert len(shared.rows) == len(chunks)
         for row, chunk in zip(shared.rows, chunks, strict=True):
-            found = {at.distance + (0 if at.column is None else row[at.column]) for at in shared.places.values()}
+            found = {at.distance + (0 if at.column is None else row[at.column]) for at in shared.slots.values()}
             used = {k for n in chunk.nodes for k in chunk.graph.operands(n)} - set(chunk.nodes)
-            own = used | (chunk.leaving & set(chunk.nodes))
-            assert found == {chunk.places[k] for k in own if k in chunk.places}
+            own = used | (chunk.live_out & set(chunk.nodes))
+            assert found == {chunk.slots[k] for k in own if k in chunk.slots}
 
 
-@pytest.mark.parametrize("records", [False, True])
-def test_no_place_is_handed_out_twice(records: bool) -> None:
+@pytest.mark.parametrize("grouped", [False, True])
+def test_no_slot_is_handed_out_twice(grouped: bool) -> None:
     rng = np.random.default_rng(3)
-    workspace, out, most = Workspace(records), list[tuple[int, int]](), 0
+    workspace, out, most = Workspace(grouped), list[tuple[int, int]](), 0
     for _ in range(2000):
         if out and rng.random() < 0.5:
             workspace.give_back(*out.pop(int(rng.integers(len(out)))))
         else:
-            size = int(rng.integers(1, 9)) if records else 1
+            size = int(rng.integers(1, 9)) if grouped else 1
             out.append((workspace.take(size), size))
-        used = [place for first, size in out for place in range(first, first + size)]
+        used = [slot for first, size in out for slot in range(first, first + size)]
         assert len(used) == len(set(used))
         assert max(used, default=0) < max(workspace.total, 1)
         most = max(most, len(used))
-    assert workspace.total <= (1.5 * most if records else most)
+    assert workspace.total <= (1.5 * most if grouped else most)

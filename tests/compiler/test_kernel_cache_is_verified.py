@@ -1,4 +1,4 @@
-"""Kernels are kept on disk between processes; damaged, foreign or unwritable folders never change an answer."""
+"""Kernels are stored on disk between processes; damaged, foreign or unwritable folders never change a result."""
 
 import multiprocessing
 import os
@@ -20,10 +20,10 @@ from linkwork.spatial import Motion
 Q, V, TAU = np.array([0.3, -0.4]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
 SCRIPT = """
 import numpy as np, linkwork as lw
-from linkwork.compiler.targets.cpu import loader
+from linkwork.compiler.targets.cpu import cpu_target
 built = []
-plain = loader.object_code
-loader.object_code = lambda text: built.append("@chunk" in text) or plain(text)
+plain = cpu_target.object_code
+cpu_target.object_code = lambda text: built.append("@chunk" in text) or plain(text)
 q, v, tau = np.array([[0.3, -0.4], [1.0, 2.0], [0.1, 0.2]])
 a = lw.compile(lw.example("double_pendulum")).forward_dynamics(q, v, tau)
 print(sum(built), a.tobytes().hex())
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kernels"
 
 
-def kept(folder: Path) -> list[Path]:
+def stored(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
@@ -78,13 +78,13 @@ def test_two_processes_at_once_both_get_it_right(folder: Path) -> None:
     for thread in threads:
         thread.join()
     assert len({bits for _, bits in answers}) == 1
-    assert len(kept(folder)) == 1  # whole files only, one for the one kernel
+    assert len(stored(folder)) == 1  # whole files only, one for the one kernel
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "flipped bit", "other file", "not ours"])
-def test_a_damaged_file_is_told_of_and_built_anew(folder: Path, damage: str) -> None:
+def test_a_damaged_file_is_reported_and_built_again(folder: Path, damage: str) -> None:
     bits = solve().tobytes()
-    (path,) = kept(folder)
+    (path,) = stored(folder)
     data = path.read_bytes()
     path.write_bytes(
         {
@@ -102,7 +102,7 @@ def test_a_damaged_file_is_told_of_and_built_anew(folder: Path, damage: str) -> 
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owner here")
-def test_a_file_of_another_user_is_told_of_and_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_user_is_reported_and_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bits = solve().tobytes()
     user = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: user + 1)
@@ -114,7 +114,7 @@ def test_an_unusable_folder_costs_only_a_warning(tmp_path: Path, monkeypatch: py
     blocked = tmp_path / "file"
     blocked.write_text("here is no folder")
     monkeypatch.setenv("LINKWORK_CACHE_DIR", str(blocked))
-    with pytest.warns(UserWarning, match="cannot be kept"):
+    with pytest.warns(UserWarning, match="cannot be stored"):
         assert np.abs(solve() - expected()).max() < 1e-12
     assert blocked.read_text() == "here is no folder"
 
@@ -126,26 +126,26 @@ def test_another_mechanism_or_quantity_is_another_kernel(folder: Path) -> None:
     lw.compile(m.with_parameters({"link 1.mass": 2.5})).forward_dynamics(Q, V, TAU)
     lw.compile(m).jacobian(Q, "end", "world")
     lw.compile(m).jacobian(Q, "end", "body")
-    assert len(kept(folder)) == 5
+    assert len(stored(folder)) == 5
 
 
-def test_what_was_used_lately_stays_loaded(folder: Path) -> None:
+def test_recently_used_kernels_stay_loaded(folder: Path) -> None:
     bits = solve().tobytes()
-    (path,) = kept(folder)
+    (path,) = stored(folder)
     path.unlink()
     assert lw.compile(lw.example("double_pendulum")).forward_dynamics(Q, V, TAU).tobytes() == bits
-    assert kept(folder) == []  # neither read nor built
+    assert stored(folder) == []  # neither read nor built
 
 
-def test_what_was_not_used_for_longest_makes_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_recently_used_files_are_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = bytes(1000)
     for age, name in enumerate(("aa newest", "bb middle", "cc oldest")):
-        kernel_cache.keep(name, body)
+        kernel_cache.store(name, body)
         os.utime(folder / name[:2] / name, (1e9 - age, 1e9 - age))
     assert kernel_cache.load("cc oldest") == body  # it is used, and so the newest now
-    monkeypatch.setattr(kernel_cache, "MOST_BYTES", 3500)
-    kernel_cache.keep("dd", body)
-    assert sorted(path.name for path in kept(folder)) == ["aa newest", "cc oldest", "dd"]
+    monkeypatch.setattr(kernel_cache, "MAX_BYTES", 3500)
+    kernel_cache.store("dd", body)
+    assert sorted(path.name for path in stored(folder)) == ["aa newest", "cc oldest", "dd"]
 
 
 def test_keys_do_not_run_together() -> None:

@@ -1,0 +1,39 @@
+"""The processor as a target: code of width 1 for one state, of the processor's vector width for batches."""
+
+from __future__ import annotations
+
+from linkwork.compiler.targets.cpu.batch_loop import emit
+from linkwork.compiler.targets.cpu.code_loader import identity, object_code, processor
+from linkwork.compiler.targets.cpu.launcher import MachineCode, packed
+from linkwork.compiler.targets.target import Program, Target
+
+ONE, MANY = "one state", "batch"  # the variants of a program's code
+
+
+class CpuTarget:
+    """See `Target`."""
+
+    def digest(self) -> str:
+        """Processor, vector width, LLVM and llvmlite."""
+        return f"cpu {identity(processor())}"
+
+    def has_fused_multiply_add(self) -> bool:
+        """Whether the processor has such an instruction."""
+        return processor().has_fma
+
+    def variant(self, count: int) -> str:
+        """One state has code of its own, without loops over blocks."""
+        return ONE if count == 1 else MANY
+
+    def build(self, program: Program, variant: str) -> bytes:
+        """Object code, and what is needed to run it."""
+        width = 1 if variant == ONE else processor().width
+        text = emit(program, width)
+        return packed(width, text.workspace, object_code(text.text))
+
+    def load(self, code: bytes) -> MachineCode:
+        """Object code in memory."""
+        return MachineCode(code)
+
+
+TARGET: Target = CpuTarget()

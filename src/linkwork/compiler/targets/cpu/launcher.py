@@ -1,0 +1,94 @@
+"""Running machine code over a batch of states, on threads where there are enough of them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from linkwork.compiler.result_buffers import aligned
+from linkwork.compiler.targets.cpu.code_loader import Loaded
+from linkwork.compiler.targets.cpu.fast_call import MAX_ARRAYS, fast_call
+from linkwork.compiler.targets.target import Batch, OneStateCall
+from linkwork.spatial.scalar import Array
+
+RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
+HEADER = struct.Struct("<qq")  # before object code: vector width, and doubles of workspace
+MIN_BLOCKS_PER_THREAD = 64  # below which handing work to a thread costs more than it saves
+MIN_POOL_THREADS = 8  # of the pool, so that a user may ask for more threads than there are processors
+
+
+def packed(width: int, workspace: int, object_code: bytes) -> bytes:
+    """Object code on vectors of `width` doubles with a workspace of so many, as `MachineCode` takes it."""
+    return HEADER.pack(width, workspace) + object_code
+
+
+class MachineCode:
+    """A kernel's machine code for one vector width, in memory."""
+
+    def __init__(self, code: bytes):
+        self.width, self._workspace = HEADER.unpack_from(code)
+        self._loaded = Loaded(code[HEADER.size :])
+        self.address = self._loaded.address("run")
+        self._run = RUN(self.address)
+
+    def new_workspace(self) -> Array:
+        """The doubles that one thread works in, aligned to a cache line."""
+        return aligned(self._workspace)
+
+    def launch(self, batch: Batch, threads: int | None) -> bool:
+        """Compute all states of a batch; whether all are finite."""
+        # Input addresses, strides, counts and result addresses, in the order in which `run` takes them (see `emit`)
+        groups = (_addresses(batch.inputs), batch.strides, batch.counts, _addresses(batch.results))
+        words = np.array([word for group in groups for word in group], dtype=np.int64)
+        tables = tuple(accumulate((8 * len(group) for group in groups[:-1]), initial=words.ctypes.data))
+
+        def run(start: int, stop: int) -> float:
+            workspace = self.new_workspace()
+            return self._run(start, stop, batch.nstates - 1, workspace.ctypes.data, *tables)
+
+        blocks = -(-batch.nstates // self.width)
+        shares = max(1, min(threads or available_threads(), blocks // MIN_BLOCKS_PER_THREAD))
+        if shares == 1:
+            return run(0, batch.nstates) == 0.0
+        cuts = [min(batch.nstates, self.width * (blocks * k // shares)) for k in range(shares)] + [batch.nstates]
+        return sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
+
+    def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
+        """A built-in function; `call.general` itself for arrays that the entry does not take."""
+        if len(call.shapes) > MAX_ARRAYS or () in call.shapes:
+            return call.general
+        return fast_call(call, self.address, self.new_workspace(), self)
+
+
+def _addresses(arrays: Sequence[Array]) -> list[int]:
+    return [array.ctypes.data for array in arrays]
+
+
+# --- threads ---
+
+_POOL: list[ThreadPoolExecutor] = []
+_POOL_LOCK = threading.Lock()
+
+
+def available_threads() -> int:
+    """How many threads may run at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _pool() -> ThreadPoolExecutor:
+    with _POOL_LOCK:
+        if not _POOL:
+            _POOL.append(ThreadPoolExecutor(max(available_threads(), MIN_POOL_THREADS), thread_name_prefix="linkwork"))
+        return _POOL[0]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_POOL.clear)  # a child process has none of its parent's threads
