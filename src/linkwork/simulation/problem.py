@@ -16,7 +16,6 @@ from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.contact_series import contact_series
 from linkwork.simulation.events.guards import Guard, Once
 from linkwork.simulation.events.schedule import (
     Switch,
@@ -33,6 +32,7 @@ from linkwork.simulation.events.slip import begun, tie_speeds
 from linkwork.simulation.events.sources import LINES
 from linkwork.simulation.methods.step import NO_LOG
 from linkwork.simulation.results.run import Run
+from linkwork.simulation.series import RunFacts
 from linkwork.simulation.state import GOING, HUGE, STOPPED, Carry
 from linkwork.simulation.system import System
 from linkwork.simulation.user_functions import Answer, Law, Sampled
@@ -94,18 +94,18 @@ class Request:
         return shape[size:] if shape[:size] == self.batch else shape
 
     @property
-    def series_shapes(self) -> dict[str, Shape]:
-        """What can be recorded, with the shape of a row."""
-        m, memory = self.mechanism, self.start.memory.shape[-1]
-        shapes: dict[str, Shape] = {"q": (m.nq,), "v": (m.nv,), "work": (), "rounds": ()}
-        shapes |= {"tau": (m.nv,)} if self.control or self.sampler else {}
-        shapes |= {"drive.force": (len(m.drives),)} if self.control and self.control.motors else {}
-        shapes |= {"memory": (memory,)} if memory else {}
-        shapes |= {"stops": (m.nv,)} if self.stops else {}
-        shapes |= {name: self.core(name) for name in self.switched}
-        shapes |= {"slip": (len(m.slippers),)} if m.slippers else {}
-        shapes |= contact_series(m, self.rigid)
-        return shapes | ({"wrenches": (m.nbodies, 6)} if self.wrenches else {})
+    def facts(self) -> RunFacts:
+        """What decides which series the run has."""
+        return RunFacts(
+            self.mechanism,
+            controlled=self.control is not None or self.sampler is not None,
+            motors=self.control is not None and self.control.motors is not None,
+            memory=self.start.memory.shape[-1],
+            stops=self.stops is not None,
+            wrenches=self.wrenches is not None,
+            rigid=self.rigid,
+            modes=self.switched,
+        )
 
     def system(self, values: Mapping[str, Any]) -> System:
         """The mechanism with a member's parameters, under laws with its gains."""

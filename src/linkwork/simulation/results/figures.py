@@ -6,13 +6,15 @@ import os
 from collections.abc import Iterator, Sequence
 from math import ceil
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from linkwork.simulation.derived_series import ENERGIES
+from linkwork.simulation.results.datasets import run_label
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
-from linkwork.simulation.results.run import ENERGIES, Run
-from linkwork.simulation.results.series_labels import label_of
+from linkwork.simulation.results.run import Run
+from linkwork.simulation.series import Axis
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -89,10 +91,10 @@ def _panels(run: Run, series: str) -> Iterator[Panel]:
         yield Panel("energies", "J", list(shown), np.array(list(shown.values())))
         return
     values = run[series]
-    label = label_of(run.mechanism, series, values.shape[len(run.batch) + 1 :])
+    label = run_label(run, series)
     names, units = _flat_names(label.axes, label.entries), np.resize(label.units, max(1, _count(label.axes)))
     lines = np.moveaxis(values.reshape(*run.batch, len(run.t), -1), -1, 0)
-    constant = series.startswith("pose.")  # its last row says nothing
+    constant = series.startswith("pose.")  # its last row is always 0 0 0 1
     for unit in dict.fromkeys(units.tolist()):
         own = [k for k in np.flatnonzero(units == unit) if not (constant and names[k].startswith("one."))]
         if series == "tau" and len(set(units.tolist())) > 1 and not np.nan_to_num(lines[own]).any():
@@ -101,11 +103,11 @@ def _panels(run: Run, series: str) -> Iterator[Panel]:
         yield Panel(title, "" if unit == "1" else unit, [names[k] for k in own], lines[own])
 
 
-def _count(axes: Sequence[Any]) -> int:
+def _count(axes: Sequence[Axis]) -> int:
     return int(np.prod([len(axis.entries) for axis in axes], dtype=int))
 
 
-def _flat_names(axes: Sequence[Any], entries: Sequence[str]) -> list[str]:
+def _flat_names(axes: Sequence[Axis], entries: Sequence[str]) -> list[str]:
     names = list(entries)
     for axis in reversed(axes[:-1]):
         names = [f"{outer}.{inner}" for outer in axis.entries for inner in names]

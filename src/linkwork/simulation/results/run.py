@@ -1,19 +1,21 @@
-"""What a run leaves: recorded series by name, what follows from them, and how every member ended."""
+"""The result of a run: recorded series by name, series derived from them, and how every member ended."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.series import SERIES, RunFacts, derivable, find, lacking
 from linkwork.simulation.state import Carry
 from linkwork.spatial.scalar import Array
 
@@ -23,14 +25,12 @@ if TYPE_CHECKING:
 
     from linkwork.simulation.results.report import Report
 
-ENERGIES: tuple[str, ...] = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
-FROM_STATE = (*ENERGIES, "momentum", "center_of_mass", "passive")  # what follows from q and v
-FROM_FORCES = ("reactions", "carried")  # what follows from these and the forces
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run was made: the method and why it was chosen, its step dt [s] (None where it adapts), steps per row."""
+    """How a run was made: the method and why it was chosen, its step dt [s], and the steps from sample to sample."""
 
     method: str
     why: str
@@ -43,19 +43,19 @@ class Settings:
     pushed: bool = False  # whether wrenches acted
     controlled: bool = False  # whether a controller did
     baumgarte: float | None = None  # rate [1/s] at which loops were pulled closed, where they were not closed by steps
-    order: int | None = None  # of the method, None where its steps are its own
-    locate: bool = False  # whether steps were parted where contacts switch
+    order: int | None = None  # of the method, None where it chooses its own steps
+    locate: bool = False  # whether changes of contact states were located within steps
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A motion of a mechanism, or of a batch of them.
+    """The motion of a mechanism, or of a batch of them.
 
-    `t` (T,) [s]; `run[name]` is a series (..., T, ...), where the leading `...` is the batch: "q", "v", "tau", "work"
-    as recorded; "energy", "momentum", "center_of_mass", "pose.FRAME", "velocity.FRAME", "passive", "reactions" as they
-    follow. "drive.force" has the forces of drives' motors, if it was asked for, "drive.speed" their speeds. A member
-    that ended early has numbers until then and nan after. `outcome` is how the run ended: an `Outcome`, for a batch an
-    array of them. `final` is the state in which it can be continued; `wall` the time that it took [s].
+    `t` (T,) [s]; `run[name]` is a series (..., T, ...), where the leading `...` is the batch. "q", "v", "tau", "work",
+    ... were recorded; "energy", "momentum", "center_of_mass", "pose.FRAME", "velocity.FRAME", "passive", "reactions",
+    ... are computed from these; `list(run)` names all. `linkwork.simulation.series` defines every series, and users'
+    own. A member that ended early has numbers until then and nan after. `outcome` says how the run ended: an `Outcome`,
+    for a batch an array of them. A run is continued from its state `final`; `wall` is the time that it took [s].
     """
 
     mechanism: Mechanism
@@ -67,9 +67,9 @@ class Run:
     outcomes: Array
     events: tuple[Event, ...]
     wall: float
-    again: Callable[[], Run] | None = None  # the same run, finer; None of runs from files
+    again: Callable[[], Run] | None = None  # the same run with smaller steps; None for runs from files
 
-    # --- what was recorded ---
+    # --- series ---
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -115,107 +115,56 @@ class Run:
         return name in list(self)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of all series that the run has or that follow from what it has."""
-        yield from ("t", *self.recorded)
-        if {"q", "v"} <= self.recorded.keys():
-            yield from FROM_STATE
-            if self.mechanism.drives:
-                yield "drive.speed"
-            if self._knows_forces:
-                yield from FROM_FORCES
-            for frame in self.mechanism.frames:
-                yield from (f"pose.{frame.name}", f"velocity.{frame.name}")
+        """The names of all series that were recorded or that follow from these."""
+        derived = derivable(self.facts, self.recorded)
+        yield from dict.fromkeys(("t", *self.recorded, *derived))
 
     def __getitem__(self, name: str) -> Array:
-        if name == "t":
-            return self.t
         if name in self.recorded:
             return self.recorded[name]
-        if name not in list(self):
-            lacking = [one for one in ("q", "v") if one not in self.recorded]
-            raise unknown_name("series", name, self, f" {', '.join(lacking)} was not recorded." if lacking else "")
-        return self._derived(name)
+        key = SERIES.get(name, name)  # the entry, so that a series registered anew is computed anew
+        if key not in self._known:
+            self._known[key] = self._derived(name)
+        return self._known[key]
 
-    # --- what follows ---
+    # --- derived series ---
 
-    @property
-    def _knows_forces(self) -> bool:
-        """Whether everything that acted on the mechanism was recorded."""
-        pushes = "wrenches" in self.recorded or not self.settings.pushed
-        pushes = pushes and ("contact.wrenches" in self.recorded or not self.mechanism.touches)
-        return pushes and ("stops" in self.recorded or self.settings.stops is None)
+    @cached_property
+    def facts(self) -> RunFacts:
+        """What decides which series the run has."""
+        return RunFacts(
+            self.mechanism,
+            controlled=self.settings.controlled,
+            memory=np.shape(self.final.memory)[-1],
+            stops=self.settings.stops is not None,
+            wrenches=self.settings.pushed,
+            rigid=self.method == RIGID.name,
+            modes=tuple(name for name in self.recorded if name in self.parameters),
+        )
 
     @cached_property
     def dynamics(self) -> Dynamics:
         """The dynamics of the mechanism, for members with parameters of their own."""
         return compile(self.mechanism, parameters=tuple(self.parameters), check=False)
 
+    @cached_property
+    def _known(self) -> dict[object, Any]:
+        """Derived series by their entry or name, and what they share by the function that computes it."""
+        return {}
+
     def _derived(self, name: str) -> Array:
-        kept = self.__dict__.setdefault("_kept", {})
-        if name not in kept:
-            kept[name] = self._computed(name)
-        return kept[name]
+        series = find(self.facts, name)
+        absent = [] if series is None else lacking(self.facts, series, self.recorded)
+        if series is None or series.derive is None or absent or not series.exists(self.facts):
+            hint = f" It needs {', '.join(absent)}, which the run did not record." if absent else ""
+            raise unknown_name("series", name, self, hint)
+        return series.derive(self)
 
-    def _computed(self, name: str) -> Array:
-        d, q, v = self.dynamics, self.q, self.v
-        given = self.along_time()
-        if name in ENERGIES:
-            return self._energies(given)[name]
-        if name in FROM_FORCES:
-            acted = [self.recorded[one] for one in ("wrenches", "contact.wrenches") if one in self.recorded]
-            wrenches = sum(acted[1:], acted[0]) if acted else None
-            found = getattr(d, name)(q, v, self._all_forces(), wrenches, parameters=given)
-            return found if name != "carried" or "slip" not in self.recorded else self._with_slip(found)
-        if name.startswith("pose."):
-            return d.pose(q, name.removeprefix("pose."), parameters=given)
-        if name.startswith("velocity."):
-            J = d.jacobian(q, name.removeprefix("velocity."), parameters=given)
-            return (J @ v[..., None])[..., 0]
-        if name == "drive.speed":
-            gears = [given.get(f"{drive.name}.gear", drive.gear) for drive in self.mechanism.drives]
-            speeds = [(v @ drive.row) * gear for drive, gear in zip(self.mechanism.drives, gears, strict=True)]
-            return np.stack(speeds, axis=-1)
-        if name == "center_of_mass":
-            return d.center_of_mass(q, parameters=given)
-        return getattr(d, name)(q, v, parameters=given)
-
-    def _with_slip(self, carried: Array) -> Array:
-        """What clutches and brakes carry, those that slip as much as they can."""
-        m, slip = self.mechanism, self.recorded["slip"]
-        names, pushes = [item.name for item in m.holders for _ in item.ties], self._slip_pushes()
-        for k, item in enumerate(m.slippers):
-            number = names.index(item.name)
-            carried[..., number] = np.where(slip[..., k] == 0.0, carried[..., number], pushes[..., k])
-        return carried
-
-    def _energies(self, given: dict[str, Array]) -> dict[str, Array]:
-        kinetic, gravity = self.dynamics.energy(self.q, self.v, parameters=given)
-        springs = self.dynamics.spring_energy(self.q, parameters=given)
-        found = dict(zip(ENERGIES, (kinetic + gravity + springs, kinetic, gravity, springs), strict=True))
-        self.__dict__.setdefault("_kept", {}).update(found)
-        return found
-
-    def _all_forces(self) -> Array:
-        """Joint forces of controllers, of the joints' springs, dampers and friction, and of their stops."""
-        forces = self["passive"] + self.recorded.get("tau", 0.0) + self.recorded.get("stops", 0.0)
-        if "slip" not in self.recorded:
-            return forces
-        given, pushes = self.along_time(), self._slip_pushes()
-        m = self.mechanism
-        tree = np.zeros((*forces.shape[:-1], m.tree.nv))
-        for k, item in enumerate(m.slippers):
-            keys = {key: f"{item.name}.{key}" for key in ("ratio", "direction")}
-            now = replace(item, **{key: given[name] for key, name in keys.items() if name in given})
-            for joint, number, factor in next(iter(now.ties)).velocities:
-                tree[..., m.tree.joints[joint].v.start + number] += pushes[..., k] * factor
-        return forces + tree @ m.spread
-
-    def _slip_pushes(self) -> Array:
-        """What holders that slip push [N m or N], (..., T, k) of those that can slip."""
-        from linkwork.simulation.events.slip import slip_pushes
-
-        slip = np.moveaxis(self.recorded["slip"], -1, 0)
-        return np.stack([np.asarray(push) for push in slip_pushes(self.mechanism, list(slip))], axis=-1)
+    def once(self, formula: Callable[[Run], Value]) -> Value:
+        """`formula(self)`, computed once for all derived series that share it."""
+        if formula not in self._known:
+            self._known[formula] = formula(self)
+        return self._known[formula]
 
     def along_time(self) -> dict[str, Array]:
         """Parameters (..., 1, shape), the same at all times, or (..., T, shape) where they were switched."""
@@ -223,7 +172,7 @@ class Run:
         constant = {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
         found = constant | {name: self.recorded[name] for name in constant if name in self.recorded}
         for k, item in enumerate(self.mechanism.slippers if "slip" in self.recorded else ()):
-            name = f"{item.name}.engaged"  # what slips holds nothing
+            name = f"{item.name}.engaged"  # a clutch that slips does not hold
             found[name] = found[name] * (self.recorded["slip"][..., k] == 0.0)
         return found
 
@@ -233,16 +182,19 @@ class Run:
         own = {name: np.broadcast_to(x, self.batch + core[name].shape)[index] for name, x in self.parameters.items()}
         return self.mechanism.varied(own) if own else self.mechanism
 
-    # --- what is made of it ---
+    # --- files, data sets, figures, report ---
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the run to a file that ends in .npz or .nc (netCDF), whole or not at all; `lw.open_run` reads it."""
+        """Write the run to a file that ends in .npz or .nc (netCDF); `lw.open_run` reads it.
+
+        The file is complete, or is not written at all.
+        """
         from linkwork.simulation.results.run_files import save_run
 
         save_run(self, path)
 
     def to_xarray(self, *series: str) -> xarray.Dataset:
-        """The named series as an xarray.Dataset, with names for entries and units; without names, all recorded ones."""
+        """The named series as an xarray.Dataset with names of entries and units; without names, all recorded ones."""
         from linkwork.simulation.results.datasets import to_xarray
 
         return to_xarray(self, series)
@@ -250,8 +202,8 @@ class Run:
     def plot(self, *series: str, path: str | os.PathLike[str] | None = None) -> Figure:
         """A matplotlib Figure of the named series, by default positions, velocities, joint forces and energies.
 
-        `path` saves it as .png, .svg or .pdf. Of a batch it shows medians, bands with nine tenths of the members, and
-        a few members. A figure belongs to nobody else: no state of pyplot is touched.
+        `path` saves it as .png, .svg or .pdf. For a batch it shows medians, bands that contain nine tenths of the
+        members, and a few members. The figure does not change the state of pyplot.
         """
         from linkwork.simulation.results.figures import plot_run
 
@@ -260,32 +212,32 @@ class Run:
     def draw(self, at: float | Sequence[float] = (), path: str | os.PathLike[str] | None = None) -> Figure:
         """A matplotlib Figure of the mechanism at times `at` [s], by default at start and end; all but the last faint.
 
-        Dashed curves are the ways of its frames. `path` saves it as .png, .svg or .pdf; `lw.draw` says what is drawn.
+        Dashed curves are the paths of its frames. `path` saves it as .png, .svg or .pdf; `lw.draw` says what is drawn.
         """
         from linkwork.simulation.results.drawing import draw_run
 
         return draw_run(self, at, path)
 
     def report(self, compare: bool = False, structure: bool = False) -> Report:
-        """How far the run can be trusted: `print` it, or see `.passed`.
+        """Checks of the run: energy balance, momenta, constraints, limits. `print` it, or see `.passed`.
 
-        With `compare` it is run again with half the step, or tighter tolerances, and the error of its states estimated.
-        With `structure` the derivative of some steps is taken, and how far they are from keeping the symplectic form.
+        With `compare` the run is repeated with half the step, or tighter tolerances, to estimate the error of its
+        states. With `structure` the derivatives of some steps show by how much they miss the symplectic form.
         """
         from linkwork.simulation.results.report import report
 
         return report(self, compare, structure)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies in other processes: without what can be had anew, and without users' functions."""
+        """What is copied and pickled: the fields, without derived series and users' functions."""
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"again": None}
 
-    # --- how it shows itself ---
+    # --- text ---
 
     def __repr__(self) -> str:
         many = f"{int(np.prod(self.batch))} members, " if self.batch else ""
         end = f"{self.t[-1]:g} s" if len(self.t) else "no time"
-        return f"<Run of {self.mechanism.name!r}: {many}{len(self.t)} rows to {end} by {self.method}, {self.ending}>"
+        return f"<Run of {self.mechanism.name!r}: {many}{len(self.t)} samples to {end} by {self.method}, {self.ending}>"
 
     @property
     def ending(self) -> str:
@@ -296,7 +248,7 @@ class Run:
         return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
 
     def check(self) -> Run:
-        """The run itself, or a LinkworkError if a member neither finished nor met its event."""
+        """The run itself, or a LinkworkError if a member neither finished nor reached its event."""
         bad = [outcome for outcome in self.outcomes.flat if outcome.kind not in ("finished", "event")]
         if bad:
             raise LinkworkError(f"{len(bad)} of {self.outcomes.size} members did not finish; the first: {bad[0]}")
@@ -304,7 +256,7 @@ class Run:
 
 
 def open_run(path: str | os.PathLike[str]) -> Run:
-    """The run that `run.save(path)` wrote: its series, what follows from them, and the state to continue from."""
+    """The run that `run.save(path)` wrote, with all its series and the state from which it can be continued."""
     from linkwork.simulation.results.run_files import read_run  # importing linkwork is quicker without it
 
     return read_run(path)

@@ -28,6 +28,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.datasets import batch_axes, to_xarray
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.run import Run, Settings
+from linkwork.simulation.series import label_of
 from linkwork.simulation.state import Carry
 from linkwork.spatial.scalar import Array
 
@@ -164,10 +165,9 @@ def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> Run:
         _events(arrays, batch),
         float(about["wall"]),
     )
-    sizes: dict[str, tuple[int | None, ...]] = {"q": (m.nq,), "v": (m.nv,), "tau": (m.nv,), "work": ()}
     for name, values in run.recorded.items():
-        own: tuple[int | None, ...] = sizes[name] if name in sizes else values.shape[len(batch) + 1 :]
-        _numbers(arrays, name, (*batch, len(run.t), *own))
+        shape = label_of(run.facts, name, values.shape[len(batch) + 1 :]).shape
+        _numbers(arrays, name, (*batch, len(run.t), *shape))
     for name, values in run.parameters.items():
         core = m.parameters[name].shape
         np.broadcast_to(values, batch + core)

@@ -30,7 +30,7 @@ from linkwork.simulation.problem import Request
 from linkwork.simulation.state import Carry
 from linkwork.spatial.scalar import Array, Number
 
-__all__ = ["Count", "Rows", "kernel_of"]
+__all__ = ["Count", "Rows", "formula_digest", "kernel_of"]
 
 _traced: WeakKeyDictionary[Request, str] = WeakKeyDictionary()  # of each request's functions, traced once: their name
 
@@ -79,6 +79,17 @@ def _functions_digest(asked: Request) -> str:
     graph = trace(all_of_them, [(), (2,), *states, *map(asked.core, asked.values)])
     present = repr(([law is not None for law in laws], list(grounds)))
     return _traced.setdefault(asked, kernel_cache.digest(present, description(graph)))
+
+
+def formula_digest(asked: Request, formulas: Callable[[dict[str, Array], Number, Carry], tuple[Array, ...]]) -> str:
+    """A name for what users' formulas compute from values, the step and the state of a member: that of their graph."""
+    size = len(Carry._fields)
+
+    def all_of_them(dt: Number, *inputs: Array) -> tuple[Array, ...]:
+        return formulas(dict(zip(asked.values, inputs[size:], strict=True)), dt, Carry(*inputs[:size]))
+
+    states = [np.shape(x)[len(asked.batch) :] for x in asked.start]
+    return kernel_cache.digest(description(trace(all_of_them, [(), *states, *map(asked.core, asked.values)])))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.model.broadcast import Shape
-from linkwork.simulation.contact_series import contact_row
 from linkwork.simulation.events.impulses import Jump, carried_by, jumped
 from linkwork.simulation.events.schedule import refused
 from linkwork.simulation.events.sources import Line, holder_of, sources, written
 from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.methods.step import chosen
 from linkwork.simulation.problem import Request
+from linkwork.simulation.series import Formula, Sample, formulas, label_of, of_users
 from linkwork.simulation.state import EVENT, GOING, HUGE, NON_FINITE, NOT_CONVERGED, Carry
 from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, maximum, where
@@ -102,19 +102,24 @@ class Task:
         after = after._replace(log=log, logged=logged)
         return Carry(*(chosen(any_, a, b) for a, b in zip(after, now, strict=True)))
 
+    @cached_property
+    def formulas(self) -> dict[str, Formula]:
+        """What computes each recorded series."""
+        return formulas(self.asked.facts, self.series)
+
+    def shape_of(self, series: str) -> Shape:
+        """The shape of one sample of a recorded series."""
+        return label_of(self.asked.facts, series).shape
+
+    def sample(self, values: Mapping[str, Any], dt: Number, now: Carry) -> Sample:
+        """What recorded series are computed from in a state."""
+        t, asked = now.step * dt, self.asked
+        return Sample(t, now, values, lambda: asked.system(values), lambda state: asked.motor_forces(values, t, state))
+
     def row(self, values: Mapping[str, Any], dt: Number, now: Carry) -> tuple[Any, ...]:
         """What is recorded of a state."""
-        rows: dict[str, Any] = {"q": now.q, "v": now.v, "work": now.work, "memory": now.memory}
-        rows |= {"slip": now.slip, "rounds": now.rounds}
-        rows |= dict(zip(self.asked.switched, now.modes, strict=True))
-        if any(name.startswith("contact.") for name in self.series):
-            rows |= contact_row(self.asked.system(values).mechanism, now, self.asked.rigid)
-        if "drive.force" in self.series:
-            rows |= {"drive.force": self.asked.motor_forces(values, now.step * dt, now)}
-        if not rows.keys() >= set(self.series):
-            loads = self.asked.system(values).loads(now.step * dt, now.q, now.v, now.held)
-            rows |= {"tau": loads.control, "stops": loads.stops, "wrenches": loads.wrenches}
-        return tuple(rows[name] for name in self.series)
+        sample = self.sample(values, dt, now)
+        return tuple(formula(sample) for formula in self.formulas.values())
 
     def steps(self, values: Mapping[str, Any], dt: Number, now: Carry, count: Any) -> Carry:
         """`count` steps without a row."""
@@ -195,6 +200,15 @@ class Rollout:
         self.task, self.dt, self.threads, self.target = task, dt, threads, target
         self._kernels: dict[str, Any] = {}
 
+    @cached_property
+    def _users_formulas(self) -> str:
+        """A name for what users' series compute; empty without them."""
+        from linkwork.simulation.runners.run_kernels import formula_digest
+
+        task = self.task
+        users = [task.formulas[name] for name in of_users(task.asked.facts, task.series)]
+        return formula_digest(task.asked, lambda *at: tuple(one(task.sample(*at)) for one in users)) if users else ""
+
     def rows(self, now: Carry, count: int, places: Mapping[str, Array], room: int) -> Carry:
         """The state (*batch, ...) after so many rows, each series written to its place.
 
@@ -262,7 +276,7 @@ class Rollout:
         from linkwork.simulation.runners.run_kernels import Count, Rows, kernel_of
 
         if what not in self._kernels:
-            rows: list[Any] = [asked.series_shapes.get(name, ()) for name in more]
+            rows: list[Any] = [task.shape_of(name) for name in task.series] if more else []
             if what == "switch":
                 m = asked.mechanism
                 rows = [(), (), *[(len(m.loops) + len(m.holders),)] * 3]
@@ -270,7 +284,7 @@ class Rollout:
             name = (
                 what,
                 task.method.title,
-                repr(task.series),
+                f"{task.series} {self._users_formulas}",
                 f"{task.every} {task.tick}",
                 repr(list(asked.parameters)),
             )
