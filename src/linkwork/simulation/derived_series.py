@@ -18,6 +18,7 @@ from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     from linkwork.simulation.results.run import Run
+    from linkwork.simulation.results.run_data import RunData
 
 TWIST = Axis("twist", ("vx", "vy", "vz", "wx", "wy", "wz"))
 MOMENTUM = Axis("component", ("px", "py", "pz", "lx", "ly", "lz"))
@@ -29,7 +30,7 @@ ENERGIES = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
 # --- from q and v ---
 
 
-def run_energies(run: Run) -> Stored:
+def run_energies(run: RunData) -> Stored:
     """Energies (*batch, T) [J] stored along a run."""
     return stored_energies(run.dynamics, run.q, run.v, run.along_time())
 

@@ -31,7 +31,7 @@ from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import begun, tie_speeds
 from linkwork.simulation.events.sources import LINES
 from linkwork.simulation.methods.step import NO_LOG
-from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.series import RunFacts
 from linkwork.simulation.state import GOING, HUGE, STOPPED, Carry
 from linkwork.simulation.system import System
@@ -242,7 +242,7 @@ def request(
         raise LinkworkError(f"a Mechanism is simulated, as lw.load(...) or lw.example(...) gives; got {m!r:.80}")
     entries = entries_of(schedule)
     m = mechanism = lockable(m, [*locked_names(entries), *_joints_of(m, commands)])
-    continued = q0 if isinstance(q0, Run) else None
+    continued = q0 if isinstance(q0, RunData) else None
     if continued is not None:
         m = lockable(m, continued.mechanism.brakes.names)
     if continued is not None and (v0 is not None or memory is not None or continued.mechanism.nq != m.nq):
@@ -387,7 +387,7 @@ def start_of(m: Mechanism) -> Keyframe:
     return m.keyframes["start"] if "start" in m.keyframes else Keyframe("start", m.neutral(), np.zeros(m.nv))
 
 
-def _velocities(m: Mechanism, continued: Run | None, q0: Any, v0: Any) -> Any:
+def _velocities(m: Mechanism, continued: RunData | None, q0: Any, v0: Any) -> Any:
     if continued is not None:
         return continued.final.v
     if v0 is None:
@@ -409,7 +409,7 @@ def _refuse_unnamed(gains: Mapping[str, Any], laws: list[Law | None]) -> None:
             )
 
 
-def _resumed(run: Run, dt: float | None) -> Carry:
+def _resumed(run: RunData, dt: float | None) -> Carry:
     """A run's end as a start: those whom the user stopped go on. Steps are counted anew if they are of another size."""
     code = np.where(run.final.code == STOPPED, GOING, run.final.code)
     step, before = run.final.step, run.settings.dt

@@ -19,7 +19,8 @@ from linkwork.simulation.methods.registry import METHODS, RIGID, of_order, refus
 from linkwork.simulation.problem import Request, positive, request, try_once
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.refinement import companion
-from linkwork.simulation.results.run import Run, Settings
+from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.run_data import Settings
 from linkwork.simulation.runners.failure_diagnosis import outcomes
 from linkwork.simulation.runners.fixed_step import FixedSteps, ended
 from linkwork.simulation.runners.progress import Watch, watching

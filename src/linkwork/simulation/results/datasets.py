@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.errors import LinkworkError
-from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.series import Axis, Label, label_of
 
 if TYPE_CHECKING:
     import xarray
 
 
-def to_xarray(run: Run, series: Sequence[str] = ()) -> xarray.Dataset:
+def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
     """The named series of a run, or all recorded ones if none are named, and how its members ended."""
     try:
         import xarray
@@ -50,12 +50,12 @@ def _axis_name(axis: Axis, series: str, taken: Mapping[str, Axis]) -> str:
     return axis.name if taken.get(axis.name, axis).entries == axis.entries else f"{series}_{axis.name}"
 
 
-def batch_axes(run: Run) -> tuple[str, ...]:
+def batch_axes(run: RunData) -> tuple[str, ...]:
     """The names of the batch's axes."""
     return ("member",) if len(run.batch) == 1 else tuple(f"batch_{k}" for k in range(len(run.batch)))
 
 
-def run_label(run: Run, series: str) -> Label:
+def run_label(run: RunData, series: str) -> Label:
     """The label of a series of a run."""
     return label_of(run.facts, series, run[series].shape[len(run.batch) + 1 :])
 
@@ -66,7 +66,7 @@ def attributes(label: Label) -> dict[str, str]:
     return found if len(set(label.units)) <= 1 else found | {"units_of_entries": ", ".join(label.units)}
 
 
-def _parameter(run: Run, name: str, values: Any) -> tuple[Any, ...]:
+def _parameter(run: RunData, name: str, values: Any) -> tuple[Any, ...]:
     """A parameter's axes and values (*batch, shape), members that share one having it each."""
     core = run.mechanism.parameters[name].shape
     axes = tuple(f"parameter.{name}_{k}" for k in range(len(core)))

@@ -21,14 +21,14 @@ from linkwork.simulation.results import report_limits as limits
 from linkwork.simulation.results.extremes import largest_magnitude, relative
 from linkwork.simulation.results.report_momenta import momenta
 from linkwork.simulation.results.report_rows import Report, Row, checked, member_name, verdict
-from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.symplecticity import STEPS, run_defect, without_form
 from linkwork.spatial.scalar import Array
 
 GOOD = ("finished", "event")
 
 
-def report(run: Run, compare: bool = False, structure: bool = False) -> Report:
+def report(run: RunData, compare: bool = False, structure: bool = False) -> Report:
     """All checks of a run.
 
     With `compare` the run is repeated with smaller steps to estimate the error of its states; with `structure` the
@@ -53,7 +53,7 @@ def report(run: Run, compare: bool = False, structure: bool = False) -> Report:
     return Report(f"{run.mechanism.name}: checks of this run", (*rows, _speed(run)))
 
 
-def _method(run: Run) -> Method | None:
+def _method(run: RunData) -> Method | None:
     """The method of a run; None for SciPy's."""
     return RIGID if run.method == RIGID.name else METHODS.get(run.method)
 
@@ -61,7 +61,7 @@ def _method(run: Run) -> Method | None:
 # --- rows ---
 
 
-def _settings(run: Run) -> Iterator[Row]:
+def _settings(run: RunData) -> Iterator[Row]:
     s = run.settings
     yield Row("method", s.method, note=s.why if s.order is None else f"order {s.order}; {s.why}")
     if s.rtol is None:
@@ -70,7 +70,7 @@ def _settings(run: Run) -> Iterator[Row]:
         yield Row("tolerances", f"{s.rtol:g}, {s.atol:g}", note="relative, absolute")
 
 
-def _outcomes(run: Run) -> Row:
+def _outcomes(run: RunData) -> Row:
     outcomes = list(run.outcomes.flat)
     bad = [k for k, outcome in enumerate(outcomes) if outcome.kind not in GOOD]
     kinds = [outcome.kind for outcome in outcomes]
@@ -79,7 +79,7 @@ def _outcomes(run: Run) -> Row:
     return Row("members" if run.batch else "outcome", counts if run.batch else kinds[0], None, verdict(not bad), note)
 
 
-def _energy(run: Run) -> Row:
+def _energy(run: RunData) -> Row:
     name = "energy balance"
     if not {"q", "v", "work"} <= run.recorded.keys():
         return Row(name, "unknown", note="q, v and work were not all recorded")
@@ -87,7 +87,7 @@ def _energy(run: Run) -> Row:
     return checked(run, name, relative(error, scale), "|E(t) - E(0) - work|, relative to the energy exchanged")
 
 
-def _quaternions(run: Run) -> Row:
+def _quaternions(run: RunData) -> Row:
     name, joints = "quaternion norm", [j for j in run.mechanism.leaders if j.kind.nq != j.kind.nv]
     if not joints or "q" not in run.recorded:
         return Row(name, "none")
@@ -95,7 +95,7 @@ def _quaternions(run: Run) -> Row:
     return checked(run, name, largest_magnitude(np.max(off, axis=0)), "deviation from unit norm", limits.UNIT_NORM)
 
 
-def _loops(run: Run) -> Iterator[Row]:
+def _loops(run: RunData) -> Iterator[Row]:
     """Position and velocity errors of loop closure, and how near loops came to a singular position."""
     if not run.mechanism.loops:
         return
@@ -121,7 +121,7 @@ def _loops(run: Run) -> Iterator[Row]:
     yield _singular(run, J)
 
 
-def _slips(run: Run) -> Iterator[Row]:
+def _slips(run: RunData) -> Iterator[Row]:
     """How fast clutches and brakes slipped while they held."""
     if "v" in run.recorded and run.mechanism.holders:
         speeds = slips(run.mechanism, run.v, run.along_time())
@@ -136,7 +136,7 @@ def _slips(run: Run) -> Iterator[Row]:
         )
 
 
-def _singular(run: Run, J: Array) -> Row:
+def _singular(run: RunData, J: Array) -> Row:
     """How near loops came to a singular position, by the singular values of their rows J (*batch, T, nc, nv)."""
     name, flat = "loop conditioning", J.reshape(-1, *J.shape[-2:])
     times = np.broadcast_to(run.t, J.shape[:-2]).reshape(-1)
@@ -153,7 +153,7 @@ def _singular(run: Run, J: Array) -> Row:
     return Row(name, float(ratios[least]), note=note + soft)
 
 
-def _joint_limits(run: Run) -> Row:
+def _joint_limits(run: RunData) -> Row:
     """How far a joint went beyond its limits, relative to its range; stops are springs, but stiff ones."""
     name, tree = "joint limits", run.mechanism.tree
     limited = [(j, d) for j in tree.joints for d in np.flatnonzero(np.isfinite(j.lower) | np.isfinite(j.upper))]
@@ -178,7 +178,7 @@ def _range(joint: Joint, d: int) -> float:
     return limits.RANGE_OF_TURN if joint.kind.turns[d] else limits.RANGE_OF_SLIDE
 
 
-def _iterations(run: Run) -> Iterator[Row]:
+def _iterations(run: RunData) -> Iterator[Row]:
     """How many iterations steps took that solve equations, or that solve for rigid contacts."""
     method, name = _method(run), "iterations"
     most = f"at most {float(np.max(run.final.most_rounds, initial=0.0)):g}"
@@ -194,7 +194,7 @@ def _iterations(run: Run) -> Iterator[Row]:
             yield Row(name, most, note='of Newton\'s method in a step; record "iterations" for more')
 
 
-def _contact_residual(run: Run) -> Row:
+def _contact_residual(run: RunData) -> Row:
     left = float(np.max(run.final.left, initial=0.0))
     speed = largest_magnitude(run["v"]).max(initial=0.0) if "v" in run.recorded else 1.0
     bound = limits.CONTACT_RESIDUAL * speed
@@ -202,7 +202,7 @@ def _contact_residual(run: Run) -> Row:
     return Row("contact residual", left, bound, verdict(left <= bound), note)
 
 
-def _symplectic(run: Run) -> Row:
+def _symplectic(run: RunData) -> Row:
     """By how much steps from some samples of the first member miss the symplectic form."""
     name, why_not, method = "symplectic defect", without_form(run), _method(run)
     if why_not or method is None:
@@ -213,13 +213,13 @@ def _symplectic(run: Run) -> Row:
     return Row(name, found, limits.SYMPLECTIC, verdict(found <= limits.SYMPLECTIC), note)
 
 
-def _speed(run: Run) -> Row:
+def _speed(run: RunData) -> Row:
     begin = float(run.t[0]) if len(run.t) else 0.0
     simulated = sum(outcome.time - begin for outcome in run.outcomes.flat)
     return Row("wall time", f"{run.wall:.3g} s", note=f"{simulated / max(run.wall, 1e-9):.3g} x real time")
 
 
-def _state_error(run: Run) -> Row:
+def _state_error(run: RunData) -> Row:
     """By Richardson: halving the step of a method of order p leaves 1 / 2^p of the error."""
     if run.again is None:
         raise LinkworkError("a run from a file cannot be compared: its controller is not in it; simulate it again")

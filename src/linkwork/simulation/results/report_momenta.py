@@ -16,13 +16,13 @@ from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.simulation.results.extremes import largest_magnitude, relative
 from linkwork.simulation.results.report_limits import STATES_FOR_MOMENTUM_SCALE
 from linkwork.simulation.results.report_rows import Row, checked
-from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
 
 NOT_CONSERVED = "not conserved"
 
 
-def momenta(run: Run) -> Iterator[Row]:
+def momenta(run: RunData) -> Iterator[Row]:
     """The rows of all momenta that must be conserved, or why they need not be."""
     names = "momentum", "angular momentum"
     why_not = _what_changes_momentum(run)
@@ -43,7 +43,7 @@ def momenta(run: Run) -> Iterator[Row]:
         yield checked(run, name, found, note)
 
 
-def _of_symmetries(run: Run) -> Iterator[Row]:
+def _of_symmetries(run: RunData) -> Iterator[Row]:
     """The momenta of the symmetries that a mechanism has although it is connected to the world."""
     if not {"q", "v"} <= run.recorded.keys():
         return
@@ -65,7 +65,7 @@ def _of_symmetries(run: Run) -> Iterator[Row]:
         yield checked(run, symmetry.momentum, found, "drift, relative to what joints contribute")
 
 
-def _same_symmetries(run: Run, first: Mechanism) -> bool:
+def _same_symmetries(run: RunData, first: Mechanism) -> bool:
     """Whether gravity and the joints at the world are the same for all members."""
     roots = tuple(f"{joint.name}." for joint in first.joints if joint.i == WORLD)
     return all(
@@ -78,7 +78,7 @@ def _same_symmetries(run: Run, first: Mechanism) -> bool:
 # --- when momentum is conserved, and its scale ---
 
 
-def _what_changes_momentum(run: Run) -> str:
+def _what_changes_momentum(run: RunData) -> str:
     """Why the momentum need not be conserved; empty if it must be."""
     if not {"q", "v"} <= run.recorded.keys():
         return "q and v were not both recorded"
@@ -102,7 +102,7 @@ def _what_changes_momentum(run: Run) -> str:
     return _what_pushes(run)
 
 
-def _what_pushes(run: Run) -> str:
+def _what_pushes(run: RunData) -> str:
     """What acts on bodies from outside, or on joints at the world; empty if nothing does."""
     if run.settings.pushed:
         return "wrenches act"
@@ -115,7 +115,7 @@ def _what_pushes(run: Run) -> str:
     return ""
 
 
-def _has_forces(run: Run, joint: Joint) -> bool:
+def _has_forces(run: RunData, joint: Joint) -> bool:
     """Whether springs, dampers, friction, stops or a rotor act between a body and the world."""
     own = [joint.damping, joint.stiffness, joint.armature, joint.friction]
     turning = [drive for drive in run.mechanism.drives if joint.name in drive.joints]
@@ -125,7 +125,7 @@ def _has_forces(run: Run, joint: Joint) -> bool:
     return bool(limited or any(np.any(x) for x in (*own, *varied) if x is not None))
 
 
-def _weight(run: Run) -> Array:
+def _weight(run: RunData) -> Array:
     """Mass times gravity (..., 3) [N] of every member."""
     own, mass = run.mechanism.parameters, np.asarray(run.mechanism.mass)
     for name, value in run.parameters.items():
@@ -134,7 +134,7 @@ def _weight(run: Run) -> Array:
     return np.asarray(mass)[..., None] * run.parameters.get("gravity", run.mechanism.gravity)
 
 
-def _momentum_scale(run: Run) -> tuple[Array, Array]:
+def _momentum_scale(run: RunData) -> tuple[Array, Array]:
     """What single velocities contribute to the momentum, summed: linear and angular (*batch,), the largest in time."""
     every = max(1, run.q[..., 0].size // STATES_FOR_MOMENTUM_SCALE)
     q, v = run.q[..., ::every, :], run.v[..., ::every, :]

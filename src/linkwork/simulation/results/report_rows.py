@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.errors import unknown_name
 from linkwork.simulation.results.report_limits import BALANCE, BALANCE_FIRST_ORDER
-from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Report:
         return "all checks passed" if self.passed else f"checks FAILED: {', '.join(self.failures)}"
 
 
-def checked(run: Run, name: str, values: Array, note: str, bound: float | None = None) -> Row:
+def checked(run: RunData, name: str, values: Array, note: str, bound: float | None = None) -> Row:
     """The row of the member with the largest value (*batch,); without a bound, that of energy and momenta."""
     bound = _balance(run) if bound is None else bound
     flat = np.asarray(values).reshape(-1)
@@ -90,11 +90,11 @@ def checked(run: Run, name: str, values: Array, note: str, bound: float | None =
     return Row(name, value, bound, verdict(value <= bound), member_name(run, number) + note)
 
 
-def _balance(run: Run) -> float:
+def _balance(run: RunData) -> float:
     return BALANCE_FIRST_ORDER if run.settings.order == 1 else BALANCE
 
 
-def member_name(run: Run, number: int) -> str:
+def member_name(run: RunData, number: int) -> str:
     """The member of a batch with that number, as the beginning of a note; empty for a single run."""
     if not run.batch:
         return ""

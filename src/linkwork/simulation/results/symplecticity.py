@@ -17,7 +17,7 @@ from linkwork.algorithms.coordinates import tangent_rate
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.joints import JointKind
 from linkwork.simulation.methods.registry import METHODS
-from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.runners.interactive import Simulator
 from linkwork.spatial.scalar import Array
 
@@ -55,7 +55,7 @@ def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
     return float(np.linalg.norm(after_step - form) / np.linalg.norm(form))
 
 
-def without_form(run: Run) -> str:
+def without_form(run: RunData) -> str:
     """Why the symplectic form is not checked in a run; empty if it is."""
     m, settings = run.varied((0,) * len(run.batch)), run.settings
     if run.method not in METHODS:
@@ -84,7 +84,7 @@ def _bends(kind: JointKind) -> bool:
     return bool((kind.tangent_rate(x, y) != y).any())
 
 
-def run_defect(run: Run) -> float:
+def run_defect(run: RunData) -> float:
     """The largest symplectic defect of steps from some samples of the first member of a run."""
     index, settings = (0,) * len(run.batch), run.settings
     m = run.varied(index)
