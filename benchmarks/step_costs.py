@@ -25,7 +25,7 @@ def run_chain(joints: int, effort: Effort, row: Row) -> None:
 
     def steps(count: int) -> lw.Run:
         return lw.simulate(
-            m, q, v, count * h, h, "variational", record=("q", "rounds"), stops=None, threads=1, progress=False
+            m, q, v, count * h, h, "variational", record=("q", "iterations"), stops=None, threads=1, progress=False
         )
 
     begin = time.perf_counter()
@@ -34,7 +34,7 @@ def run_chain(joints: int, effort: Effort, row: Row) -> None:
     row.unit, row.size = "us per joint", {"nv": joints, "states": 1, "steps": STEPS}
     few = Contender("one step", partial(steps, 1), lambda run: run.q)
     many = Contender("linkwork, variational", partial(steps, STEPS + 1), lambda run: run.q)
-    rounds = steps(STEPS + 1)["rounds"][1:].mean()
+    rounds = steps(STEPS + 1)["iterations"][1:].mean()
     around, whole = race([few, many], STEPS * joints, effort)
     row.linkwork = replace(whole, **{x: getattr(whole, x) - around.median for x in ("median", "low", "high", "best")})
     row.note = f"the first run took {first:.1f} s; {rounds:.1f} rounds of Newton's method a step"

@@ -171,9 +171,9 @@ def test_it_walks_by_every_method_that_bears_its_servos(method: str) -> None:
     """At twice the step of "semi-implicit" it goes the same way to 6 mm of 1.1 m, and what is clutched stays so."""
     rough = lw.simulate(**gaits.straight(3.0).request, record=RECORDED)
     request = gaits.straight(3.0).request | {"method": method, "dt": 2.0 * gaits.STEP, "every": 20}
-    run = lw.simulate(**request, record=(*RECORDED, "rounds")).check()
+    run = lw.simulate(**request, record=(*RECORDED, "iterations")).check()
     assert np.abs(run.q[:, :3] - rough.q[:, :3]).max() < 6e-3
     assert np.abs(run.q[:, 7:] - rough.q[:, 7:]).max() < 0.05
-    assert np.median(run["rounds"][1:]) <= {"midpoint": 6.0, "energy-momentum": 12.0}.get(method, 2.0)
+    assert np.median(run["iterations"][1:]) <= {"midpoint": 6.0, "energy-momentum": 12.0}.get(method, 2.0)
     ties = tie_rows(run.mechanism.with_parameters({f"{c.name}.engaged": 1.0 for c in run.mechanism.clutches}))
     assert np.abs(run.v @ ties.T).max() < 1e-10

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.simulation.results.series_labels import coordinate_names, label_of, velocity_names
+from linkwork.simulation.series import RunFacts, label_of
+from linkwork.simulation.state_series import coordinate_names, velocity_names
 from zoo import MOVING_KINDS, coupled_tree, random_kind, tree
 
 
@@ -29,8 +30,8 @@ def test_names_are_those_of_joints() -> None:
     assert velocity_names(m)[:7] == (
         "float.vx", "float.vy", "float.vz", "float.wx", "float.wy", "float.wz", "left shoulder joint",
     )  # fmt: skip
-    assert label_of(m, "q").unit == "m, 1, rad"
-    assert label_of(m, "tau").units[:7] == ("N",) * 3 + ("N m",) * 4
+    assert label_of(RunFacts(m), "q").unit == "m, 1, rad"
+    assert label_of(RunFacts(m), "tau").units[:7] == ("N",) * 3 + ("N m",) * 4
 
 
 def test_labels_fit_all_series() -> None:
@@ -39,7 +40,7 @@ def test_labels_fit_all_series() -> None:
         names = [name for name in run if not name.startswith(("pose.", "velocity."))]
         for name in [*names, "pose.probe", "velocity.probe"]:
             row = run[name].shape[1:]
-            label = label_of(m, name, row)
+            label = label_of(run.facts, name, row)
             assert tuple(len(axis.entries) for axis in label.axes) == row, name
             assert len(label.units) == (row[-1] if row else 1), name
             assert label.title

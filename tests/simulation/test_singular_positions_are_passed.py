@@ -41,7 +41,7 @@ def test_the_report_tells_when_it_was_nearest():
     m = parallelogram()
     q = np.array([0.3, -0.3, 0.3])
     run = lw.simulate(m, q, lw.compile(m).consistent(q, [-6.0, 0.0, 0.0]), duration=0.1, dt=1e-3, method="rk4")
-    row = run.report()["nearest to singular"]
+    row = run.report()["loop conditioning"]
     flat = run.t[np.argmin(np.abs(run.q[:, 0]))]
     assert float(row.value) < 1e-2
     assert f"at {flat:g} s" in row.note

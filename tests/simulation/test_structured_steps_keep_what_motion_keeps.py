@@ -161,18 +161,18 @@ def test_momenta_of_symmetries_are_reported(gravity: tuple, kinds: tuple, kept: 
         assert float(report[name].value) < 1e-13
     pushed = lw.simulate(m, None, v, 0.1, 0.01, "variational", controller=lambda t, q, v: 1.0 + 0.0 * v).report()
     for name in names:
-        assert (pushed[name].value, "a controller acts" in pushed[name].note) == ("not kept", True)
+        assert (pushed[name].value, "a controller acts" in pushed[name].note) == ("not conserved", True)
 
 
 def test_rounds_are_recorded_and_reported() -> None:
     m = two_arms()
-    run = lw.simulate(m, *tumbling(m), 0.5, 0.01, "variational", record=("q", "v", "work", "rounds"))
-    rounds = run["rounds"]
+    run = lw.simulate(m, *tumbling(m), 0.5, 0.01, "variational", record=("q", "v", "work", "iterations"))
+    rounds = run["iterations"]
     assert rounds.shape == run.t.shape
     assert rounds[0] == 0.0
     assert 2.0 <= np.median(rounds[1:]) <= 4.0
-    assert run.report()["rounds"].value == f"{np.median(rounds[1:]):g}, at most {rounds.max():g}"
-    assert "rounds" not in [row.name for row in lw.simulate(m, duration=0.01, dt=0.01, method="rk4").report().rows]
+    assert run.report()["iterations"].value == f"{np.median(rounds[1:]):g}, at most {rounds.max():g}"
+    assert "iterations" not in [row.name for row in lw.simulate(m, duration=0.01, dt=0.01, method="rk4").report().rows]
 
 
 def test_a_step_without_a_solution_says_what_it_lacks_and_what_would_do() -> None:

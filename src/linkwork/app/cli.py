@@ -65,7 +65,7 @@ def run_one(
 
     Examples with motors, clutches or gears move as they are meant to: the walker walks. Others start from the keyframe
     "start" or the model's first, or from the neutral position with small random velocities, and are let go; loops that
-    are open there are closed. The exit code is 0 if the run can be trusted, 1 if its report is red, 2 if
+    are open there are closed. The exit code is 0 if all checks of the run passed, 1 if one failed, 2 if
     there are errors.
 
     Parameters

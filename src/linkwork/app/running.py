@@ -33,7 +33,7 @@ class Start(NamedTuple):
 def run_machine(
     console: Console, what: str, out: Path, seed: int, plot: bool | None, report: bool, compare: bool, **how: Any
 ) -> int:
-    """Run an example or a model file as `how` tells `simulate`; TRUSTED, or DOUBTED if the report says so.
+    """Run an example or a model file as `how` tells `simulate`; TRUSTED, or DOUBTED if a check failed.
 
     What is None in `how` is left to the example, or to `simulate`.
     """
@@ -51,7 +51,7 @@ def run_machine(
 
 
 def finish(console: Console, run: lw.Run, out: Path, drawn: bool, told: bool = True, compare: bool = False) -> int:
-    """Keep a run and its figure in a folder, tell its report, and say how it can be trusted."""
+    """Write a run and its figure to a folder and print its report; TRUSTED, or DOUBTED if a check failed."""
     name = re.sub(r"[^\w.-]+", "_", run.mechanism.name).strip(".") or "run"
     files = [out / f"{name}.npz"]
     run.save(files[0])
@@ -62,7 +62,7 @@ def finish(console: Console, run: lw.Run, out: Path, drawn: bool, told: bool = T
     if told:
         console.print(report)
     elif not report.passed:
-        console.print(Text(f"NOT trusted: {', '.join(report.failures)}", "bold red"))
+        console.print(Text(report.summary, "bold red"))
     console.print(Text(f"written: {', '.join(map(str, files))}"), soft_wrap=True)
     return TRUSTED if report.passed else DOUBTED
 

@@ -48,7 +48,7 @@ class Statement(NamedTuple):
 
 def box_experiment() -> Box:
     """The box as printed, and its time."""
-    series = ("q", "v", "contact.state", "rounds")
+    series = ("q", "v", "contact.state", "iterations")
     m = box_drop.build()
     return Box(*timed(lambda: lw.simulate(m, duration=DURATION, dt=STEP, method="variational", record=series).check()))
 
@@ -57,7 +57,7 @@ def statements(box: Box) -> list[Statement]:
     """Section 5.3, sentence by sentence."""
     run, t = box.run, box.run.t
     x, y, z = run.q[:, :3].T
-    states, rounds = run["contact.state"], run["rounds"]
+    states, rounds = run["contact.state"], run["iterations"]
     first = _first(states[:, 0] > 1.0)
     flies, lands, settled = t < t[first], t[first], t[_first(_ever_after(np.abs(run.v).max(axis=1) < STILL))]
     speed = np.ptp(np.diff(x[flies])) / STEP
@@ -167,9 +167,9 @@ def box_figures(box: Box) -> Iterator[Drawn]:
         axes.set_title(f"corner {k + 1}", fontsize=9, loc="left")
     yield as_drawn("5.5", "Box: states of the contacts at its corners against time", figure)._replace(wide=True)
     figure, grid = _grid((12.8, 2.6), 1, 1)
-    grid[0, 0].plot(run.t[1:], run["rounds"][1:], ".", markersize=3.0, color=COLOURS[0])
+    grid[0, 0].plot(run.t[1:], run["iterations"][1:], ".", markersize=3.0, color=COLOURS[0])
     grid[0, 0].set_ylim(0, 6)
-    grid[0, 0].set_ylabel("rounds")
+    grid[0, 0].set_ylabel("iterations")
     yield as_drawn("5.6", "Box: rounds of Newton's method against time", figure)._replace(wide=True)
 
 

@@ -1,8 +1,8 @@
-"""What a run records of contacts: their states, forces, anchors and slip."""
+"""Series recorded of contacts: their states, forces, anchors and slip."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,77 +10,115 @@ from linkwork.algorithms.compliant_contact import (
     APART,
     SLIPPING,
     STICKING,
+    Grip,
     Memory,
     contact_wrenches,
     grip,
-    stored,
     wrenches_of,
 )
-from linkwork.algorithms.contact_geometry import meetings
+from linkwork.algorithms.contact_geometry import Meeting, meetings
 from linkwork.algorithms.reduction import to_tree
-from linkwork.model.broadcast import Shape
-from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.state import StepState
-from linkwork.spatial.scalar import dot, where
+from linkwork.simulation.energy import contact_energy
+from linkwork.simulation.series_entry import Axis, RunFacts, Sample, Series
+from linkwork.simulation.state_series import bodies, six
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array, Number, dot, where
+
+DIRECTION = Axis("direction", ("x", "y", "z"))
 
 
-def contact_series(mechanism: Mechanism, rigid: bool) -> dict[str, Shape]:
-    """The series of a mechanism with contacts, with the shape of a row: (n,) or (n, 3) for n pairs that may touch."""
-    n = len(mechanism.touches)
-    if not n:
-        return {}
-    each: dict[str, Shape] = {"contact.state": (n,), "contact.since": (n,), "contact.force": (n, 3)}
-    each |= {"contact.slip": (n, 3)} if rigid else {"contact.anchor": (n, 3), "contact.slip": (n, 3)}
-    return each | ({} if rigid else {"contact.energy": ()}) | {"contact.wrenches": (mechanism.nbodies, 6)}
+class Places(NamedTuple):
+    """Where pairs that may touch meet, and the poses of bodies."""
+
+    there: list[Meeting]
+    poses: list[Transform]
 
 
-def contact_row(mechanism: Mechanism, now: StepState, rigid: bool) -> dict[str, Any]:
-    """The row of a state, of contacts with springs and anchors or of rigid ones."""
-    return _rigid_row(mechanism, now) if rigid else _compliant_row(mechanism, now)
+def _places(now: Sample) -> Places:
+    m = now.system.mechanism
+    return Places(*meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v))))
 
 
-def _rigid_row(m: Mechanism, now: StepState) -> dict[str, Any]:
-    """The row of a state: numbers of states, and in the world's axes the last step's forces [N] and slip [m/s].
-
-    `contact.wrenches` (nbodies, 6) [N, N m] are those of these forces about the bodies' origins, in their frames.
-    """
-    there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-    slips = []
-    for number, at in zip(now.contacts[:, 0], there, strict=True):
-        slip = at.velocity - at.normal * dot(at.normal, at.velocity)
-        slips.append(where(number > APART, at.pose.R @ slip, np.zeros(3)))
-    return {
-        "contact.state": now.contacts[:, 0],
-        "contact.since": now.contacts[:, 4],
-        "contact.force": now.contacts[:, 1:4],
-        "contact.slip": np.array(slips),
-        "contact.wrenches": wrenches_of(m.touches, now.contacts[:, 1:4], there, poses),
-    }
+def _memory(now: Sample) -> Memory:
+    return Memory.of(now.state.motion.contacts)
 
 
-def _compliant_row(mechanism: Mechanism, now: StepState) -> dict[str, Any]:
-    """The row of a state: numbers of states, and in the world's axes forces [N], anchors [m] and slip [m/s].
-
-    `contact.since` [s] is when contacts landed, left, stuck or slipped to be as they are. `contact.energy` [J] is what
-    the springs of contacts hold, `contact.wrenches` (nbodies, 6) [N, N m] what contacts do to bodies, about their
-    origins in their frames.
-    """
-    m, memory = mechanism, Memory.of(now.contacts)
-    there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-    found, anchors, slips, energy = [], [], [], 0.0
-    for pair, number, anchor, at in zip(m.touches, memory.number, memory.anchor, there, strict=True):
+def _grips(now: Sample) -> list[Grip]:
+    """What compliant contacts do, those that stick or slip by their anchors."""
+    memory, found = now.once(_memory), []
+    pairs = zip(now.system.mechanism.touches, memory.number, memory.anchor, now.once(_places).there, strict=True)
+    for pair, number, anchor, at in pairs:
         sticks = (number == STICKING) | (number == SLIPPING)
         found.append(grip(pair.contact, where(sticks, STICKING, number), anchor, at))
+    return found
+
+
+def _force(now: Sample) -> Array:
+    if now.system.rigid:
+        return now.state.motion.contacts[:, 1:4]
+    return np.array([one.at.pose.R @ one.force for one in now.once(_grips)])
+
+
+def _anchor(now: Sample) -> Array:
+    memory, there = now.once(_memory), now.once(_places).there
+    each = zip(memory.number, memory.anchor, there, strict=True)
+    return np.array([where(number > APART, at.pose.point(anchor), np.zeros(3)) for number, anchor, at in each])
+
+
+def _slip(now: Sample) -> Array:
+    """Velocities along the surface, of rigid contacts that touch, of compliant ones that are inside."""
+    found = []
+    for number, at in zip(now.state.motion.contacts[:, 0], now.once(_places).there, strict=True):
         slip = at.velocity - at.normal * dot(at.normal, at.velocity)
-        anchors.append(where(number > APART, at.pose.point(anchor), np.zeros(3)))
-        slips.append(where(at.distance < 0.0, at.pose.R @ slip, np.zeros(3)))
-        energy = energy + stored(pair.contact, number, anchor, at)
-    return {
-        "contact.state": np.array(memory.number),
-        "contact.since": np.array(memory.entered),
-        "contact.force": np.array([one.at.pose.R @ one.force for one in found]),
-        "contact.anchor": np.array(anchors),
-        "contact.slip": np.array(slips),
-        "contact.energy": energy,
-        "contact.wrenches": contact_wrenches(m.touches, found, poses),
-    }
+        touches = number > APART if now.system.rigid else at.distance < 0.0
+        found.append(where(touches, at.pose.R @ slip, np.zeros(3)))
+    return np.array(found)
+
+
+def _energy(now: Sample) -> Number:
+    return contact_energy(now.system.mechanism.touches, now.once(_memory), now.once(_places).there)
+
+
+def _wrenches(now: Sample) -> Array:
+    """About the bodies' origins, in their frames; of rigid contacts those of the last step's forces."""
+    pairs, places = now.system.mechanism.touches, now.once(_places)
+    if now.system.rigid:
+        return wrenches_of(pairs, now.state.motion.contacts[:, 1:4], places.there, places.poses)
+    return contact_wrenches(pairs, now.once(_grips), places.poses)
+
+
+def _touching(facts: RunFacts) -> bool:
+    return bool(facts.mechanism.touches)
+
+
+def _compliant(facts: RunFacts) -> bool:
+    return bool(facts.mechanism.touches) and not facts.rigid
+
+
+def _contacts(facts: RunFacts) -> tuple[Axis, ...]:
+    return (Axis("contact", tuple(pair.name for pair in facts.mechanism.touches)),)
+
+
+def _vectors(facts: RunFacts) -> tuple[Axis, ...]:
+    return (*_contacts(facts), DIRECTION)
+
+
+# Vectors are in the world's axes
+CONTACT_SERIES: tuple[Series, ...] = (
+    Series(
+        "contact.state", "states of contacts", "1", _contacts,
+        lambda now: now.state.motion.contacts[:, 0], exists=_touching, by_default=True,
+    ),
+    Series(
+        "contact.since", "times since when contacts are in their states", "s", _contacts,
+        lambda now: now.state.motion.contacts[:, 4], exists=_touching, by_default=True,
+    ),
+    Series("contact.force", "forces of contacts", "N", _vectors, _force, exists=_touching, by_default=True),
+    Series("contact.anchor", "anchors of contacts", "m", _vectors, _anchor, exists=_compliant, by_default=True),
+    Series("contact.slip", "slip of contacts", "m/s", _vectors, _slip, exists=_touching, by_default=True),
+    Series("contact.energy", "energy of springs of contacts", "J", sample=_energy, exists=_compliant, by_default=True),
+    Series(
+        "contact.wrenches", "wrenches of contacts on bodies", six("N", "N m"), bodies, _wrenches,
+        exists=_touching,
+    ),
+)  # fmt: skip

@@ -12,9 +12,9 @@ import numpy as np
 from linkwork.algorithms.joint_forces import Stops
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.contact_series import contact_series
 from linkwork.simulation.events.guards import Guard, Once
 from linkwork.simulation.events.schedule import Switch, modes_of
+from linkwork.simulation.series_entry import RunFacts
 from linkwork.simulation.state import HUGE, MemberState, member
 from linkwork.simulation.system import System
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction
@@ -70,18 +70,18 @@ class Problem:
         return shape[size:] if shape[:size] == self.batch else shape
 
     @property
-    def series_shapes(self) -> dict[str, Shape]:
-        """What can be recorded, with the shape of a row."""
-        m, memory = self.mechanism, self.start.memory.shape[-1]
-        shapes: dict[str, Shape] = {"q": (m.nq,), "v": (m.nv,), "work": (), "rounds": ()}
-        shapes |= {"tau": (m.nv,)} if self.control or self.sampler else {}
-        shapes |= {"drive.force": (len(m.drives),)} if self.control and self.control.motors else {}
-        shapes |= {"memory": (memory,)} if memory else {}
-        shapes |= {"stops": (m.nv,)} if self.stops else {}
-        shapes |= {name: self.core(name) for name in self.switched}
-        shapes |= {"slip": (len(m.slippers),)} if m.slippers else {}
-        shapes |= contact_series(m, self.rigid)
-        return shapes | ({"wrenches": (m.nbodies, 6)} if self.wrenches else {})
+    def facts(self) -> RunFacts:
+        """What decides which series the run has."""
+        return RunFacts(
+            self.mechanism,
+            controlled=self.control is not None or self.sampler is not None,
+            motors=self.control is not None and self.control.motors is not None,
+            memory=self.start.memory.shape[-1],
+            stops=self.stops is not None,
+            wrenches=self.wrenches is not None,
+            rigid=self.rigid,
+            modes=self.switched,
+        )
 
     def system(self, values: Mapping[str, Any]) -> System:
         """The mechanism with a member's parameters, under laws with its gains."""

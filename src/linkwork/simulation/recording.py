@@ -1,4 +1,4 @@
-"""Room for what a run records: how much it will be is known, and told, before it starts."""
+"""Memory for what a run records: how much it takes is known before the run starts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,58 +13,54 @@ from linkwork.compiler.result_buffers import Results
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.problem import Problem
+from linkwork.simulation.series import RunFacts, Series, find, recordable
 from linkwork.spatial.scalar import Array
 
-SERIES = (
-    "q", "v", "tau", "work", "memory", "stops", "wrenches", "slip", "rounds", "drive.force",
-    "contact.state", "contact.since", "contact.force", "contact.anchor", "contact.slip", "contact.energy",
-    "contact.wrenches",
-)  # fmt: skip
-ON_REQUEST = ("stops", "wrenches", "rounds", "drive.force", "contact.wrenches")
-COMFORTABLE = 2 << 30  # bytes that are recorded without being asked for
-WORTH_TELLING = 1 << 30
+# Limits of memory, in bytes. Without `every`, a run records at most COMFORTABLE; it warns above WORTH_A_WARNING, and
+# refuses what is more than this part of the machine's memory.
+COMFORTABLE = 2 << 30
+WORTH_A_WARNING = 1 << 30
+PART_OF_MEMORY = 0.8
 
 
 class Storage:
-    """Arrays (*batch, rows, ...) for every recorded series, and the numbers of the steps (rows,) they belong to."""
+    """Arrays (*batch, T, ...) for every recorded series, and the numbers of the steps (T,) they belong to."""
 
     def __init__(
         self, problem: Problem, choice: Choice, record: Sequence[str] | None, every: int | None, duration: float
     ):
-        batch, shapes = problem.batch, problem.series_shapes
-        default = [name for name in shapes if name not in ON_REQUEST]
-        names = _names(record, shapes) if record is not None else default
-        if {"q", "v"} <= set(names):  # what follows from them depends on what was engaged then
-            names += [name for name in (*problem.switched, "slip") if name in shapes and name not in names]
-        self.series = tuple(names)
+        batch, facts = problem.batch, problem.facts
+        possible = recordable(facts)
+        self.series = tuple(_names(record, facts, possible))
+        shapes = {name: possible[name].label(facts).shape for name in self.series}
         self.count = max(1, round(duration / choice.dt))  # steps in all
-        row = 8 * int(np.prod(batch, dtype=int)) * sum(int(np.prod(shapes[name], dtype=int)) for name in self.series)
-        self.every = _every(every, self.count, row)
+        sample = 8 * int(np.prod(batch, dtype=int)) * sum(int(np.prod(shape, dtype=int)) for shape in shapes.values())
+        self.every = _every(every, self.count, sample)
         first = int(problem.start.step.max(initial=0.0))
         self.steps = np.append(np.arange(0.0, self.count, self.every), self.count) + first
-        self.bytes = row * len(self.steps)
+        self.bytes = sample * len(self.steps)
         _refuse_beyond_memory(self.bytes)
-        if self.bytes > WORTH_TELLING:
+        if self.bytes > WORTH_A_WARNING:
             warnings.warn(
-                f"linkwork: this run records {self.bytes / 1e9:.1f} GB ({', '.join(self.series)} of "
-                f"{len(self.steps)} rows); `every` and `record` make it less",
+                f"linkwork: this run records {self.bytes / 1e9:.1f} GB ({', '.join(self.series)} in "
+                f"{len(self.steps)} samples); `every` and `record` make it less",
                 stacklevel=4,
             )
-        self.arrays = _arrays({name: (*batch, len(self.steps), *shapes[name]) for name in self.series})
-        self.rows = 0  # rows filled so far
+        self.arrays = _arrays({name: (*batch, len(self.steps), *shape) for name, shape in shapes.items()})
+        self.rows = 0  # samples recorded so far
         self._axis = len(batch)
 
     def places(self) -> dict[str, Array]:
-        """Where the next rows of every series go: (*batch, rows that are left, ...)."""
+        """Where the next samples of every series go: (*batch, samples that are left, ...)."""
         return {name: array[self._rows(self.rows, len(self.steps))] for name, array in self.arrays.items()}
 
     def empty(self, count: int) -> dict[str, Array]:
-        """Arrays for `count` rows of every series that may not all be kept."""
+        """Arrays for `count` samples of every series, not all of which may be recorded."""
         shapes = {name: array.shape for name, array in self.arrays.items()}
         return {name: np.empty((*s[: self._axis], count, *s[self._axis + 1 :])) for name, s in shapes.items()}
 
     def put(self, rows: Mapping[str, Array], count: int) -> None:
-        """Keep the next `count` rows, each series (*batch, count, ...)."""
+        """Record the next `count` samples, each series (*batch, count, ...)."""
         for name, values in rows.items():
             self.arrays[name][self._rows(self.rows, self.rows + count)] = values
         self.rows += count
@@ -74,7 +69,7 @@ class Storage:
         return (*(slice(None),) * self._axis, slice(start, stop))
 
     def cut(self, last: float) -> None:
-        """Forget rows after the step `last`, at which all members had ended."""
+        """Forget samples after the step `last`, at which all members had ended."""
         self.rows = int(np.searchsorted(self.steps[: self.rows], last, side="right"))
 
     def recorded(self, ended: Array) -> dict[str, Array]:
@@ -83,14 +78,14 @@ class Storage:
         late = steps > ended[..., None]
         found = {}
         for name, array in self.arrays.items():
-            kept = array[self._rows(0, self.rows)]
+            so_far = array[self._rows(0, self.rows)]
             if late.any():
-                kept[late] = np.nan
-            found[name] = kept
+                so_far[late] = np.nan
+            found[name] = so_far
         return found
 
 
-_MEMORY = Results()  # what a large run leaves when nobody holds it any more serves the next
+_MEMORY = Results()  # the memory of a large run serves the next one, once nobody uses it
 
 
 def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
@@ -100,21 +95,32 @@ def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
     return {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
 
-def _names(record: Sequence[str], possible: Mapping[str, Any]) -> list[str]:
-    names = [record] if isinstance(record, str) else list(record)
+def _names(record: Sequence[str] | None, facts: RunFacts, possible: Mapping[str, Series]) -> list[str]:
+    """The series to record; beside q and v also those without which nothing follows from them."""
+    if record is None:
+        return [name for name, series in possible.items() if series.by_default]
+    names = [record] if isinstance(record, str) else list(dict.fromkeys(record))
     for name in names:
         if name not in possible:
-            hint = (
-                " There is nothing of the kind in this run." if name in SERIES else " The others follow from q and v."
-            )
-            raise unknown_name("series to record", name, possible, hint)
+            raise unknown_name("series to record", name, possible, _why_not(name, facts))
+    if {"q", "v"} <= set(names):
+        names += [name for name, series in possible.items() if series.with_state and name not in names]
     return names
 
 
-def _every(every: int | None, count: int, row: int) -> int:
-    """Steps between rows: as asked, or as many as keep a run comfortable."""
+def _why_not(name: str, facts: RunFacts) -> str:
+    series = find(facts, name)
+    if series is None:
+        return ""
+    if series.derive is None:
+        return " This run has nothing of the kind."
+    return f" {name!r} is not recorded: run[{name!r}] computes it after the run from {', '.join(series.needed(facts))}."
+
+
+def _every(every: int | None, count: int, sample: int) -> int:
+    """Steps between samples: as given, or so many that the recording is not too large."""
     if every is None:
-        return max(1, math.ceil(row * count / COMFORTABLE))
+        return max(1, math.ceil(sample * count / COMFORTABLE))
     if not (isinstance(every, (int, np.integer)) and every >= 1):
         raise LinkworkError(f"every must be a whole number of steps, at least 1; got {every!r}")
     return min(int(every), count)
@@ -123,8 +129,8 @@ def _every(every: int | None, count: int, row: int) -> int:
 def _refuse_beyond_memory(needed: int) -> None:
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        if needed > 0.8 * there:
+        if needed > PART_OF_MEMORY * there:
             raise LinkworkError(
                 f"the recording would take {needed / 1e9:.1f} GB, and this machine has {there / 1e9:.1f} GB: record "
-                "fewer rows (every=...), fewer series (record=...), or fewer members at a time"
+                "fewer samples (every=...), fewer series (record=...), or fewer members at a time"
             )

@@ -20,7 +20,8 @@ from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.problem_setup import Continuation, Setup, positive, problem_of, with_commands
 from linkwork.simulation.recording import Storage
-from linkwork.simulation.results.run import Run, Settings
+from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.run_data import Settings
 from linkwork.simulation.runners.adaptive import Adaptive
 from linkwork.simulation.runners.failure_diagnosis import outcomes
 from linkwork.simulation.runners.fixed_step import FixedSteps, ended_at
@@ -147,10 +148,11 @@ def simulate(
     `gains`, which these functions name among their arguments, may differ between members: they have the batch's
     shape in front of their own.
 
-    Rows are recorded at the start, after `every` steps and at the end; `record` names the series ("q", "v", "tau",
-    "work", "memory", "stops", "wrenches", "rounds", "drive.force", "contact.state", ...); beside q and v that is also
-    what is switched on the way. A run given as `q0` is continued from its end. `progress` shows a bar, by itself on
-    long runs at a terminal, or is called with the fraction that is done.
+    Samples are recorded at the start, after `every` steps and at the end; `record` names the series ("q", "v", "tau",
+    "work", "memory", "stops", "wrenches", "iterations", "drive.force", "contact.state", ..., or one of your own, see
+    `linkwork.simulation.series`); beside q and v that is also what is switched on the way. A run given
+    as `q0` is continued from its end. `progress` shows a bar, by itself on long runs at a terminal, or is called with
+    the fraction that is done.
 
     What happens to a member shows in `run.outcome`. An error from a controller in Python carries what was computed
     until then as its attribute `run`; Ctrl-C returns it.

@@ -12,15 +12,15 @@ from linkwork.algorithms.compliant_contact import Grip, Memory, contact_wrenches
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.inverse import inverse_dynamics
-from linkwork.algorithms.joint_forces import Stops, passive, resistance, spring_energy, stop_forces
-from linkwork.algorithms.kinematics import external_forces, kinematics, subspaces
+from linkwork.algorithms.joint_forces import Stops, passive, resistance, stop_forces
+from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass import mass_matrix, solver
-from linkwork.algorithms.momentum import kinetic_energy, potential_energy
-from linkwork.algorithms.point_springs import frame_damper_power, frame_spring_matrix
+from linkwork.algorithms.point_springs import frame_spring_matrix
 from linkwork.algorithms.reduction import closed_forward_dynamics, coupled, held_to, to_tree
 from linkwork.algorithms.sweeps import to_meeting
 from linkwork.model.elements.contact import Contact
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.energy import stored_energy, working_power
 from linkwork.simulation.events.guards import Guard
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt, may_be_there
@@ -183,23 +183,12 @@ class System:
 
     def energies(self, q: Array, v: Array) -> tuple[Number, Number]:
         """Kinetic energy [J], and potential energy of gravity and springs [J]."""
-        tree = self.mechanism.tree
-        position, speed = to_tree(self.mechanism, ("q", "v"), (q, v))
-        stored = potential_energy(tree, position) + spring_energy(tree, position)
-        return kinetic_energy(tree, position, speed), stored
+        stored = stored_energy(self.mechanism, q, v)
+        return stored.kinetic, stored.potential
 
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
         """Power [W] of forces that store no energy: controllers, wrenches, contacts, stops, dampers, friction."""
-        m = self.mechanism
-        position, speed = to_tree(m, ("q", "v"), (q, v))
-        total = (loads.control + loads.stops) @ v - (resistance(m.tree, speed) * speed) @ speed
-        if m.springs:
-            total = total - frame_damper_power(m.tree, position, speed)
-        if loads.outside is not None:
-            twists = kinematics(m.tree, position, speed).twist
-            for V, F in zip(twists, external_forces(m, loads.outside), strict=True):
-                total = total + V.pair(F)
-        return total
+        return working_power(self.mechanism, q, v, loads.control + loads.stops, loads.outside)
 
 
 def _given(wrenches: Array | None) -> tuple[Array, ...]:

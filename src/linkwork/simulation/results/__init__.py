@@ -1,1 +1,1 @@
-"""What a run leaves: series, files, figures, and a report on how far it can be trusted."""
+"""Results of runs: series, files, data sets, figures, and a report that checks them."""

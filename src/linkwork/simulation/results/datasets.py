@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.errors import LinkworkError
-from linkwork.simulation.results.run import Run
-from linkwork.simulation.results.series_labels import Label, label_of
+from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.series import Axis, Label, label_of
 
 if TYPE_CHECKING:
     import xarray
 
 
-def to_xarray(run: Run, series: Sequence[str] = ()) -> xarray.Dataset:
-    """The named series of a run, all that were recorded if none are named, and how its members ended."""
+def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
+    """The named series of a run, or all recorded ones if none are named, and how its members ended."""
     try:
         import xarray
     except ImportError:
@@ -26,11 +26,14 @@ def to_xarray(run: Run, series: Sequence[str] = ()) -> xarray.Dataset:
     batch = batch_axes(run)
     variables: dict[str, Any] = {}
     coordinates: dict[str, Any] = {"time": ("time", run.t, {"units": "s"})}
+    axes_by_name: dict[str, Axis] = {}
     for name in names:
         values, label = run[name], run_label(run, name)
-        axes = [axis.name for axis in label.axes]
+        axes = {_axis_name(axis, name, axes_by_name): axis for axis in label.axes}
+        axes_by_name |= axes
         variables[name] = ((*batch, "time", *axes), values, attributes(label))
-        coordinates |= {axis.name: (axis.name, np.array(axis.entries, dtype=str)) for axis in label.axes}
+    for name, axis in axes_by_name.items():
+        coordinates[name] = (name, np.array(axis.entries, dtype=str))
     kinds = np.array([outcome.kind for outcome in run.outcomes.flat], dtype=str).reshape(run.batch)
     times = np.array([outcome.time for outcome in run.outcomes.flat]).reshape(run.batch)
     variables["outcome"] = (batch, kinds, {"long_name": "how the member ended"})
@@ -38,18 +41,23 @@ def to_xarray(run: Run, series: Sequence[str] = ()) -> xarray.Dataset:
     for name, values in run.parameters.items():
         variables[f"parameter.{name}"] = _parameter(run, name, values)
     settings = {key: value for key, value in asdict(run.settings).items() if value is not None}
-    told = {key: int(value) if isinstance(value, bool) else value for key, value in settings.items()}
-    return xarray.Dataset(variables, coordinates, {"title": f"run of {run.mechanism.name}", **told})
+    plain = {key: int(value) if isinstance(value, bool) else value for key, value in settings.items()}
+    return xarray.Dataset(variables, coordinates, {"title": f"run of {run.mechanism.name}", **plain})
 
 
-def batch_axes(run: Run) -> tuple[str, ...]:
-    """What a batch's axes are called."""
+def _axis_name(axis: Axis, series: str, taken: Mapping[str, Axis]) -> str:
+    """The name of a dimension: the axis's, or with the series in front where another axis has that name."""
+    return axis.name if taken.get(axis.name, axis).entries == axis.entries else f"{series}_{axis.name}"
+
+
+def batch_axes(run: RunData) -> tuple[str, ...]:
+    """The names of the batch's axes."""
     return ("member",) if len(run.batch) == 1 else tuple(f"batch_{k}" for k in range(len(run.batch)))
 
 
-def run_label(run: Run, series: str) -> Label:
+def run_label(run: RunData, series: str) -> Label:
     """The label of a series of a run."""
-    return label_of(run.mechanism, series, run[series].shape[len(run.batch) + 1 :])
+    return label_of(run.facts, series, run[series].shape[len(run.batch) + 1 :])
 
 
 def attributes(label: Label) -> dict[str, str]:
@@ -58,7 +66,7 @@ def attributes(label: Label) -> dict[str, str]:
     return found if len(set(label.units)) <= 1 else found | {"units_of_entries": ", ".join(label.units)}
 
 
-def _parameter(run: Run, name: str, values: Any) -> tuple[Any, ...]:
+def _parameter(run: RunData, name: str, values: Any) -> tuple[Any, ...]:
     """A parameter's axes and values (*batch, shape), members that share one having it each."""
     core = run.mechanism.parameters[name].shape
     axes = tuple(f"parameter.{name}_{k}" for k in range(len(core)))

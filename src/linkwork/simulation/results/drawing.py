@@ -16,7 +16,7 @@ from linkwork.model.broadcast import as_numbers
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.simulation.problem_setup import start_of
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
-from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.solids import Solid, solids_of
 from linkwork.spatial.scalar import Array
 
@@ -79,7 +79,7 @@ def draw(m: Mechanism, q: Any = None, *, path: str | os.PathLike[str] | None = N
     return figure
 
 
-def draw_run(run: Run, at: float | Sequence[float] = (), path: str | os.PathLike[str] | None = None) -> Figure:
+def draw_run(run: RunData, at: float | Sequence[float] = (), path: str | os.PathLike[str] | None = None) -> Figure:
     """The mechanism of a run at the rows next to the times `at` [s], with the ways of its frames."""
     file = checked_path(path)
     if run.batch:

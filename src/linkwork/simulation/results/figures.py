@@ -6,13 +6,15 @@ import os
 from collections.abc import Iterator, Sequence
 from math import ceil
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from linkwork.simulation.derived_series import ENERGIES
+from linkwork.simulation.results.datasets import run_label
 from linkwork.simulation.results.figure_files import checked_path, empty_figure, save_figure
-from linkwork.simulation.results.run import ENERGIES, Run
-from linkwork.simulation.results.series_labels import label_of
+from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.series import Axis
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ class Panel(NamedTuple):
     lines: Array  # (lines, *batch, T)
 
 
-def plot_run(run: Run, series: Sequence[str] = (), path: str | os.PathLike[str] | None = None) -> Figure:
+def plot_run(run: RunData, series: Sequence[str] = (), path: str | os.PathLike[str] | None = None) -> Figure:
     """A figure of the named series, by default of positions, velocities, forces of controllers, and energies."""
     file = checked_path(path)
     panels = [panel for name in series or _default(run) for panel in _panels(run, name)]
@@ -62,12 +64,12 @@ def plot_run(run: Run, series: Sequence[str] = (), path: str | os.PathLike[str] 
     return figure
 
 
-def _default(run: Run) -> list[str]:
+def _default(run: RunData) -> list[str]:
     names = [name for name in ("q", "v", "tau") if name in run.recorded]
     return names + (["energy"] if "energy" in run else [])
 
 
-def _title(run: Run) -> str:
+def _title(run: RunData) -> str:
     settings = run.settings
     step = f"rtol {settings.rtol:g}" if settings.rtol is not None else f"dt {settings.dt:g} s"
     first, _, evidence = run.ending.partition(": ")
@@ -80,7 +82,7 @@ def _title(run: Run) -> str:
 # --- what is drawn ---
 
 
-def _panels(run: Run, series: str) -> Iterator[Panel]:
+def _panels(run: RunData, series: str) -> Iterator[Panel]:
     """The panels of a series: one for every unit in it; energies and what changes them share one."""
     if series == "energy":
         parts = [*ENERGIES, "work"] if "work" in run.recorded else [*ENERGIES]
@@ -89,10 +91,10 @@ def _panels(run: Run, series: str) -> Iterator[Panel]:
         yield Panel("energies", "J", list(shown), np.array(list(shown.values())))
         return
     values = run[series]
-    label = label_of(run.mechanism, series, values.shape[len(run.batch) + 1 :])
+    label = run_label(run, series)
     names, units = _flat_names(label.axes, label.entries), np.resize(label.units, max(1, _count(label.axes)))
     lines = np.moveaxis(values.reshape(*run.batch, len(run.t), -1), -1, 0)
-    constant = series.startswith("pose.")  # its last row says nothing
+    constant = series.startswith("pose.")  # its last row is always 0 0 0 1
     for unit in dict.fromkeys(units.tolist()):
         own = [k for k in np.flatnonzero(units == unit) if not (constant and names[k].startswith("one."))]
         if series == "tau" and len(set(units.tolist())) > 1 and not np.nan_to_num(lines[own]).any():
@@ -101,18 +103,18 @@ def _panels(run: Run, series: str) -> Iterator[Panel]:
         yield Panel(title, "" if unit == "1" else unit, [names[k] for k in own], lines[own])
 
 
-def _count(axes: Sequence[Any]) -> int:
+def _count(axes: Sequence[Axis]) -> int:
     return int(np.prod([len(axis.entries) for axis in axes], dtype=int))
 
 
-def _flat_names(axes: Sequence[Any], entries: Sequence[str]) -> list[str]:
+def _flat_names(axes: Sequence[Axis], entries: Sequence[str]) -> list[str]:
     names = list(entries)
     for axis in reversed(axes[:-1]):
         names = [f"{outer}.{inner}" for outer in axis.entries for inner in names]
     return names
 
 
-def _draw(axes: Axes, run: Run, panel: Panel) -> None:
+def _draw(axes: Axes, run: RunData, panel: Panel) -> None:
     axes.set_title(panel.title, fontsize=10, loc="left")
     axes.set_ylabel(f"[{panel.unit}]" if panel.unit else "")
     axes.grid(color="0.92", linewidth=0.8)
@@ -174,7 +176,7 @@ def _frame(axes: Axes, lines: Array) -> None:
         axes.set_yticks([*-powers[::-1], 0.0, *powers], minor=False)
 
 
-def _mark_end(axes: Axes, run: Run) -> None:
+def _mark_end(axes: Axes, run: RunData) -> None:
     """A mark where a single run ended before its time."""
     if not run.batch and run.outcome.kind != "finished":
         axes.axvline(run.outcome.time, color="firebrick", linestyle="--", linewidth=1.0)

@@ -1,9 +1,9 @@
-"""Momenta in the trust report: those that a mechanism must keep, and what changes those that it need not.
+"""Momenta in the report: those that a mechanism must conserve, and what changes the others.
 
-Where a mechanism touches the world by free joints only, without forces in them, its angular momentum about the centre
-of mass stays, and its momentum grows by the impulse of gravity. Elsewhere there may be symmetries left, such as turns
-about the vertical through an anchor, each with a momentum that is kept. Drifts are told relative to what the joints'
-velocities contribute.
+Where a mechanism is connected to the world by free joints only, without forces in them, its angular momentum about the
+centre of mass is conserved, and its momentum grows by the impulse of gravity. Elsewhere symmetries may be left, such as
+rotation about the vertical through an anchor, each with a momentum that is conserved. Drifts are relative to what the
+velocities of the joints contribute.
 """
 
 from __future__ import annotations
@@ -13,52 +13,59 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
-from linkwork.simulation.results.report_rows import Row, most, ratio, worst
-from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.extremes import largest_magnitude, relative
+from linkwork.simulation.results.report_limits import STATES_FOR_MOMENTUM_SCALE
+from linkwork.simulation.results.report_rows import Row, checked
+from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
 
-SAMPLED = 20_000  # states in which the scale of momentum is looked for, at most
+NOT_CONSERVED = "not conserved"
 
 
-def momenta(run: Run) -> Iterator[Row]:
-    """The rows of all momenta that are kept, or why they are not."""
+def momenta(run: RunData) -> Iterator[Row]:
+    """The rows of all momenta that must be conserved, or why they need not be."""
     names = "momentum", "angular momentum"
     why_not = _what_changes_momentum(run)
     if why_not:
-        yield Row(names[0], "not kept", note=f"{why_not}: nothing is asked of it")
+        yield Row(names[0], NOT_CONSERVED, note=f"{why_not}; not checked")
         yield from _of_symmetries(run)
         return
     momentum, scale = run.momentum, _momentum_scale(run)
     impulse = _weight(run)[..., None, :] * (run.t - run.t[0])[:, None]
     linear = momentum[..., :3] - momentum[..., :1, :3] - impulse
     angular = momentum[..., 3:] - momentum[..., :1, 3:]
-    notes = "drift without gravity's impulse, of what joints contribute", "drift about the centre of mass, likewise"
+    notes = (
+        "drift without the impulse of gravity, relative to what joints contribute",
+        "drift about the centre of mass, relative to what joints contribute",
+    )
     for name, drift, size, note in zip(names, (linear, angular), scale, notes, strict=True):
-        yield worst(run, name, ratio(most(np.linalg.norm(drift, axis=-1)), size), note)
+        found = relative(largest_magnitude(np.linalg.norm(drift, axis=-1)), size)
+        yield checked(run, name, found, note)
 
 
-def _of_symmetries(run: Run) -> Iterator[Row]:
-    """The momenta that belong to symmetries of a mechanism that is held somehow."""
+def _of_symmetries(run: RunData) -> Iterator[Row]:
+    """The momenta of the symmetries that a mechanism has although it is connected to the world."""
     if not {"q", "v"} <= run.recorded.keys():
         return
     m = run.varied((0,) * len(run.batch))
-    kept = m.symmetries() if _alike(run, m) else ()
+    symmetries = m.symmetries() if _same_symmetries(run, m) else ()
     why_not = _what_pushes(run)
-    if why_not or not kept:
-        for symmetry in kept:
-            yield Row(symmetry.momentum, "not kept", note=why_not)
+    if why_not or not symmetries:
+        for symmetry in symmetries:
+            yield Row(symmetry.momentum, NOT_CONSERVED, note=f"{why_not}; not checked")
         return
-    series = run.dynamics.momentum_maps(run.q, run.v, parameters=run.along_time(), symmetries=kept)
+    series = run.dynamics.momentum_maps(run.q, run.v, parameters=run.along_time(), symmetries=symmetries)
     linear, angular = _momentum_scale(run)
-    for k, symmetry in enumerate(kept):
+    for k, symmetry in enumerate(symmetries):
         turn = np.linalg.norm(symmetry.twist[3:])
-        lever = most(np.linalg.norm(run["center_of_mass"] - symmetry.through, axis=-1))
+        lever = largest_magnitude(np.linalg.norm(run["center_of_mass"] - symmetry.through, axis=-1))
         scale = linear * np.linalg.norm(symmetry.twist[:3]) if turn == 0.0 else (angular + lever * linear) * turn
         drift = series[..., k] - series[..., :1, k]
-        yield worst(run, symmetry.momentum, ratio(most(drift), scale), "drift, of what joints contribute")
+        found = relative(largest_magnitude(drift), scale)
+        yield checked(run, symmetry.momentum, found, "drift, relative to what joints contribute")
 
 
-def _alike(run: Run, first: Mechanism) -> bool:
+def _same_symmetries(run: RunData, first: Mechanism) -> bool:
     """Whether gravity and the joints at the world are the same for all members."""
     roots = tuple(f"{joint.name}." for joint in first.joints if joint.i == WORLD)
     return all(
@@ -68,11 +75,11 @@ def _alike(run: Run, first: Mechanism) -> bool:
     )
 
 
-# --- when momentum is kept, and what it is measured by ---
+# --- when momentum is conserved, and its scale ---
 
 
-def _what_changes_momentum(run: Run) -> str:
-    """Why the momentum need not be kept; empty if it must be."""
+def _what_changes_momentum(run: RunData) -> str:
+    """Why the momentum need not be conserved; empty if it must be."""
     if not {"q", "v"} <= run.recorded.keys():
         return "q and v were not both recorded"
     for joint in run.mechanism.joints:
@@ -95,7 +102,7 @@ def _what_changes_momentum(run: Run) -> str:
     return _what_pushes(run)
 
 
-def _what_pushes(run: Run) -> str:
+def _what_pushes(run: RunData) -> str:
     """What acts on bodies from outside, or on joints at the world; empty if nothing does."""
     if run.settings.pushed:
         return "wrenches act"
@@ -108,7 +115,7 @@ def _what_pushes(run: Run) -> str:
     return ""
 
 
-def _has_forces(run: Run, joint: Joint) -> bool:
+def _has_forces(run: RunData, joint: Joint) -> bool:
     """Whether springs, dampers, friction, stops or a rotor act between a body and the world."""
     own = [joint.damping, joint.stiffness, joint.armature, joint.friction]
     turning = [drive for drive in run.mechanism.drives if joint.name in drive.joints]
@@ -118,7 +125,7 @@ def _has_forces(run: Run, joint: Joint) -> bool:
     return bool(limited or any(np.any(x) for x in (*own, *varied) if x is not None))
 
 
-def _weight(run: Run) -> Array:
+def _weight(run: RunData) -> Array:
     """Mass times gravity (..., 3) [N] of every member."""
     own, mass = run.mechanism.parameters, np.asarray(run.mechanism.mass)
     for name, value in run.parameters.items():
@@ -127,10 +134,10 @@ def _weight(run: Run) -> Array:
     return np.asarray(mass)[..., None] * run.parameters.get("gravity", run.mechanism.gravity)
 
 
-def _momentum_scale(run: Run) -> tuple[Array, Array]:
+def _momentum_scale(run: RunData) -> tuple[Array, Array]:
     """What single velocities contribute to the momentum, summed: linear and angular (*batch,), the largest in time."""
-    every = max(1, run.q[..., 0].size // SAMPLED)
+    every = max(1, run.q[..., 0].size // STATES_FOR_MOMENTUM_SCALE)
     q, v = run.q[..., ::every, :], run.v[..., ::every, :]
     parts = run.dynamics.momentum_matrix(q, parameters=run.along_time()) * v[..., None, :]
     sizes = [np.linalg.norm(part, axis=-2).sum(axis=-1) for part in (parts[..., :3, :], parts[..., 3:, :])]
-    return most(sizes[0]), most(sizes[1])
+    return largest_magnitude(sizes[0]), largest_magnitude(sizes[1])

@@ -1,54 +1,48 @@
-"""What a trust report is made of: its rows, how they are shown, and numbers of members.
-
-`ALLOWED` says how much a relative imbalance may be.
-"""
+"""The rows of a report on a run, and how they are printed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from linkwork.errors import unknown_name
-from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.report_limits import BALANCE, BALANCE_FIRST_ORDER
+from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-# Relative imbalance that is allowed. Good steps of smooth motion stay far below; where stops, friction and sampled
-# controllers make kinks, methods of any order are about as good as one of second order with a step of 1 ms.
-ALLOWED = 1e-4
-ALLOWED_ROUGH = 1e-2  # for methods of first order, whose balance is off by about the step times the motion's rate
-PASSED, FAILED, TOLD = "ok", "bad", ""
+PASSED, FAILED, NOT_CHECKED = "ok", "bad", ""
 
 
 class Row(NamedTuple):
-    """A line of the report: what was measured, what it may be, "ok" or "bad" ("" where nothing is asked), and more."""
+    """A row of a report: what was measured, its limit, "ok" or "bad" ("" where it is not checked), and a note."""
 
     name: str
     value: float | str
     bound: float | None = None
-    verdict: str = TOLD
+    verdict: str = NOT_CHECKED
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was found about a run. `passed` is whether nothing was bad; `print` shows it, `rows` has the numbers."""
+    """Checks of a run. `passed` says whether none failed; `print` shows all, `rows` has the numbers."""
 
     title: str
     rows: tuple[Row, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is bad."""
+        """Whether no check failed."""
         return not self.failures
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """The names of the rows that are bad."""
+        """The names of the rows whose checks failed."""
         return tuple(row.name for row in self.rows if row.verdict == FAILED)
 
     def __getitem__(self, name: str) -> Row:
@@ -74,57 +68,40 @@ class Report:
         from rich.text import Text
 
         table = Table("", "found", "allowed", "", "", box=SIMPLE_HEAD, pad_edge=False)
-        colors = {PASSED: "green", FAILED: "bold red", TOLD: ""}
+        colors = {PASSED: "green", FAILED: "bold red", NOT_CHECKED: ""}
         for row in self.rows:
             bound = "" if row.bound is None else f"{row.bound:.2g}"
             value = row.value if isinstance(row.value, str) else f"{row.value:.2e}"
             table.add_row(row.name, value, bound, Text(row.verdict, colors[row.verdict]), Text(row.note, "dim"))
-        last = "trusted: everything is as it must be" if self.passed else f"NOT trusted: {', '.join(self.failures)}"
-        return Group(Text(self.title, "bold"), table, Text(last, "bold green" if self.passed else "bold red"))
+        return Group(Text(self.title, "bold"), table, Text(self.summary, "bold green" if self.passed else "bold red"))
+
+    @property
+    def summary(self) -> str:
+        """Whether all checks passed, or which failed, in one line."""
+        return "all checks passed" if self.passed else f"checks FAILED: {', '.join(self.failures)}"
 
 
-def allowed(run: Run) -> float:
-    """The relative imbalance that a run by this method may have: a good step of it stays well below."""
-    return ALLOWED_ROUGH if run.settings.order == 1 else ALLOWED
-
-
-# --- numbers of members ---
-
-
-def most(series: Array) -> Array:
-    """The largest magnitude in time (*batch,) of a series (*batch, T); nan is of members that had ended."""
-    return np.nan_to_num(np.abs(series), nan=0.0, posinf=np.inf).max(axis=-1, initial=0.0)
-
-
-def span(series: Array) -> Array:
-    """Largest less smallest in time (*batch,)."""
-    return np.ptp(np.where(np.isfinite(series), series, series[..., :1]), axis=-1)
-
-
-def ratio(error: Array, scale: Array) -> Array:
-    """Error over scale; zero where there is no error, whatever the scale."""
-    with np.errstate(all="ignore"):
-        found = np.asarray(error) / np.asarray(scale)
-    return np.where(np.asarray(error) == 0.0, 0.0, np.nan_to_num(found, nan=np.inf, posinf=np.inf))
-
-
-def worst(run: Run, name: str, values: Array, note: str, bound: float | None = None) -> Row:
-    """The row of the member with the largest value."""
-    bound = allowed(run) if bound is None else bound
+def checked(run: RunData, name: str, values: Array, note: str, bound: float | None = None) -> Row:
+    """The row of the member with the largest value (*batch,); without a bound, that of energy and momenta."""
+    bound = _balance(run) if bound is None else bound
     flat = np.asarray(values).reshape(-1)
     number = int(np.argmax(flat)) if flat.size else 0
     value = float(flat[number]) if flat.size else 0.0
-    return Row(name, value, bound, verdict(value <= bound), who(run, number) + note)
+    return Row(name, value, bound, verdict(value <= bound), member_name(run, number) + note)
 
 
-def who(run: Run, number: int) -> str:
-    """Which member of a batch, by its number."""
+def _balance(run: RunData) -> float:
+    return BALANCE_FIRST_ORDER if run.settings.order == 1 else BALANCE
+
+
+def member_name(run: RunData, number: int) -> str:
+    """The member of a batch with that number, as the beginning of a note; empty for a single run."""
     if not run.batch:
         return ""
     index = [int(k) for k in np.unravel_index(number, run.batch)]
     return f"member {index[0] if len(index) == 1 else tuple(index)}: "
 
 
-def verdict(good: Any) -> str:
-    """The word for good, or for bad."""
+def verdict(good: bool | np.bool_) -> str:
+    """The word for a check that passed, or that failed."""
     return PASSED if good else FAILED

@@ -27,7 +27,8 @@ from linkwork.model.faults import raise_first
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.datasets import batch_axes, to_xarray
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
-from linkwork.simulation.results.run import Run, Settings
+from linkwork.simulation.results.run_data import RunData, Settings
+from linkwork.simulation.series import label_of
 from linkwork.simulation.state import EventLog, MemberState, SolverState, StepState, flatten, leaf_names, unflatten
 from linkwork.spatial.scalar import Array
 
@@ -49,7 +50,7 @@ class Contents(NamedTuple):
     document: str
 
 
-def save_run(run: Run, path: str | os.PathLike[str]) -> None:
+def save_run(run: RunData, path: str | os.PathLike[str]) -> None:
     """Write a run to `path`, which ends in .npz or .nc, so that `read_run` gives it back to the bit.
 
     An older file is replaced in one step once the new one is complete.
@@ -64,7 +65,7 @@ def save_run(run: Run, path: str | os.PathLike[str]) -> None:
         raise LinkworkError(f"{path}: it cannot be written: {reason_of(error)}") from None
 
 
-def read_run(path: str | os.PathLike[str]) -> Run:
+def read_run(path: str | os.PathLike[str]) -> RunData:
     """The run that `save_run` wrote; a LinkworkError if the file is damaged, foreign or newer."""
     path = _path(path)
     _, read = _form(path)
@@ -88,7 +89,7 @@ def _path(path: Any) -> Path:
         raise LinkworkError(f"a path is a text or a pathlib.Path; got {path!r}") from None
 
 
-def _form(path: Path) -> tuple[Callable[[Run, Contents, Path], object], Callable[[Path], Contents]]:
+def _form(path: Path) -> tuple[Callable[[RunData, Contents, Path], object], Callable[[Path], Contents]]:
     forms = {".npz": (_write_npz, _read_npz), ".nc": (_write_netcdf, _read_netcdf)}
     if path.suffix.lower() not in forms:
         raise LinkworkError(f"{path}: files of runs end in .npz or .nc (netCDF); got {path.suffix!r}")
@@ -98,7 +99,7 @@ def _form(path: Path) -> tuple[Callable[[Run, Contents, Path], object], Callable
 # --- a run as named arrays and a text ---
 
 
-def _arrays(run: Run) -> dict[str, Array]:
+def _arrays(run: RunData) -> dict[str, Array]:
     """All arrays of a run; names of parameters may hold anything, so that these are numbered."""
     outcomes, events = list(run.outcomes.flat), run.events
     members = [event.member for event in events]
@@ -120,7 +121,7 @@ def _arrays(run: Run) -> dict[str, Array]:
     }
 
 
-def _about(run: Run, arrays: Mapping[str, Array]) -> str:
+def _about(run: RunData, arrays: Mapping[str, Array]) -> str:
     import linkwork
 
     about = {
@@ -152,11 +153,11 @@ def _told(path: Path, text: str) -> dict[str, Any]:
     return about
 
 
-def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> Run:
+def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> RunData:
     """The run, if everything in the file fits together; ValueError if not."""
     m, arrays = _mechanism(path, contents.document), contents.arrays
     batch = arrays["outcome"].shape
-    run = Run(
+    run = RunData(
         m,
         _settings(about["settings"]),
         _numbers(arrays, TIME, (None,)),
@@ -167,10 +168,9 @@ def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> Run:
         _events(arrays, batch),
         float(about["wall"]),
     )
-    sizes: dict[str, tuple[int | None, ...]] = {"q": (m.nq,), "v": (m.nv,), "tau": (m.nv,), "work": ()}
     for name, values in run.recorded.items():
-        own: tuple[int | None, ...] = sizes[name] if name in sizes else values.shape[len(batch) + 1 :]
-        _numbers(arrays, name, (*batch, len(run.t), *own))
+        shape = label_of(run.facts, name, values.shape[len(batch) + 1 :]).shape
+        _numbers(arrays, name, (*batch, len(run.t), *shape))
     for name, values in run.parameters.items():
         core = m.parameters[name].shape
         np.broadcast_to(values, batch + core)
@@ -257,7 +257,7 @@ def _events(arrays: Mapping[str, Array], batch: tuple[int, ...]) -> tuple[Event,
 # --- .npz ---
 
 
-def _write_npz(run: Run, contents: Contents, path: Path) -> None:
+def _write_npz(run: RunData, contents: Contents, path: Path) -> None:
     texts: dict[str, Any] = {ABOUT: np.array(contents.about), DOCUMENT: np.array(contents.document)}
     with open(path, "xb") as stream:
         np.savez(stream, **texts, **dict[str, Any](contents.arrays))
@@ -279,7 +279,7 @@ def _read_npz(path: Path) -> Contents:
 # --- netCDF ---
 
 
-def _write_netcdf(run: Run, contents: Contents, path: Path) -> None:
+def _write_netcdf(run: RunData, contents: Contents, path: Path) -> None:
     for package in ("xarray", "h5netcdf", "h5py"):
         _needed(package)
     series = to_xarray(run)
@@ -297,7 +297,7 @@ def _write_netcdf(run: Run, contents: Contents, path: Path) -> None:
         stream.write(_seal(zlib.crc32(made)))
 
 
-def _axes(run: Run, name: str, values: Array) -> tuple[str, ...]:
+def _axes(run: RunData, name: str, values: Array) -> tuple[str, ...]:
     """Names for the axes of what is no series: the batch's, then its own."""
     shared = batch_axes(run) if name.startswith(("final", "outcome")) else ()
     return shared + tuple(f"{name}_{k}" for k in range(values.ndim - len(shared)))

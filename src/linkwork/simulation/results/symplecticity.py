@@ -1,8 +1,8 @@
-"""Whether a step keeps the symplectic form, measured from the derivative of its map (S4 2.2.2, which asks for it).
+"""Whether a step preserves the symplectic form, measured from the derivative of its map (S4 2.2.2).
 
 In coordinates x along the joints' own motions from where a mechanism is, q = integrate(q_0, x), the momenta are
 p = T(x)^T M v with v = T(x) dx/dt, and the form is dx dp. Small changes (dq, dv) of a state change p by
-K dq + M dv, where K is the derivative of T^T M v by x at 0. A step that takes them by A keeps the form if
+K dq + M dv, where K is the derivative of T^T M v by x at 0. A step that takes them by A preserves the form if
 
     A^T Omega_1 A = Omega_0        Omega = [[K - K^T, M], [-M, 0]]
 
@@ -17,12 +17,13 @@ from linkwork.algorithms.coordinates import tangent_rate
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.joints import JointKind
 from linkwork.simulation.methods.registry import METHODS
-from linkwork.simulation.results.run import Run
+from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.runners.interactive import Simulator
 from linkwork.spatial.scalar import Array
 
-BEND = 1e-2  # of what is odd in x, exactly linear: any size does
-STEPS = 5  # from rows of a run, of which the defect is measured
+BEND = 1e-2  # [rad, m] of a difference quotient that is exact, since the odd part in x is linear: any size does
+STEPS = 5  # of a run, whose defect is measured
+RANK = 1e-9  # singular values of loop rows below this part of the largest belong to redundant rows
 
 
 def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
@@ -38,7 +39,7 @@ def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
 
 
 def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
-    """|A^T Omega_1 A - Omega_0| / |Omega_0| of the step that a simulator makes next; it goes on by this step."""
+    """|A^T Omega_1 A - Omega_0| / |Omega_0| of the step that a simulator makes next; the simulator makes it."""
     m, before = sim.mechanism, sim.state
     A = sim.step_derivatives().A
     sim.step()
@@ -48,32 +49,32 @@ def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
     if m.loops:
         J = d.constraint_jacobian(before.q)
         _, sizes, rows = np.linalg.svd(J)
-        free = rows[int((sizes > 1e-9 * sizes.max(initial=0.0)).sum()) :].T
+        free = rows[int((sizes > RANK * sizes.max(initial=0.0)).sum()) :].T
         allowed = np.block([[free, np.zeros((m.nv, m.nv))], [np.zeros((m.nv, free.shape[1])), np.eye(m.nv)]])
-    kept, form = (allowed.T @ x @ allowed for x in (A.T @ second @ A, first))
-    return float(np.linalg.norm(kept - form) / np.linalg.norm(form))
+    after_step, form = (allowed.T @ x @ allowed for x in (A.T @ second @ A, first))
+    return float(np.linalg.norm(after_step - form) / np.linalg.norm(form))
 
 
-def without_form(run: Run) -> str:
-    """Why nothing can be said of the symplectic form in a run; empty if something can."""
+def without_form(run: RunData) -> str:
+    """Why the symplectic form is not checked in a run; empty if it is."""
     m, settings = run.varied((0,) * len(run.batch)), run.settings
     if run.method not in METHODS:
-        return "the method has steps of its own"
+        return "the method chooses its own steps"
     if not {"q", "v"} <= run.recorded.keys():
         return "q and v were not both recorded"
     if settings.controlled or settings.pushed or settings.baumgarte is not None:
-        return "controllers, wrenches or Baumgarte's forces act, which have no form to keep"
+        return "controllers, wrenches or Baumgarte's forces act, which preserve no form"
     if any(name in run.recorded for name in run.parameters):
         return "loops are switched"
     for joint in m.joints:
         if joint.damping.any() or joint.friction.any():
-            return f"joint {joint.name!r} has a damper or friction, which keep no form"
+            return f"joint {joint.name!r} has a damper or friction, which preserve no form"
         if joint.kind.nv > 1 and joint.armature.any() and _bends(joint.kind):
             return f"the armature of joint {joint.name!r} has no kinetic energy of coordinates"
         if joint.kind.nv > 1 and _bends(joint.kind) and any(d.rotor and joint.name in d.joints for d in m.drives):
             return f"a rotor that turns with joint {joint.name!r} has no kinetic energy of coordinates"
     if any(spring.damping for spring in m.springs):
-        return "dampers act, which keep no form"
+        return "dampers act, which preserve no form"
     return ""
 
 
@@ -83,8 +84,8 @@ def _bends(kind: JointKind) -> bool:
     return bool((kind.tangent_rate(x, y) != y).any())
 
 
-def run_defect(run: Run) -> float:
-    """The largest symplectic defect of steps from some rows of the first member of a run."""
+def run_defect(run: RunData) -> float:
+    """The largest symplectic defect of steps from some samples of the first member of a run."""
     index, settings = (0,) * len(run.batch), run.settings
     m = run.varied(index)
     q, v = run.q[index], run.v[index]

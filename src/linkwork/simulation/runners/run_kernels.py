@@ -27,10 +27,10 @@ from linkwork.model.elements.ground import Ground
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Once
 from linkwork.simulation.problem import Problem
-from linkwork.simulation.state import flatten, unflatten
+from linkwork.simulation.state import MemberState, flatten, unflatten
 from linkwork.spatial.scalar import Array, Number
 
-__all__ = ["Count", "Rows", "kernel_of"]
+__all__ = ["Count", "Rows", "formula_digest", "kernel_of"]
 
 _traced: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # of each request's functions, traced once: their name
 
@@ -85,6 +85,20 @@ def _functions_digest(problem: Problem) -> str:
     graph = trace(all_of_them, [(), (2,), *states, *map(problem.core, problem.values)])
     present = repr(([law is not None for law in laws], list(grounds)))
     return _traced.setdefault(problem, kernel_cache.digest(present, description(graph)))
+
+
+def formula_digest(
+    problem: Problem, formulas: Callable[[dict[str, Array], Number, MemberState], tuple[Array, ...]]
+) -> str:
+    """A name for what users' formulas compute from values, the step and the state of a member: that of their graph."""
+    size = len(flatten(problem.start))
+
+    def all_of_them(dt: Number, *inputs: Array) -> tuple[Array, ...]:
+        values = dict(zip(problem.values, inputs[size:], strict=True))
+        return formulas(values, dt, unflatten(problem.start, inputs[:size]))
+
+    states = [np.shape(x)[len(problem.batch) :] for x in flatten(problem.start)]
+    return kernel_cache.digest(description(trace(all_of_them, [(), *states, *map(problem.core, problem.values)])))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:

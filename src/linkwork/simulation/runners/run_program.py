@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import gcd
 from typing import Any, NamedTuple
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from linkwork.compiler.kernel import Kernel
 from linkwork.model.broadcast import Shape
-from linkwork.simulation.contact_series import contact_row
 from linkwork.simulation.events.impulses import Impact, constraint_forces, impact
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.schedule import refused
 from linkwork.simulation.events.sources import any_of, constraint_number, sources
 from linkwork.simulation.methods.method import Method
 from linkwork.simulation.problem import Problem
-from linkwork.simulation.runners.run_kernels import Count, Rows, kernel_of
+from linkwork.simulation.runners.run_kernels import Count, Rows, formula_digest, kernel_of
+from linkwork.simulation.series import Formula, Sample, formulas, label_of, of_users
 from linkwork.simulation.state import (
     EVENT,
     HUGE,
@@ -103,20 +103,22 @@ class MemberProgram:
         last, series = record(count, body, *flatten(now))
         return unflatten(now, last), series
 
+    @cached_property
+    def formulas(self) -> dict[str, Formula]:
+        """What computes each recorded series."""
+        return formulas(self.problem.facts, self.series)
+
+    def sample(self, values: Values, dt: Number, now: MemberState) -> Sample:
+        """What recorded series are computed from in a state."""
+        t, problem = now.step * dt, self.problem
+        return Sample(
+            t, now, values, lambda: problem.system(values), lambda state: problem.motor_forces(values, t, state)
+        )
+
     def row(self, values: Values, dt: Number, now: MemberState) -> tuple[Any, ...]:
         """One sample of every recorded series."""
-        motion = now.motion
-        rows: dict[str, Any] = {"q": motion.q, "v": motion.v, "work": motion.work, "memory": now.memory}
-        rows |= {"slip": motion.slip, "rounds": motion.solver.iterations}
-        rows |= dict(zip(self.problem.switched, motion.modes, strict=True))
-        if any(name.startswith("contact.") for name in self.series):
-            rows |= contact_row(self.problem.system(values).mechanism, motion, self.problem.rigid)
-        if "drive.force" in self.series:
-            rows |= {"drive.force": self.problem.motor_forces(values, now.step * dt, now)}
-        if not rows.keys() >= set(self.series):
-            loads = self.problem.system(values).loads(now.step * dt, now.q, now.v, now.control)
-            rows |= {"tau": loads.control, "stops": loads.stops, "wrenches": loads.wrenches}
-        return tuple(rows[name] for name in self.series)
+        sample = self.sample(values, dt, now)
+        return tuple(formula(sample) for formula in self.formulas.values())
 
     # --- controllers that are sampled, and what they and schedules switch ---
 
@@ -284,13 +286,23 @@ class BatchProgram:
         if what == SWITCH:
             count = len(problem.mechanism.loops) + len(problem.mechanism.holders)
             return dict(zip(Switched._fields, ((), (), (count,), (count,), (count,)), strict=True))
-        return {name: problem.series_shapes.get(name, ()) for name in self.program.series}
+        return {name: label_of(problem.facts, name).shape for name in self.program.series}
+
+    @cached_property
+    def _users_formulas(self) -> str:
+        """A digest of what users' series compute; empty without them."""
+        program = self.program
+        users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
+        if not users:
+            return ""
+        return formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
 
     def _name(self, what: str) -> tuple[str, ...]:
         """What distinguishes this program among those of the same problem."""
         program = self.program
         timing = f"{program.every} {program.tick}"
-        return what, program.method.title, repr(program.series), timing, repr(list(program.problem.parameters))
+        series = f"{program.series} {self._users_formulas}"
+        return what, program.method.title, series, timing, repr(list(program.problem.parameters))
 
 
 def _in_plain_python(

@@ -1,0 +1,191 @@
+"""Series that follow from what a run recorded, computed after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.contact_series import DIRECTION
+from linkwork.simulation.energy import Stored, stored_energies
+from linkwork.simulation.events.slip import slip_multipliers
+from linkwork.simulation.series_entry import Axis, Family, RunFacts, Series
+from linkwork.simulation.state_series import WRENCH, by_velocity, drives, six, velocities
+from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from linkwork.simulation.results.run import Run
+    from linkwork.simulation.results.run_data import RunData
+
+TWIST = Axis("twist", ("vx", "vy", "vz", "wx", "wy", "wz"))
+MOMENTUM = Axis("component", ("px", "py", "pz", "lx", "ly", "lz"))
+POSE = (Axis("row", ("x", "y", "z", "one")), Axis("column", ("ex", "ey", "ez", "origin")))
+STATE = ("q", "v")
+ENERGIES = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
+
+
+# --- from q and v ---
+
+
+def run_energies(run: RunData) -> Stored:
+    """Energies (*batch, T) [J] stored along a run."""
+    return stored_energies(run.dynamics, run.q, run.v, run.along_time())
+
+
+def _energy(part: Callable[[Stored], Array]) -> Callable[[Run], Array]:
+    return lambda run: part(run.once(run_energies))
+
+
+def _momentum(run: Run) -> Array:
+    return run.dynamics.momentum(run.q, run.v, parameters=run.along_time())
+
+
+def _center_of_mass(run: Run) -> Array:
+    return run.dynamics.center_of_mass(run.q, parameters=run.along_time())
+
+
+def _passive(run: Run) -> Array:
+    return run.dynamics.passive(run.q, run.v, parameters=run.along_time())
+
+
+def _drive_speed(run: Run) -> Array:
+    given, every = run.along_time(), run.mechanism.drives
+    gears = [given.get(f"{drive.name}.gear", drive.gear) for drive in every]
+    return np.stack([(run.v @ drive.row) * gear for drive, gear in zip(every, gears, strict=True)], axis=-1)
+
+
+def _pose(name: str) -> Series:
+    frame = name.removeprefix("pose.")
+
+    def pose(run: Run) -> Array:
+        return run.dynamics.pose(run.q, frame, parameters=run.along_time())
+
+    return Series(name, f"pose of {frame!r}", ("1", "1", "1", "m"), POSE, derive=pose, needs=STATE)
+
+
+def _velocity(name: str) -> Series:
+    frame = name.removeprefix("velocity.")
+
+    def twist(run: Run) -> Array:
+        J = run.dynamics.jacobian(run.q, frame, parameters=run.along_time())
+        return (J @ run.v[..., None])[..., 0]
+
+    return Series(name, f"twist of {frame!r}", six("m/s", "rad/s"), (TWIST,), derive=twist, needs=STATE)
+
+
+def _of_frames(quantity: str) -> Callable[[RunFacts], tuple[str, ...]]:
+    return lambda facts: tuple(f"{quantity}.{name}" for name in facts.mechanism.frames.names)
+
+
+# --- from q, v and everything that acted ---
+
+
+def _acting(facts: RunFacts) -> tuple[str, ...]:
+    """The series that say what acted on the mechanism."""
+    acted = {
+        "tau": facts.controlled,
+        "stops": facts.stops,
+        "wrenches": facts.wrenches,
+        "contact.wrenches": bool(facts.mechanism.touches),
+        "slip": bool(facts.mechanism.slippers),
+    }
+    return (*STATE, *(name for name, needed in acted.items() if needed))
+
+
+def _wrenches(run: Run) -> Array | None:
+    """All wrenches (*batch, T, nbodies, 6) [N, N m] on bodies; None if there were none."""
+    acted = [run.recorded[name] for name in ("wrenches", "contact.wrenches") if name in run.recorded]
+    return sum(acted[1:], acted[0]) if acted else None
+
+
+def _joint_forces(run: Run) -> Array:
+    """Forces (*batch, T, nv) [N m or N] of all that acts on joints, clutches and brakes that slip too."""
+    forces = run["passive"] + run.recorded.get("tau", 0.0) + run.recorded.get("stops", 0.0)
+    if "slip" not in run.recorded:
+        return forces
+    given, pushes, m = run.along_time(), run.once(_slip_forces), run.mechanism
+    tree = np.zeros((*forces.shape[:-1], m.tree.nv))
+    for k, item in enumerate(m.slippers):
+        keys = {key: f"{item.name}.{key}" for key in ("ratio", "direction")}
+        now = replace(item, **{key: given[name] for key, name in keys.items() if name in given})
+        for joint, number, factor in next(iter(now.ties)).velocities:
+            tree[..., m.tree.joints[joint].v.start + number] += pushes[..., k] * factor
+    return forces + tree @ m.spread
+
+
+def _slip_forces(run: Run) -> Array:
+    """Forces (*batch, T, k) [N m or N] of the clutches and brakes that can slip, while they do."""
+    slip = np.moveaxis(run.recorded["slip"], -1, 0)
+    return np.stack([np.asarray(push) for push in slip_multipliers(run.mechanism, list(slip))], axis=-1)
+
+
+def _reactions(run: Run) -> Array:
+    forces, wrenches = run.once(_joint_forces), _wrenches(run)
+    return run.dynamics.reactions(run.q, run.v, forces, wrenches, parameters=run.along_time())
+
+
+def _carried(run: Run) -> Array:
+    """Multipliers of velocity constraints; clutches and brakes that slip carry as much as they can."""
+    forces, wrenches, m = run.once(_joint_forces), _wrenches(run), run.mechanism
+    carried = run.dynamics.carried(run.q, run.v, forces, wrenches, parameters=run.along_time())
+    if "slip" not in run.recorded:
+        return carried
+    names, slip, pushes = _constraints(m), run.recorded["slip"], run.once(_slip_forces)
+    for k, item in enumerate(m.slippers):
+        number = names.index(item.name)
+        carried[..., number] = np.where(slip[..., k] == 0.0, carried[..., number], pushes[..., k])
+    return carried
+
+
+def _constraints(mechanism: Mechanism) -> tuple[str, ...]:
+    return tuple(item.name for item in mechanism.holders for _ in item.ties)
+
+
+def _constraint_axis(facts: RunFacts) -> tuple[Axis, ...]:
+    return (Axis("constraint", _constraints(facts.mechanism)),)
+
+
+def _joints(facts: RunFacts) -> tuple[Axis, ...]:
+    return (Axis("joint", (*facts.mechanism.joints.names, *facts.mechanism.loops.names)), WRENCH)
+
+
+def _has_drives(facts: RunFacts) -> bool:
+    return bool(facts.mechanism.drives)
+
+
+_parts: tuple[tuple[str, Callable[[Stored], Array]], ...] = (
+    ("energy", lambda stored: stored.total),
+    ("kinetic energy", lambda stored: stored.kinetic),
+    ("energy of gravity", lambda stored: stored.gravity),
+    ("energy of springs", lambda stored: stored.springs),
+)
+
+DERIVED_SERIES: tuple[Series | Family, ...] = (
+    Series("t", "time", "s", derive=lambda run: run.t),
+    *(
+        Series(name, title, "J", derive=_energy(part), needs=STATE)
+        for name, (title, part) in zip(ENERGIES, _parts, strict=True)
+    ),
+    Series(
+        "momentum", "momentum about the centre of mass", six("kg m/s", "kg m^2/s"), (MOMENTUM,),
+        derive=_momentum, needs=STATE,
+    ),
+    Series("center_of_mass", "centre of mass", "m", (DIRECTION,), derive=_center_of_mass, needs=STATE),
+    Series(
+        "passive", "joint forces of springs, dampers and friction", by_velocity("N m", "N"), velocities,
+        derive=_passive, needs=STATE,
+    ),
+    Series(
+        "drive.speed", "speeds of motors", "rad/s or m/s", drives,
+        derive=_drive_speed, exists=_has_drives, needs=STATE,
+    ),
+    Series("reactions", "reactions of joints", six("N", "N m"), _joints, derive=_reactions, needs=_acting),
+    Series(
+        "carried", "forces of clutches, brakes, gears", "N m or N", _constraint_axis, derive=_carried, needs=_acting,
+    ),
+    Family("pose.FRAME", _of_frames("pose"), _pose),
+    Family("velocity.FRAME", _of_frames("velocity"), _velocity),
+)  # fmt: skip

@@ -1,0 +1,108 @@
+"""The energy ledger: what stores energy, what does work without storing any, and whether the two balance.
+
+| account | what |
+|---|---|
+| stored | motion (kinetic), gravity, springs of joints and between bodies |
+| work | controllers, wrenches, contacts, stops, dampers, friction, impulses at impacts and switches |
+
+The balance is E(t) - E(0) = work. Compliant contacts store energy in springs of their own and give part of it back; the
+work contains both, and `contact_energy` says how much they hold at one instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.compliant_contact import Memory
+from linkwork.algorithms.compliant_contact import stored as stored_in_contact
+from linkwork.algorithms.contact_geometry import Meeting
+from linkwork.algorithms.joint_forces import resistance, spring_energy
+from linkwork.algorithms.kinematics import external_forces, kinematics
+from linkwork.algorithms.momentum import kinetic_energy, potential_energy
+from linkwork.algorithms.point_springs import frame_damper_power
+from linkwork.algorithms.reduction import to_tree
+from linkwork.evaluation import Dynamics
+from linkwork.model.elements.contact import Pair
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.results.extremes import largest_magnitude, range_over_time
+from linkwork.spatial.scalar import Array, Number
+
+# Part of the total energy that counts as exchanged at least: a mechanism at rest exchanges none, and round-off of its
+# energy is no imbalance
+LEAST_EXCHANGED = 1e-6
+
+
+class Stored(NamedTuple):
+    """Energies [J]: of one state, or (..., T) of all samples of a run."""
+
+    kinetic: Number
+    gravity: Number
+    springs: Number
+
+    @property
+    def potential(self) -> Number:
+        """What gravity and springs store [J]."""
+        return self.gravity + self.springs
+
+    @property
+    def total(self) -> Number:
+        """All of it [J]."""
+        return self.kinetic + self.gravity + self.springs
+
+
+def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
+    """Energies [J] stored in one state q (nq,), v (nv,); any numbers."""
+    tree = mechanism.tree
+    position, speed = to_tree(mechanism, ("q", "v"), (q, v))
+    gravity, springs = potential_energy(tree, position), spring_energy(tree, position)
+    return Stored(kinetic_energy(tree, position, speed), gravity, springs)
+
+
+def stored_energies(dynamics: Dynamics, q: Array, v: Array, parameters: Mapping[str, Array]) -> Stored:
+    """The same in states q (..., nq), v (..., nv), compiled: each (...) [J]."""
+    kinetic, gravity = dynamics.energy(q, v, parameters=parameters)
+    return Stored(kinetic, gravity, dynamics.spring_energy(q, parameters=parameters))
+
+
+def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenches: Array | None) -> Number:
+    """Power [W] of what stores no energy: `forces` (nv,) [N m or N] of controllers and stops, dampers, friction,
+    and `wrenches` (nbodies, 6) [N, N m] on the bodies, those of contacts too.
+    """
+    m = mechanism
+    position, speed = to_tree(m, ("q", "v"), (q, v))
+    total = forces @ v - (resistance(m.tree, speed) * speed) @ speed
+    if m.springs:
+        total = total - frame_damper_power(m.tree, position, speed)
+    if wrenches is not None:
+        twists = kinematics(m.tree, position, speed).twist
+        for V, F in zip(twists, external_forces(m, wrenches), strict=True):
+            total = total + V.pair(F)
+    return total
+
+
+def contact_energy(pairs: Sequence[Pair], memory: Memory, there: Sequence[Meeting]) -> Number:
+    """Energy [J] that the springs of compliant contacts hold in one state."""
+    each = zip(pairs, memory.number, memory.anchor, there, strict=True)
+    return sum((stored_in_contact(pair.contact, number, anchor, at) for pair, number, anchor, at in each), 0.0)
+
+
+class Balance(NamedTuple):
+    """Of every member (*batch,) [J]: the largest |E(t) - E(0) - work|, and the energy exchanged, its scale."""
+
+    error: Array
+    scale: Array
+
+
+def balance(stored: Stored, work: Array) -> Balance:
+    """The energy balance of a run from energies and work (*batch, T) [J].
+
+    The energy exchanged is the largest of the kinetic energy, the range of the potential energy, and the work.
+    """
+    done, total = work - work[..., :1], np.asarray(stored.total)
+    error = largest_magnitude(total - total[..., :1] - done)
+    exchanged = [largest_magnitude(np.asarray(stored.kinetic)), range_over_time(np.asarray(stored.potential))]
+    least = LEAST_EXCHANGED * largest_magnitude(total)
+    return Balance(error, np.maximum.reduce([*exchanged, largest_magnitude(done), least]))

@@ -1,0 +1,142 @@
+"""The registry of series: each is one entry with its name, label, shape and formula.
+
+Recording, kernels, `run[...]`, data sets, files, figures and error messages read it. A series of your own is one call:
+
+    register(Series("tip.height", "height of the tip", "m", sample=lambda now: 2.0 * np.sin(now.q[0])))
+
+`record=("q", "v", "tip.height")` then records it. With `derive` in place of `sample` it is computed after the run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+
+import numpy as np
+
+from linkwork.errors import LinkworkError, ShapeError, unknown_name
+from linkwork.model.broadcast import Shape
+from linkwork.simulation.contact_series import CONTACT_SERIES
+from linkwork.simulation.derived_series import DERIVED_SERIES
+from linkwork.simulation.series_entry import Axis, Family, Label, RunFacts, Sample, Series
+from linkwork.simulation.state_series import LOAD_SERIES, STATE_SERIES
+from linkwork.spatial.scalar import Array
+
+__all__ = ["Axis", "Family", "Label", "RunFacts", "Sample", "Series", "find", "label_of", "recordable", "register"]
+
+OWN = {one.name: one for one in (*STATE_SERIES, *CONTACT_SERIES, *LOAD_SERIES, *DERIVED_SERIES)}
+SERIES: dict[str, Series | Family] = dict(OWN)  # in the order in which runs have them; users' after ours
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_. ]*")
+IN_FILES = re.compile(r"time|member|about|mechanism|outcome.*|(final|parameter|event|batch)[_.].*")
+OURS = re.compile(r"(pose|velocity)\..*|.*\.(closed|engaged|ratio|direction|selected)")  # members of our families
+
+Formula = Callable[[Sample], Array]
+
+
+def register(series: Series | Family) -> Series | Family:
+    """Add a series of your own, or replace it; it comes back. linkwork's own cannot be replaced."""
+    name = series.name
+    if not NAME.fullmatch(name) or IN_FILES.fullmatch(name):
+        raise LinkworkError(
+            f"series {name!r}: a name begins with a letter, has letters, digits, '_', '.' and spaces, and is none that "
+            "files of runs use (time, member, outcome, final_..., parameter_..., event_...)"
+        )
+    if name in OWN or OURS.fullmatch(name):
+        raise LinkworkError(f"series {name!r} is linkwork's own; choose another name")
+    SERIES[name] = series
+    return series
+
+
+def unregister(name: str) -> None:
+    """Remove a series that a user registered."""
+    if name in OWN or name not in SERIES:
+        raise unknown_name("series of a user", name, SERIES.keys() - OWN.keys())
+    del SERIES[name]
+
+
+# --- which series a run has ---
+
+
+def _each(facts: RunFacts) -> Iterator[Series]:
+    """All series, families as their members."""
+    for one in tuple(SERIES.values()):
+        if isinstance(one, Family):
+            yield from (one.of(name) for name in one.members(facts))
+        else:
+            yield one
+
+
+def find(facts: RunFacts, name: str) -> Series | None:
+    """The series of that name, whether a run has it or not; None if there is none."""
+    one = SERIES.get(name)
+    if isinstance(one, Series):
+        return one
+    families = (one for one in SERIES.values() if isinstance(one, Family))
+    return next((family.of(name) for family in families if name in family.members(facts)), None)
+
+
+def recordable(facts: RunFacts) -> dict[str, Series]:
+    """The series by name that a run can record."""
+    return {one.name: one for one in _each(facts) if one.sample is not None and one.exists(facts)}
+
+
+def derivable(facts: RunFacts, recorded: Collection[str]) -> list[str]:
+    """The names of the series that follow from those that were recorded."""
+    possible = (one for one in _each(facts) if one.derive is not None and one.exists(facts))
+    return [one.name for one in possible if not lacking(facts, one, recorded)]
+
+
+def lacking(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[str]:
+    """The series that were not recorded, but that a derived one needs, itself or through others."""
+    found: list[str] = []
+    for name in series.needed(facts):
+        if name in recorded:
+            continue
+        other = find(facts, name)
+        derived = other is not None and other.derive is not None and other.exists(facts)
+        found += lacking(facts, other, recorded) if other is not None and derived else [name]
+    return list(dict.fromkeys(found))
+
+
+def label_of(facts: RunFacts, name: str, shape: Shape = ()) -> Label:
+    """The label of a series; one that is not registered, as of somebody else's file, has entries by number (shape)."""
+    series = find(facts, name)
+    if series is not None:
+        return series.label(facts)
+    axes = tuple(Axis(f"{name}_{k}", tuple(map(str, range(size)))) for k, size in enumerate(shape))
+    return Label(name, axes, ("",) * (shape[-1] if shape else 1))
+
+
+# --- the formulas of recorded series, in a kernel or on floats ---
+
+
+def formulas(facts: RunFacts, names: Iterable[str]) -> dict[str, Formula]:
+    """What computes each recorded series in one state; users' formulas are plain NumPy, and their shapes checked."""
+    users, found = of_users(facts, names := list(names)), {}
+    for name in names:
+        series = find(facts, name)
+        assert series is not None
+        assert series.sample is not None
+        found[name] = partial(_of_user, series, series.label(facts).shape) if name in users else series.sample
+    return found
+
+
+def of_users(facts: RunFacts, names: Iterable[str]) -> list[str]:
+    """Those whose formulas are users', so that no name of ours says what they compute."""
+    families = [set(one.members(facts)) for one in OWN.values() if isinstance(one, Family)]
+    return [name for name in names if name not in OWN and not any(name in members for members in families)]
+
+
+def _of_user(series: Series, shape: Shape, now: Sample) -> Array:
+    formula = series.sample
+    assert formula is not None
+    if np.asarray(now.q).dtype == object:  # traced
+        from linkwork.compiler.traced_array import lift, lifted  # the compiler, which runs on floats do without
+
+        formula, now = lifted(formula), now.mapped(lift)
+    found = formula(now)
+    array = found if np.shape(found) == () else np.asarray(found)
+    if np.shape(array) != shape:
+        raise ShapeError(f"series {series.name!r} has samples of shape {shape}; its formula gave {np.shape(array)}")
+    return array

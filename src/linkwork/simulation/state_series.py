@@ -1,0 +1,124 @@
+"""Series recorded of the state of a member and of the loads on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from linkwork.model.mechanism import Joint, Mechanism
+from linkwork.simulation.series_entry import Axis, Family, RunFacts, Sample, Series
+from linkwork.spatial.scalar import Array
+
+WRENCH = Axis("wrench", ("fx", "fy", "fz", "tx", "ty", "tz"))
+
+
+def six(linear: str, angular: str) -> tuple[str, ...]:
+    """Units of a motion, a wrench or a momentum: three linear ones, then three angular ones."""
+    return (linear,) * 3 + (angular,) * 3
+
+
+def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
+    """The names of all coordinates (nq,): that of the joint, or "joint.qw" where it has several."""
+    return _of_joints(mechanism, lambda j: (_full(j, name) for name, _ in j.kind.coordinates))
+
+
+def velocity_names(mechanism: Mechanism) -> tuple[str, ...]:
+    """The names of all velocities (nv,): that of the joint, or "joint.wx" where it has several."""
+    return _of_joints(mechanism, lambda j: (_full(j, name) for name in j.kind.velocities))
+
+
+def _of_joints(mechanism: Mechanism, entries: Callable[[Joint], Iterable[str]]) -> tuple[str, ...]:
+    return tuple(text for joint in mechanism.leaders for text in entries(joint))
+
+
+def _full(joint: Joint, name: str) -> str:
+    return f"{joint.name}.{name}" if name else joint.name
+
+
+def coordinates(facts: RunFacts) -> tuple[Axis, ...]:
+    """One axis over all coordinates."""
+    return (Axis("coordinate", coordinate_names(facts.mechanism)),)
+
+
+def velocities(facts: RunFacts) -> tuple[Axis, ...]:
+    """One axis over all velocities."""
+    return (Axis("velocity", velocity_names(facts.mechanism)),)
+
+
+def by_velocity(turning: str, sliding: str) -> Callable[[RunFacts], tuple[str, ...]]:
+    """Units (nv,): one of velocities that turn, one of those that slide."""
+    return lambda facts: _of_joints(facts.mechanism, lambda j: (turning if turn else sliding for turn in j.kind.turns))
+
+
+def bodies(facts: RunFacts) -> tuple[Axis, ...]:
+    """One axis over bodies without the world, one over a wrench."""
+    return (Axis("body", facts.mechanism.bodies.names[1:]), WRENCH)
+
+
+def drives(facts: RunFacts) -> tuple[Axis, ...]:
+    """One axis over drives."""
+    return (Axis("drive", facts.mechanism.drives.names),)
+
+
+def _coordinate_units(facts: RunFacts) -> tuple[str, ...]:
+    return _of_joints(facts.mechanism, lambda j: (unit for _, unit in j.kind.coordinates))
+
+
+def _memory(facts: RunFacts) -> tuple[Axis, ...]:
+    return (Axis("memory_0", tuple(map(str, range(facts.memory)))),)
+
+
+def _slipping(facts: RunFacts) -> tuple[Axis, ...]:
+    return (Axis("slipping", tuple(item.name for item in facts.mechanism.slippers)),)
+
+
+def _can_slip(facts: RunFacts) -> bool:
+    return bool(facts.mechanism.slippers)
+
+
+def _wrenches(now: Sample) -> Array:
+    assert now.loads.wrenches is not None
+    return now.loads.wrenches
+
+
+def _mode(name: str) -> Series:
+    def mode(now: Sample) -> Array:
+        return now.state.motion.modes[now.system.modes.index(name)]
+
+    return Series(name, name, sample=mode, by_default=True, with_state=True)
+
+
+STATE_SERIES: tuple[Series | Family, ...] = (
+    Series("q", "positions", _coordinate_units, coordinates, lambda now: now.q, by_default=True),
+    Series("v", "velocities", by_velocity("rad/s", "m/s"), velocities, lambda now: now.v, by_default=True),
+    Series("work", "work of forces without energy", "J", sample=lambda now: now.state.motion.work, by_default=True),
+    Series("iterations", "iterations of a step", sample=lambda now: now.state.motion.solver.iterations),
+    Series(
+        "tau", "joint forces of controllers", by_velocity("N m", "N"), velocities,
+        lambda now: now.loads.control, exists=lambda facts: facts.controlled, by_default=True,
+    ),
+    Series(
+        "drive.force", "forces of motors", "N m or N", drives,
+        lambda now: now.motor_forces, exists=lambda facts: facts.motors,
+    ),
+    Series(
+        "memory", "memory of the controller", "1", _memory,
+        lambda now: now.state.memory, exists=lambda facts: facts.memory > 0, by_default=True,
+    ),
+    Series(
+        "stops", "joint forces of stops", by_velocity("N m", "N"), velocities,
+        lambda now: now.loads.stops, exists=lambda facts: facts.stops,
+    ),
+    Family("MODE", lambda facts: facts.modes, _mode),
+    Series(
+        "slip", "direction in which clutches and brakes slip", "1", _slipping,
+        lambda now: now.state.motion.slip, exists=_can_slip, by_default=True, with_state=True,
+    ),
+)  # fmt: skip
+
+# After those of contacts, where runs have always had it
+LOAD_SERIES: tuple[Series, ...] = (
+    Series(
+        "wrenches", "wrenches on bodies", six("N", "N m"), bodies,
+        _wrenches, exists=lambda facts: facts.wrenches,
+    ),
+)  # fmt: skip
