@@ -12,8 +12,9 @@ import pytest
 
 import linkwork as lw
 from commands import command
-from linkwork.app import quick_bench, running
+from linkwork.app import quick_bench
 from linkwork.app.cli import main
+from linkwork.papers import output
 
 
 def test_an_example_is_run_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +137,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_run(
 def test_figures_need_matplotlib_only_if_they_are_wanted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "find_spec", lambda name: None)
+    monkeypatch.setattr(output, "find_spec", lambda name: None)
     code, told = command(capsys, "run", "double_pendulum", "--plot", "--out", tmp_path)
     assert code == 2
     assert "pip install 'linkwork[plot]'" in told

@@ -168,7 +168,7 @@ def test_a_guard_that_stops_being_a_number_ends_the_member(method):
     schedule = [(lambda t, q, v: np.where(t < 0.5, -1.0, np.nan), "engage", "clutch")]
     run = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], schedule=schedule, **RUN | {"method": method})
     assert run.outcome.kind == "not converged"
-    assert "the guard of 'engage clutch' is no number at 0.5" in run.outcome.evidence
+    assert "the guard of 'engage clutch' is nan at 0.5" in run.outcome.evidence
     assert run.outcome.time == pytest.approx(0.5, abs=0.011)
 
 

@@ -62,7 +62,9 @@ class Loaded:
 
     def __init__(self, code: bytes):
         processor()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+        # One block of memory for all sections: offsets of the small code model have 32 bits, and sections that were
+        # mapped apart from each other ended the process on a machine with much memory
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(), use_lmm=True)
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
 
