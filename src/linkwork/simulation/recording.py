@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.result_buffers import Results
+from linkwork.compiler import Results
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.problem import Request

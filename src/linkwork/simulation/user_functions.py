@@ -118,7 +118,7 @@ class Law:
             return self.function(*arguments[: len(state)], **named, **(modes if self.takes_modes else {}))
 
         if np.asarray(state[1]).dtype == object:  # traced: users' NumPy is met half-way
-            from linkwork.compiler.traced_array import lifted
+            from linkwork.compiler import lifted
 
             called = lifted(called)
         return called(*state, *gains)

@@ -26,7 +26,7 @@ def slopes(forces: Callable[[Array], Array], x: Array) -> Array:
     by differences. Newton's method ends at the same motion with any.
     """
     if x.dtype == object:
-        from linkwork.compiler.calculus import jacobian_if_short
+        from linkwork.compiler import jacobian_if_short
 
         found = jacobian_if_short(forces, SHORT * len(x))(x)
     else:

@@ -102,7 +102,7 @@ class StepMap:
 
         The direction is one of q in the tangent space, v, tau and the unknown.
         """
-        from linkwork.compiler.differentiate import pushforward
+        from linkwork.compiler import pushforward
 
         *changes, unknown, direction = rest
         m, system, posed = self.asked.mechanism, self.system(*changes), self.method.posed

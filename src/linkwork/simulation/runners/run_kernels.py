@@ -16,12 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwork.compiler import kernel_cache
-from linkwork.compiler.graph import Count, description
-from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.loaded_kernels import shared
-from linkwork.compiler.program import Rows
-from linkwork.compiler.tracing import trace
+from linkwork.compiler import Count, Kernel, Rows, description, digest, shared, trace
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
 from linkwork.model.elements.ground import Ground
 from linkwork.model.mechanism import Mechanism
@@ -59,7 +54,7 @@ def _key(asked: Request, *name: str) -> str | None:
     guarded = [(s.parameter, s.value, isinstance(s.when, Once)) for s in asked.switches if s.guarded]
     told = (asked.baumgarte, asked.switched, asked.commands, asked.rigid, guarded, list(asked.values))
     parts = (*stops, *limits, *_contacts(m), repr(told), *name)
-    return kernel_cache.digest(source_digest(), _room_digest(), mechanism_digest(m), _functions_digest(asked), *parts)
+    return digest(source_digest(), _room_digest(), mechanism_digest(m), _functions_digest(asked), *parts)
 
 
 def _functions_digest(asked: Request) -> str:
@@ -78,7 +73,7 @@ def _functions_digest(asked: Request) -> str:
     states = [np.shape(x)[len(asked.batch) :] for x in asked.start]
     graph = trace(all_of_them, [(), (2,), *states, *map(asked.core, asked.values)])
     present = repr(([law is not None for law in laws], list(grounds)))
-    return _traced.setdefault(asked, kernel_cache.digest(present, description(graph)))
+    return _traced.setdefault(asked, digest(present, description(graph)))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
@@ -96,4 +91,4 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
 @cache
 def _room_digest() -> str:
     """A name for the text of this room."""
-    return kernel_cache.digest(*(path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py"))))
+    return digest(*(path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py"))))

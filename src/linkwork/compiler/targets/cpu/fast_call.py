@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiler.targets.cpu.code_loader import Loaded, object_code, python_api
-from linkwork.compiler.targets.target import OneStateCall
+from linkwork.compiler.targets.target_interface import OneStateCall
 from linkwork.spatial.scalar import Array
 
 # Constants of Python's C API

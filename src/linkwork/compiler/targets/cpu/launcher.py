@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.compiler.result_buffers import aligned
 from linkwork.compiler.targets.cpu.code_loader import Loaded
 from linkwork.compiler.targets.cpu.fast_call import MAX_ARRAYS, fast_call
-from linkwork.compiler.targets.target import Batch, OneStateCall
+from linkwork.compiler.targets.target_interface import Batch, OneStateCall
 from linkwork.spatial.scalar import Array
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
