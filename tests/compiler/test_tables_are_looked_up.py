@@ -13,7 +13,7 @@ from linkwork.compiler.program import Rows
 from linkwork.compiler.targets.cpu import cpu_target
 from linkwork.compiler.targets.cpu.batch_loop import emit
 from linkwork.compiler.targets.cpu.printer import table_definition
-from linkwork.compiler.targets.target import Port, Program
+from linkwork.compiler.targets.target_interface import Port, Program
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import record
 from linkwork.spatial.scalar import Array, lookup

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwork
-import linkwork.compiler.targets.target as interface
+import linkwork.compiler.targets.target_interface as interface
 from linkwork.compiler.graph import FOLD
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.plan import Chunk, Moves

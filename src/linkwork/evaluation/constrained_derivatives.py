@@ -22,7 +22,7 @@ def closed_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Ar
     along_q = np.array([qdot(mechanism, q, one) for one in np.eye(mechanism.nv)])
     unit = np.eye(mechanism.nv)
     if q.dtype == object:
-        from linkwork.compiler.differentiate import pushforward
+        from linkwork.compiler import pushforward
 
         a = closed_forward_dynamics(mechanism, q, v, tau).a
         return np.array([pushforward(a, x, along).T for x, along in ((q, along_q), (v, unit), (tau, unit))])

@@ -26,7 +26,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
-    from linkwork.compiler.kernel import Kernel
+    from linkwork.compiler import Kernel
 
 TARGETS = ("cpu", "numpy")
 Parameters = Mapping[str, Any] | None

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import linkwork
-from linkwork.compiler import kernel_cache
-from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.loaded_kernels import shared
+from linkwork.compiler import Kernel, digest, shared
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 
@@ -22,7 +20,7 @@ def source_digest() -> str:
     """A name for the text that kernels are made from: another text, another kernel."""
     package = Path(linkwork.__file__).parent
     files = sorted(path for room in ROOMS for path in (package / room).rglob("*.py"))
-    return kernel_cache.digest(linkwork.__version__, *(path.read_bytes() for path in files))
+    return digest(linkwork.__version__, *(path.read_bytes() for path in files))
 
 
 def mechanism_digest(mechanism: Mechanism) -> str:
@@ -59,7 +57,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
     parts += [repr(item) for item in mechanism.holders]
     for frame in mechanism.frames:
         parts += [frame.name, str(frame.body), frame.pose.R.tobytes(), frame.pose.p.tobytes()]
-    return kernel_cache.digest(*parts)
+    return digest(*parts)
 
 
 def has_kinds_of_users(mechanism: Mechanism) -> bool:
@@ -73,7 +71,7 @@ def kernel_of(
 ) -> Kernel:
     """The kernel of a function of one state of a mechanism; `name` says which. It may be one that was used lately."""
     known = not has_kinds_of_users(mechanism)
-    key = kernel_cache.digest(source_digest(), mechanism_digest(mechanism), *name) if known else None
+    key = digest(source_digest(), mechanism_digest(mechanism), *name) if known else None
     return shared(Kernel(f"{name[0]} of {mechanism.name}", one, shapes, [result], key))
 
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.graph import Count
-from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.program import Rows
+from linkwork.compiler import Count, Kernel, Rows
 from linkwork.errors import LinkworkError
 from linkwork.lagrangian.clocked_steps import Clocked
 from linkwork.lagrangian.composed_lagrangian import Composed

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.compiler.calculus import jacobian
+from linkwork.compiler import jacobian
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import ROUNDS, Floor, Root, newton
 from linkwork.spatial.elimination import solve_held

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.compiler.calculus import jacobian
+from linkwork.compiler import jacobian
 from linkwork.lagrangian.discrete_step import State, Step, Stepper
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import Root

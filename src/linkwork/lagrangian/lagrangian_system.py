@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.compiler.calculus import jacobian
+from linkwork.compiler import jacobian
 from linkwork.spatial.scalar import Array, Number
 
 

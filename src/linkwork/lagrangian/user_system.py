@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compiler.calculus import jacobian, on_inputs, vanishes
-from linkwork.compiler.traced_array import lifted
+from linkwork.compiler import jacobian, lifted, on_inputs, vanishes
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.model.broadcast import Shape

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import linkwork as lw
-from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.traced_array import lifted
+from linkwork.compiler import Kernel, lifted
 from linkwork.control.plant import Controller
 from linkwork.examples import biped, biped_hit, biped_reach
 from linkwork.papers.wendlandt import timed

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from linkwork.compiler.result_buffers import Results
+from linkwork.compiler import Results
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.problem import Problem

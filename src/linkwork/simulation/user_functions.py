@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compiler.traced_array import lifted
+from linkwork.compiler import lifted
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, where

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwork.compiler.calculus import jacobian_if_short
+from linkwork.compiler import jacobian_if_short
 from linkwork.spatial.scalar import Array, where
 
 # Operations of a law for each velocity, beyond which it is left out: servos have about ten, and a derivative that is no

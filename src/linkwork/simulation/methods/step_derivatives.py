@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.coordinates import qdot, tangent
-from linkwork.compiler.differentiate import pushforward
+from linkwork.compiler import pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.methods.method import Method, Step

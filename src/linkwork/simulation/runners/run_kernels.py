@@ -16,12 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwork.compiler import kernel_cache
-from linkwork.compiler.graph import Count, description
-from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.loaded_kernels import shared
-from linkwork.compiler.program import Rows
-from linkwork.compiler.tracing import trace
+from linkwork.compiler import Count, Kernel, Rows, description, digest, shared, trace
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
 from linkwork.model.elements.ground import Ground
 from linkwork.model.mechanism import Mechanism
@@ -59,7 +54,7 @@ def _key(problem: Problem, *name: str) -> str | None:
     guarded = [(s.parameter, s.value, isinstance(s.when, Once)) for s in problem.switches if s.guarded]
     told = (problem.baumgarte, problem.switched, problem.commands, problem.rigid, guarded, list(problem.values))
     parts = (*stops, *limits, *_contacts(m), repr(told), *name)
-    return kernel_cache.digest(source_digest(), _room_digest(), mechanism_digest(m), _functions_digest(problem), *parts)
+    return digest(source_digest(), _room_digest(), mechanism_digest(m), _functions_digest(problem), *parts)
 
 
 def _functions_digest(problem: Problem) -> str:
@@ -84,7 +79,7 @@ def _functions_digest(problem: Problem) -> str:
     states = [np.shape(x)[len(problem.batch) :] for x in flatten(problem.start)]
     graph = trace(all_of_them, [(), (2,), *states, *map(problem.core, problem.values)])
     present = repr(([law is not None for law in laws], list(grounds)))
-    return _traced.setdefault(problem, kernel_cache.digest(present, description(graph)))
+    return _traced.setdefault(problem, digest(present, description(graph)))
 
 
 def formula_digest(
@@ -98,7 +93,7 @@ def formula_digest(
         return formulas(values, dt, unflatten(problem.start, inputs[:size]))
 
     states = [np.shape(x)[len(problem.batch) :] for x in flatten(problem.start)]
-    return kernel_cache.digest(description(trace(all_of_them, [(), *states, *map(problem.core, problem.values)])))
+    return digest(description(trace(all_of_them, [(), *states, *map(problem.core, problem.values)])))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
@@ -116,4 +111,4 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
 @cache
 def _room_digest() -> str:
     """A name for the text of this room."""
-    return kernel_cache.digest(*(path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py"))))
+    return digest(*(path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py"))))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compiler.kernel import Kernel
+from linkwork.compiler import Kernel
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.events.impulses import Impact, constraint_forces, impact
 from linkwork.simulation.events.log import Line, write

@@ -17,7 +17,7 @@ from linkwork.compiler.plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.result_buffers import LARGE_BYTES
 from linkwork.compiler.targets.cpu.printer import ChunkPrinter, whole_numbers
 from linkwork.compiler.targets.cpu.transfers import NONTEMPORAL, TransferPrinter
-from linkwork.compiler.targets.target import Program
+from linkwork.compiler.targets.target_interface import Program
 
 # Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and
 # 25 % (38 dof) less time than chunks of 1500, block by block, whose instructions leave the first cache in between.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from functools import cache
+from itertools import count
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import llvmlite
@@ -39,7 +42,7 @@ def identity(host: Processor) -> str:
 
 
 def _target_machine() -> Any:
-    """A new one each time: an execution engine owns and ends the one it is given."""
+    """A new one each time: the linker owns and ends the one it is given."""
     host = processor()
     target = llvm.Target.from_default_triple()
     # Constants close to the code: one instruction each instead of two, 5 to 25 % less time (9 and 38 dof).
@@ -57,24 +60,35 @@ def object_code(text: str) -> bytes:
     return _target_machine().emit_object(module)
 
 
+@cache
+def _linker() -> llvm.LLJIT:
+    """What places object code in memory, for the whole process.
+
+    JITLink gives each object one block: offsets of the small code model have 32 bits, and sections that MCJIT had
+    mapped more than 2 GiB apart ended the process.
+    """
+    processor()
+    return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
+
+
+_numbers = count()  # of libraries
+
+
 class Loaded:
-    """Object code in memory; addresses stay valid while this object lives."""
+    """The function `symbol` of object code in memory; its `address` stays valid while this object lives.
 
-    def __init__(self, code: bytes):
-        processor()
-        # One block of memory for all sections: offsets of the small code model have 32 bits, and sections that were
-        # mapped apart from each other ended the process on a machine with much memory
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(), use_lmm=True)
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
+    `imports` are the addresses, by name, of functions that the object code calls beside those of the C library.
+    """
 
-    def address(self, symbol: str) -> int:
-        """Where a function begins."""
-        return self._engine.get_function_address(symbol)
+    def __init__(self, code: bytes, symbol: str, imports: Mapping[str, int] = MappingProxyType({})):
+        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(symbol)
+        for name, address in imports.items():
+            library.import_symbol(name, address)
+        self._linked = library.link(_linker(), f"kernel {next(_numbers)}")
+        self.address: int = self._linked[symbol]
 
 
-def python_api(*names: str) -> None:
-    """Let object code call these functions of Python's C API."""
-    for name in names:
-        address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-        llvm.add_symbol(name, address)
+def python_api(*names: str) -> dict[str, int]:
+    """The addresses of functions of Python's C API, by name."""
+    pointers = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names}
+    return {name: address for name, address in pointers.items() if address is not None}

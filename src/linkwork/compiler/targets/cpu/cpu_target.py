@@ -5,7 +5,7 @@ from __future__ import annotations
 from linkwork.compiler.targets.cpu.batch_loop import emit
 from linkwork.compiler.targets.cpu.code_loader import identity, object_code, processor
 from linkwork.compiler.targets.cpu.launcher import MachineCode, packed
-from linkwork.compiler.targets.target import Program, Target
+from linkwork.compiler.targets.target_interface import Program, Target
 
 ONE, MANY = "one state", "batch"  # the variants of a program's code
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiler.targets.cpu.code_loader import Loaded, object_code, python_api
-from linkwork.compiler.targets.target import OneStateCall
+from linkwork.compiler.targets.target_interface import OneStateCall
 from linkwork.spatial.scalar import Array
 
 # Constants of Python's C API
@@ -206,9 +206,8 @@ class _MethodDefinition(ctypes.Structure):
 @cache
 def _entry() -> tuple[Loaded, int]:
     """The entry in memory, which all kernels share, and its address."""
-    python_api(*API)
-    loaded = Loaded(object_code(TEXT))
-    return loaded, loaded.address("entry")
+    loaded = Loaded(object_code(TEXT), "entry", python_api(*API))
+    return loaded, loaded.address
 
 
 def fast_call(call: OneStateCall, run: int, workspace: Array, owner: object) -> Callable[..., Any]:

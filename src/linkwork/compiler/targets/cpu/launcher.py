@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.compiler.result_buffers import aligned
 from linkwork.compiler.targets.cpu.code_loader import Loaded
 from linkwork.compiler.targets.cpu.fast_call import MAX_ARRAYS, fast_call
-from linkwork.compiler.targets.target import Batch, OneStateCall
+from linkwork.compiler.targets.target_interface import Batch, OneStateCall
 from linkwork.spatial.scalar import Array
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
@@ -35,8 +35,8 @@ class MachineCode:
 
     def __init__(self, code: bytes):
         self.width, self._workspace = HEADER.unpack_from(code)
-        self._loaded = Loaded(code[HEADER.size :])
-        self.address = self._loaded.address("run")
+        self._loaded = Loaded(code[HEADER.size :], "run")
+        self.address = self._loaded.address
         self._run = RUN(self.address)
 
     def new_workspace(self) -> Array:
