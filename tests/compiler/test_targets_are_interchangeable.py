@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import linkwork
-import linkwork.compiler.targets.target_interface as interface
 from linkwork.compiler.graph import FOLD
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.plan import Chunk, Moves
@@ -32,14 +31,22 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-def test_only_a_targets_own_folder_imports_it() -> None:
-    folders = [path for path in TARGETS.iterdir() if (path / "__init__.py").exists()]
-    assert TARGETS / "cpu" in folders
+def test_nothing_outside_the_targets_imports_one() -> None:
+    folders = [path.name for path in TARGETS.iterdir() if (path / "__init__.py").exists()]
+    assert "cpu" in folders
+    machines = tuple(f"linkwork.compiler.targets.{folder}" for folder in folders)
     for path in PACKAGE.rglob("*.py"):
-        for folder in folders:
-            if folder not in path.parents:
-                own = f"linkwork.compiler.targets.{folder.name}"
-                assert not [name for name in imports(path) if name.startswith((own, "llvmlite"))], path
+        if not any(TARGETS / folder in path.parents for folder in folders):
+            assert not [name for name in imports(path) if name.startswith((*machines, "llvmlite"))], path
+
+
+def test_a_library_that_a_target_lacks_is_reported_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    for name in [name for name in sys.modules if name.startswith(("linkwork.compiler.targets.cpu", "llvmlite."))]:
+        monkeypatch.delitem(sys.modules, name)
+    target_named.cache_clear()
+    with pytest.raises(ModuleNotFoundError, match="llvmlite"):
+        target_named("cpu")
 
 
 def test_an_unknown_target_is_named_with_those_there_are() -> None:
@@ -115,9 +122,7 @@ def function(x: Array, y: Array) -> Array:
 def test_a_kernel_runs_on_another_target_without_knowing_it(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = ModuleType("linkwork.compiler.targets.interpreter.interpreter_target")
     module.TARGET = Interpreter()
-    folders = [*interface.pkgutil.iter_modules([str(TARGETS)]), interface.pkgutil.ModuleInfo(None, "interpreter", True)]  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(interface.pkgutil, "iter_modules", lambda _: folders)
     target_named.cache_clear()
     target: Target = target_named("interpreter")
     assert target.digest() == "interpreter"

@@ -73,19 +73,22 @@ class Kernel:
     def _build(self, variant: str) -> Code:
         """One variant of the code, from disk or built from the graph."""
         with self._lock:
-            if variant not in self._codes:
-                key = kernel_cache.digest(self.key, self._machine.digest(), variant)
-                code = kernel_cache.load(key)
-                if code is None:
-                    with CompileNotice(self.name):
-                        graph = self.traced()
-                        graph = fused(graph) if self._machine.has_fused_multiply_add() else graph
-                        verify(graph)
-                        program = Program(plan(graph), *([*map(_port, ports)] for ports in (self.shapes, self.results)))
-                        code = self._machine.build(program, variant)
-                    kernel_cache.store(key, code)
-                self._codes[variant] = self._machine.load(code)
+            if variant in self._codes:
+                return self._codes[variant]
+            key = kernel_cache.digest(self.key, self._machine.digest(), variant)
+            code = kernel_cache.load(key)
+            if code is None:
+                with CompileNotice(self.name):
+                    code = self._machine.build(self._planned(self.traced()), variant)
+                kernel_cache.store(key, code)
+            self._codes[variant] = self._machine.load(code)
             return self._codes[variant]
+
+    def _planned(self, graph: Graph) -> Program:
+        """What the target compiles: the plan of the graph, with products and sums fused where the target does so."""
+        graph = fused(graph) if self._machine.has_fused_multiply_add() else graph
+        verify(graph)
+        return Program(plan(graph), list(map(_port, self.shapes)), list(map(_port, self.results)))
 
     def over_batch(
         self,
@@ -98,7 +101,7 @@ class Kernel:
         """The results, each (*batch, *result), for arrays that broadcast to `batch`, and whether all are finite.
 
         `outs`, if given, holds an array for each result, or None for those that are to be made. A series with room for
-        more rows needs one: the place of its first row in C-ordered memory.
+        more rows needs one, which begins at its first row in C-ordered memory.
         """
         count = math.prod(batch)
         given = outs or [None] * len(self.results)

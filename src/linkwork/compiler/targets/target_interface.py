@@ -7,7 +7,6 @@ set, a vector width, a code format, an address or a device is inside the target'
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -16,10 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 from linkwork.compiler.graph import Count
 from linkwork.compiler.plan import Plan
+from linkwork.compiler.program import Shape
 from linkwork.errors import unknown_name
 from linkwork.spatial.scalar import Array
-
-Shape = tuple[int, ...]
 
 
 class Port(NamedTuple):
@@ -108,7 +106,11 @@ class Target(Protocol):
 @cache
 def target_named(name: str) -> Target:
     """The target in the folder `name` beside this file. It is imported here: code generators are large libraries."""
-    known = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]) if module.ispkg]
-    if name not in known:
-        raise unknown_name("compilation target", name, known)
-    return import_module(f"{__package__}.{name}.{name}_target").TARGET
+    path = f"{__package__}.{name}.{name}_target"
+    try:
+        return import_module(path).TARGET
+    except ModuleNotFoundError as missing:
+        if missing.name is None or not path.startswith(missing.name):
+            raise  # a library that the target needs
+    known = sorted(file.parent.name for file in Path(__file__).parent.glob("*/*_target.py"))
+    raise unknown_name("compilation target", name, known)
