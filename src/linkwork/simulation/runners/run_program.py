@@ -17,7 +17,7 @@ from linkwork.simulation.events.sources import Line, holder_of, sources, written
 from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.methods.step import chosen
 from linkwork.simulation.problem import Request
-from linkwork.simulation.series import Formula, Sample, formulas, label_of, of_users
+from linkwork.simulation.series import Formula, Sample, formulas, of_users, sample_shapes
 from linkwork.simulation.state import EVENT, GOING, HUGE, NON_FINITE, NOT_CONVERGED, Carry
 from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, maximum, where
@@ -107,9 +107,10 @@ class Task:
         """What computes each recorded series."""
         return formulas(self.asked.facts, self.series)
 
-    def shape_of(self, series: str) -> Shape:
-        """The shape of one sample of a recorded series."""
-        return label_of(self.asked.facts, series).shape
+    @cached_property
+    def shapes(self) -> list[Shape]:
+        """The shapes of one sample of all recorded series."""
+        return sample_shapes(self.asked.facts, self.series)
 
     def sample(self, values: Mapping[str, Any], dt: Number, now: Carry) -> Sample:
         """What recorded series are computed from in a state."""
@@ -276,7 +277,7 @@ class Rollout:
         from linkwork.simulation.runners.run_kernels import Count, Rows, kernel_of
 
         if what not in self._kernels:
-            rows: list[Any] = [task.shape_of(name) for name in task.series] if more else []
+            rows: list[Any] = list(task.shapes) if more else []
             if what == "switch":
                 m = asked.mechanism
                 rows = [(), (), *[(len(m.loops) + len(m.holders),)] * 3]
