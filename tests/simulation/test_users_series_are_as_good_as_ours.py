@@ -11,7 +11,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.compiler import kernel
-from linkwork.simulation.series import SERIES, Axis, Family, Sample, Series, register, unregister
+from linkwork.simulation.series import SERIES, Axis, Family, RunFacts, Sample, Series, register, unregister
 
 PENDULUM = lw.example("double_pendulum")
 LENGTHS = np.array([1.0, 1.0])
@@ -140,7 +140,10 @@ def test_families_have_a_series_for_each_thing() -> None:
         joint = PENDULUM.joints[name.removeprefix("share.")]
         return Series(name, f"share of {joint.name}", sample=lambda now: now.v[joint.v.start] / (now.v @ now.v + 1.0))
 
-    register(Family("share.JOINT", lambda facts: [f"share.{name}" for name in facts.mechanism.joints.names], of))
+    def names(facts: RunFacts) -> list[str]:
+        return [f"share.{name}" for name in facts.mechanism.joints.names]
+
+    register(Family("share.JOINT", names, of, recorded=True))
     run = swing(record=("q", "v", "share.pin 2"))
     np.testing.assert_allclose(run["share.pin 2"], run.v[..., 1] / ((run.v**2).sum(axis=-1) + 1.0), rtol=1e-13)
 

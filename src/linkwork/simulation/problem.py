@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ class Problem:
         shape, size = self.gains[name].shape, len(self.batch)
         return shape[size:] if shape[:size] == self.batch else shape
 
-    @property
+    @cached_property
     def facts(self) -> RunFacts:
         """What decides which series the run has."""
         return RunFacts(

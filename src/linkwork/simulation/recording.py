@@ -32,7 +32,7 @@ class Storage:
         batch, facts = problem.batch, problem.facts
         possible = recordable(facts)
         self.series = tuple(_names(record, facts, possible))
-        shapes = {name: possible[name].label(facts).shape for name in self.series}
+        shapes = {name: possible[name].shape(facts) for name in self.series}
         self.count = max(1, round(duration / choice.dt))  # steps in all
         sample = 8 * int(np.prod(batch, dtype=int)) * sum(int(np.prod(shape, dtype=int)) for shape in shapes.values())
         self.every = _every(every, self.count, sample)

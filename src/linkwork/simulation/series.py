@@ -58,13 +58,13 @@ def unregister(name: str) -> None:
 # --- which series a run has ---
 
 
-def _each(facts: RunFacts) -> Iterator[Series]:
-    """All series, families as their members."""
-    for one in tuple(SERIES.values()):
-        if isinstance(one, Family):
-            yield from (one.of(name) for name in one.members(facts))
-        else:
-            yield one
+def _each(facts: RunFacts, recorded: bool) -> Iterator[Series]:
+    """All series that a run has, those that are recorded or those that are derived; families as their members."""
+    for entry in tuple(SERIES.values()):
+        if entry.recorded != recorded:
+            continue
+        members = map(entry.of, entry.members(facts)) if isinstance(entry, Family) else (entry,)
+        yield from (one for one in members if one.exists(facts))
 
 
 def find(facts: RunFacts, name: str) -> Series | None:
@@ -78,13 +78,12 @@ def find(facts: RunFacts, name: str) -> Series | None:
 
 def recordable(facts: RunFacts) -> dict[str, Series]:
     """The series by name that a run can record."""
-    return {one.name: one for one in _each(facts) if one.sample is not None and one.exists(facts)}
+    return {one.name: one for one in _each(facts, recorded=True)}
 
 
 def derivable(facts: RunFacts, recorded: Collection[str]) -> list[str]:
     """The names of the series that follow from those that were recorded."""
-    possible = (one for one in _each(facts) if one.derive is not None and one.exists(facts))
-    return [one.name for one in possible if not lacking(facts, one, recorded)]
+    return [one.name for one in _each(facts, recorded=False) if not lacking(facts, one, recorded)]
 
 
 def lacking(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[str]:
@@ -122,10 +121,17 @@ def formulas(facts: RunFacts, names: Iterable[str]) -> dict[str, Formula]:
     return found
 
 
+def sample_shapes(facts: RunFacts, names: Iterable[str]) -> list[Shape]:
+    """The shapes of one sample of recorded series."""
+    every = [find(facts, name) for name in names]
+    return [series.shape(facts) for series in every if series is not None]
+
+
 def of_users(facts: RunFacts, names: Iterable[str]) -> list[str]:
     """Those whose formulas are users', so that no name of ours says what they compute."""
-    families = [set(one.members(facts)) for one in OWN.values() if isinstance(one, Family)]
-    return [name for name in names if name not in OWN and not any(name in members for members in families)]
+    families = [one for one in OWN.values() if isinstance(one, Family)]
+    others = (name for name in names if name not in OWN)
+    return [name for name in others if not any(name in family.members(facts) for family in families)]
 
 
 def _of_user(series: Series, shape: Shape, now: Sample) -> Array:

@@ -171,9 +171,21 @@ class Series:
         if (self.sample is None) == (self.derive is None):
             raise LinkworkError(f"series {self.name!r} needs one formula: sample(now) to record it, or derive(run)")
 
+    @property
+    def recorded(self) -> bool:
+        """Whether it is recorded, not derived."""
+        return self.sample is not None
+
+    def _axes(self, facts: RunFacts) -> tuple[Axis, ...]:
+        return self.axes(facts) if callable(self.axes) else self.axes
+
+    def shape(self, facts: RunFacts) -> Shape:
+        """The shape of one sample in a run."""
+        return tuple(len(axis.entries) for axis in self._axes(facts))
+
     def label(self, facts: RunFacts) -> Label:
         """Its title, axes and units in a run."""
-        axes = self.axes(facts) if callable(self.axes) else self.axes
+        axes = self._axes(facts)
         units = self.units(facts) if callable(self.units) else self.units
         size = len(axes[-1].entries) if axes else 1
         if not isinstance(units, str) and len(units) != size:
@@ -189,9 +201,11 @@ class Series:
 class Family:
     """Series of one form: `name` has the part that differs in capitals, such as "pose.FRAME".
 
-    `members` gives their full names in a run, `of` the series of a full name.
+    `members` gives their full names in a run, `of` the series of a full name, and `recorded` says whether they are
+    recorded or derived.
     """
 
     name: str
     members: Callable[[RunFacts], Iterable[str]]
     of: Callable[[str], Series]
+    recorded: bool = False

@@ -108,7 +108,7 @@ STATE_SERIES: tuple[Series | Family, ...] = (
         "stops", "joint forces of stops", by_velocity("N m", "N"), velocities,
         lambda now: now.loads.stops, exists=lambda facts: facts.stops,
     ),
-    Family("MODE", lambda facts: facts.modes, _mode),
+    Family("MODE", lambda facts: facts.modes, _mode, recorded=True),
     Series(
         "slip", "direction in which clutches and brakes slip", "1", _slipping,
         lambda now: now.state.motion.slip, exists=_can_slip, by_default=True, with_state=True,

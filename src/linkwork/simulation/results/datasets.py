@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.errors import LinkworkError
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.series import Axis, Label, label_of
+from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     import xarray
@@ -66,8 +67,8 @@ def attributes(label: Label) -> dict[str, str]:
     return found if len(set(label.units)) <= 1 else found | {"units_of_entries": ", ".join(label.units)}
 
 
-def _parameter(run: RunData, name: str, values: Any) -> tuple[Any, ...]:
-    """A parameter's axes and values (*batch, shape), members that share one having it each."""
+def _parameter(run: RunData, name: str, values: Array) -> tuple[tuple[str, ...], Array, dict[str, str]]:
+    """A parameter's axes, its values (*batch, shape), also where members share one, and its title."""
     core = run.mechanism.parameters[name].shape
     axes = tuple(f"parameter.{name}_{k}" for k in range(len(core)))
     return (*batch_axes(run), *axes), np.broadcast_to(values, run.batch + core), {"long_name": f"parameter {name}"}

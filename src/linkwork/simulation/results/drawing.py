@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError
 from linkwork.evaluation import compile
@@ -63,7 +64,7 @@ class Skeleton(NamedTuple):
     solids: list[Solid]  # what bodies look like, where that is known
 
 
-def draw(m: Mechanism, q: Any = None, *, path: str | os.PathLike[str] | None = None) -> Figure:
+def draw(m: Mechanism, q: ArrayLike | None = None, *, path: str | os.PathLike[str] | None = None) -> Figure:
     """A matplotlib Figure of a mechanism at q (nq,), or at several (n, nq): all but the last are faint.
 
     Without q it is drawn at its keyframe "start", or in its neutral position. Bodies are drawn from joint to joint, to
@@ -80,19 +81,19 @@ def draw(m: Mechanism, q: Any = None, *, path: str | os.PathLike[str] | None = N
 
 
 def draw_run(run: RunData, at: float | Sequence[float] = (), path: str | os.PathLike[str] | None = None) -> Figure:
-    """The mechanism of a run at the rows next to the times `at` [s], with the ways of its frames."""
+    """The mechanism of a run at the samples next to the times `at` [s], with the paths of its frames."""
     file = checked_path(path)
     if run.batch:
-        raise LinkworkError(f"one member can be drawn, not {run.batch}: lw.draw(run.mechanism, run.q[member, rows])")
+        raise LinkworkError(f"one member can be drawn, not {run.batch}: lw.draw(run.mechanism, run.q[member, samples])")
     m, d, given = run.mechanism, run.dynamics, run.parameters
     times = as_numbers("at", at).ravel() if np.size(at) else run.t[[0, -1]]
     for time in times:
         if not run.t[0] <= time <= run.t[-1]:
             raise LinkworkError(f"the run is from {run.t[0]:g} s to {run.t[-1]:g} s; it cannot be drawn at {time:g} s")
-    rows = [int(np.abs(run.t - time).argmin()) for time in times]
-    ways = [d.pose(run.q, frame.name, parameters=given)[:, :3, 3] for frame in m.frames if frame.attachment]
-    figure = _drawn(m, d.poses(run.q[rows], parameters=given), ways)
-    shown = ", ".join(f"{run.t[row]:.3g}" for row in rows)
+    samples = [int(np.abs(run.t - time).argmin()) for time in times]
+    paths = [d.pose(run.q, frame.name, parameters=given)[:, :3, 3] for frame in m.frames if frame.attachment]
+    figure = _drawn(m, d.poses(run.q[samples], parameters=given), paths)
+    shown = ", ".join(f"{run.t[row]:.3g}" for row in samples)
     figure.axes[0].set_title(f"{m.name} at {shown} s", fontsize=10, loc="left")
     save_figure(figure, file)
     return figure

@@ -1,9 +1,10 @@
-"""Figures that belong to nobody else, and their way onto the disk."""
+"""Figures that pyplot does not know of, and their files."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from linkwork.errors import LinkworkError
 from linkwork.model.documents.atomic_write import reason_of, write_whole
@@ -24,8 +25,8 @@ def empty_figure(width: float, height: float, layout: Literal["constrained", "co
     return Figure(figsize=(width, height), layout=layout, dpi=DPI)
 
 
-def checked_path(path: Any) -> Path | None:
-    """The file that a figure will be saved in, refused before anything is drawn; None if there is none."""
+def checked_path(path: str | os.PathLike[str] | None) -> Path | None:
+    """The file of a figure, checked before anything is drawn; None if there is none."""
     if path is None:
         return None
     try:
@@ -38,7 +39,7 @@ def checked_path(path: Any) -> Path | None:
 
 
 def save_figure(figure: Figure, file: Path | None) -> None:
-    """Write a figure to its file, if it has one, whole or not at all."""
+    """Write a figure to its file, if it has one; the file is complete or is not written."""
     if file is None:
         return
     try:

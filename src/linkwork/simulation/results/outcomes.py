@@ -1,4 +1,4 @@
-"""How members of a run end: each on its own, with the time and the evidence."""
+"""Outcomes of the members of a run, and events during it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KINDS = (FINISHED, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED)
 
 
 class Outcome(NamedTuple):
-    """How a member ended: one of `KINDS`, the time [s] of its last good state, and what shows it."""
+    """How a member ended: one of `KINDS`, the time [s] of its last good state, and the evidence."""
 
     kind: str
     time: float
@@ -20,11 +20,11 @@ class Outcome(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened: when [s], to which member of the batch, and what.
+    """An event: its time [s], the member of the batch, and what it was.
 
-    Of what was switched, `energy` [J] is what the jump won, `impulse` [N s or N m s] what it took along what is held,
-    and `carried` [N or N m] the force that is carried after it, or was before where it was let go; of several rows, as
-    loops have, these are the lengths.
+    Where something was switched, `energy` [J] is what the velocity jump gained, `impulse` [N s or N m s] is that of the
+    constraint, and `carried` [N or N m] its force after the jump, or before it where the constraint was released; for
+    constraints with several rows, such as loops, these are the norms.
     """
 
     time: float

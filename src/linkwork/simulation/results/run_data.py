@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -115,7 +115,7 @@ class RunData:
         key = SERIES.get(name, name)  # the entry, so that a series registered anew is computed anew
         if key not in self._known:
             self._known[key] = self._derived(name)
-        return self._known[key]
+        return cast("Array", self._known[key])
 
     # --- derived series ---
 
@@ -138,7 +138,7 @@ class RunData:
         return compile(self.mechanism, parameters=tuple(self.parameters), check=False)
 
     @cached_property
-    def _known(self) -> dict[object, Any]:
+    def _known(self) -> dict[object, object]:
         """Derived series by their entry or name, and what they share by the function that computes it."""
         return {}
 
@@ -154,7 +154,7 @@ class RunData:
         """`formula(self)`, computed once for all derived series that share it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
-        return self._known[formula]
+        return cast("Value", self._known[formula])
 
     def along_time(self) -> dict[str, Array]:
         """Parameters (..., 1, shape), the same at all times, or (..., T, shape) where they were switched."""
@@ -172,7 +172,7 @@ class RunData:
         own = {name: np.broadcast_to(x, self.batch + core[name].shape)[index] for name, x in self.parameters.items()}
         return self.mechanism.varied(own) if own else self.mechanism
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Mapping[str, object]:
         """What is copied and pickled: the fields, without derived series and users' functions."""
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"again": None}
 

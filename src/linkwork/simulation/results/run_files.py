@@ -1,7 +1,7 @@
-"""Runs in files: all that was recorded, the state to go on from, and the mechanism, to the bit; .npz and netCDF.
+"""Files of runs, .npz and netCDF: all that was recorded, the final state, and the mechanism, to the bit.
 
-Both forms hold the same named arrays, one JSON text that says what they are, and the mechanism's own document. Nothing
-in them is ever executed: a file is data, and is checked before it becomes a Run.
+Both forms hold the same named arrays, one JSON text that describes them, and the mechanism's document. A file is data:
+nothing in it is executed, and everything is checked before it becomes a run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -32,6 +33,9 @@ from linkwork.simulation.series import label_of
 from linkwork.simulation.state import EventLog, MemberState, SolverState, StepState, flatten, leaf_names, unflatten
 from linkwork.spatial.scalar import Array
 
+if TYPE_CHECKING:
+    import h5py
+
 FORMAT = 1  # of run files; a larger one is refused
 MARK = "linkwork run"  # the key of the JSON text under which the format stands
 ABOUT, DOCUMENT, TIME = "about", "mechanism", "t"  # names of the two texts, and of the times
@@ -40,6 +44,16 @@ UNREADABLE = (
     OSError, ValueError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError, OverflowError, SyntaxError,
     BadZipFile, zlib.error, struct.error,
 )  # what broken files make their readers raise  # fmt: skip
+
+
+class About(TypedDict):
+    """What the JSON text of a file says: settings of the run, names of series, parameters and arrays, wall time [s]."""
+
+    settings: dict[str, Any]
+    series: list[str]
+    parameters: list[str]
+    arrays: list[str]
+    wall: float
 
 
 class Contents(NamedTuple):
@@ -76,13 +90,13 @@ def read_run(path: str | os.PathLike[str]) -> RunData:
     except UNREADABLE as error:
         raise LinkworkError(f"{path}: it cannot be read as a run: {reason_of(error) or type(error).__name__}") from None
     try:
-        return _restored(path, contents, _told(path, contents.about))
+        return _restored(path, contents, _described(path, contents.about))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         lacking = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise LinkworkError(f"{path}: it is damaged: {lacking}") from None
 
 
-def _path(path: Any) -> Path:
+def _path(path: str | os.PathLike[str]) -> Path:
     try:
         return Path(path)
     except TypeError:
@@ -136,8 +150,8 @@ def _about(run: RunData, arrays: Mapping[str, Array]) -> str:
     return json.dumps(about)
 
 
-def _told(path: Path, text: str) -> dict[str, Any]:
-    """The JSON text of a file of a known format."""
+def _described(path: Path, text: str) -> About:
+    """What the JSON text of a file of a known format says."""
     try:
         about = json.loads(text)
     except ValueError:
@@ -150,16 +164,16 @@ def _told(path: Path, text: str) -> dict[str, Any]:
         raise LinkworkError(
             f"{path}: it was written by a newer linkwork ({writer}), in format {about[MARK]}; this one reads {FORMAT}"
         )
-    return about
+    return cast("About", about)
 
 
-def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> RunData:
+def _restored(path: Path, contents: Contents, about: About) -> RunData:
     """The run, if everything in the file fits together; ValueError if not."""
     m, arrays = _mechanism(path, contents.document), contents.arrays
     batch = arrays["outcome"].shape
     run = RunData(
         m,
-        _settings(about["settings"]),
+        _settings(about),
         _numbers(arrays, TIME, (None,)),
         {name: arrays[name] for name in about["series"]},
         _final(m, arrays, batch),
@@ -225,8 +239,8 @@ def _mechanism(path: Path, document: str) -> Mechanism:
     return reading.mechanism
 
 
-def _settings(told: Mapping[str, Any]) -> Settings:
-    settings = Settings(**told)
+def _settings(about: About) -> Settings:
+    settings = Settings(**about["settings"])
     if not (isinstance(settings.method, str) and isinstance(settings.why, str)):
         raise ValueError("its settings name no method")
     for value in (settings.dt, settings.every, settings.duration):
@@ -272,7 +286,7 @@ def _read_npz(path: Path) -> Contents:
         if ABOUT not in archive.files or DOCUMENT not in archive.files:
             raise ValueError("it was not written by linkwork")
         about, document = str(archive[ABOUT]), str(archive[DOCUMENT])
-        names = [name for name in _told(path, about)["arrays"] if name in archive.files]
+        names = [name for name in _described(path, about)["arrays"] if name in archive.files]
         return Contents({name: archive[name] for name in names}, about, document)
 
 
@@ -304,15 +318,15 @@ def _axes(run: RunData, name: str, values: Array) -> tuple[str, ...]:
 
 
 def _read_netcdf(path: Path) -> Contents:
-    h5py = _needed("h5py")
+    reader = _needed("h5py")
     _refuse_unsealed(path)
-    with h5py.File(path, "r") as file:
+    with reader.File(path, "r") as file:
         about, document = str(file.attrs[ABOUT]), str(file.attrs[DOCUMENT])
-        names = _told(path, about)["arrays"]
+        names = _described(path, about)["arrays"]
         return Contents({name: _plain(file["time" if name == TIME else name]) for name in names}, about, document)
 
 
-def _plain(dataset: Any) -> Array:
+def _plain(dataset: h5py.Dataset) -> Array:
     """Texts as NumPy has them; numbers in the machine's own order of bytes."""
     if dataset.dtype.kind == "O":
         return np.array(dataset.asstr()[()], dtype=str).reshape(dataset.shape)
@@ -335,7 +349,7 @@ def _refuse_unsealed(path: Path) -> None:
         raise ValueError("it was not written by linkwork, or is no longer as it was written")
 
 
-def _needed(package: str) -> Any:
+def _needed(package: str) -> ModuleType:
     """A package that netCDF needs; a LinkworkError if it is not installed."""
     try:
         return import_module(package)

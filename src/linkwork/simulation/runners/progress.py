@@ -1,4 +1,4 @@
-"""Showing how far a run is: a bar at a terminal once it takes long, or whatever a user's function does."""
+"""Progress of a run: a bar at a terminal once it takes long, or a user's function."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PATIENCE = 1.0  # seconds after which a bar is worth it
+PATIENCE = 1.0  # [s] after which a bar is shown: short runs show none
 Watch = Callable[[float], None]
 
 
 @contextmanager
 def watching(progress: bool | Watch | None, title: str) -> Iterator[Watch]:
-    """A function to tell the fraction that is done: `progress` itself, or one that draws a bar, or does nothing."""
+    """A function that takes the fraction done: `progress` itself, one that draws a bar, or one that does nothing."""
     if callable(progress):
         yield progress
     elif progress or (progress is None and sys.stderr.isatty()):

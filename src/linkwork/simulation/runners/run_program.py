@@ -19,7 +19,7 @@ from linkwork.simulation.events.sources import any_of, constraint_number, source
 from linkwork.simulation.methods.method import Method
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import Count, Rows, formula_digest, kernel_of
-from linkwork.simulation.series import Formula, Sample, formulas, label_of, of_users
+from linkwork.simulation.series import Formula, Sample, formulas, of_users, sample_shapes
 from linkwork.simulation.state import (
     EVENT,
     HUGE,
@@ -286,7 +286,8 @@ class BatchProgram:
         if what == SWITCH:
             count = len(problem.mechanism.loops) + len(problem.mechanism.holders)
             return dict(zip(Switched._fields, ((), (), (count,), (count,), (count,)), strict=True))
-        return {name: label_of(problem.facts, name).shape for name in self.program.series}
+        series = self.program.series
+        return dict(zip(series, sample_shapes(problem.facts, series), strict=True))
 
     @cached_property
     def _users_formulas(self) -> str:
