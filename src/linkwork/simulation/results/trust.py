@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.algorithms.articulated_loops import DAMPING
+from linkwork.algorithms.ranks import RANK, row_scales
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Joint
 from linkwork.simulation.results.recording import Run
@@ -26,7 +27,6 @@ UNIT_LENGTH = 1e-12  # of quaternions, off by
 CLOSED = 1e-8  # loops may be open by [m or rad], and opening at [m/s or rad/s]
 PULLED = 1e-4  # the same where forces pull them closed
 LOOKED_AT = 500  # positions in which loops are looked at for being singular
-RANK = 1e-9  # effects below this part of the largest are none
 BEYOND = 0.05  # of a joint's range, beyond its limits
 STILL = 1e-6  # of the energy that is there: what counts as exchanged at least
 FORM = 1e-10  # symplectic defect of methods that have none but round-off
@@ -143,10 +143,12 @@ def _singular(run: Run, J: Array) -> Row:
     kept = np.flatnonzero(np.isfinite(flat).all(axis=(-2, -1)))[:: max(1, len(flat) // LOOKED_AT)]
     if not (len(kept) and flat.shape[-2]):
         return Row("nearest to singular", "unknown")
+    positions = run["q"].reshape(-1, run.mechanism.nq)
+    scales = np.max([row_scales(run.mechanism, positions[k]) for k in (kept[0], kept[-1])], axis=0)[: J.shape[-2]]
+    rank = int((np.linalg.svd(flat[kept] / scales[:, None], compute_uv=False) > RANK).sum(axis=-1).max())
     sizes = np.linalg.svd(flat[kept], compute_uv=False)
-    largest = np.maximum(sizes.max(axis=-1, keepdims=True), 1e-300)
-    rank = int((sizes > RANK * largest).sum(axis=-1).max())
-    grips = (sizes / largest)[:, rank - 1] if rank else np.ones(len(kept))
+    largest = np.maximum(sizes.max(axis=-1), RANK * scales.max())
+    grips = sizes[:, rank - 1] / largest if rank else np.ones(len(kept))
     least = int(np.argmin(grips))
     note = f"least over largest effect of loop rows, at {times[kept[least]]:g} s"
     soft = "; reactions along it were damped" if grips[least] < np.sqrt(DAMPING) else ""

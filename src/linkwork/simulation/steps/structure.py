@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.algorithms.coordinates import tangent_rate
+from linkwork.algorithms.ranks import free_motions, row_scales
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.joints import JointKind
 from linkwork.simulation.results.recording import Run
@@ -46,9 +47,7 @@ def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
     first, second = (symplectic_form(d, at.q, at.v) for at in (before, after))
     allowed = np.eye(2 * m.nv)
     if m.loops:
-        J = d.constraint_jacobian(before.q)
-        _, sizes, rows = np.linalg.svd(J)
-        free = rows[int((sizes > 1e-9 * sizes.max(initial=0.0)).sum()) :].T
+        free = free_motions(d.constraint_jacobian(before.q), row_scales(m, before.q)[: m.nc])
         allowed = np.block([[free, np.zeros((m.nv, m.nv))], [np.zeros((m.nv, free.shape[1])), np.eye(m.nv)]])
     kept, form = (allowed.T @ x @ allowed for x in (A.T @ second @ A, first))
     return float(np.linalg.norm(kept - form) / np.linalg.norm(form))
