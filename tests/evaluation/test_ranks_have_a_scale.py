@@ -142,3 +142,11 @@ def test_least_squares_of_round_off_is_zero() -> None:
     assert not least_squares(A, np.ones(2), 1.0).any()
     assert np.allclose(least_squares(np.diag([2.0, 1e-12]), np.ones(2), 1.0), [0.5, 0.0])
     assert least_squares(np.zeros((0, 2)), np.zeros(0), 0.0).shape == (2,)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_formulations_agree_where_all_joints_are_held(seed: int) -> None:
+    """Accelerations are round-off there, and differ by as much as they are; not so beside those without brakes."""
+    s = chain((seed, 1.0), 0.2, 0.5)
+    s.b.brake("shoulder", "link 0", engaged=True).brake("elbow", "link 1", engaged=True)
+    assert lw.cross_check(s.b.build(), samples=3).worst < 1e-12
