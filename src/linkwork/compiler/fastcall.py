@@ -199,6 +199,17 @@ class _MethodDefinition(ctypes.Structure):
     )
 
 
+class _Owner(tuple[Any, ...]):
+    """All that a quick function points to. Pickled, that function is the method of the object that it serves."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _same, (self[4].__self__,)
+
+
+def _same(item: Any) -> Any:
+    return item
+
+
 @cache
 def _entry() -> tuple[machine.Loaded, int]:
     machine.processor()
@@ -223,5 +234,5 @@ def fast_call(kernel: Kernel, slow: Callable[..., Any], name: str, doc: str) -> 
     definition = _MethodDefinition(name.encode(), _entry()[1], METH_FASTCALL_KEYWORDS, doc.encode())
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    owner = (info.ctypes.data, code, workspace, arguments, slow, info, definition)
+    owner = _Owner((info.ctypes.data, code, workspace, arguments, slow, info, definition))
     return create(ctypes.addressof(definition), owner, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -279,6 +280,10 @@ class Run:
     def __getstate__(self) -> dict[str, Any]:
         """For copies in other processes: without what can be had anew, and without users' functions."""
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"again": None}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Run:
+        """A copy in this process, which keeps users' functions."""
+        return Run(**{field.name: deepcopy(getattr(self, field.name), memo) for field in fields(self)})
 
     # --- how it shows itself ---
 
