@@ -12,11 +12,12 @@ from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.momentum import sum_in_world
 from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
-from linkwork.spatial import Motion
+from linkwork.spatial import Motion, Transform
 from linkwork.spatial.scalar import Array, cross, ldlt
 
 TRIED = 5  # positions of a joint in which it must be able to follow
-RANK = 1e-9
+RANK = 1e-9  # sine of an angle below which two directions of twists are one
+ROUNDED = 1e-12  # of one: entries of twists that are round-off
 
 
 def symmetries(mechanism: Mechanism) -> Array:
@@ -27,14 +28,23 @@ def symmetries(mechanism: Mechanism) -> Array:
     roots = [joint for joint in mechanism.joints if joint.i == WORLD]
     if any(not _follows_freely(mechanism, joint) for joint in roots) or _held_elsewhere(mechanism):
         return np.zeros((0, 6))
+    # About the anchors' centre, in lengths of their distance: from far away, turns about all of them look alike
+    centre = np.mean([joint.place.p for joint in roots], axis=0) if roots else np.zeros(3)
+    far = float(np.linalg.norm(centre))
+    length = max((float(np.linalg.norm(joint.place.p - centre)) for joint in roots), default=0.0)
+    length = length if length > RANK * (1.0 + far) else 1.0  # all at one place
     rng = np.random.default_rng(0)
     left = _keeping_heights(mechanism.gravity)
     for joint in roots:
         for _ in range(TRIED):
             q = joint.kind.random(rng)
-            X = joint.place @ joint.kind.transform(q)
-            left = _common(left, X.up(joint.kind.subspace(q)).array)
-    return _told(left)
+            X = Transform(joint.place.R, joint.place.p - centre) @ joint.kind.transform(q)
+            moved = X.up(joint.kind.subspace(q))
+            left = _common(left, np.concatenate([moved.linear / length, moved.angular]))
+    rows = _told(left, ROUNDED)
+    turning = np.abs(rows[:, 3:]).max(axis=1, initial=0.0) > 0.0
+    rows[turning, :3] = rows[turning, :3] * length + np.cross(centre, rows[turning, 3:])
+    return _told(rows.T, ROUNDED * (1.0 + far))
 
 
 def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
@@ -68,17 +78,20 @@ def _keeping_heights(gravity: Array) -> Array:
 
 
 def _common(a: Array, b: Array) -> Array:
-    """An orthonormal basis (6, k) of what two bundles (6, .) both span."""
+    """An orthonormal basis (6, k) of what two bundles (6, .), of entries about one, both span."""
     if not (a.shape[1] and b.shape[1]):
         return np.zeros((6, 0))
     A, B = (np.linalg.svd(x, full_matrices=False) for x in (a, b))
     A, B = (u[:, s > RANK * s.max()] for u, s, _ in (A, B))
-    u, s, _ = np.linalg.svd(A.T @ B)
-    return A @ u[:, : len(s)][:, s > 1.0 - RANK]
+    _, sines, right = np.linalg.svd(A - B @ (B.T @ A))  # cosines would not tell small angles from none
+    return A @ right[sines < RANK].T
 
 
-def _told(basis: Array) -> Array:
-    """The same twists (k, 6) by rows in echelon form, so that simple ones show as such, of unit size."""
+def _told(basis: Array, noise: float) -> Array:
+    """The same twists (k, 6) by rows in echelon form, so that simple ones show as such, of unit size.
+
+    Entries below `noise` are taken for zero.
+    """
     rows, done = np.array(basis.T), 0
     for column in (3, 4, 5, 0, 1, 2):  # turns first
         left = np.abs(rows[done:, column])
@@ -90,7 +103,7 @@ def _told(basis: Array) -> Array:
         others = [k for k in range(len(rows)) if k != done]
         rows[others] -= np.outer(rows[others, column], rows[done])
         done += 1
-    rows[np.abs(rows) < 1e-12] = 0.0
+    rows[np.abs(rows) < noise] = 0.0
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwork.algorithms.ranks import least_squares, row_scales
 from linkwork.errors import NotConverged, listed
 from linkwork.spatial.scalar import Array
 
@@ -18,7 +19,6 @@ CLOSED = 1e-13  # error of closure [m or rad] that is as good as none
 ROUND_OFF = 1e3 * CLOSED  # what may be left of it where no step makes it less
 ROUNDS = 200
 MOST_TOLD = 5  # loops that stay open
-RANK = 1e-9  # singular values below this part of the largest are taken for zero
 STEP = 0.5  # farthest that a round moves a coordinate [rad or m]
 NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)  # out of places, such as stretched arms, from where no small move closes more
 
@@ -72,13 +72,14 @@ def _why_open(d: Dynamics, q: Array, found: Array, fixed: Iterable[str]) -> str:
 def _descended(d: Dynamics, q: Array, free: Array) -> Array:
     """Coordinates (nq,) from which no step along the free velocities closes loops any more."""
     m = d.mechanism
+    scale = float(row_scales(m, q).max(initial=0.0))
     for _ in range(ROUNDS):
         g = d.constraint(q)
         if float(np.abs(g).max(initial=0.0)) < CLOSED:
             return q
         J = d.constraint_jacobian(q)[:, free]
         dq = np.zeros(m.nv)
-        dq[free] = -np.linalg.lstsq(J, g, rcond=RANK)[0]
+        dq[free] = -least_squares(J, g, scale)
         dq *= min(1.0, STEP / max(float(np.abs(dq).max()), 1e-300))
         q, better = _along(d, q, dq, float(g @ g))
         if not better:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.closure import rows_and_bias
+from linkwork.algorithms.ranks import free_motions, least_squares, row_scales
 from linkwork.algorithms.reduction import to_tree
 from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
@@ -19,7 +20,6 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from linkwork.evaluation.dynamics import Dynamics
 
-RANK = 1e-9  # singular values below this part of the largest are taken for zero
 NEEDED = 1e-8  # part of the forces of a motion beyond which a lack of actuation is told
 
 
@@ -66,7 +66,8 @@ def actuation(
     m = d.mechanism
     needed = d.inverse_dynamics(q, v, a, wrenches)
     J, _ = closure_rows(m, q, v)
-    free = free_motions(J)
+    scales = row_scales(m, q)
+    free = free_motions(J, scales)
     driven = velocities_of(m, actuated)
     scale = np.ones(m.nv)
     for name, weight in weights.items():
@@ -74,23 +75,15 @@ def actuation(
             raise LinkworkError(f"the weight of joint {name!r} must be a positive number; got {weight!r}")
         scale[m.joints[name].v] = np.sqrt(weight)
     tau = np.zeros(m.nv)
-    tau[driven] = np.linalg.lstsq(free.T[:, driven] / scale[driven], free.T @ needed, rcond=RANK)[0] / scale[driven]
+    shares = free.T[:, driven] / scale[driven]  # the rows of `free` are at most 1
+    tau[driven] = least_squares(shares, free.T @ needed, float((1.0 / scale[driven]).max(initial=0.0))) / scale[driven]
     lack = free.T @ (needed - tau)
     if np.abs(lack).max(initial=0.0) > NEEDED * max(1.0, float(np.abs(needed).max(initial=0.0))):
         idle = joints_of(m, np.flatnonzero(np.abs(free @ lack) > 1e-3 * np.abs(lack).max()))
         raise LinkworkError(
             f"driving {listed(actuated) or 'no joint'} cannot make this motion; a force is lacking at {listed(idle)}"
         )
-    return Actuation(tau, np.linalg.lstsq(J.T, needed - tau, rcond=RANK)[0])
-
-
-def free_motions(J: Array) -> Array:
-    """Orthonormal velocities (nv, mobility) that keep loops closed: J times them is zero."""
-    if not len(J):
-        return np.eye(J.shape[1])
-    _, sizes, directions = np.linalg.svd(J)
-    rank = int((sizes > RANK * sizes.max(initial=0.0)).sum())
-    return directions[rank:].T
+    return Actuation(tau, least_squares(J.T, needed - tau, scales.max(initial=0.0)))
 
 
 # --- what sensors tell ---
@@ -115,20 +108,21 @@ def observed(d: Dynamics, q: Array, v: Array, a: Array, sensed: Iterable[str]) -
     others = np.setdiff1d(np.arange(m.nv), known)
     q = d.assemble(q, fixed=names)
     J, _ = closure_rows(m, q, np.zeros(m.nv))
-    _refuse_blind(m, J, others)
+    scales = row_scales(m, q)
+    _refuse_blind(m, free_motions(J[:, others], scales), others)
+    largest = scales.max(initial=0.0)
     rates = np.zeros(m.nv)
     rates[known] = v[known]
-    rates[others] = -np.linalg.lstsq(J[:, others], J[:, known] @ v[known], rcond=RANK)[0]
+    rates[others] = -least_squares(J[:, others], J[:, known] @ v[known], largest)
     _, gamma = closure_rows(m, q, rates)
     changes = np.zeros(m.nv)
     changes[known] = a[known]
-    changes[others] = -np.linalg.lstsq(J[:, others], J[:, known] @ a[known] + gamma, rcond=RANK)[0]
+    changes[others] = -least_squares(J[:, others], J[:, known] @ a[known] + gamma, largest)
     return Observed(q, rates, changes)
 
 
-def _refuse_blind(m: Mechanism, J: Array, others: Array) -> None:
-    """Raise a LinkworkError if joints without sensors can move while the others stand still."""
-    unseen = free_motions(J[:, others])
+def _refuse_blind(m: Mechanism, unseen: Array, others: Array) -> None:
+    """Raise a LinkworkError if joints without sensors can move on their own, along the directions `unseen` (n, k)."""
     if unseen.shape[1]:
         moving = others[np.abs(unseen).max(axis=1) > 1e-6]
         raise LinkworkError(

@@ -88,6 +88,10 @@ class Dynamics:
         self.threads, self.check = threads, check
         self._kernels: dict[tuple[str, ...], Kernel] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For copies and other processes: without machine code, which each makes or finds on disk when it is called."""
+        return type(self), (self.mechanism, self.varying, self.target, self.threads, self.check)
+
     def __repr__(self) -> str:
         return f"<Dynamics of {self.mechanism!r}, target {self.target!r}>"
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms.ranks import RANK, free_motions, least_squares, row_scales
 from linkwork.errors import LinkworkError, listed
-from linkwork.evaluation.closed_chains import RANK, closure_rows, free_motions, joints_of, velocities_of
+from linkwork.evaluation.closed_chains import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
 from linkwork.model.analyses import Independent, LoopCheck, answers
 from linkwork.model.broadcast import Input, one_state
@@ -33,23 +34,23 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     m = replace(m, loops=m.loops.replaced([loop for loop in m.loops if loop.closed]))
     d = compile(m, target="numpy")
     refuse_open(d, q)
-    J, _ = closure_rows(m, q, np.zeros(m.nv))
+    scales = row_scales(m, q)
+    J = closure_rows(m, q, np.zeros(m.nv))[0] / scales[:, None]
     left, sizes, right = np.linalg.svd(J) if J.size else (np.eye(m.nh), np.zeros(0), np.eye(m.nv))
-    largest = sizes.max(initial=0.0)
-    rank = int((sizes > RANK * largest).sum())
+    rank = int((sizes > RANK).sum())
     repeating: dict[str, int] = {}
     kept, start = 0, 0
     for owner, rows in groupby(map(m.holder_of_row, range(m.nh))):  # how many new rows each brings
         count = len(list(rows))
         start += count
-        known = int(np.linalg.matrix_rank(J[:start], tol=RANK * largest)) if largest else 0
+        known = int(np.linalg.matrix_rank(J[:start], tol=RANK)) if J.size else 0
         if known - kept < count:
             repeating[owner] = count - (known - kept)
         kept = known
     free = right[rank:]
     loops = {loop.name: repeating.pop(f"loop {loop.name!r}", 0) for loop in m.loops}
     redundant = {name: count for name, count in loops.items() if count}
-    singular = singular_directions(d, q, free, left[: m.nc, rank:])  # rows of holders are the same everywhere
+    singular = singular_directions(d, q, free, left[: m.nc, rank:], scales)  # rows of holders are the same everywhere
     return LoopCheck(m.nv - rank, rank, m.nh, redundant, free, singular, repeating)
 
 
@@ -64,11 +65,12 @@ def refuse_open(d: Dynamics, q: Array) -> None:
         )
 
 
-def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array) -> Array:
+def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, scales: Array) -> Array:
     """Orthonormal directions (k, nv) along which rows that repeat others at q (nq,) become independent.
 
-    `repeating` (nc, s) are combinations of loops' rows that vanish here, and `free` (mobility, nv) the directions in
-    which nothing opens. Where closed positions are a manifold such combinations vanish on all motions nearby, too.
+    `repeating` (nc, s) are combinations of loops' rows over their scales that vanish here, and `free` (mobility, nv)
+    the directions in which nothing opens. Where closed positions are a manifold such combinations vanish on all
+    motions nearby, too.
     """
     none = np.zeros((0, d.mechanism.nv))
     if not (len(free) and repeating.size):
@@ -77,8 +79,8 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array) ->
     def changes(directions: Array) -> tuple[Array, float]:
         """What the repeating rows gain on free motions by a unit move (k, s mobility), and what size counts."""
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
-        J = (moved[0] - moved[1]) / (2.0 * STEP)
-        size = max(float(np.abs(J).max()), float(np.abs(moved[0]).max()))
+        J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]
+        size = max(float(np.abs(J).max()), 1.0)
         return (repeating.T @ J @ free.T).reshape(len(directions), -1), CHANGED * size
 
     any_direction = np.random.default_rng(0).normal(size=len(free)) @ free
@@ -97,7 +99,8 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
     q, v = one_state({"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))})
     refuse_open(compile(m, target="numpy"), q)
     J, gamma = closure_rows(m, q, v)
-    free = free_motions(J)
+    scales = row_scales(m, q)
+    free = free_motions(J, scales)
     count = free.shape[1]
     if choose is None:
         numbers = _pivots(free)
@@ -112,7 +115,7 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
         raise LinkworkError(f"the velocities of {listed(joints_of(m, numbers))} depend on each other in this position")
     others = np.setdiff1d(np.arange(m.nv), numbers)
     bias = np.zeros(m.nv)
-    bias[others] = -np.linalg.lstsq(J[:, others], gamma, rcond=RANK)[0] if len(J) else 0.0
+    bias[others] = -least_squares(J[:, others], gamma, scales.max(initial=0.0))
     return Independent(numbers, joints_of(m, numbers), free @ np.linalg.inv(picked), bias, condition)
 
 

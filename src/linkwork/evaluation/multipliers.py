@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.constraints.closure import reaction_wrenches, rows_and_bias
+from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.ranks import row_terms, smallest_multipliers
 from linkwork.algorithms.reduction import to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
+
+RANK = 1e-10  # effects of multipliers below this part of what they could be are none
 
 
 def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
@@ -59,7 +63,9 @@ def _constrained(
     free = function(m.tree, *state, on_tree, wrenches)
     response = np.array([function(m.tree, *state, on_tree + row, wrenches) - free for row in C]).T
     # Loops may repeat each other: the smallest multipliers among those that hold them
-    multipliers = -np.linalg.lstsq(C @ response, C @ free + bias, rcond=1e-10)[0]
+    terms = np.concatenate([C[: len(m.mimics)] ** 2, row_terms(m.tree, state[0])])
+    mobilities = np.linalg.inv(mass_matrix(m.tree, state[0])).diagonal()
+    multipliers = -smallest_multipliers(C @ response, C @ free + bias, terms, mobilities, RANK)
     return free + response @ multipliers, multipliers
 
 

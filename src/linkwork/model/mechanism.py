@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from linkwork.errors import ShapeError, unknown_name
 from linkwork.model.analyses import ANSWERS, Independent, LoopCheck, Symmetry
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, as_numbers, over_batch
+from linkwork.model.copies import freeze
 from linkwork.model.elements.clutches import Brake, Clutch, Tie, may_hold
 from linkwork.model.elements.conflicts import contradictions
 from linkwork.model.elements.contact import Contact, Pair, Surface, pairs_of
@@ -162,6 +163,16 @@ class Mechanism:
     transmissions: Named[Transmission] = NO_TRANSMISSIONS
     differentials: Named[Differential] = NO_DIFFERENTIALS
     couplings: Named[Coupling] = NO_COUPLINGS
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        freeze(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Mechanism:
+        return self  # it never changes
 
     # --- sizes ---
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
 ROUNDING = 1e-9  # of the inertia about the frame's origin: what is smaller cannot be seen in any result
+MASSLESS = 1e-12  # part of what the inertia that a joint moves is the sum of, below which it is none
 
 
 def part_faults(part: Part) -> Iterator[Fault]:
@@ -59,8 +60,12 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
         q = joint.kind.random(rng)
         S, composite = joint.kind.subspace(q), outer[joint.o]
         inertia = S.pair(composite.articulated() @ S) + np.diag(tree.armature[tree.joints[joint.name].v])
-        least = float(np.linalg.eigvalsh(inertia)[0])
-        if joint.name not in mechanism.mimics and not least > 1e-12 * float(np.trace(inertia)):
+        # What the inertia is the sum of: that of a point on the joint's axis is but round-off of it
+        about = abs(float(np.trace(composite.rotational))) * (S.angular**2).sum(axis=0)
+        terms = np.sqrt(composite.mass * (S.linear**2).sum(axis=0) + about + np.abs(np.diag(inertia)))
+        part = float(np.linalg.eigvalsh(inertia / np.maximum(np.outer(terms, terms), 1e-300))[0])
+        if joint.name not in mechanism.mimics and not part > MASSLESS:
+            least = 0.0 if abs(part) <= MASSLESS else float(np.linalg.eigvalsh(inertia)[0])
             yield Fault(
                 f"it moves body {joint.child!r} and what hangs on it, of {composite.mass:g} kg in all, but some of its "
                 f"motions meet no inertia (least of S^T I S is {least:.3g}, must be > 0)",

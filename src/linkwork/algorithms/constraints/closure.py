@@ -37,7 +37,9 @@ from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, lu, where
 
 CLOSINGS = 2  # rounds of Newton's method after a step, whose errors are small
-ROUNDED = 1e-24  # square of a row's size, over that of what it is summed from, below which it is round-off
+# Square of a row's size over that of the terms it is the sum of, below which the row is round-off: 1e-10 of the terms.
+# Round-off is some 1e-15 of them, times how far away the mechanism is over how large it is, which leaves a factor 1e5.
+ROUNDED = 1e-20
 
 
 class Placed(Protocol):
@@ -101,23 +103,39 @@ def rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
 
     Rows that nothing moves, as those of a loop that repeats a joint of the tree, are zero to the bit.
     """
+    J, squares = rows_and_terms(mechanism, motion, loops)
+    return without_noise(J, [sum(row, 0.0) for row in squares])
+
+
+def rows_and_terms(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> tuple[Array, Array]:
+    """J (nc, nv) as computed, and the squared size (nc, nv) of the terms that each entry of J is the sum of.
+
+    Terms are forces times lever arms. Where they cancel, the entry is round-off of this size, and not zero.
+    """
     J: list[list[Number]] = []
-    sizes: list[Number] = []
+    squares: list[list[Number]] = []
     for one in loops:
         block: list[list[Number]] = [[0.0] * mechanism.nv for _ in one.errors]
-        size = np.zeros(len(one.errors))
+        terms: list[list[Number]] = [[0.0] * mechanism.nv for _ in one.errors]
+        force, moment = (_squares(part) for part in (one.wrenches.linear, one.wrenches.angular))
+        moment = moment + force * _squares(one.X.p)
         paths = to_meeting(mechanism, one.loop.to.body, one.loop.at.body)
-        for joints, (_, wrenches) in zip(paths, on_bodies(one), strict=True):
+        ends = (one.loop.to, one.loop.at)
+        for joints, (_, wrenches), end in zip(paths, on_bodies(one), ends, strict=True):
+            arms = moment + force * _squares(end.pose.p)
             for j in joints:
-                power = motion.S[j.o].pair(wrenches)  # (dofs of j, rows)
-                size = size + _reach(motion.S[j.o], wrenches)
-                for d, column in zip(range(j.v.start, j.v.stop), power, strict=True):
+                S = motion.S[j.o]
+                power = S.pair(wrenches)  # (dofs of j, rows)
+                for d, column, line, turn in zip(
+                    range(j.v.start, j.v.stop), power, _squares(S.linear), _squares(S.angular), strict=True
+                ):
                     for k, value in enumerate(column):
-                        block[k][d] = value
+                        block[k][d], terms[k][d] = value, force[k] * line + arms[k] * turn
                 wrenches = motion.X[j.o].up(wrenches)
+                arms = arms + force * _squares(motion.X[j.o].p)  # not the moment's own size: terms may cancel in it
         J += block
-        sizes += list(size)
-    return without_noise(np.array(J).reshape(-1, mechanism.nv), sizes)
+        squares += terms
+    return tuple(np.array(part).reshape(-1, mechanism.nv) for part in (J, squares))  # type: ignore[return-value]
 
 
 def all_rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
@@ -132,10 +150,9 @@ def _with_ties(mechanism: Mechanism, values: Array) -> Array:
     return np.concatenate([values, np.zeros(len(mechanism.ties))]) if mechanism.ties else values
 
 
-def _reach(S: Motion, wrenches: Force) -> Array:
-    """Squares (k,) of what the power of wrenches on the freedoms S could be at most."""
-    pairs = ((S.linear, wrenches.linear), (S.angular, wrenches.angular))
-    return sum(((part * part).sum() * (F * F).sum(axis=0) for part, F in pairs), np.zeros(1))
+def _squares(vectors: Array) -> Array:
+    """Squared size of a vector (3,), or of each column of a bundle (3, k)."""
+    return (vectors * vectors).sum(axis=0)
 
 
 def without_noise(J: Array, sizes: Sequence[Number]) -> Array:

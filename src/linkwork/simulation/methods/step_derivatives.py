@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.coordinates import qdot, tangent
+from linkwork.algorithms.ranks import least_squares, row_terms
 from linkwork.compiler import pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.broadcast import Shape
@@ -26,7 +27,8 @@ from linkwork.simulation.system import System
 from linkwork.spatial.loops import unrolled
 from linkwork.spatial.scalar import Array, Number, where
 
-RANK = 1e-11  # of the largest: smaller singular values are those of loops that repeat others
+RANK = 1e-11  # of the terms of rows and columns: smaller singular values are those of loops that repeat others
+TINY = 1e-300
 
 
 class StepDerivatives(NamedTuple):
@@ -74,13 +76,15 @@ class StepMap:
 
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
         """Derivatives (2 nv, 2 nv) and (2 nv, nv) of one part of a step, whose equations this solves."""
-        nv, n = self.problem.mechanism.nv, self.unknowns
+        m, n = self.problem.mechanism, self.unknowns
+        nv = m.nv
         directions = np.eye(3 * nv + n)
         (rates,) = self._run("derivatives of a step", [*given, unknown, directions], [(2 * nv + n,)], (3 * nv + n,))
         D = rates.T
         found = D[: 2 * nv, : 3 * nv]
         if n:
-            found = found - D[: 2 * nv, 3 * nv :] @ _solved(D[2 * nv :, 3 * nv :], D[2 * nv :, : 3 * nv])
+            by_unknown, by_known = D[2 * nv :, 3 * nv :], D[2 * nv :, : 3 * nv]
+            found = found - D[: 2 * nv, 3 * nv :] @ _solved(by_unknown, by_known, row_terms(m, given[0][: m.nq]))
         return found[:, : 2 * nv], found[:, 2 * nv :]
 
     # --- what is compiled ---
@@ -139,9 +143,17 @@ class StepMap:
         return self._kernels[what].over_batch(arrays, batch, None)[0]
 
 
-def _solved(matrix: Array, right: Array) -> Array:
-    """The smallest solution (n, k) of matrix (n, n) times it = right (n, k), with rows and columns of equal size."""
-    rows = 1.0 / np.maximum(np.abs(matrix).max(axis=1), 1e-300)
-    columns = 1.0 / np.maximum(np.abs(matrix * rows[:, None]).max(axis=0), 1e-300)
-    scaled = matrix * rows[:, None] * columns
-    return np.linalg.lstsq(scaled, right * rows[:, None], rcond=RANK)[0] * columns[:, None]
+def _solved(matrix: Array, right: Array, terms: Array) -> Array:
+    """The smallest solution (n, k) of matrix (n, n) times it = right (n, k), with rows and columns of equal size.
+
+    Equations, and unknowns, are nv of motion, nh of constraints, and perhaps others. Constraint rows may repeat each
+    other or vanish, so their size is that of the squared `terms` (nh, nv) that they are sums of.
+    """
+    nh, nv = terms.shape
+    held = slice(nv, nv + nh)
+    rows = 1.0 / np.maximum(np.abs(matrix).max(axis=1), TINY)
+    rows[held] = 1.0 / np.maximum(np.sqrt(terms.max(axis=1, initial=0.0)), TINY)
+    scaled = matrix * rows[:, None]
+    columns = 1.0 / np.maximum(np.abs(scaled).max(axis=0), TINY)
+    columns[held] = 1.0 / np.maximum((np.sqrt(terms) * rows[:nv]).max(axis=1, initial=0.0), TINY)
+    return least_squares(scaled * columns, right * rows[:, None], 1.0, RANK) * columns[:, None]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import DAMPING
+from linkwork.algorithms.ranks import RANK, row_scales
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Joint
 from linkwork.simulation.derived_series import run_energies
@@ -143,10 +144,12 @@ def _singular(run: RunData, J: Array) -> Row:
     finite = np.flatnonzero(np.isfinite(flat).all(axis=(-2, -1)))[:: max(1, len(flat) // limits.POSITIONS_CHECKED)]
     if not (len(finite) and flat.shape[-2]):
         return Row(name, "unknown")
+    positions = run["q"].reshape(-1, run.mechanism.nq)
+    scales = np.max([row_scales(run.mechanism, positions[k]) for k in (finite[0], finite[-1])], axis=0)[: J.shape[-2]]
+    rank = int((np.linalg.svd(flat[finite] / scales[:, None], compute_uv=False) > RANK).sum(axis=-1).max())
     sizes = np.linalg.svd(flat[finite], compute_uv=False)
-    largest = np.maximum(sizes.max(axis=-1, keepdims=True), 1e-300)
-    rank = int((sizes > limits.REDUNDANT * largest).sum(axis=-1).max())
-    ratios = (sizes / largest)[:, rank - 1] if rank else np.ones(len(finite))
+    largest = np.maximum(sizes.max(axis=-1), RANK * scales.max())
+    ratios = sizes[:, rank - 1] / largest if rank else np.ones(len(finite))
     least = int(np.argmin(ratios))
     note = f"smallest over largest singular value of loop rows, at {times[finite[least]]:g} s"
     soft = "; reactions in this direction were damped" if ratios[least] < np.sqrt(DAMPING) else ""

@@ -16,8 +16,6 @@ UNIT_NORM = 1e-12
 CLOSURE = 1e-8
 CLOSURE_BAUMGARTE = 1e-4
 
-# Singular values of loop rows, relative to the largest: below, a row is redundant and no sign of a singular position
-REDUNDANT = 1e-9
 POSITIONS_CHECKED = 500  # of a run, at most: a singular value decomposition each
 
 # How far a joint may be beyond its limits, relative to its range: stops are springs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self, TypeVar, cast
@@ -175,6 +176,10 @@ class RunData:
     def __getstate__(self) -> Mapping[str, object]:
         """What is copied and pickled: the fields, without derived series and users' functions."""
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"again": None}
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """A copy in this process, which keeps users' functions."""
+        return type(self)(**{field.name: deepcopy(getattr(self, field.name), memo) for field in fields(self)})
 
     # --- text ---
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.algorithms.coordinates import tangent_rate
+from linkwork.algorithms.ranks import free_motions, row_scales
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.joints import JointKind
 from linkwork.simulation.methods.registry import METHODS
@@ -23,7 +24,6 @@ from linkwork.spatial.scalar import Array
 
 BEND = 1e-2  # [rad, m] of a difference quotient that is exact, since the odd part in x is linear: any size does
 STEPS = 5  # of a run, whose defect is measured
-RANK = 1e-9  # singular values of loop rows below this part of the largest belong to redundant rows
 
 
 def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
@@ -47,9 +47,7 @@ def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
     first, second = (symplectic_form(d, at.q, at.v) for at in (before, after))
     allowed = np.eye(2 * m.nv)
     if m.loops:
-        J = d.constraint_jacobian(before.q)
-        _, sizes, rows = np.linalg.svd(J)
-        free = rows[int((sizes > RANK * sizes.max(initial=0.0)).sum()) :].T
+        free = free_motions(d.constraint_jacobian(before.q), row_scales(m, before.q)[: m.nc])
         allowed = np.block([[free, np.zeros((m.nv, m.nv))], [np.zeros((m.nv, free.shape[1])), np.eye(m.nv)]])
     after_step, form = (allowed.T @ x @ allowed for x in (A.T @ second @ A, first))
     return float(np.linalg.norm(after_step - form) / np.linalg.norm(form))

@@ -77,6 +77,16 @@ class Simulator:
         self._free = _Stepper(self, changed=False)
         self._changed = _Stepper(self, changed=True)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and other processes: without machine code, which each makes or finds on disk when it steps."""
+        state = {name: value for name, value in vars(self).items() if name not in ("_free", "_changed")}
+        return state | {"_method": self._method.locates, "_pushes": list(self._pushes), "_modes": dict(self._modes)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._method = method_of_order(self.method, self.order, state["_method"])
+        self._free, self._changed = _Stepper(self, changed=False), _Stepper(self, changed=True)
+
     def __repr__(self) -> str:
         return f"<Simulator of {self.mechanism!r} at {self._steps * self.dt:g} s, {self.method} with dt={self.dt:g}>"
 

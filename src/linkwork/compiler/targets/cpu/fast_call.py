@@ -203,6 +203,17 @@ class _MethodDefinition(ctypes.Structure):
     )
 
 
+class _Owner(tuple[Any, ...]):
+    """All that a quick function points to. Pickled, that function is the method of the object that it serves."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _same, (self[4].__self__,)
+
+
+def _same(item: Any) -> Any:
+    return item
+
+
 @cache
 def _entry() -> tuple[Loaded, int]:
     """The entry in memory, which all kernels share, and its address."""
@@ -223,5 +234,5 @@ def fast_call(call: OneStateCall, run: int, workspace: Array, owner: object) -> 
     definition = _MethodDefinition(call.name.encode(), _entry()[1], METH_FASTCALL_KEYWORDS, call.doc.encode())
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    owned = (words.ctypes.data, owner, workspace, empty_arguments, call.general, words, definition)
+    owned = _Owner((words.ctypes.data, owner, workspace, empty_arguments, call.general, words, definition))
     return create(ctypes.addressof(definition), owned, None)

@@ -1,0 +1,78 @@
+"""Ranks of constraint rows: which are independent, and what they leave free.
+
+A rank needs a scale. Entries of a row are sums of terms (forces times lever arms) that may cancel; what is left then is
+round-off, some 1e-16 of the terms. It is not small beside the row itself, nor beside a matrix of such rows, so ranks
+are decided by the size of the terms. All functions here are for floats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from linkwork.algorithms.constraints.closure import closed, rows_and_terms
+from linkwork.algorithms.kinematics import kinematics, world_poses
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+RANK = 1e-9  # singular values below this part of the scale are zero
+
+
+def row_terms(mechanism: Mechanism, q: Array) -> Array:
+    """Squared sizes (nh, nv) of the terms that the entries of the constraint rows at q (nq,) are sums of.
+
+    The rows are those of loops, then of clutches, brakes and other holders, with and without mimics, as if all were
+    closed and engaged.
+    """
+    loops = [replace(loop, closed=1.0) for loop in mechanism.tree.loops]
+    tree = replace(mechanism.tree, loops=mechanism.tree.loops.replaced(loops))
+    motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))
+    _, squares = rows_and_terms(tree, motion, closed(tree, world_poses(tree, motion.X)))
+    held = np.zeros((len(tree.ties), tree.nv))
+    for row, tie in zip(held, tree.ties, strict=True):
+        for joint, number, factor in tie.velocities:
+            row[tree.joints[joint].v.start + number] += factor**2
+    return np.concatenate([squares, held]) @ mechanism.spread**2
+
+
+def row_scales(mechanism: Mechanism, q: Array) -> Array:
+    """Sizes (nh,) of the terms that the constraint rows at q (nq,) are sums of; 1 for rows without any."""
+    return _or_one(np.sqrt(row_terms(mechanism, q).sum(axis=1)))
+
+
+def _or_one(sizes: Array) -> Array:
+    return np.where(sizes > 0.0, sizes, 1.0)
+
+
+def free_motions(J: Array, scales: Array) -> Array:
+    """Orthonormal velocities (nv, mobility) that rows J (nc, nv) with these scales (nc,) leave free."""
+    if not J.size:
+        return np.eye(J.shape[1])
+    _, sizes, directions = np.linalg.svd(J / scales[:, None])
+    return directions[int((sizes > RANK).sum()) :].T
+
+
+def least_squares(A: Array, b: Array, scale: float, rank: float = RANK) -> Array:
+    """The smallest x (n,) or (n, k) with least |A x - b|, where singular values of A below rank * scale are zero.
+
+    `scale` is the size of the terms that entries of A (m, n) are sums of. `np.linalg.lstsq` takes the largest singular
+    value for it, and divides by round-off where A is nothing else.
+    """
+    left, sizes, right = np.linalg.svd(A, full_matrices=False)
+    count = int((sizes > rank * scale).sum())
+    return right[:count].T @ ((left[:, :count].T @ b).T / sizes[:count]).T
+
+
+def smallest_multipliers(N: Array, r: Array, terms: Array, mobilities: Array, rank: float) -> Array:
+    """The smallest x (nc,) with N x = r, for N = C M^-1 C^T (nc, nc) of rows C that may repeat each other.
+
+    `terms` (nc, nv) are squared sizes of what entries of C are sums of, and `mobilities` (nv,) the diagonal of M^-1.
+    They are the scale of N, whatever the units of its rows; what is below `rank` of it is zero.
+    """
+    scales = _or_one(np.sqrt(terms @ mobilities))
+    left, sizes, right = np.linalg.svd(N / np.outer(scales, scales))
+    count = int((sizes > rank).sum())
+    x = right[:count].T @ (left[:, :count].T @ (r / scales) / sizes[:count]) / scales
+    idle = np.linalg.qr(right[count:].T / scales[:, None])[0]  # multipliers that do nothing
+    return x - idle @ (idle.T @ x)

@@ -1,0 +1,22 @@
+"""Copies of mechanisms: nothing in them can be written, in other processes neither."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import Any
+
+import numpy as np
+
+
+def freeze(item: Any) -> None:
+    """Make all arrays read-only in an item of plain data: pickled ones come back writeable."""
+    if isinstance(item, np.ndarray):
+        item.flags.writeable = False
+    elif isinstance(item, Mapping):
+        freeze(tuple(item.values()))
+    elif is_dataclass(item) and not isinstance(item, type):
+        freeze(tuple(vars(item).values()))
+    elif isinstance(item, Sequence) and not isinstance(item, (str, bytes)):
+        for one in item:
+            freeze(one)
