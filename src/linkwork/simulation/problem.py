@@ -250,7 +250,7 @@ def request(
     given = {**(continued.parameters if continued is not None else {}), **(parameters or {})}
     for name in given:
         if name not in m.parameters:
-            raise unknown_name("parameter", name, m.parameters)
+            raise m.unknown_parameter(name)
     switches = scheduled(m, entries)
     switched = [switch.parameter for switch in switches] + [f"{latch.name}.engaged" for latch in m.latches]
     for name in commands:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.constraints.velocity_constraints import factors
+from linkwork.model.elements.keys import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, where
 
@@ -42,7 +43,7 @@ def slip_pushes(mechanism: Mechanism, slip: Iterable[Any]) -> list[Any]:
     """With what [N m or N] each that slips pushes against it, were it engaged."""
     found = []
     for item, s in zip(mechanism.slippers, slip, strict=True):
-        backward, forward = (most if np.isfinite(most) else 0.0 for most in item.capacities)
+        backward, forward = (most if is_finite(most) else 0.0 for most in item.capacities)
         found.append(where(s > 0.0, -backward, where(s < 0.0, forward, 0.0)))
     return found
 
@@ -57,7 +58,7 @@ def begun(slippers: Sequence[Any], speeds: Iterable[Any], slip: Iterable[Any]) -
     """Which way each slips at these speeds; as `slip` says where that is none. What cannot slip that way holds."""
     found = []
     for item, w, s in zip(slippers, speeds, slip, strict=True):
-        ahead, behind = (float(np.isfinite(most)) for most in item.capacities)
+        ahead, behind = (float(is_finite(most)) for most in item.capacities)
         found.append(where(w > STANDING, ahead, where(w < -STANDING, -behind, s)) * item.engaged)
     return found
 
@@ -69,9 +70,9 @@ def slip_margins(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[
     """
     found: list[Number] = []
     for item, s, w, force in zip(mechanism.slippers, slip, slip_speeds(mechanism, v), carried, strict=True):
-        backward, forward = (most + LIGHT if np.isfinite(most) else np.inf for most in item.capacities)
-        less = forward - force if np.isfinite(forward) else 1.0
-        more = force + backward if np.isfinite(backward) else 1.0
+        backward, forward = (most + LIGHT if is_finite(most) else np.inf for most in item.capacities)
+        less = forward - force if is_finite(forward) else 1.0
+        more = force + backward if is_finite(backward) else 1.0
         on = item.engaged > 0.0
         found.append(where(on, where(s == 0.0, less, where(s < 0.0, STANDING - w, 1.0)), 1.0))
         found.append(where(on, where(s == 0.0, more, where(s > 0.0, w + STANDING, 1.0)), 1.0))

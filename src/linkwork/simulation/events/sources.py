@@ -53,7 +53,7 @@ def sources(system: System) -> list[Source]:
     names = [item.name for item in (*m.loops, *m.holders)]
     found: list[Source] = []
     for item in m.slippers:
-        goes = "lets go" if item.capacities[0] == 0.0 else "slips"
+        goes = "lets go" if item.pushes_only else "slips"
         words = tuple(f"{item.name} {way}" for way in ("slips", "holds", goes))
         found += [Source(words, names.index(item.name, len(m.loops)))] * 2
     for latch in m.latches:
