@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,7 +11,6 @@ from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
 from linkwork.model.joints import ClosingKind
-from linkwork.model.naming import Named
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from zoo import State, coupled_tree, random_kind, state, tree
@@ -80,7 +78,7 @@ def with_loops(m: lw.Mechanism, q: Array, kinds: tuple[str, ...], rng: np.random
         A = X_0[home[a][0]] @ home[a][1] @ at.offset
         to = Place.stated((X_0[home[b][0]] @ home[b][1]).inverse() @ A @ X)
         loops.append(Loop(f"{name} {len(loops)}", kind, a, b, at, to).placed(home))
-    return replace(m, loops=Named("loop", loops))
+    return m.with_elements("loops", loops)
 
 
 def apart(home: dict[str, tuple[int, Transform]], rng: np.random.Generator) -> tuple[str, str]:

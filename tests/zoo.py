@@ -150,8 +150,9 @@ def sprung_tree(seed: int, mimics: bool = False) -> lw.Mechanism:
         a, b = rng.choice(np.arange(k > 0, len(m.bodies)), 2, replace=False) if k and m.nbodies > 1 else (0, m.nbodies)
         places = [Place.stated(Transform.identity()).on(int(body), _point(rng)) for body in (a, b)]
         numbers = rng.uniform((5.0, 0.1, 0.1), (50.0, 2.0, 1.0)).tolist()
-        springs.append(Spring(f"spring {k}", m.bodies[a].name, m.bodies[b].name, *places, *numbers))
-    return replace(m, springs=Named("spring", springs))
+        own = dict(zip(("stiffness", "damping", "length"), numbers, strict=True))
+        springs.append(Spring(f"spring {k}", m.bodies[a].name, m.bodies[b].name, *places, **own))
+    return m.with_elements("springs", springs)
 
 
 def _point(rng: np.random.Generator) -> Transform:

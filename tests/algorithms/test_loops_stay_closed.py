@@ -13,7 +13,6 @@ from linkwork.algorithms.constraints import closure
 from linkwork.algorithms.reduction import closed_again, to_tree
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
-from linkwork.model.naming import Named
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array
 from looped import CASES, CLOSING_KINDS, SMALL, label, looped_tree, with_loops
@@ -188,7 +187,7 @@ def test_a_loop_can_be_replaced_by_its_reaction(case: Case) -> None:
     for removed in ({0}, every):
         stay = [loop for k, loop in enumerate(m.loops) if k not in removed]
         gone = [loop for k, loop in enumerate(m.loops) if k in removed]
-        fewer = lw.compile(replace(m, loops=Named("loop", stay)), target="numpy")
+        fewer = lw.compile(m.with_elements("loops", stay), target="numpy")
         pushed = s.wrenches + on_bodies(m, d, s.q, through[sorted(removed)], gone)
         assert relative(fewer.forward_dynamics(s.q, s.v, s.tau, pushed), a) < 1e-10
 
@@ -213,14 +212,14 @@ def repeated(m: lw.Mechanism, name: str) -> lw.Mechanism:
     joint, here = m.joints[name], Transform.identity()
     at, to = Place.stated(joint.place).on(joint.i, here), Place.stated(here).on(joint.o, here)
     copy = Loop("copy", joint.kind, m.bodies[joint.i].name, m.bodies[joint.o].name, at, to)
-    return replace(m, loops=Named("loop", [*m.loops, copy]))
+    return m.with_elements("loops", [*m.loops, copy])
 
 
 @pytest.mark.parametrize("case", CASES[::3], ids=label)
 def test_repeated_loops_share_what_one_would_bear(case: Case) -> None:
     """The motion is that without the copy; reactions of least norm are the same halves."""
     m, s, d = solve(case)
-    twice = replace(m, loops=Named("loop", [*m.loops, *(replace(one, name=f"{one.name} again") for one in m.loops)]))
+    twice = m.with_elements("loops", [*m.loops, *(replace(one, name=f"{one.name} again") for one in m.loops)])
     e = lw.compile(twice, target="numpy")
     expected = d.forward_dynamics(s.q, s.v, s.tau, s.wrenches)
     assert relative(e.forward_dynamics(s.q, s.v, s.tau, s.wrenches), expected) < 1e-9
@@ -298,7 +297,7 @@ def test_kernels_give_the_same(case: Case) -> None:
 def test_kernels_of_other_loops_are_others() -> None:
     m, s, _ = solve(CASES[33])
     for loops in (list(m.loops), list(m.loops)[:1], [replace(m.loops[0], kind=lw.Ball())], []):
-        changed = replace(m, loops=Named("loop", loops))
+        changed = m.with_elements("loops", loops)
         expected = lw.compile(changed, target="numpy").forward_dynamics(s.q, s.v, s.tau)
         assert relative(lw.compile(changed).forward_dynamics(s.q, s.v, s.tau), expected) < 1e-11
 
@@ -331,7 +330,7 @@ def test_loops_that_nearly_repeat_each_other_never_blow_up() -> None:
     loop = one.loops[0]
     for gap in 10.0 ** -np.arange(4.0, 17.0):
         moved = Place(loop.at.offset, loop.at.body, Transform(loop.at.pose.R, loop.at.pose.p + gap))
-        two = replace(one, loops=Named("loop", [loop, replace(loop, name="other", at=moved)]))
+        two = one.with_elements("loops", [loop, replace(loop, name="other", at=moved)])
         a = lw.compile(two, target="numpy").forward_dynamics(s.q, 0.0 * s.v, s.tau)
         assert np.isfinite(a).all()
         assert np.abs(a).max() < 10.0 * np.abs(still).max()

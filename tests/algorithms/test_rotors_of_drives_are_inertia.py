@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import linkwork as lw
 from linkwork.algorithms.forward import forward_dynamics
-from linkwork.model.elements.clutches import Brake, Clutch
-from linkwork.model.elements.drive import Drive
-from linkwork.model.naming import Named
+from linkwork.model.elements import Brake, Clutch, Drive
 from opaque import hide, reveal
 from zoo import coupled_tree, revolute_tree, state, tree
-
-FREE = np.array([-np.inf, np.inf])
 
 
 def driven(m: lw.Mechanism, seed: int, count: int = 3) -> lw.Mechanism:
@@ -27,9 +21,9 @@ def driven(m: lw.Mechanism, seed: int, count: int = 3) -> lw.Mechanism:
         picked = rng.permutation(len(moving))[: 1 + k if k else 3]
         ratios = {moving[i].name: rng.uniform(-2.0, 2.0, size=moving[i].kind.nv) for i in picked}
         numbers = float(rng.uniform(-9, 9)), float(rng.uniform(0.001, 0.1))
-        drive = Drive(f"drive {k}", tuple(ratios.items()), 1.0, np.zeros(3), FREE, FREE, *numbers)
+        drive = Drive(f"drive {k}", ratios, gear=numbers[0], rotor_inertia=numbers[1]).checked()
         drives.append(drive.numbered(m.joints, m.mimics))
-    return replace(m, drives=Named("drive", drives))
+    return m.with_elements("drives", drives)
 
 
 def held(m: lw.Mechanism) -> lw.Mechanism:
@@ -37,7 +31,7 @@ def held(m: lw.Mechanism) -> lw.Mechanism:
     single = [joint.name for joint in m.leaders if joint.kind.nv == 1]
     clutches = [Clutch("clutch", single[0], single[1], -1.5, np.inf, 1.0)] if len(single) > 1 else []
     brakes = [Brake("brake", single[2], np.inf, 1.0)] if len(single) > 2 else []
-    return replace(m, clutches=Named("clutch", clutches), brakes=Named("brake", brakes))
+    return m.with_elements("clutches", clutches).with_elements("brakes", brakes)
 
 
 MACHINES = {
@@ -63,7 +57,7 @@ def test_kinetic_energy_is_that_of_the_bodies_and_the_rotors(name):
     m = MACHINES[name]
     rng = np.random.default_rng(3)
     q, v = m.random(rng), rng.normal(size=m.nv)
-    d, bare = lw.compile(m, target="numpy"), lw.compile(replace(m, drives=m.drives.replaced([])), target="numpy")
+    d, bare = lw.compile(m, target="numpy"), lw.compile(m.with_elements("drives", []), target="numpy")
     rotors = sum(0.5 * d.rotor_inertia * (d.gear * d.row @ v) ** 2 for d in m.drives)
     assert d.energy(q, v)[0] == pytest.approx(bare.energy(q, v)[0] + rotors, rel=1e-12)
     assert 0.5 * v @ d.mass_matrix(q) @ v == pytest.approx(d.energy(q, v)[0], rel=1e-12)

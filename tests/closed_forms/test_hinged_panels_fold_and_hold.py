@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -13,7 +11,6 @@ from linkwork.algorithms.constraints import closure
 from linkwork.examples.planar_links import Moved, input_force
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
-from linkwork.model.naming import Named
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from zoo import relative
@@ -160,7 +157,7 @@ def with_lid(m: lw.Mechanism) -> lw.Mechanism:
         at = Place.stated(Transform(np.eye(3), np.array([0.0, 0.0, 1.0])))
         at = at.on(m.bodies.index_of(f"side {k}"), Transform.identity())
         loops.append(Loop(f"rim {k}", lw.Revolute((1, 0, 0)), f"side {k}", "top", at, to))
-    return replace(m, loops=Named("loop", loops))
+    return m.with_elements("loops", loops)
 
 
 def test_a_cube_of_hinged_panels_is_rigid_and_bears_its_loads_with_the_least_reactions() -> None:

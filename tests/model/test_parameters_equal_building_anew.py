@@ -10,12 +10,12 @@ import pytest
 
 import linkwork as lw
 from linkwork.errors import NameNotFound
-from linkwork.model.parameters import SPRING_PARAMETERS
 from linkwork.spatial.scalar import Array
 from opaque import hide, lift, reveal
 from zoo import relative
 
 Z = (0, 0, 1)
+SPRING = ("at", "to", "stiffness", "damping", "length")
 OWN = ("armature", "damping", "stiffness", "friction")
 
 DEFAULTS: dict[str, Any] = {
@@ -39,6 +39,8 @@ DEFAULTS: dict[str, Any] = {
     **{f"elbow.{key}": (0.4,) for key in OWN},
     **{f"rail.{key}": (0.0, 0.0, 0.5) for key in OWN},
     **{f"belt.{key}": value for key, value in (("stiffness", 9.0), ("damping", 0.5), ("length", 0.2))},
+    "belt.at": (0.0, 0.0, 0.1),
+    "belt.to": (0.0, 0.0, 0.0),
 }
 
 
@@ -56,7 +58,7 @@ def robot(values: Mapping[str, Any]) -> lw.Mechanism:
     b.joint("glue", lw.Weld(), "upper", "cuff", at=(0.2, 0.1, 0.0), rpy=(0.1, 0.2, 0.3))
     b.joint("elbow", lw.Revolute(Z), "cuff", "fore", rpy=(0.3, 0.0, 0.1), **numbers("elbow"))
     b.joint("rail", lw.Planar(), "world", "cart", **numbers("rail"))
-    b.spring("belt", "fore", "cart", (0, 0, 0.1), **{key: given[f"belt.{key}"] for key in SPRING_PARAMETERS})
+    b.spring("belt", "fore", "cart", **{key: given[f"belt.{key}"] for key in SPRING})
     return b.build()
 
 
@@ -68,7 +70,7 @@ def numbers(m: lw.Mechanism) -> Array:
     for joint in m.joints:
         parts += [joint.place.matrix, joint.armature, joint.damping, joint.stiffness, joint.friction]
     for spring in m.springs:
-        parts += [spring.stiffness, spring.damping, spring.length]
+        parts += [spring.stiffness, spring.damping, spring.length, spring.at.pose.matrix, spring.to.pose.matrix]
     return np.concatenate([np.ravel(part) for part in [*parts, m.armature]])
 
 
@@ -89,6 +91,8 @@ CHANGES: dict[str, Any] = {
     "belt.stiffness": 3.0,
     "belt.damping": 0.0,
     "belt.length": 0.7,
+    "belt.at": (0.2, 0.1, 0.3),
+    "belt.to": (-0.2, 0.1, 0.0),
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.constraints.velocity_constraints import tie_rows
 from linkwork.compiler import kernel
-from linkwork.model.elements.clutches import Brake, Clutch
+from linkwork.model.elements import Brake, Clutch
 from wheels import flywheels, two_wheels
 from zoo import tree
 
@@ -26,7 +26,7 @@ def held_tree(seed: int) -> lw.Mechanism:
     picked = list(rng.permutation(single))
     clutches = [Clutch("clutch", picked[0], picked[1], -1.5, np.inf, 1.0)] if len(picked) > 1 else []
     brakes = [Brake("brake", picked[-1], np.inf, 1.0)] if len(picked) != 2 else []
-    return replace(m, clutches=m.clutches.replaced(clutches), brakes=m.brakes.replaced(brakes))
+    return m.with_elements("clutches", clutches).with_elements("brakes", brakes)
 
 
 def summed_tree(seed: int) -> lw.Mechanism:
@@ -34,7 +34,7 @@ def summed_tree(seed: int) -> lw.Mechanism:
     m, rng = tree(seed), np.random.default_rng(seed)
     a, b, c = rng.permutation([joint.name for joint in m.joints if joint.kind.nv == 1])[:3]
     clutch = Clutch("clutch", ((a, 1.0), (b, -0.5)), ((c, 2.0), (a, 1.0)), 0.7, np.inf, 1.0)
-    return replace(m, name=f"{m.name} summed", clutches=m.clutches.replaced([clutch]))
+    return replace(m, name=f"{m.name} summed").with_elements("clutches", [clutch])
 
 
 TREES = [*map(held_tree, (5, 6, 9, 12)), *map(summed_tree, (7, 8, 32))]
@@ -68,7 +68,7 @@ def test_what_is_carried_does_the_work_of_the_constraint(m):
     d = lw.compile(m, target="numpy")
     q = m.random(rng)
     v, tau = d.consistent(q, rng.normal(size=m.nv)), rng.normal(size=m.nv)
-    free = lw.compile(replace(m, clutches=m.clutches.replaced([]), brakes=m.brakes.replaced([])), target="numpy")
+    free = lw.compile(m.with_elements("clutches", []).with_elements("brakes", []), target="numpy")
     carried = d.carried(q, v, tau)
     expected = free.forward_dynamics(q, v, tau + tie_rows(m).T @ carried)
     np.testing.assert_allclose(d.forward_dynamics(q, v, tau), expected, rtol=1e-9, atol=1e-9)

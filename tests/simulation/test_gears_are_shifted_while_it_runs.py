@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import linkwork as lw
 from linkwork.algorithms.constraints.velocity_constraints import tie_rows
 from linkwork.compiler import kernel
-from linkwork.model.elements.transmissions import Differential, Transmission
-from linkwork.model.naming import Named
+from linkwork.model.elements import Differential, Transmission
 from zoo import coupled_tree, tree
 
 RATIOS = (3.5, 1.8, -3.0)
@@ -41,8 +38,7 @@ def held(m: lw.Mechanism, seed: int) -> lw.Mechanism:
     picked = [str(name) for name in np.random.default_rng(seed).permutation(single)]
     gears = [Transmission("gearbox", picked[0], picked[1], RATIOS, 2.0)] if len(picked) > 1 else []
     axles = [Differential("axle", picked[2], picked[3], picked[4], 0.7)] if len(picked) > 4 else []
-    more = {"transmissions": Named("transmission", gears), "differentials": Named("differential", axles)}
-    return replace(m, **more)
+    return m.with_elements("transmissions", gears).with_elements("differentials", axles)
 
 
 TREES = {f"tree {k}": held(tree(k), k) for k in (14, 21)} | {"with mimics": held(coupled_tree(28), 1)}

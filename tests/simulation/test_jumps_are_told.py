@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import linkwork as lw
 from linkwork.algorithms.constraints.velocity_constraints import tie_rows
-from linkwork.model.elements.clutches import Brake, Clutch
+from linkwork.model.elements import Brake, Clutch
 from zoo import tree
 
 
@@ -22,7 +20,7 @@ def held_tree(seed: int) -> lw.Mechanism:
         [Clutch("clutch", picked[0], picked[1], -1.5, np.inf, 0.0)],
         [Brake("brake", picked[-1], np.inf, 0.0)],
     )
-    return replace(m, clutches=m.clutches.replaced(clutches), brakes=m.brakes.replaced(brakes))
+    return m.with_elements("clutches", clutches).with_elements("brakes", brakes)
 
 
 @pytest.mark.parametrize("seed", [5, 9, 12])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -12,7 +11,7 @@ from scipy.optimize import brentq
 
 import linkwork as lw
 from linkwork.algorithms.constraints.velocity_constraints import tie_rows
-from linkwork.model.elements.ratchets import Ratchet
+from linkwork.model.elements import Ratchet
 from linkwork.simulation.events.impulses import impact
 from linkwork.simulation.system import System
 from zoo import tree
@@ -126,10 +125,10 @@ def test_impulses_push_and_never_pull(seed):
     ratchets = [
         Ratchet(f"on {name}", name, None, 1.0, np.inf, 1.0, way) for name, way in zip(single, ways, strict=True)
     ]
-    m = replace(m, ratchets=m.ratchets.replaced(ratchets))
+    m = m.with_elements("ratchets", ratchets)
     q, v = m.random(rng), rng.normal(size=m.nv)
     jump = impact(System(m), q, v, np.zeros(len(ratchets)))
-    d = lw.compile(replace(m, ratchets=m.ratchets.replaced([])), target="numpy")
+    d = lw.compile(m.with_elements("ratchets", []), target="numpy")
     M, J = d.mass_matrix(q), tie_rows(m)
     scale = abs(J @ v).max()
     impulses = jump.impulses[-len(ratchets) :]

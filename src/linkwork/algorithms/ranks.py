@@ -26,7 +26,7 @@ def row_terms(mechanism: Mechanism, q: Array) -> Array:
     closed and engaged.
     """
     loops = [replace(loop, closed=1.0) for loop in mechanism.tree.loops]
-    tree = replace(mechanism.tree, loops=mechanism.tree.loops.replaced(loops))
+    tree = mechanism.tree.with_elements("loops", loops)
     motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))
     _, squares = rows_and_terms(tree, motion, closed(tree, world_poses(tree, motion.X)))
     held = np.zeros((len(tree.ties), tree.nv))

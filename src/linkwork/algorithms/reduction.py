@@ -16,7 +16,7 @@ from linkwork.algorithms.constraints import closure
 from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.mass import mass_matrix
-from linkwork.model.elements.clutches import may_hold
+from linkwork.model.elements.velocity_constraint import may_hold
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,7 +61,7 @@ def _why_open(d: Dynamics, q: Array, found: Array, fixed: Iterable[str]) -> str:
     told += "".join(f", loop {name!r} by {errors[name]:.3g}" for name in others[: MOST_TOLD - 1])
     told += " (m or rad). Start nearer, or look whether the lengths allow it"
     if others:
-        without = replace(m, loops=m.loops.replaced([loop for loop in m.loops if loop.name != worst]))
+        without = m.with_elements("loops", [loop for loop in m.loops if loop.name != worst])
         _, left = _nearest_closed(type(d)(without, (), "numpy", None, True), q, fixed)
         if left < ROUND_OFF:
             told += f". Without loop {worst!r} the others close: it contradicts them, or is too far from closing"

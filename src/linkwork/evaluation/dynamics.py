@@ -70,7 +70,7 @@ def compile(
     varying = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     for name in varying:
         if name not in mechanism.parameters:
-            raise unknown_name("parameter", name, mechanism.parameters)
+            raise mechanism.unknown_parameter(name)
     return Dynamics(mechanism, varying, target, threads, bool(check))
 
 

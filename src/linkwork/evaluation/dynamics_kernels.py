@@ -44,26 +44,20 @@ def mechanism_digest(mechanism: Mechanism) -> str:
         parts += [joint.armature.tobytes(), joint.damping.tobytes(), joint.stiffness.tobytes(), joint.rest.tobytes()]
         parts += [joint.friction.tobytes()]
     parts += [repr(mimic) for mimic in mechanism.mimics]
-    for spring in mechanism.springs:
-        parts += [spring.name, repr([float(x) for x in (spring.stiffness, spring.damping, spring.length)])]
-        parts += [f"{spring.at.body} {spring.to.body}", spring.at.pose.p.tobytes(), spring.to.pose.p.tobytes()]
-    for loop in mechanism.loops:
-        parts += [loop.name, repr(loop.kind), repr(float(loop.closed))]
-        for place in (loop.at, loop.to):
-            parts += [str(place.body), *(x.tobytes() for X in (place.pose, place.offset) for x in (X.R, X.p))]
-    for drive in mechanism.drives:
-        parts += [drive.name, drive.row.tobytes(), *(value.tobytes() for value in drive.parameters.values())]
-    parts += [repr(tie) for tie in mechanism.ties]
-    parts += [repr(item) for item in mechanism.holders]
+    for items in mechanism.elements.values():
+        for one in items:
+            if not one.acts_in_motion_only:
+                parts += one.digest()
     for frame in mechanism.frames:
         parts += [frame.name, str(frame.body), frame.pose.R.tobytes(), frame.pose.p.tobytes()]
     return digest(*parts)
 
 
 def has_kinds_of_users(mechanism: Mechanism) -> bool:
-    """Whether it has kinds of joints or loops from elsewhere, whose formulas no name of ours tells."""
-    kinds = [joint.kind for joint in (*mechanism.joints, *mechanism.loops)]
-    return any(not type(kind).__module__.startswith(f"{linkwork.__name__}.") for kind in kinds)
+    """Whether it has kinds of joints or elements from elsewhere, whose formulas no digest of ours describes."""
+    own = f"{linkwork.__name__}."
+    joints = any(not type(joint.kind).__module__.startswith(own) for joint in mechanism.joints)
+    return joints or any(one.is_of_users for items in mechanism.elements.values() for one in items)
 
 
 def kernel_of(

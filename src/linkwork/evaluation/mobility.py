@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -31,7 +30,7 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     left out.
     """
     (q,) = one_state({"q": Input(q, (m.nq,))})
-    m = replace(m, loops=m.loops.replaced([loop for loop in m.loops if loop.closed]))
+    m = m.with_elements("loops", [loop for loop in m.loops if loop.closed])
     d = compile(m, target="numpy")
     refuse_open(d, q)
     scales = row_scales(m, q)

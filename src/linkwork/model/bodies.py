@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -93,12 +93,14 @@ class Frame:
 class Place:
     """A frame fixed to a body: `pose` in the frame of the body of number `body`.
 
-    Its author put it at `offset` in the frame of a body, a welded part or the world.
+    Its author put it at `offset` in the frame of a body, a welded part or the world, which has the pose `mount` in the
+    frame of that body.
     """
 
     offset: Transform
     body: int
     pose: Transform
+    mount: Transform = field(default_factory=Transform.identity)
 
     @staticmethod
     def stated(offset: Transform) -> Place:
@@ -107,7 +109,12 @@ class Place:
 
     def on(self, body: int, pose: Transform) -> Place:
         """The same on a part that has that `pose` in the frame of that body."""
-        return replace(self, body=body, pose=(pose @ self.offset).snapped())
+        return replace(self, body=body, pose=(pose @ self.offset).snapped(), mount=pose)
+
+    def moved(self, p: Array) -> Place:
+        """The same at p (3,) [m] in the frame that its author put it in."""
+        offset = Transform(self.offset.R, p)
+        return replace(self, offset=offset, pose=(self.mount @ offset).snapped())
 
 
 def inertia_matrix(six: Array) -> Array:

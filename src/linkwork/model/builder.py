@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import islice
 from typing import Any, Self
 
@@ -25,16 +25,20 @@ from linkwork.model.arguments import (
     placement,
 )
 from linkwork.model.bodies import Attachment, Body, Frame, Part, six_inertias
-from linkwork.model.equipment import ZERO, Equipment
+from linkwork.model.elements import Verbs
+from linkwork.model.elements.element import Element, kinds
+from linkwork.model.elements.keys import ZERO
+from linkwork.model.elements.loop import closing_section
+from linkwork.model.elements.velocity_constraint import shared_name_faults
 from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
 from linkwork.model.joints import JointKind, Weld
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
 from linkwork.model.mimic import Mimic, followed, mimic_faults
-from linkwork.model.naming import Named
+from linkwork.model.naming import Named, Sections
 from linkwork.model.physical_validity import (
-    faults_of_places,
+    element_faults,
     mass_faults,
     massless_faults,
     part_faults,
@@ -42,9 +46,11 @@ from linkwork.model.physical_validity import (
 )
 from linkwork.model.spanning_tree import spanned
 from linkwork.model.specifications import (
+    Draft,
     FrameRequest,
     JointRequest,
     KeyframeRequest,
+    Layout,
     keyframe_faults,
     tree_faults,
     unknown_faults,
@@ -55,7 +61,7 @@ UNNUMBERED = slice(0, 0)
 MANY = 100  # faults of a tree that are worth telling
 
 
-class Builder(Equipment):
+class Builder(Verbs):
     """Describes a mechanism: bodies, joints and whatever else there is, in any order, then `build()`.
 
     `gravity` (3,) [m/s^2] is in the world's axes. Every verb returns the builder.
@@ -64,13 +70,13 @@ class Builder(Equipment):
     def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)):
         self.name = checked_name(name, "mechanism")
         self.gravity = numbers_of(gravity, (3,), "gravity", f"mechanism {name!r}")
-        super().__init__()
         self._parts: dict[str, Part] = {}
         self._joints: dict[str, JointRequest] = {}
         self._frames: dict[str, FrameRequest] = {}
         self._geometry: dict[str, list[Geometry]] = {}
         self._mimics: dict[str, Mimic] = {}
         self._keyframes: dict[str, KeyframeRequest] = {}
+        self._elements: dict[str, dict[str, Element]] = {}
 
     def body(self, name: str, mass: float = 0.0, com: Any = ZERO, inertia: Any = ZERO) -> Self:
         """Add a rigid body.
@@ -191,6 +197,18 @@ class Builder(Equipment):
         self._keyframes[name] = KeyframeRequest(name, q, v)
         return self
 
+    def add(self, element: Element) -> Self:
+        """Put an element on the mechanism: one of a user's own kind, or one that another mechanism has."""
+        if not isinstance(element, Element) or element.section not in kinds():
+            raise ModelError(f"what is added is an element, of a class with a section; got {element!r:.80}")
+        if element.section in {field.name for field in fields(Mechanism)} or hasattr(Mechanism, element.section):
+            raise ModelError(f"its section {element.section!r} is an attribute of all mechanisms", element.label)
+        there = self._elements.setdefault(element.section, {})
+        for one in element.several():
+            new_element(there, one.what, one.name)
+            there[one.name] = one.checked()
+        return self
+
     @property
     def mimics(self) -> dict[str, Mimic]:
         """Every joint that mimics another, chains of them followed to the joint that moves on its own."""
@@ -214,14 +232,16 @@ class Builder(Equipment):
         faults = [fault for part in self._parts.values() for fault in judge(part)]
         whole = copy(self)
         if cycles:
-            whole._joints, whole._loops, told = spanned(self._joints, self._loops)
-            faults += told
+            whole._joints, closing, about = spanned(self._joints, self._elements.get(closing_section, ()))
+            faults += about
+            loops = {**self._elements.get(closing_section, {}), **{one.name: one for one in closing}}
+            whole._elements = {**self._elements, closing_section: loops}
         broken = list(islice(whole._faults(), MANY))
         faults += broken
         if broken:
             return None, faults
         mechanism = whole._numbered()
-        faults += faults_of_places(mechanism)
+        faults += element_faults(mechanism)
         if not errors_in(faults):
             faults += [] if strict else [fault for body in mechanism.bodies for fault in tolerant_faults(body)]
             faults += [] if errors_in(faults) else massless_faults(mechanism)
@@ -235,18 +255,20 @@ class Builder(Equipment):
         """Why this is not one tree hanging on the world, and who names what is not in it."""
         yield from tree_faults(self._joints.values(), self._parts)
         bodies = {"world": None} | dict.fromkeys(self._parts)
-        kinds = {joint.name: joint.kind for joint in self._joints.values()}
-        yield from mimic_faults(self._mimics, kinds)
+        joints = {joint.name: joint.kind for joint in self._joints.values()}
+        yield from mimic_faults(self._mimics, joints)
         for frame in self._frames.values():
             yield from unknown_faults(f"frame {frame.name!r}", "body", {"its body": frame.body}, bodies)
         for body in self._geometry:
             if body not in bodies:
                 yield Fault(unknown_name("body", body, bodies).reason, f"geometry of body {body!r}")
         for keyframe in self._keyframes.values():
-            yield from keyframe_faults(keyframe, kinds)
-        for drive in self._drives.values():
-            yield from drive.cable_faults(self._joints)
-        yield from self._equipment_faults(bodies, kinds, self.mimics)
+            yield from keyframe_faults(keyframe, joints)
+        elements = {section: self._elements.get(section, {}) for section in kinds()}
+        draft = Draft(bodies, self._joints, self.mimics, elements)
+        for one in (one for items in elements.values() for one in items.values()):
+            yield from one.draft_faults(draft)
+        yield from shared_name_faults(one for items in elements.values() for one in items.values())
 
     def _children(self) -> dict[str, list[JointRequest]]:
         """The joints on each body, in the order they were added."""
@@ -292,8 +314,12 @@ class Builder(Equipment):
         own = numbered(Named("joint", joints), mimics)
         leaders = [joint for joint in own if joint.name not in mimics]
         bodies = [Body(name, k, tuple(p)) for k, (name, p) in enumerate(zip(names, parts, strict=True))]
-        surfaces = Named("surface", [surface.placed(home) for surface in self._surfaces.values()])
         states = [Keyframe.of(k.name, k.positions, k.velocities, leaders) for k in self._keyframes.values()]
+        elements: dict[str, Named[Element]] = {}
+        layout = Layout(home, own, mimics, self._joints, elements)
+        for section, class_ in kinds().items():
+            items = self._elements.get(section, {}).values()
+            elements[section] = Named(class_.what, [one.laid_out(layout) for one in items])
         return Mechanism(
             self.name,
             self.gravity,
@@ -302,16 +328,5 @@ class Builder(Equipment):
             Named("frame", frames),
             mimics,
             Named("keyframe", states),
-            Named("loop", [loop.placed(home) for loop in self._loops.values()]),
-            Named("drive", [drive.extended(self._joints).numbered(own, mimics) for drive in self._drives.values()]),
-            Named("clutch", list(self._clutches.values())),
-            Named("brake", [brake.sized(own) for brake in self._brakes.values()]),
-            surfaces,
-            Named("contact", [contact.placed(home, surfaces) for contact in self._contacts.values()]),
-            Named("spring", [spring.placed(home) for spring in self._springs.values()]),
-            Named("ratchet", list(self._ratchets.values())),
-            Named("latch", list(self._latches.values())),
-            transmissions=Named("transmission", list(self._transmissions.values())),
-            differentials=Named("differential", list(self._differentials.values())),
-            couplings=Named("coupling", list(self._couplings.values())),
+            Sections(elements),
         )

@@ -2,57 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from linkwork.errors import ShapeError, unknown_name
+from linkwork.errors import NameNotFound, ShapeError, unknown_name
 from linkwork.model.analyses import ANSWERS, Independent, LoopCheck, Symmetry
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, as_numbers, over_batch
 from linkwork.model.copies import freeze
-from linkwork.model.elements.clutches import Brake, Clutch, Tie, may_hold
 from linkwork.model.elements.conflicts import contradictions
-from linkwork.model.elements.contact import Contact, Pair, Surface, pairs_of
-from linkwork.model.elements.drive import DRIVE_PARAMETERS, Drive, Rotor
-from linkwork.model.elements.loop import Loop
-from linkwork.model.elements.ratchets import Latch, Ratchet
-from linkwork.model.elements.spring import Spring
-from linkwork.model.elements.transmissions import (
-    NO_COUPLINGS,
-    NO_DIFFERENTIALS,
-    NO_TRANSMISSIONS,
-    Coupling,
-    Differential,
-    Transmission,
-)
+from linkwork.model.elements.constraint import Constraint, FrameConstraint
+from linkwork.model.elements.contact import Pair, contact_pairs
+from linkwork.model.elements.element import Element, Rotor, kinds
+from linkwork.model.elements.force import Force
+from linkwork.model.elements.keys import is_finite
+from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, may_hold
 from linkwork.model.faults import raise_first
 from linkwork.model.joints import JointKind
 from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
-from linkwork.model.mimic import Mimic
-from linkwork.model.naming import Named
-from linkwork.model.parameters import (
-    BODY_PARAMETERS,
-    BRAKE_PARAMETERS,
-    CLUTCH_PARAMETERS,
-    CONTACT_PARAMETERS,
-    JOINT_PARAMETERS,
-    LATCH_PARAMETERS,
-    LOOP_PARAMETERS,
-    RATCHET_PARAMETERS,
-    SPRING_PARAMETERS,
-    as_number,
-    check_parameter,
-)
+from linkwork.model.mimic import NO_MIMICS, Mimic, numbered
+from linkwork.model.naming import Named, Sections
+from linkwork.model.parameters import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_hidden
 from linkwork.model.physical_validity import massless_faults, part_faults
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
 
-Holder = Clutch | Brake | Ratchet | Latch | Transmission | Differential | Coupling
+__all__ = ["WORLD", "Joint", "Mechanism", "numbered"]
 WORLD = 0  # the world's body number
 
 
@@ -109,39 +89,14 @@ class Joint:
         return rng.uniform(lower, upper)
 
 
-NO_MIMICS: Named[Mimic] = Named("mimic", [])
-NO_LOOPS: Named[Loop] = Named("loop", [])
-NO_DRIVES: Named[Drive] = Named("drive", [])
-NO_CLUTCHES: Named[Clutch] = Named("clutch", [])
-NO_BRAKES: Named[Brake] = Named("brake", [])
-NO_RATCHETS: Named[Ratchet] = Named("ratchet", [])
-NO_LATCHES: Named[Latch] = Named("latch", [])
-NO_SURFACES: Named[Surface] = Named("surface", [])
-NO_CONTACTS: Named[Contact] = Named("contact", [])
-NO_SPRINGS: Named[Spring] = Named("spring", [])
-
-
-def numbered(joints: Named[Joint], mimics: Named[Mimic] = NO_MIMICS) -> Named[Joint]:
-    """The joints with their slices: those that move on their own in order, those that mimic one with its slices."""
-    slices: dict[str, tuple[slice, slice]] = {}
-    nq = nv = 0
-    for joint in joints:
-        if joint.name not in mimics:
-            slices[joint.name] = slice(nq, nq + joint.kind.nq), slice(nv, nv + joint.kind.nv)
-            nq, nv = nq + joint.kind.nq, nv + joint.kind.nv
-    owners = {joint.name: mimics[joint.name].of if joint.name in mimics else joint.name for joint in joints}
-    return joints.replaced([replace(j, q=slices[owners[j.name]][0], v=slices[owners[j.name]][1]) for j in joints])
-
-
 @dataclass(frozen=True, eq=False)
 class Mechanism:
     """A tree of bodies and joints that never changes. Made by a Builder.
 
-    `bodies`, `joints`, `frames`, `keyframes` (named states), `loops` (joints that close them), `drives`, `clutches`,
-    `brakes`, `ratchets`, `latches`, `transmissions`, `differentials`, `couplings`, `surfaces`, `contacts` and `springs`
-    iterate in order and are indexed by number or name; body 0 is the world, and joint k carries body k + 1. `gravity`
-    is (3,) [m/s^2] in the world's axes. A joint in `mimics` has no coordinates of its own: its slices are those of the
-    joint that it follows.
+    `bodies`, `joints`, `frames` and `keyframes` (named states) iterate in order and are indexed by number or name;
+    body 0 is the world, and joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in
+    `mimics` has no coordinates of its own: its slices are those of the joint that it follows. `elements` has all that
+    is put on the tree, by section; every section is an attribute too: `m.loops`, `m.drives`, `m.clutches`.
     """
 
     name: str
@@ -151,21 +106,25 @@ class Mechanism:
     frames: Named[Frame]
     mimics: Named[Mimic] = NO_MIMICS
     keyframes: Named[Keyframe] = NO_KEYFRAMES
-    loops: Named[Loop] = NO_LOOPS
-    drives: Named[Drive] = NO_DRIVES
-    clutches: Named[Clutch] = NO_CLUTCHES
-    brakes: Named[Brake] = NO_BRAKES
-    surfaces: Named[Surface] = NO_SURFACES
-    contacts: Named[Contact] = NO_CONTACTS
-    springs: Named[Spring] = NO_SPRINGS
-    ratchets: Named[Ratchet] = NO_RATCHETS
-    latches: Named[Latch] = NO_LATCHES
-    transmissions: Named[Transmission] = NO_TRANSMISSIONS
-    differentials: Named[Differential] = NO_DIFFERENTIALS
-    couplings: Named[Coupling] = NO_COUPLINGS
+    elements: Sections = field(default_factory=lambda: Sections({}))
+
+    def __getattr__(self, name: str) -> Named[Any]:
+        """The elements of a section, such as `m.clutches`."""
+        if name.startswith("_") or name not in kinds():
+            known = ", ".join(kinds())
+            raise AttributeError(f"a Mechanism has no attribute {name!r}; what is on its tree is in: {known}")
+        there = self.__dict__["elements"]
+        return there[name] if name in there else Named(kinds()[name].what, [])
+
+    def with_elements(self, section: str, items: Iterable[Element]) -> Mechanism:
+        """The same mechanism with other elements in a section, such as "loops"."""
+        if section not in kinds():
+            raise unknown_name("section", section, kinds())
+        new = Named(kinds()[section].what, list(items))
+        return replace(self, elements=Sections({**self.elements, section: new}))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -198,58 +157,107 @@ class Mechanism:
 
     @cached_property
     def nc(self) -> int:
-        """Number of closure rows of all loops."""
-        return sum(len(loop.kind.closing) for loop in self.loops)
-
-    @cached_property
-    def ties(self) -> tuple[Tie, ...]:
-        """What holders hold together, of those that are engaged or may be."""
-        return tuple(tie for item in self.holders for tie in item.ties if may_hold(tie.engaged))
-
-    @property
-    def holders(self) -> tuple[Holder, ...]:
-        """What ties velocities together while it is engaged."""
-        return tuple(item for items in self.holder_kinds.values() for item in items)
-
-    @property
-    def holder_kinds(self) -> dict[str, Named[Any]]:
-        """All holders, by what messages call one."""
-        return {
-            "clutch": self.clutches, "brake": self.brakes, "ratchet": self.ratchets, "latch": self.latches,
-            "transmission": self.transmissions, "differential": self.differentials, "coupling": self.couplings,
-        }  # fmt: skip
-
-    @cached_property
-    def slippers(self) -> tuple[Holder, ...]:
-        """Holders that slip above a capacity, one way or both."""
-        return tuple(item for item in self.holders if np.isfinite(item.capacities).any())
-
-    @property
-    def holds(self) -> bool:
-        """Whether anything is held together beside the tree of joints, or may be: loops, clutches, brakes."""
-        return bool(self.loops or self.ties)
+        """Number of rows of all frame constraints."""
+        return sum(len(one.rows) for one in self.frame_constraints)
 
     @property
     def nh(self) -> int:
-        """Number of rows of all that is held: those of loops, then those of clutches and brakes."""
-        return self.nc + len(self.ties)
+        """Number of constraint rows: those of frame constraints, then those of velocity constraints."""
+        return self.nc + len(self.velocity_rows)
 
-    def holder_of_row(self, row: int) -> str:
-        """What holds one of the `nh` rows, in words."""
-        if row < self.nc:
-            return f"loop {self.loop_of_row(row).name!r}"
-        name = self.ties[row - self.nc].name
-        return next(f"{what} {name!r}" for what, items in self.holder_kinds.items() if name in items)
+    # --- elements ---
 
-    def loop_of_row(self, row: int) -> Loop:
-        """The loop to which one of the `nc` closure rows belongs."""
-        owners = [loop for loop in self.loops for _ in loop.kind.closing]
-        return owners[row]
+    def _all(self) -> Iterator[Element]:
+        return (one for items in self.elements.values() for one in items)
 
     @cached_property
-    def touches(self) -> tuple[Pair, ...]:
+    def constraints(self) -> tuple[Constraint, ...]:
+        """All constraints, those of frames first."""
+        return self.frame_constraints + self.velocity_constraints
+
+    @cached_property
+    def frame_constraints(self) -> tuple[FrameConstraint, ...]:
+        """What holds frames of two bodies together: loops."""
+        return tuple(one for one in self._all() if isinstance(one, FrameConstraint))
+
+    @cached_property
+    def velocity_constraints(self) -> tuple[VelocityConstraint, ...]:
+        """What holds linear combinations of joint velocities at zero while it is engaged: clutches, brakes, gears."""
+        return tuple(one for one in self._all() if isinstance(one, VelocityConstraint))
+
+    @cached_property
+    def velocity_rows(self) -> tuple[VelocityRow, ...]:
+        """The rows of velocity constraints that are engaged or may be."""
+        return tuple(row for one in self.velocity_constraints for row in one.velocity_rows if may_hold(row.engaged))
+
+    @cached_property
+    def bounded(self) -> tuple[VelocityConstraint, ...]:
+        """Velocity constraints that slip where a multiplier is at its bound: clutches, brakes, ratchets."""
+        return tuple(one for one in self.velocity_constraints if any(map(is_finite, one.capacities)))
+
+    @property
+    def constrained(self) -> bool:
+        """Whether there are constraints that hold or may."""
+        return bool(self.frame_constraints or self.velocity_rows)
+
+    @cached_property
+    def forces(self) -> tuple[Force, ...]:
+        """Elements that push bodies and joints by the protocol of `Force`."""
+        return tuple(one for one in self._all() if isinstance(one, Force))
+
+    @cached_property
+    def self_switching(self) -> tuple[Any, ...]:
+        """Elements that have an event function, by which they switch themselves: latches."""
+        return tuple(one for one in self._all() if one.switches_itself)
+
+    @cached_property
+    def contact_pairs(self) -> tuple[Pair, ...]:
         """The pairs of a contact and a surface that may touch, contact after contact."""
-        return pairs_of(self.contacts, self.surfaces)
+        return contact_pairs(self)
+
+    @property
+    def holder_kinds(self) -> dict[str, Named[Any]]:
+        """All velocity constraints, by what messages call one."""
+        own = {section: class_ for section, class_ in kinds().items() if issubclass(class_, VelocityConstraint)}
+        return {class_.what: getattr(self, section) for section, class_ in own.items()}
+
+    def holder_of_row(self, row: int) -> str:
+        """The constraint to which one of the `nh` rows belongs, as messages call it."""
+        if row < self.nc:
+            return self.loop_of_row(row).label
+        name = self.velocity_rows[row - self.nc].name
+        return next(one.label for one in self.velocity_constraints if one.name == name)
+
+    def loop_of_row(self, row: int) -> FrameConstraint:
+        """The frame constraint to which one of the `nc` rows belongs."""
+        return [one for one in self.frame_constraints for _ in one.rows][row]
+
+    # --- the same under the names that consumers still have ---
+
+    @property
+    def ties(self) -> tuple[VelocityRow, ...]:
+        """The same as `velocity_rows`."""
+        return self.velocity_rows
+
+    @property
+    def holders(self) -> tuple[VelocityConstraint, ...]:
+        """The same as `velocity_constraints`."""
+        return self.velocity_constraints
+
+    @property
+    def slippers(self) -> tuple[VelocityConstraint, ...]:
+        """The same as `bounded`."""
+        return self.bounded
+
+    @property
+    def holds(self) -> bool:
+        """The same as `constrained`."""
+        return self.constrained
+
+    @property
+    def touches(self) -> tuple[Pair, ...]:
+        """The same as `contact_pairs`."""
+        return self.contact_pairs
 
     @cached_property
     def mass(self) -> Number:
@@ -272,7 +280,7 @@ class Mechanism:
 
     @property
     def _all_rotors(self) -> list[Rotor]:
-        return [rotor for drive in self.drives if (rotor := drive.rotor) is not None]
+        return [rotor for one in self._all() if (rotor := one.rotor) is not None]
 
     @cached_property
     def topology(self) -> Topology:
@@ -350,8 +358,17 @@ class Mechanism:
             joints=joints,
             mimics=NO_MIMICS,
             keyframes=self.keyframes.replaced(keyframes),
-            drives=self.drives.replaced([drive.numbered(joints, NO_MIMICS) for drive in self.drives]),
+            elements=self._with_each(lambda one: one.numbered(joints, NO_MIMICS)),
         )
+
+    def _with_each(self, change: Callable[[Element], Element]) -> Sections:
+        """The elements, each changed; sections in which none is are the same."""
+        found: dict[str, Named[Any]] = {}
+        for section, items in self.elements.items():
+            new = [change(one) for one in items]
+            same = all(a is b for a, b in zip(new, items, strict=True))
+            found[section] = items if same else items.replaced(new)
+        return Sections(found)
 
     def tree_position(self, q: Array) -> Array:
         """Coordinates (..., tree.nq) of all joints for the coordinates q (..., nq)."""
@@ -377,6 +394,20 @@ class Mechanism:
     # --- parameters ---
 
     @cached_property
+    def _owners(self) -> dict[str, tuple[Element, str]]:
+        """Every parameter of an element: whose it is, and its key.
+
+        It is called 'name.key'; 'section.name.key' where a joint, or an element before it, has that name and key.
+        """
+        taken = {f"{joint.name}.{key}" for joint in self.joints for key in JOINT_PARAMETERS}
+        found: dict[str, tuple[Element, str]] = {}
+        for one in self._all():
+            for key in one.parameters:
+                short = f"{one.name}.{key}"
+                found[f"{one.section}.{short}" if short in taken or short in found else short] = one, key
+        return found
+
+    @cached_property
     def parameters(self) -> dict[str, Array]:
         """Everything that may be named as varying, with its value: 'arm.mass', 'elbow.damping', 'gravity', ..."""
         found: dict[str, Array] = {"gravity": self.gravity}
@@ -386,50 +417,51 @@ class Mechanism:
         for joint in self.joints:
             values = (joint.offset.p, joint.armature, joint.damping, joint.stiffness, joint.friction)
             found |= {f"{joint.name}.{key}": value for key, value in zip(JOINT_PARAMETERS, values, strict=True)}
-        for drive in self.drives:
-            found |= {f"{drive.name}.{key}": value for key, value in drive.parameters.items()}
-        for spring in self.springs:
-            found |= {f"{spring.name}.{key}": np.asarray(getattr(spring, key)) for key in SPRING_PARAMETERS}
-        found |= {f"{loop.name}.closed": np.asarray(loop.closed) for loop in self.loops}
-        for clutch in self.clutches:
-            found |= {f"{clutch.name}.{key}": as_number(getattr(clutch, key)) for key in CLUTCH_PARAMETERS}
-        for ratchet in self.ratchets:
-            found |= {f"{ratchet.name}.{key}": as_number(getattr(ratchet, key)) for key in RATCHET_PARAMETERS}
-        engaged = (*self.brakes, *self.latches, *self.differentials, *self.couplings)
-        found |= {f"{item.name}.engaged": as_number(item.engaged) for item in engaged}
-        found |= {f"{one.name}.selected": as_number(one.selected) for one in self.transmissions}
-        for contact in self.contacts:
-            found |= {f"{contact.name}.{key}": np.asarray(getattr(contact, key)) for key in CONTACT_PARAMETERS}
-        return found
+        return found | {name: one.parameters[key] for name, (one, key) in self._owners.items()}
+
+    def unknown_parameter(self, name: str) -> NameNotFound:
+        """The error for a parameter that there is not."""
+        owner, _, key = str(name).rpartition(".")
+        same = [one for one in self._all() if one.name == owner]
+        fixed = [one for one in same if key in one.definitions() and one.definitions()[key].parameter]
+        hint = f" The {key} of {fixed[0].label} is infinite, and varies only where it is built finite." if fixed else ""
+        return unknown_name("parameter", name, self.parameters, hint)
 
     def check_parameter(self, name: str, values: Array) -> None:
         """Raise an error unless all values of a parameter, one or a batch of them, are possible."""
-        check_parameter(name, values)
-        if name.endswith(".selected"):
-            self.transmissions[name.removesuffix(".selected")].refuse_gear(values)
+        if name in self._owners:
+            one, key = self._owners[name]
+            one.check_parameter(key, values, name)
+        else:
+            rules = {**BODY_PARAMETERS, **JOINT_PARAMETERS}
+            check_values(name, values, rules.get(name.rpartition(".")[2], FINITE))
 
     def with_parameters(self, values: Mapping[str, Any]) -> Mechanism:
         """The same mechanism with some parameters replaced; numbers are checked as the Builder checks them."""
         found = self.varied(values)
-        if not any(np.asarray(value).dtype == object for value in found.parameters.values()):
+        if not any(is_hidden(value) for value in found.parameters.values()):
             raise_first(contradictions(found))
         return found
 
     def varied(self, values: Mapping[str, Any]) -> Mechanism:
-        """The same, whether or not couplings agree with each other: what is switched on the way may come not to."""
+        """The same, whether or not couplings agree with each other: what a run switches may come not to."""
         new: dict[str, Any] = {}
         for name, value in values.items():
             if name not in self.parameters:
-                raise unknown_name("parameter", name, self.parameters)
+                raise self.unknown_parameter(name)
             array, shape = as_numbers(name, value), self.parameters[name].shape
             if array.shape != shape:
                 raise ShapeError(f"parameter {name!r} has shape {array.shape}, expected {shape}")
             self.check_parameter(name, array)
             new[name] = array if shape else array[()]
         # Numbers that hide their value, as in tracing, cannot be checked
-        hidden = any(np.asarray(value).dtype == object for value in (self.parameters | new).values())
+        hidden = any(is_hidden(value) for value in (self.parameters | new).values())
+        own: dict[Element, dict[str, Any]] = {}
+        for name in new.keys() & self._owners.keys():
+            one, key = self._owners[name]
+            own.setdefault(one, {})[key] = new[name]
 
-        def picked(owner: str, keys: tuple[str, ...]) -> dict[str, Any]:
+        def picked(owner: str, keys: Iterable[str]) -> dict[str, Any]:
             return {key: new[f"{owner}.{key}"] for key in keys if f"{owner}.{key}" in new}
 
         def changed(body: Body) -> Body:
@@ -447,30 +479,12 @@ class Mechanism:
                 fields["offset"] = Transform(joint.offset.R, fields.pop("at"))
             return replace(joint, **fields)
 
-        def switched(items: Named[Any], key: str) -> Named[Any]:
-            return items.replaced([replace(one, **picked(one.name, (key,))) for one in items])
-
-        touched = any(name.rpartition(".")[0] in self.contacts.names for name in new)
-
-        def touching(contact: Contact) -> Contact:
-            return replace(contact, **picked(contact.name, CONTACT_PARAMETERS))
-
         mechanism = replace(
             self,
             gravity=new.get("gravity", self.gravity),
             bodies=self.bodies.replaced([self.bodies[WORLD], *(changed(body) for body in self.bodies[1:])]),
             joints=self.joints.replaced([moved(joint) for joint in self.joints]),
-            drives=self.drives.replaced([replace(d, **picked(d.name, DRIVE_PARAMETERS)) for d in self.drives]),
-            springs=self.springs.replaced([replace(s, **picked(s.name, SPRING_PARAMETERS)) for s in self.springs]),
-            loops=self.loops.replaced([replace(loop, **picked(loop.name, LOOP_PARAMETERS)) for loop in self.loops]),
-            clutches=self.clutches.replaced([replace(c, **picked(c.name, CLUTCH_PARAMETERS)) for c in self.clutches]),
-            brakes=self.brakes.replaced([replace(b, **picked(b.name, BRAKE_PARAMETERS)) for b in self.brakes]),
-            ratchets=self.ratchets.replaced([replace(r, **picked(r.name, RATCHET_PARAMETERS)) for r in self.ratchets]),
-            latches=self.latches.replaced([replace(x, **picked(x.name, LATCH_PARAMETERS)) for x in self.latches]),
-            contacts=self.contacts.replaced(list(map(touching, self.contacts))) if touched else self.contacts,
-            transmissions=switched(self.transmissions, "selected"),
-            differentials=switched(self.differentials, "engaged"),
-            couplings=switched(self.couplings, "engaged"),
+            elements=self._with_each(lambda one: one.varied(own[one]) if one in own else one),
         )
         if not hidden:
             raise_first(massless_faults(mechanism))

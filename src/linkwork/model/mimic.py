@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from linkwork.errors import listed, unknown_name
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
+from linkwork.model.naming import Named
+
+if TYPE_CHECKING:
+    from linkwork.model.mechanism import Joint
 
 
 @dataclass(frozen=True)
@@ -76,3 +81,18 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
         else:
             reason = f"these joints mimic each other in a ring: {listed(ring)}"
             yield Fault(reason, f"joint {ring[0]!r}", "let one of them move on its own")
+
+
+NO_MIMICS: Named[Mimic] = Named("mimic", [])
+
+
+def numbered(joints: Named[Joint], mimics: Named[Mimic] = NO_MIMICS) -> Named[Joint]:
+    """The joints with their slices: those that move on their own in order, those that mimic one with its slices."""
+    slices: dict[str, tuple[slice, slice]] = {}
+    nq = nv = 0
+    for joint in joints:
+        if joint.name not in mimics:
+            slices[joint.name] = slice(nq, nq + joint.kind.nq), slice(nv, nv + joint.kind.nv)
+            nq, nv = nq + joint.kind.nq, nv + joint.kind.nv
+    owners = {joint.name: mimics[joint.name].of if joint.name in mimics else joint.name for joint in joints}
+    return joints.replaced([replace(j, q=slices[owners[j.name]][0], v=slices[owners[j.name]][1]) for j in joints])

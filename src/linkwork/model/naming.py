@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Generic, Protocol, TypeVar, overload
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 from linkwork.errors import NameNotFound, unknown_name
 
@@ -66,3 +66,19 @@ class Named(Sequence[T], Generic[T]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} {self._what}s: {', '.join(self._index)}>"
+
+
+class Sections(Mapping[str, Named[Any]]):
+    """Collections by section, in order, that never change."""
+
+    def __init__(self, sections: Mapping[str, Named[Any]]):
+        self._sections = dict(sections)
+
+    def __getitem__(self, section: str) -> Named[Any]:
+        return self._sections[section]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sections)
+
+    def __len__(self) -> int:
+        return len(self._sections)

@@ -1,6 +1,9 @@
-"""What may vary of a mechanism by name, and which values it may have."""
+"""Parameters: numbers of a mechanism that may vary by name, and which values each may have."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,25 +11,32 @@ from linkwork.errors import ModelError
 from linkwork.model.broadcast import refuse_non_finite
 from linkwork.spatial.scalar import Array, Number
 
-BODY_PARAMETERS = ("mass", "com", "inertia")
-JOINT_PARAMETERS = ("at", "armature", "damping", "stiffness", "friction")
-SPRING_PARAMETERS = ("stiffness", "damping", "length")
-LOOP_PARAMETERS = ("closed",)
-CLUTCH_PARAMETERS = ("engaged", "ratio")
-BRAKE_PARAMETERS = ("engaged",)
-RATCHET_PARAMETERS = ("engaged", "ratio", "direction")
-LATCH_PARAMETERS = ("engaged",)
-SWITCHES = (".closed", ".engaged")
-CONTACT_PARAMETERS = (
-    "stiffness", "damping", "tangential_stiffness", "tangential_damping", "friction", "rest_speed",
-    "restitution",
-)  # fmt: skip
-NOT_NEGATIVE = (
-    ".mass", ".armature", ".damping", ".stiffness", ".friction", ".length",
-    ".tangential_stiffness", ".tangential_damping", ".rest_speed", ".restitution", ".rotor_inertia",
-)  # fmt: skip
-NOT_ZERO = (".gear", ".ratio")
-POSITIVE = (".efficiency", ".stall_torque", ".no_load_speed")
+
+class Rule(NamedTuple):
+    """What must hold for every value of a parameter; `says` is the message for values that break it."""
+
+    holds: Callable[[Array], Array]
+    says: Callable[[Array], str]
+
+
+Rules = tuple[Rule, ...]
+FINITE: Rules = ()
+NOT_NEGATIVE: Rules = (Rule(lambda x: x >= 0.0, lambda x: f"must be >= 0; got {x.min():g}"),)
+POSITIVE: Rules = (Rule(lambda x: x > 0.0, lambda x: f"must be > 0; got {x.min():g}"),)
+NOT_ZERO: Rules = (Rule(lambda x: x != 0.0, lambda x: "must not be 0"),)
+AT_MOST_ONE: Rules = (Rule(lambda x: x <= 1.0, lambda x: f"must be <= 1; got {x.max():g}"),)
+SWITCH: Rules = (Rule(lambda x: np.isin(x, (0.0, 1.0)), lambda x: "must be 1, or 0 where nothing is held"),)
+SIGN: Rules = (Rule(lambda x: np.abs(x) == 1.0, lambda x: "must be 1 or -1"),)
+
+BODY_PARAMETERS: Mapping[str, Rules] = {"mass": NOT_NEGATIVE, "com": FINITE, "inertia": FINITE}
+JOINT_PARAMETERS: Mapping[str, Rules] = {
+    "at": FINITE, "armature": NOT_NEGATIVE, "damping": NOT_NEGATIVE, "stiffness": NOT_NEGATIVE, "friction": NOT_NEGATIVE
+}  # fmt: skip
+
+
+def is_hidden(value: Number | Array) -> bool:
+    """Whether numbers hide their value, as those do that are being traced."""
+    return np.asarray(value).dtype == object
 
 
 def as_number(value: Number) -> Array:
@@ -34,20 +44,9 @@ def as_number(value: Number) -> Array:
     return np.asarray(float(value) if isinstance(value, (bool, int)) else value)
 
 
-def check_parameter(name: str, values: Array) -> None:
-    """Raise an error unless all values of a parameter, one or a batch of them, are finite and of a possible sign."""
+def check_values(name: str, values: Array, rules: Rules) -> None:
+    """Raise an error unless all values of a parameter, one or a batch of them, are finite and keep the rules."""
     refuse_non_finite(f"parameter {name!r}", values)
-    if values.dtype != object and name.endswith(NOT_NEGATIVE) and (values < 0.0).any():
-        raise ModelError(f"must be >= 0; got {values.min():g}", f"parameter {name!r}")
-    if values.dtype != object and name.endswith(".restitution") and (values > 1.0).any():
-        raise ModelError(f"must be <= 1; got {values.max():g}", f"parameter {name!r}")
-    if values.dtype != object and name.endswith(POSITIVE) and not (values > 0.0).all():
-        raise ModelError(f"must be > 0; got {values.min():g}", f"parameter {name!r}")
-    if values.dtype != object and name.endswith(NOT_ZERO) and (values == 0.0).any():
-        raise ModelError("must not be 0", f"parameter {name!r}")
-    if values.dtype != object and name.endswith(".efficiency") and (values > 1.0).any():
-        raise ModelError(f"must be at most 1; got {values.max():g}", f"parameter {name!r}")
-    if values.dtype != object and name.endswith(SWITCHES) and not np.isin(values, (0.0, 1.0)).all():
-        raise ModelError("must be 1, or 0 where nothing is held", f"parameter {name!r}")
-    if values.dtype != object and name.endswith(".direction") and not (np.abs(values) == 1.0).all():
-        raise ModelError("must be 1 or -1", f"parameter {name!r}")
+    for rule in () if is_hidden(values) else rules:
+        if not rule.holds(values).all():
+            raise ModelError(rule.says(values), f"parameter {name!r}")

@@ -114,10 +114,9 @@ def _of_point(body: Body) -> Array:
     return (h @ h * np.eye(3) - np.outer(h, h)) / m if m > 0.0 else np.zeros((3, 3))
 
 
-def faults_of_places(mechanism: Mechanism) -> Iterator[Fault]:
-    """What shows once parts are welded: ties of a body with itself, and clutches that contradict each other."""
-    for tie in (*mechanism.loops, *mechanism.springs):
-        yield from tie.faults()
+def element_faults(mechanism: Mechanism) -> Iterator[Fault]:
+    """What shows once parts are welded: elements between points of one body, couplings that contradict each other."""
+    for items in mechanism.elements.values():
+        for one in items:
+            yield from one.faults(mechanism)
     yield from contradictions(mechanism)
-    for contact in mechanism.contacts:
-        yield from contact.faults(mechanism.surfaces)

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.errors import listed
-from linkwork.model.bodies import Place
-from linkwork.model.elements.loop import Loop
+from linkwork.model.elements.element import Element
+from linkwork.model.elements.loop import closing_joint
 from linkwork.model.faults import Fault
 from linkwork.model.specifications import JointRequest
-from linkwork.spatial import Transform
 
 OWN = ("armature", "damping", "stiffness", "friction")
 
 
 class Spanned(NamedTuple):
-    """Joints that make a tree, loops, and what is to be said of the joints that became loops."""
+    """Joints that make a tree, the loops that others close, and what is to be said of these."""
 
     joints: dict[str, JointRequest]
-    loops: dict[str, Loop]
+    closing: list[Element]
     faults: list[Fault]
 
 
-def spanned(joints: Mapping[str, JointRequest], loops: Mapping[str, Loop]) -> Spanned:
-    """The joints of a shallow tree that hangs on the world, in their order, and the others as loops besides those.
+def spanned(joints: Mapping[str, JointRequest], loops: Collection[str]) -> Spanned:
+    """The joints of a shallow tree that hangs on the world, in their order, and the others as loops.
 
-    Bodies are reached from the world in rounds, so that each hangs as near to it as joints allow; a joint to a body
-    that was reached before is cut. Joints that nothing leads to stay as they are: there is no tree then.
+    `loops` are names that are taken. Bodies are reached from the world breadth first, so that each hangs as near to it
+    as joints allow; a joint to a body that was reached before is cut. Joints that nothing leads to stay as they are:
+    there is no tree then.
     """
     on: dict[str, list[JointRequest]] = {}
     for joint in joints.values():
@@ -49,15 +49,10 @@ def spanned(joints: Mapping[str, JointRequest], loops: Mapping[str, Loop]) -> Sp
     if closing and not faults:
         reason = f"joints make cycles, which are cut at {listed(closing)}: loops are closed there"
         faults = [Fault(reason, "mechanism", "name them in `close` to say so yourself", "warning")]
-    return Spanned(tree, {**loops, **{name: _loop(joint) for name, joint in closing.items()}}, faults)
+    return Spanned(tree, [closing_joint(joint) for joint in closing.values()], faults)
 
 
-def _loop(joint: JointRequest) -> Loop:
-    at, to = Place.stated(joint.offset), Place.stated(Transform.identity())
-    return Loop(joint.name, joint.kind, joint.parent, joint.child, at, to)
-
-
-def _faults(joint: JointRequest, loops: Mapping[str, Loop]) -> Iterator[Fault]:
+def _faults(joint: JointRequest, loops: Collection[str]) -> Iterator[Fault]:
     """What is lost where a joint is cut: loops have no inertia, springs, dampers or limits, and names of their own."""
     element, remedy = f"joint {joint.name!r}", "give that to another joint of the cycle"
     lost = [key for key in OWN if joint.numbers[key].any()]

@@ -1,16 +1,25 @@
-"""What a Builder was told of joints and frames, and why that makes no mechanism."""
+"""What a Builder was given: joints, frames, states and elements; and why that makes no mechanism."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from linkwork.errors import listed, unknown_name
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
+from linkwork.model.mimic import Mimic
+from linkwork.model.naming import Named
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
+if TYPE_CHECKING:
+    from linkwork.model.elements.element import Element
+    from linkwork.model.mechanism import Joint
+
+Homes = Mapping[str, tuple[int, Transform]]  # by part: the number of its body, and its pose there
 Positions = Mapping[str, Array]  # numbers by the names of joints
 
 
@@ -42,6 +51,35 @@ class KeyframeRequest:
     name: str
     positions: Positions
     velocities: Positions
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """What a Builder has: names of `bodies`, `joints` as given, who `mimics` whom, `elements` by section and name."""
+
+    bodies: Collection[str]
+    joints: Mapping[str, JointRequest]
+    mimics: Mapping[str, Mimic]
+    elements: Mapping[str, Mapping[str, Element]]
+
+    @cached_property
+    def kinds(self) -> dict[str, JointKind]:
+        """The kinds of all joints."""
+        return {joint.name: joint.kind for joint in self.joints.values()}
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The numbered tree: where parts are (`homes`), its `joints`, who `mimics` whom, and joints as given (`requests`).
+
+    `elements` has those sections that are on the tree already.
+    """
+
+    homes: Homes
+    joints: Named[Joint]
+    mimics: Named[Mimic]
+    requests: Mapping[str, JointRequest]
+    elements: Mapping[str, Named[Element]]
 
 
 def tree_faults(joints: Iterable[JointRequest], parts: Iterable[str]) -> Iterator[Fault]:

@@ -20,6 +20,8 @@ from linkwork.simulation.system import System
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
+CONSTANT = "wrenches"  # the name under which constant wrenches are handed to their function
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -66,6 +68,8 @@ class Problem:
         """The shape of a parameter or gain of one member."""
         if name in self.parameters:
             return self.mechanism.parameters[name].shape
+        if name == CONSTANT:
+            return (self.mechanism.nbodies, 6)
         shape, size = self.gains[name].shape, len(self.batch)
         return shape[size:] if shape[:size] == self.batch else shape
 

@@ -29,13 +29,11 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
-from linkwork.simulation.problem import Problem
+from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import LOG_COLUMNS, RUNNING, STOPPED, EventLog, MemberState, SolverState, StepState
 from linkwork.simulation.user_functions import Sampled, UserFunction
 from linkwork.spatial.scalar import Array
-
-CONSTANT = "wrenches"  # the name under which constant wrenches are handed to their function
 
 
 @dataclass(frozen=True, eq=False)

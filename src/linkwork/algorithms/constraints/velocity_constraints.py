@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.sweeps import to_meeting, to_root
-from linkwork.model.elements.clutches import Tie
+from linkwork.model.elements.velocity_constraint import VelocityRow
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.scalar import Array, Number
 
@@ -19,7 +19,7 @@ def tie_rows(mechanism: Mechanism) -> Array:
     return np.array(rows).reshape(-1, mechanism.nv)
 
 
-def factors(mechanism: Mechanism, tie: Tie) -> Array:
+def factors(mechanism: Mechanism, tie: VelocityRow) -> Array:
     """By what (nv,) the velocities of a tree enter a tie."""
     row: list[Number] = [0.0] * mechanism.nv
     for joint, number, factor in tie.velocities:

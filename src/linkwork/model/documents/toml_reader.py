@@ -1,4 +1,4 @@
-"""linkwork's own document, read: its tables told to a Builder, with everything that is wrong noted at its key and line.
+"""The reader of linkwork's own document: gives its tables to a Builder, and notes every fault at its key and line.
 
 Reading never stops at a fault: what cannot be read is noted and replaced by a harmless stand-in, so that one pass
 finds all faults and none twice.
@@ -20,14 +20,16 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed, unknown_name
 from linkwork.model.builder import Builder
+from linkwork.model.document_values import DEGREES
 from linkwork.model.documents import toml_schema as tables
 from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
 from linkwork.model.documents.toml_parser import MOST_BYTES, Key, Source, parse_toml
-from linkwork.model.documents.toml_writer import DEGREES, VERSION
+from linkwork.model.documents.toml_writer import VERSION
 from linkwork.model.documents.xml_parser import read_bytes, shown
+from linkwork.model.elements.element import Element, kinds
 from linkwork.model.faults import Fault
-from linkwork.model.geometry import Mesh, Plane
+from linkwork.model.geometry import Mesh
 from linkwork.model.joints import JointKind, Revolute, Weld
 
 AS_WRITTEN = Options(None, None, True, ())
@@ -61,7 +63,7 @@ class _DocumentReader(Reader):
         self.carried: set[str] = set()
         self.lost = False  # a joint whose child cannot be read
         for key in self.tree:
-            if key not in (valid := ("linkwork", *tables.TOP, "world", *READERS)):
+            if key not in (valid := ("linkwork", *tables.TOP, "world", *READERS, *kinds())):
                 self.error(self.top[key], unknown_name("key", shown(key), valid).reason)
         given = self.values(self.top, {key: self.tree[key] for key in tables.TOP if key in self.tree}, tables.TOP)
         name, gravity = given.get("name", path.stem), given.get("gravity", STANDARD_GRAVITY)
@@ -90,6 +92,9 @@ class _DocumentReader(Reader):
         for section, read in READERS.items():
             for name, at, table in self.named(section):
                 read(self, name, at, table)
+        for section, class_ in kinds().items():
+            for name, at, table in self.named(section):
+                self.element(class_, name, at, table)
         if self.lost:
             for name in self.tree.get("bodies", {}):
                 if name not in self.carried and f"body {name!r}" in self.places:
@@ -259,21 +264,19 @@ class _DocumentReader(Reader):
         if self.options.mimic and self.errors == before:
             self.told_by(at, table, lambda: self.builder.mimic(name, **given))
 
-    def loop(self, name: str, at: Key, table: dict[str, Any]) -> None:
-        self.places[f"loop {name!r}"] = at, table
-        before = self.errors
-        kind, options = self.of_a_class(at, table, "kind", tables.CLOSING_KINDS, tables.LOOP)
+    def element(self, class_: type[Element], name: str, at: Key, table: dict[str, Any]) -> None:
+        self.places[f"{class_.what} {name!r}"] = at, table
+        before, keys, choice = self.errors, tables.keys_of(class_), tables.class_key(class_)
+        if choice:
+            one, options = self.of_a_class(at, table, *choice, keys)
+            options = {choice[0]: one} | options
+        else:
+            options = self.angles(at, self.values(at, table, keys))
         if self.errors == before:
-            self.told_by(at, table, lambda: self.builder.close(name, kind, **options))
-
-    def surface(self, name: str, at: Key, table: dict[str, Any]) -> None:
-        self.places[f"surface {name!r}"] = at, table
-        before = self.errors
-        shape, options = self.of_a_class(at, table, "shape", tables.SURFACES, tables.SURFACE)
-        if self.errors == before:
-            self.told_by(at, table, lambda: self.builder.surface(name, shape, **options))
-        if self.errors > before:  # contacts may name it all the same
-            self.builder.surface(name, Plane())
+            self.told_by(at, table, lambda: self.builder.add(class_.from_document(name, options)))
+        stand_in = class_.stand_in(name)
+        if self.errors > before and stand_in is not None:  # others may name it all the same
+            self.builder.add(stand_in)
 
     def plain(self, section: str, tell: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
         """A table whose keys are the arguments of the Builder's verb `tell`."""
@@ -311,18 +314,6 @@ READERS: dict[str, TableReader] = {
     "joints": _DocumentReader.joint,
     "frames": _plain("frames", Builder.frame),
     "keyframes": _plain("keyframes", Builder.keyframe),
-    "loops": _DocumentReader.loop,
-    "drives": _plain("drives", Builder.drive),
-    "clutches": _plain("clutches", Builder.clutch),
-    "brakes": _plain("brakes", Builder.brake),
-    "ratchets": _plain("ratchets", Builder.ratchet),
-    "latches": _plain("latches", Builder.latch),
-    "transmissions": _plain("transmissions", Builder.transmission),
-    "differentials": _plain("differentials", Builder.differential),
-    "couplings": _plain("couplings", Builder.couple),
-    "surfaces": _DocumentReader.surface,
-    "contacts": _plain("contacts", Builder.touch),
-    "springs": _plain("springs", Builder.spring),
 }
 
 

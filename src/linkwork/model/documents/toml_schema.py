@@ -1,7 +1,7 @@
-"""What linkwork's own document may say: for each thing that a Builder can be told, a table of typed keys.
+"""The schema of linkwork's own document: for each thing that a Builder can be given, a table of typed keys.
 
-Keys are the names of the Builder's arguments, and what a joint kind or a shape adds is read off its own fields, so that
-a new kind needs no text here. Defaults are the Builder's. A new sort of thing is one more table.
+Keys are the names of the Builder's arguments. Those of elements follow from the definitions in their classes, and what
+a joint kind or a shape adds is read off its own fields, so that a new kind needs no text here.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from dataclasses import MISSING, fields
 from functools import reduce
 from inspect import isabstract
 from operator import or_
+from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from linkwork.model.document_values import DEGREES, Documented, Name, Text, Velocities, written_name
 from linkwork.model.documents.reader import LONGEST_NAME
-from linkwork.model.documents.toml_writer import DEGREES, VERSION, written_name
-from linkwork.model.elements.ground import HeightField
-from linkwork.model.elements.loop_kinds import Gear, PointOnLine, Rack, Rod  # noqa: F401  they are kinds too
+from linkwork.model.documents.toml_writer import VERSION
+from linkwork.model.elements.element import Element, kinds
+from linkwork.model.elements.keys import ClassKind, place
 from linkwork.model.geometry import ROLES, Shape
-from linkwork.model.joints import ClosingKind, Free, JointKind
+from linkwork.model.joints import JointKind
 
 LONGEST_TEXT = 4096
 Keys = dict[str, Any]  # a table's keys, each with the type of its value
@@ -60,17 +62,41 @@ NEEDED = _of(NAME, f"a name of 1 to {LONGEST_NAME} characters", extra=_MUST)
 TEXT = _of(str, f"a text of at most {LONGEST_TEXT} characters", max_length=LONGEST_TEXT)
 
 
-def _place(where: str = "at", turn: str = "") -> Keys:
-    """Where something is; `turn` stands before the keys of its rotation."""
-    return {
-        where: _numbers(3, " [m]", "where its origin is"),
-        f"{turn}rpy": _numbers(3, " [rad]", "roll, pitch and yaw about the fixed x, y and z axis, as in URDF"),
-        f"{turn}rpy{DEGREES}": _numbers(3, " [degrees]", "roll, pitch and yaw about the fixed x, y and z axis"),
-        f"{turn}rotation": _numbers(9, "", "rotation matrix, row by row"),
-    }
+_STANDS_FOR = {Name: NAME, Text: TEXT, Velocities: _each("", _VELOCITIES)}
 
 
-PLACE = _place()
+def _typed(type_: Any) -> Any:
+    """A type of an element's key with the types of documents in it."""
+    arguments = get_args(type_)
+    if not arguments:
+        return _STANDS_FOR.get(type_, type_)
+    parts, origin = tuple(map(_typed, arguments)), get_origin(type_)
+    return reduce(or_, parts) if origin is UnionType else origin[parts]
+
+
+def _key(one: Documented) -> Any:
+    """The type of a key of an element."""
+    extra = ({"required": True} if one.required else {}) | (_INFINITE if one.infinite else {})
+    type_ = _typed(one.type_)
+    return _of(type_, one.wanted or wanted(type_), one.about, extra=extra or None)
+
+
+def keys_of(class_: type[Element]) -> Keys:
+    """The keys of a kind of elements, but for the one that names a class, and those of that class."""
+    found: dict[str, Documented] = {}
+    for name, one in class_.definitions().items():
+        if not isinstance(one.kind, ClassKind):
+            found |= one.kind.documented(name, one.about, one.required)
+    return {name: _key(one) for name, one in found.items()}
+
+
+def class_key(class_: type[Element]) -> tuple[str, dict[str, type]] | None:
+    """The key of a kind of elements that names a class, and the classes that it can name; None without such a key."""
+    own = [(name, one.kind) for name, one in class_.definitions().items() if isinstance(one.kind, ClassKind)]
+    return (own[0][0], dict(own[0][1].choices())) if own else None
+
+
+PLACE: Keys = {name: _key(one) for name, one in place("").documented("at", "", False).items()}
 GEOMETRY: Keys = PLACE | {
     "role": _of(Literal[ROLES], f"one of {', '.join(ROLES)}", "what is shown, or what touches"),
     "color": _numbers(4, " from 0 to 1", "red, green, blue, opacity"),
@@ -108,97 +134,9 @@ KEYFRAME: Keys = {
     "positions": _by_joint(_each("", _COORDINATES), "[rad or m], quaternions as (w, x, y, z); others are neutral"),
     "velocities": _by_joint(_each("", _VELOCITIES), "[rad/s or m/s]; others are zero"),
 }
-_YES_OR_NO = _of(bool, "true or false")
-LOOP: Keys = {"a": NEEDED, "b": NEEDED, "closed": _YES_OR_NO} | PLACE | _place("to", "to_")
-_INTERVAL = tuple[float, float]
-DRIVE: Keys = {
-    "ratios": _by_joint(_each("", _VELOCITIES), "by which each joint turns the motor", extra=_MUST),
-    "gain": _number(" [N m or N]", "force by control"),
-    "bias": _numbers(3, "", "force: a constant, by length and by rate of length"),
-    "control_limits": _of(_INTERVAL, "[lower, upper]", "of the control", extra=_INFINITE),
-    "force_limits": _of(_INTERVAL, "[lower, upper]", "[N m or N]", extra=_INFINITE),
-    "gear": _number("", "turns of the motor for one of the sum of its joints"),
-    "rotor_inertia": _number(" [kg m^2 or kg]", "of what turns at the motor's speed"),
-    "efficiency": _of(float | _INTERVAL, "a number, or [driving, driven back]", "part of power that arrives"),
-    "stall_torque": _number(" [N m or N]", "most force at rest", extra=_INFINITE),
-    "no_load_speed": _number(" [rad/s or m/s]", "at which no force is left", extra=_INFINITE),
-    "measured_from": _of(NAME, "the name of a body", "on which the motor sits, with cables over all joints in between"),
-}
-_SWITCHED: Keys = {
-    "capacity": _number(" [N m or N]", "above which it slips", extra=_INFINITE),
-    "engaged": _YES_OR_NO,
-}
-_SIDE = _of(NAME | dict[NAME, float], "a joint, or a table of numbers by joint", "summed up", extra=_MUST)
-CLUTCH: Keys = {"a": _SIDE, "b": _SIDE, "ratio": _number("", "v_b = ratio v_a while engaged")} | _SWITCHED
-BRAKE: Keys = {"joint": NEEDED} | _SWITCHED
-RATCHET: Keys = {
-    "a": _SIDE,
-    "b": _of(NAME | dict[NAME, float], "a joint, or a table of numbers by joint", "that may run ahead; a, if left out"),
-    "ratio": _number("", "v_b >= ratio v_a while engaged"),
-    "direction": _number("", "1, or -1 where it is turned round"),
-} | _SWITCHED
-LATCH: Keys = {
-    "joint": NEEDED,
-    "at": _number(" [rad or m]", "where it falls in", extra=_MUST),
-    "side": _of(TEXT, "below, above or both", "from where the joint comes"),
-    "engaged": _YES_OR_NO,
-}
-TRANSMISSION: Keys = {
-    "driving": NEEDED,
-    "driven": NEEDED,
-    "ratios": _of(list[float], "a list of numbers", "v_driving = ratio v_driven, one for each gear", extra=_MUST),
-    "selected": _of(int, "a whole number", "the gear that is in, from 1; 0 is neutral"),
-}
-DIFFERENTIAL: Keys = {
-    "driving": NEEDED,
-    "left": NEEDED,
-    "right": NEEDED,
-    "ratio": _number("", "v_left + v_right = 2 ratio v_driving while engaged"),
-    "engaged": _YES_OR_NO,
-}
-COUPLING: Keys = {
-    "factors": _by_joint(_each("", _VELOCITIES), "of velocities, whose sum is zero while engaged", extra=_MUST),
-    "engaged": _YES_OR_NO,
-}
-SURFACE: Keys = {"body": NAME} | PLACE
-CONTACT: Keys = {
-    "body": NEEDED,
-    "at": PLACE["at"],
-    "radius": _number(" [m]", "of a ball; 0 is a point"),
-    "against": _of(list[NAME], "a list of names", "surfaces that it touches; all of other bodies, if left out"),
-    "stiffness": _number(" [N/m]", "along the normal; rigid contacts need none"),
-    "damping": _number(" [N s/m]", "along the normal"),
-    "tangential_stiffness": _number(" [N/m]", "along the surface; that along the normal, if left out"),
-    "tangential_damping": _number(" [N s/m]", "along the surface; that along the normal, if left out"),
-    "friction": _of(float | _INTERVAL, "a number, or [static, dynamic]", "coefficients of friction"),
-    "rest_speed": _number(" [m/s]", "below which a sliding contact sticks"),
-    "rolling": _number(" [m]", "torque by normal force that brakes a rolling ball"),
-    "spinning": _number(" [m]", "torque by normal force that brakes a spinning ball"),
-    "restitution": _number("", "speed after over speed before an impact, from 0 to 1, where contacts are rigid"),
-    "dissipation": _number(" [s/m]", "of Hunt and Crossley's normal force; the stiffness is in N/m^1.5 then"),
-}
-SPRING: Keys = {
-    "a": NEEDED,
-    "b": NEEDED,
-    "at": _numbers(3, " [m]", "the point of a"),
-    "to": _numbers(3, " [m]", "the point of b"),
-    "stiffness": _number(" [N/m]"),
-    "damping": _number(" [N s/m]"),
-    "length": _number(" [m]", "between the points, at which the spring rests"),
-}
-PLAIN: dict[str, tuple[str, Keys]] = {  # tables whose keys are all there is to them, with what messages call one
+PLAIN: dict[str, tuple[str, Keys]] = {  # tables beside those of elements, with what messages call one
     "frames": ("frame", FRAME),
     "keyframes": ("keyframe", KEYFRAME),
-    "drives": ("drive", DRIVE),
-    "clutches": ("clutch", CLUTCH),
-    "brakes": ("brake", BRAKE),
-    "ratchets": ("ratchet", RATCHET),
-    "latches": ("latch", LATCH),
-    "transmissions": ("transmission", TRANSMISSION),
-    "differentials": ("differential", DIFFERENTIAL),
-    "couplings": ("coupling", COUPLING),
-    "contacts": ("contact", CONTACT),
-    "springs": ("spring", SPRING),
 }
 TOP: Keys = {"name": _of(TEXT, "a text that is not empty", min_length=1), "gravity": _numbers(3, " [m/s^2]")}
 # What the annotations of kinds' and shapes' fields mean in a document; a field of another is not written
@@ -221,9 +159,7 @@ def _kinds(base: type = JointKind) -> Iterator[type]:
 
 
 KINDS: dict[str, type] = {written_name(class_): class_ for class_ in _kinds()}
-CLOSING_KINDS = {written_name(class_): class_ for class_ in _kinds(ClosingKind) if class_ is not Free}
 SHAPES: dict[str, type] = {written_name(class_): class_ for class_ in get_args(Shape)}
-SURFACES: dict[str, type] = SHAPES | {written_name(HeightField): HeightField}
 
 
 def own_keys(class_: type) -> Keys:
@@ -289,11 +225,12 @@ def schema() -> dict[str, Any]:
         "world": _struct("World", geometry),
         "bodies": dict[NAME, _struct("Body", BODY | geometry)],
         "joints": dict[NAME, _choice("Joint", "kind", KINDS, JOINT | mimic)],
-        "loops": dict[NAME, _choice("Loop", "kind", CLOSING_KINDS, LOOP)],
-        "surfaces": dict[NAME, _choice("Surface", "shape", SURFACES, SURFACE)],
     }
     for section, (name, keys) in PLAIN.items():
         tables[section] = dict[NAME, _struct(name.title(), keys)]
+    for section, class_ in kinds().items():
+        title, keys, choice = class_.what.title().replace(" ", ""), keys_of(class_), class_key(class_)
+        tables[section] = dict[NAME, _choice(title, *choice, keys) if choice else _struct(title, keys)]
     version = [("linkwork", Literal[VERSION])]
     rest = [(key, type_ | UnsetType, UNSET) for key, type_ in (TOP | tables).items()]
     document = msgspec.defstruct("Document", [*version, *rest], forbid_unknown_fields=True)

@@ -1,48 +1,125 @@
-"""Joints that close loops: they hold two bodies of the tree together, and have no coordinates of their own."""
+"""Loops: joints that hold two bodies of the tree together, and have no coordinates of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from functools import cache
+from inspect import isabstract
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
 
 from linkwork.errors import ModelError
+from linkwork.model.arguments import closing_kind
 from linkwork.model.bodies import Place
+from linkwork.model.constraint_rows import Row
+from linkwork.model.document_values import written_name
+from linkwork.model.elements.constraint import FrameConstraint
+from linkwork.model.elements.keys import ZERO, ClassKind, Posed, body_name, key, place, switch
 from linkwork.model.faults import Fault
-from linkwork.model.joints import ClosingKind
+from linkwork.model.joints import ClosingKind, Free
+from linkwork.model.specifications import JointRequest
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Number
 
+if TYPE_CHECKING:
+    from linkwork.model.mechanism import Mechanism
 
-@dataclass(frozen=True, eq=False)
-class Loop:
+
+@cache
+def _closing_kinds() -> Mapping[str, type]:
+    """What a document can call the kind of a loop."""
+    return {written_name(class_): class_ for class_ in _concrete(ClosingKind) if class_ is not Free}
+
+
+def _concrete(base: type) -> Iterator[type]:
+    for class_ in base.__subclasses__():
+        if not isabstract(class_):
+            yield class_
+        yield from _concrete(class_)
+
+
+class Loop(FrameConstraint, section="loops"):
     """A joint between the bodies or parts `a` and `b`, which both hang on the tree already.
 
     `at` is its place on a, `to` its place on b: the frame at `to`, seen from the frame at `at`, moves as `kind` allows,
     just as a child's frame moves in its joint frame. One that is not `closed` (0 for 1) holds nothing, until it is.
     """
 
-    name: str
-    kind: ClosingKind
-    a: str
-    b: str
-    at: Place
-    to: Place
-    closed: Number = 1.0
+    kind: ClosingKind = key(ClassKind(check=closing_kind, choices=_closing_kinds))
+    a: str = key(body_name("body a"))
+    b: str = key(body_name("body b"))
+    at: Place = key(place("a"), parameter=True, default=ZERO)
+    to: Place = key(place("b", "to", "to_"), parameter=True, default=ZERO)
+    closed: Number = key(switch, default=True, kw_only=True, mode=True)
 
-    def placed(self, home: Mapping[str, tuple[int, Transform]]) -> Loop:
-        """The same with its places on bodies, given the body and pose of every part."""
-        return replace(self, at=self.at.on(*home[self.a]), to=self.to.on(*home[self.b]))
+    switches = MappingProxyType({"open": ("closed", 0.0), "close": ("closed", 1.0)})
 
-    def faults(self) -> Iterator[Fault]:
-        """What is wrong with it once it is placed."""
+    @property
+    def engaged(self) -> Number:
+        """Whether it is closed."""
+        return self.closed
+
+    @property
+    def frames(self) -> tuple[Place, Place]:
+        """Its places on a and on b."""
+        return self.at, self.to
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The closure rows of its kind."""
+        return self.kind.closing
+
+    def completed(self) -> Self:
+        """The same, if it holds anything together."""
+        if not self.kind.closing:
+            raise ModelError(
+                f"kind {type(self.kind).__name__} closes nothing; any other kind of joint does", self.label
+            )
+        if self.a == self.b:
+            raise ModelError(f"a loop needs two bodies; both are {self.a!r}", self.label)
+        return self
+
+    def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
+        """Whether both places are on one body."""
         if self.at.body == self.to.body:
             reason = f"{self.a!r} and {self.b!r} are one body, which no joint can close a loop with"
-            yield Fault(reason, f"loop {self.name!r}", "name bodies that move against each other")
+            yield Fault(reason, self.label, "name bodies that move against each other")
+
+    def describe(self) -> tuple[str, str]:
+        """Its kind, and what it joins."""
+        return type(self.kind).__name__, f"{self.a}, {self.b}"
 
 
-def refuse_closing_nothing(kind: ClosingKind, a: str, b: str, element: str) -> None:
-    """Raise a ModelError if a loop holds nothing together."""
-    if not kind.closing:
-        raise ModelError(f"kind {type(kind).__name__} closes nothing; any other kind of joint does", element)
-    if a == b:
-        raise ModelError(f"a loop needs two bodies; both are {a!r}", element)
+def close(
+    name: str,
+    kind: ClosingKind,
+    a: str,
+    b: str,
+    at: Any = ZERO,
+    to: Any = ZERO,
+    *,
+    rpy: Any = ZERO,
+    to_rpy: Any = ZERO,
+    rotation: Any = None,
+    to_rotation: Any = None,
+    closed: bool = True,
+) -> Loop:
+    """Close a loop: join the bodies `a` and `b` (or "world"), which hang on joints already, by one more.
+
+    `at` (3,) [m], with `rpy` (3,) [rad] or `rotation` (3, 3), is its place in the frame of a. `to`, with `to_rpy`
+    or `to_rotation`, is that in the frame of b, which moves against the first as `kind` allows: any joint kind but
+    Free, or lw.Rod(length), lw.PointOnLine(axis), lw.Gear(teeth, to_teeth), lw.Rack(radius). One that is not
+    `closed` waits until a run closes it.
+    """
+    here: Any = Posed(at, rpy, rotation)
+    there: Any = Posed(to, to_rpy, to_rotation)
+    return Loop(name, kind, a, b, here, there, closed=closed)
+
+
+closing_section = Loop.section  # of what closes cycles of joints
+
+
+def closing_joint(joint: JointRequest) -> Loop:
+    """The loop that a joint closes where it would make a cycle."""
+    at, to = Place.stated(joint.offset), Place.stated(Transform.identity())
+    return Loop(joint.name, joint.kind, joint.parent, joint.child, at, to, closed=1.0)

@@ -2,55 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self
 
 from linkwork.errors import ModelError
-from linkwork.model.bodies import Place
+from linkwork.model.elements.element import Element
+from linkwork.model.elements.keys import ZERO, body_name, key, not_negative, point
 from linkwork.model.faults import Fault
-from linkwork.model.specifications import unknown_faults
-from linkwork.spatial import Transform
+from linkwork.model.specifications import Draft
 from linkwork.spatial.scalar import Number
 
+if TYPE_CHECKING:
+    from linkwork.model.mechanism import Mechanism
 
-@dataclass(frozen=True, eq=False)
-class Spring:
-    """A spring and a damper along the line between the point `at` on a and the point `to` on b.
 
-    `a` and `b` name bodies, welded parts or the world. At a distance L of the points, the tension that pulls them
-    together is stiffness (L - length) + damping dL/dt [N], with `stiffness` [N/m], `damping` [N s/m] and `length` [m],
-    at which the spring rests.
+class Spring(Element, section="springs"):
+    """Stretch a spring and a damper from the point `at` (3,) [m] of `a` to the point `to` (3,) [m] of `b`.
+
+    Either may be "world". At a distance L the points are pulled together by the force
+    stiffness (L - length) + damping dL/dt, with `stiffness` [N/m], `damping` [N s/m] and `length` [m].
     """
 
-    name: str
-    a: str
-    b: str
-    at: Place
-    to: Place
-    stiffness: Number
-    damping: Number
-    length: Number
+    a: str = key(body_name("body a"))
+    b: str = key(body_name("body b"))
+    at: Any = key(point("a"), "the point of a", default=ZERO, parameter=True)
+    to: Any = key(point("b", "to"), "the point of b", default=ZERO, parameter=True)
+    stiffness: Number = key(not_negative("N/m"), default=0.0, kw_only=True, parameter=True)
+    damping: Number = key(not_negative("N s/m"), default=0.0, kw_only=True, parameter=True)
+    length: Number = key(
+        not_negative("m"), "between the points, at which the spring rests", default=0.0, kw_only=True, parameter=True
+    )
 
-    def reference_faults(self, bodies: Collection[str], joints: Collection[str]) -> Iterator[Fault]:
-        """What it names that is not there, and whether its parameters could be told from those of a joint."""
-        element = f"spring {self.name!r}"
-        yield from unknown_faults(element, "body", {"body a": self.a, "body b": self.b}, bodies)
-        if self.name in joints:
+    def completed(self) -> Self:
+        """The same, if its ends are on two bodies."""
+        if self.a == self.b:
+            raise ModelError(f"a spring needs two bodies; both are {self.a!r}", self.label)
+        return self
+
+    def draft_faults(self, draft: Draft) -> Iterator[Fault]:
+        """What it names that is not there, and whether its parameters can be told from those of a joint."""
+        yield from super().draft_faults(draft)
+        if self.name in draft.joints:
             reason = f"its name is that of a joint, whose '{self.name}.stiffness' is another number"
-            yield Fault(reason, element, "call one of them otherwise")
+            yield Fault(reason, self.label, "call one of them otherwise")
 
-    def placed(self, home: Mapping[str, tuple[int, Transform]]) -> Spring:
-        """The same with its places on bodies, given the body and pose of every part."""
-        return replace(self, at=self.at.on(*home[self.a]), to=self.to.on(*home[self.b]))
-
-    def faults(self) -> Iterator[Fault]:
-        """What is wrong with it once it is placed."""
+    def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
+        """Whether both points are on one body."""
         if self.at.body == self.to.body:
             reason = f"{self.a!r} and {self.b!r} are one body, between whose points no length changes"
-            yield Fault(reason, f"spring {self.name!r}", "name bodies that move against each other")
+            yield Fault(reason, self.label, "name bodies that move against each other")
 
-
-def refuse_one_end(a: str, b: str, element: str) -> None:
-    """Raise a ModelError if a spring has both ends on one body."""
-    if a == b:
-        raise ModelError(f"a spring needs two bodies; both are {a!r}", element)
+    def describe(self) -> tuple[str, str]:
+        """Its numbers, and its bodies."""
+        what = f"{self.stiffness:g} N/m, {self.damping:g} N s/m, rests at {self.length:g} m"
+        return what, f"{self.a}, {self.b}"

@@ -9,12 +9,10 @@ import numpy as np
 
 from linkwork.algorithms.reduction import to_tree
 from linkwork.errors import LinkworkError
-from linkwork.model.elements.ratchets import SIDES
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, where
 
 AGAIN = 1e-9  # below zero, where a guard that fired is armed again
-CLEAR = 1e-6  # [rad or m] from its place, where a latch is armed
 NEVER = -1e300  # a guard that fires once is armed again below this
 
 
@@ -49,10 +47,10 @@ class Guard(NamedTuple):
 
 
 def distances(mechanism: Mechanism, q: Array) -> list[Number]:
-    """How far joints are beyond the places of their latches [rad or m]."""
+    """How far joints are beyond the positions of their latches [rad or m]."""
     tree = mechanism.tree
     (position,) = to_tree(mechanism, ("q",), (q,))
-    return [position[tree.joints[latch.joint].q.start] - latch.at for latch in mechanism.latches]
+    return [one.distance(lambda joint: position[tree.joints[joint].q]) for one in mechanism.self_switching]
 
 
 def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> Array:
@@ -61,10 +59,8 @@ def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed:
     `values` are those of the guards. Numbers that are not positive are those below which a guard is armed again.
     """
     found = []
-    for latch, d, before in zip(mechanism.latches, distances(mechanism, q), armed, strict=False):
-        allowed, side = SIDES[latch.side], where(d > CLEAR, 1.0, where(d < -CLEAR, -1.0, 0.0))
-        fits = side if allowed == 0.0 else where(side == allowed, side, 0.0)
-        found.append(where(latch.engaged == 0.0, where(before == 0.0, fits, before), 0.0))
+    for one, d, before in zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False):
+        found.append(one.armed(d, before))
     for value, before in zip(values, armed[len(found) :], strict=True):
         found.append(where(before > 0.0, before, where(value < before, 1.0, before)))
     return np.array(found)
@@ -72,11 +68,12 @@ def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed:
 
 def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> list[Number]:
     """Event functions (g,), not negative until a latch engages or a guard fires."""
-    latches = [where(side == 0.0, 1.0, side * d) for side, d in zip(armed, distances(mechanism, q), strict=False)]
-    return latches + [where(a > 0.0, -g, 1.0) for g, a in zip(values, armed[len(latches) :], strict=True)]
+    own = zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False)
+    found = [one.event_function(d, side) for one, d, side in own]
+    return found + [where(a > 0.0, -g, 1.0) for g, a in zip(values, armed[len(found) :], strict=True)]
 
 
 def disarmed(mechanism: Mechanism, guards: Sequence[Guard], armed: Array, fired: Sequence[Any]) -> Array:
     """What latches and guards remember (g,) after some of them fired."""
-    after = [0.0] * len(mechanism.latches) + [NEVER if guard.once else -AGAIN for guard in guards]
+    after = [one.disarmed for one in mechanism.self_switching] + [NEVER if guard.once else -AGAIN for guard in guards]
     return np.array([where(which, new, old) for which, new, old in zip(fired, after, armed, strict=True)])

@@ -12,6 +12,7 @@ from linkwork.algorithms.compliant_contact import Memory, wrenches_of
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.reduction import closed_forward_dynamics, closed_positions, held, to_tree
 from linkwork.model.elements.conflicts import agreeing, contradictions
+from linkwork.model.elements.keys import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.slip import (
     BOUND_SLACK,
@@ -76,7 +77,7 @@ def impact(
         gap = largest(held(m, q).errors)
         q, error = closed_positions(m, q, iterations)
     names = [item.name for item in m.holders]
-    one_way = [k for k, item in enumerate(m.slippers) if item.capacities[0] == 0.0 and np.isinf(item.capacities[1])]
+    one_way = [k for k, item in enumerate(m.slippers) if item.pushes_only and not is_finite(item.capacities[1])]
     kept, trial = [False] * len(m.slippers) if decided is None else decided, slip
     if m.slippers:  # those with a capacity give no impulse, but where their speeds have met
         found = slip_of_speeds(m.slippers, slip_speeds(m, v), slip)

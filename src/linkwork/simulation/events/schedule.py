@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -11,7 +10,8 @@ import numpy as np
 
 from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.broadcast import Shape, as_numbers
-from linkwork.model.elements.clutches import Brake
+from linkwork.model.elements.brake import Brake
+from linkwork.model.elements.keys import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Once
 from linkwork.simulation.events.slip import row_speeds
@@ -72,8 +72,8 @@ def lockable(mechanism: Mechanism, names: Iterable[str]) -> Mechanism:
                         f"joint {name!r} cannot be locked by its name, which is also that of a {what}; "
                         "give one of them another, or the joint a brake"
                     )
-            brakes.append(Brake(name, name, np.inf, 0.0, mechanism.joints[name].kind.nv))
-    return replace(mechanism, brakes=mechanism.brakes.replaced(brakes))
+            brakes.append(Brake(name, name, engaged=0.0, size=mechanism.joints[name].kind.nv))
+    return mechanism.with_elements("brakes", brakes)
 
 
 def modes_of(mechanism: Mechanism) -> dict[str, float]:
@@ -205,7 +205,7 @@ def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[st
     """By holder, as messages call it: how fast (...) what is engaged slips at velocities v (..., nv), and must not."""
     found: dict[str, Array] = {}
     for name, item, speed in row_speeds(mechanism, v, given):
-        ahead, behind = (np.isfinite(most) for most in item.capacities)
+        ahead, behind = map(is_finite, item.capacities)
         wrong = np.where(speed > 0.0, 0.0 if ahead else speed, 0.0 if behind else -speed)
         found[name] = np.maximum(found.get(name, 0.0), wrong * item.engaged)
     return found

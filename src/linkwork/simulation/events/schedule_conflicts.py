@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import LinkworkError
-from linkwork.model.elements.conflicts import MODES, contradictions, couplings
+from linkwork.model.elements.conflicts import contradictions, couplings
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.schedule import Switch
 from linkwork.spatial.scalar import Array
@@ -26,7 +26,7 @@ def refuse_contradictions(
     """
     timed, guarded = ([switch for switch in switches if switch.guarded == which] for which in (False, True))
     built = mechanism.parameters
-    names = [f"{one.name}.{key}" for _, one in couplings(mechanism) for key in MODES]
+    names = [f"{one.name}.{key}" for one in couplings(mechanism) for key in one.modes()]
     loose = {_owner(name) for name in (*commands, *(switch.parameter for switch in guarded))}
     modes = _let_go({name: given.get(name, built[name]) for name in names if name in built}, loose)
     others = _let_go(modes, {_owner(switch.parameter) for switch in timed})

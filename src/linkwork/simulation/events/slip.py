@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.constraints.velocity_constraints import factors
+from linkwork.model.elements.keys import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, where
 
@@ -42,7 +43,7 @@ def slip_multipliers(mechanism: Mechanism, slip: Iterable[Any]) -> list[Any]:
     """The multiplier [N m or N] of each that slips, at its bound, were it engaged."""
     found = []
     for item, s in zip(mechanism.slippers, slip, strict=True):
-        backward, forward = (most if np.isfinite(most) else 0.0 for most in item.capacities)
+        backward, forward = (most if is_finite(most) else 0.0 for most in item.capacities)
         found.append(where(s > 0.0, -backward, where(s < 0.0, forward, 0.0)))
     return found
 
@@ -57,7 +58,7 @@ def slip_of_speeds(slippers: Sequence[Any], speeds: Iterable[Any], slip: Iterabl
     """The slip direction of each at these speeds; `slip` where the speed is zero. What cannot slip that way holds."""
     found = []
     for item, w, s in zip(slippers, speeds, slip, strict=True):
-        ahead, behind = (float(np.isfinite(most)) for most in item.capacities)
+        ahead, behind = (float(is_finite(most)) for most in item.capacities)
         found.append(where(w > STICKING_SPEED, ahead, where(w < -STICKING_SPEED, -behind, s)) * item.engaged)
     return found
 
@@ -69,9 +70,9 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
     """
     found: list[Number] = []
     for item, s, w, force in zip(mechanism.slippers, slip, slip_speeds(mechanism, v), carried, strict=True):
-        backward, forward = (most + BOUND_SLACK if np.isfinite(most) else np.inf for most in item.capacities)
-        less = forward - force if np.isfinite(forward) else 1.0
-        more = force + backward if np.isfinite(backward) else 1.0
+        backward, forward = (most + BOUND_SLACK if is_finite(most) else np.inf for most in item.capacities)
+        less = forward - force if is_finite(forward) else 1.0
+        more = force + backward if is_finite(backward) else 1.0
         on = item.engaged > 0.0
         found.append(where(on, where(s == 0.0, less, where(s < 0.0, STICKING_SPEED - w, 1.0)), 1.0))
         found.append(where(on, where(s == 0.0, more, where(s > 0.0, w + STICKING_SPEED, 1.0)), 1.0))

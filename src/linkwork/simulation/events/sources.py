@@ -37,7 +37,7 @@ def sources(system: System) -> list[Source]:
     names = [item.name for item in (*m.loops, *m.holders)]
     found: list[Source] = []
     for item in () if system.rigid else m.slippers:
-        goes = "lets go" if item.capacities[0] == 0.0 else "slips"
+        goes = "lets go" if item.pushes_only else "slips"
         words = tuple(f"{item.name} {what}" for what in ("slips", "holds", goes))
         found += [Source(words, names.index(item.name, len(m.loops)))] * 2
     for latch in m.latches:

@@ -198,10 +198,8 @@ class Shake(Rattle):
     projected = False
 
 
-HOLDING = ("loops", "clutches", "brakes", "ratchets", "latches", "transmissions", "differentials", "couplings")
-
-
 def let_go(mechanism: Mechanism) -> Mechanism:
-    """The mechanism of which nothing is held together beside its joints."""
-    none = {of: getattr(mechanism, of).replaced(()) for of in HOLDING}
-    return replace(mechanism, **none)
+    """The mechanism without constraints beside its joints."""
+    for section in {one.section for one in mechanism.constraints}:
+        mechanism = mechanism.with_elements(section, ())
+    return mechanism

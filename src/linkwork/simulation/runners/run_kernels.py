@@ -8,7 +8,6 @@ traced only where no kernel of that name was built before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -97,15 +96,11 @@ def formula_digest(
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
-    """All that contacts say, which only motion depends on."""
-    for pair in mechanism.touches:
-        numbers = {
-            field.name: getattr(pair.contact, field.name) for field in fields(pair.contact) if field.name != "at"
-        }
-        shape = pair.surface.shape
-        yield f"{numbers} {pair.surface.name} {Ground.__name__ if isinstance(shape, Ground) else shape}"
-        for place in (pair.contact.at, pair.surface.place):
-            yield from (str(place.body), place.pose.R.tobytes(), place.pose.p.tobytes())
+    """All that elements say which only motion depends on: contacts and surfaces."""
+    for items in mechanism.elements.values():
+        for one in items:
+            if one.acts_in_motion_only:
+                yield from one.digest()
 
 
 @cache
