@@ -87,9 +87,7 @@ class Drive(Element, section="drives"):
         default=np.inf, kw_only=True, parameter=True,
     )  # fmt: skip
     efficiency: Any = key(efficiencies, "part of power that arrives", default=1.0, kw_only=True, parameter=True)
-    reached: tuple[tuple[str, Array], ...] = derived(
-        default=()
-    )  # ratios of all joints that it turns
+    reached: tuple[tuple[str, Array], ...] = derived(default=())  # ratios of all joints that it turns
     row: Array = derived(default_factory=lambda: np.zeros(0))  # until joints are numbered
     offset: float = derived(default=0.0)
 

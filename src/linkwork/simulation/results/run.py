@@ -214,8 +214,9 @@ class Run:
         """What holders that slip push [N m or N], (..., T, k) of those that can slip."""
         from linkwork.simulation.events.slip import slip_pushes
 
-        slip = np.moveaxis(self.recorded["slip"], -1, 0)
-        return np.stack([np.asarray(push) for push in slip_pushes(self.mechanism, list(slip))], axis=-1)
+        slip = list(np.moveaxis(self.recorded["slip"], -1, 0))
+        pushes = slip_pushes(self.mechanism, slip, self.along_time())
+        return np.stack([np.asarray(push) for push in pushes], axis=-1)
 
     def along_time(self) -> dict[str, Array]:
         """Parameters (..., 1, shape), the same at all times, or (..., T, shape) where they were switched."""
