@@ -1,4 +1,4 @@
-"""What the page on documents shows of the example machines; `python tests/document_page.py` brings it up to date."""
+"""What the page on documents shows of elements and example machines; `python tests/document_page.py` updates it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import linkwork as lw
+from linkwork.model.documents.key_tables import element_tables
 from linkwork.model.documents.toml_writer import document_text
 
 PAGE = Path(__file__).parent.parent / "docs" / "document.md"
-HEADING = "## The example machines"
+KEYS, HEADING = "## Keys of elements", "## The example machines"
 SECTION = re.compile(r"^### (\S+)\n\n(.*?)\n\n```toml\n(.*?)```$", re.MULTILINE | re.DOTALL)
 
 
@@ -24,8 +25,23 @@ def saved() -> dict[str, tuple[str, str]]:
     return {found.name: (found.about, document_text(found.build())) for found in lw.examples()}
 
 
-if __name__ == "__main__":
+def shown_keys() -> str:
+    """The tables of elements that the page shows."""
     text = PAGE.read_text(encoding="utf-8")
+    text = text[text.index(KEYS) : text.index(HEADING)]
+    return text[text.index("\n### ") + 1 :].rstrip() + "\n"
+
+
+def with_keys(text: str) -> str:
+    """The page with its tables of elements as they should be."""
+    begin, end = text.index(KEYS), text.index(HEADING)
+    tables = re.search(r"\n### |\nKEYS", text[begin:end])
+    assert tables
+    return f"{text[: begin + tables.start()]}\n{element_tables()}\n{text[end:]}"
+
+
+if __name__ == "__main__":
+    text = with_keys(PAGE.read_text(encoding="utf-8"))
     introduction = re.match(rf".*?{HEADING}\n\n.*?\n(?=\n###|\Z)", text, re.DOTALL)
     assert introduction
     sections = [f"\n### {name}\n\n{about}\n\n```toml\n{document}```\n" for name, (about, document) in saved().items()]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.element_forces import element_energy, element_forces
 from linkwork.algorithms.point_springs import frame_spring_energy, frame_spring_forces
 from linkwork.algorithms.sweeps import outward
 from linkwork.model.mechanism import Mechanism
@@ -23,10 +24,12 @@ NOTHING = np.zeros(0)
 def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Forces (nv,) of the joints' springs, dampers and dry friction: -stiffness (q - rest) - resistance v.
 
-    Those of springs and dampers between points of bodies are added, if there are any.
+    Those of springs and dampers between points of bodies, and of other force elements, are added.
     """
-    own = springs(mechanism, q) - resistance(mechanism, v) * v
-    return own + frame_spring_forces(mechanism, q, v) if mechanism.springs else own
+    total = springs(mechanism, q) - resistance(mechanism, v) * v
+    if mechanism.springs:
+        total = total + frame_spring_forces(mechanism, q, v)
+    return total + element_forces(mechanism, q, v) if mechanism.forces else total
 
 
 def springs(mechanism: Mechanism, q: Array) -> Array:
@@ -35,9 +38,11 @@ def springs(mechanism: Mechanism, q: Array) -> Array:
 
 
 def spring_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Energy [J] stored in the joints' springs, stiffness (q - rest)^2 / 2, and in those between points of bodies."""
-    own = sum((j.kind.spring(j.stiffness, j.rest, q[j.q])[1] for j in outward(mechanism)), 0.0)
-    return own + frame_spring_energy(mechanism, q) if mechanism.springs else own
+    """Energy [J] of joint springs, stiffness (q - rest)^2 / 2, of springs between bodies, and of force elements."""
+    total = sum((j.kind.spring(j.stiffness, j.rest, q[j.q])[1] for j in outward(mechanism)), 0.0)
+    if mechanism.springs:
+        total = total + frame_spring_energy(mechanism, q)
+    return total + element_energy(mechanism, q) if mechanism.forces else total
 
 
 def resistance(mechanism: Mechanism, v: Array) -> Array:

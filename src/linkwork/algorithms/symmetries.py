@@ -62,6 +62,8 @@ def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
 
 
 def _held_elsewhere(mechanism: Mechanism) -> bool:
+    if mechanism.forces:  # they may push from anywhere
+        return True
     held = [(tie.at.body, tie.to.body) for tie in (*mechanism.loops, *mechanism.springs)]
     touching = [(pair.contact.at.body, pair.surface.place.body) for pair in mechanism.touches]
     return any(WORLD in bodies for bodies in (*held, *touching))

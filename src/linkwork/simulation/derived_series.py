@@ -119,7 +119,9 @@ def _joint_forces(run: Run) -> Array:
 def _slip_forces(run: Run) -> Array:
     """Forces (*batch, T, k) [N m or N] of the clutches and brakes that can slip, while they do."""
     slip = np.moveaxis(run.recorded["slip"], -1, 0)
-    return np.stack([np.asarray(push) for push in slip_multipliers(run.mechanism, list(slip))], axis=-1)
+    return np.stack(
+        [np.asarray(push) for push in slip_multipliers(run.mechanism, list(slip), run.along_time())], axis=-1
+    )
 
 
 def _reactions(run: Run) -> Array:

@@ -19,6 +19,7 @@ import numpy as np
 from linkwork.algorithms.compliant_contact import Memory
 from linkwork.algorithms.compliant_contact import stored as stored_in_contact
 from linkwork.algorithms.contact_geometry import Meeting
+from linkwork.algorithms.element_forces import element_power
 from linkwork.algorithms.joint_forces import resistance, spring_energy
 from linkwork.algorithms.kinematics import external_forces, kinematics
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
@@ -76,6 +77,8 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
     total = forces @ v - (resistance(m.tree, speed) * speed) @ speed
     if m.springs:
         total = total - frame_damper_power(m.tree, position, speed)
+    if m.forces:
+        total = total + element_power(m.tree, position, speed)
     if wrenches is not None:
         twists = kinematics(m.tree, position, speed).twist
         for V, F in zip(twists, external_forces(m, wrenches), strict=True):

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import Grip, Memory, contact_wrenches, grips, step_change
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
+from linkwork.algorithms.element_forces import element_forces
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.joint_forces import Stops, passive, resistance, stop_forces
@@ -99,7 +100,12 @@ class System:
     @property
     def laws(self) -> list[ForceLaw]:
         """Joint forces (nv,) whose derivatives Newton's matrix needs and the mechanism does not give."""
-        return [law for law in (self.control, self.stops and self._stop_forces) if law is not None]
+        own = (self.stops and self._stop_forces, self.element_forces if self.mechanism.forces else None)
+        return [law for law in (self.control, *own) if law is not None]
+
+    def element_forces(self, _: Number, q: Array, v: Array) -> Array:
+        """Joint forces (nv,) [N m or N] of force elements, which `joint_forces` contains."""
+        return coupled(PASSIVE, element_forces, ("q", "v"))(self.mechanism, q, v)
 
     def _contact_loads(self, t: Number, q: Array, v: Array) -> ContactLoads | None:
         """What compliant contacts do in a state."""

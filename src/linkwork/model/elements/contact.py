@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.arguments import above_zero, numbers_of
+from linkwork.model.bodies import Place
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.keys import (
     ZERO,
@@ -100,6 +101,12 @@ class Contact(Element, section="contacts"):
         if not (isinstance(self.at, np.ndarray) and self.at.ndim == 2):
             return (self,)
         return [replace(self, name=f"{self.name} {number}", at=at) for number, at in enumerate(self.at, start=1)]
+
+    def checked(self) -> Self:
+        """The same with its fields checked; a rigid one that a mechanism has is checked as it was given."""
+        rigid = isinstance(self.at, Place) and not self.stiffness
+        left_out = dict.fromkeys(("stiffness", "tangential_stiffness", "tangential_damping") if rigid else ())
+        return super(Contact, replace(self, **left_out)).checked()
 
     def completed(self) -> Self:
         """The same with what was left out as along the normal; what does not fit together is refused."""

@@ -172,8 +172,8 @@ def derived(*, default: Any = MISSING, default_factory: Any = MISSING, kw_only: 
 
 
 def is_finite(bound: Number) -> bool:
-    """Whether a bound is finite; a number that hides its value is, since only finite ones vary."""
-    return is_hidden(bound) or bool(np.isfinite(bound))
+    """Whether a bound, or all of a batch, is finite; a number that hides its value is, since only finite ones vary."""
+    return is_hidden(bound) or bool(np.all(np.isfinite(bound)))
 
 
 # --- numbers ---
@@ -271,6 +271,9 @@ class _Numbers(Kind):
     def numbers(self, value: Any) -> Array:
         return np.asarray(value)
 
+    def varied(self, value: Any, new: Any) -> Any:
+        return tuple(new) if isinstance(value, tuple) else new
+
 
 def _three(value: Any, key: str, element: str) -> Array:
     return numbers_of(value, (3,), key, element)
@@ -337,26 +340,30 @@ numbers_by_joint_name = _ByJoint(dict[Name, Velocities], "a table of numbers by 
 
 
 @dataclass(frozen=True)
-class _Named(Kind):
+class NameKind(Kind):
+    """The name of a body or a joint, as `what` says; messages call it by its `role`."""
+
     what: str = ""
     role: str = ""
 
     def checked(self, value: Any, key: str, element: str) -> str:
+        """The name."""
         return str(value)
 
     def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
+        """Whether there is no such body or joint."""
         there = draft.bodies if self.what == "body" else draft.joints
         return unknown_faults(element, self.what, {} if value is None else {self.role: value}, there)
 
 
 def body_name(role: str = "its body", wanted: str = "") -> Kind:
     """The name of a body, a welded part or the world; messages call it by its `role`."""
-    return _Named(Name, wanted, what="body", role=role)
+    return NameKind(Name, wanted, what="body", role=role)
 
 
 def joint_name(role: str = "its joint") -> Kind:
     """The name of a joint; messages call it by its `role`."""
-    return _Named(Name, what="joint", role=role)
+    return NameKind(Name, what="joint", role=role)
 
 
 class _Side(Kind):

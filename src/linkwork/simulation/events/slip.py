@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from linkwork.model.elements.keys import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, where
 
+NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
 STICKING_SPEED = 1e-9  # slip [rad/s or m/s] that counts as none
 BOUND_SLACK = 1e-9  # force [N m or N] beyond a bound that counts as none
 
@@ -39,10 +41,12 @@ def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
     return rows(mechanism) @ v
 
 
-def slip_multipliers(mechanism: Mechanism, slip: Iterable[Any]) -> list[Any]:
-    """The multiplier [N m or N] of each that slips, at its bound, were it engaged."""
+def slip_multipliers(mechanism: Mechanism, slip: Iterable[Any], given: Mapping[str, Any] = NOTHING_GIVEN) -> list[Any]:
+    """The multiplier [N m or N] of each that slips, at its bound, were it engaged; `given` are parameters by name."""
     found = []
     for item, s in zip(mechanism.slippers, slip, strict=True):
+        own = {key: given[f"{item.name}.{key}"] for key in item.parameters if f"{item.name}.{key}" in given}
+        item = item.varied(own)
         backward, forward = (most if is_finite(most) else 0.0 for most in item.capacities)
         found.append(where(s > 0.0, -backward, where(s < 0.0, forward, 0.0)))
     return found

@@ -105,6 +105,8 @@ class Interval:
         before, after = gathered(tree, (self.first, second), wrenches)
         own_before, own_after = self._of_joints(self.mechanism.tree_velocity(dv))
         acting = (loads.control + loads.stops) * (0.5 * h)
+        if self.mechanism.forces:
+            acting = acting + self.system.element_forces(self.t + 0.5 * h, middle, mean) * (0.5 * h)
         lack = self.p + self.reduced(before + own_before) + acting
         momentum = self.reduced(after + own_after) + acting
         return Between(joints, bodies, second, loads, lack, momentum, self.pressed(loads, own_before))

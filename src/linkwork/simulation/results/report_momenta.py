@@ -91,6 +91,8 @@ def _what_changes_momentum(run: RunData) -> str:
         for one in things:
             if WORLD in (one.at.body, one.to.body):
                 return f"{what} {one.name!r} holds it to the world"
+    for one in run.mechanism.forces:
+        return f"{one.label} may push it from outside"
     at_world = {joint.name for joint in run.mechanism.joints if joint.i == WORLD}
     for what, holders in run.mechanism.holder_kinds.items():
         for one in holders:

@@ -73,6 +73,8 @@ def without_form(run: RunData) -> str:
             return f"a rotor that turns with joint {joint.name!r} has no kinetic energy of coordinates"
     if any(spring.damping for spring in m.springs):
         return "dampers act, which preserve no form"
+    for one in m.forces:
+        return f"{one.label} acts, which may preserve no form"
     return ""
 
 

@@ -1,0 +1,76 @@
+"""Forces of elements that say themselves what they apply: their joint forces, energy and power. One state of a tree.
+
+An element applies forces on bodies and joints (`model/elements/force.py`); the Jacobian's transpose takes them to the
+joints: wrenches are carried inward, and each joint feels their power on its motion subspace.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.algorithms.kinematics import kinematics, world_poses
+from linkwork.algorithms.sweeps import inward
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial import Force, Motion, Transform
+from linkwork.spatial.scalar import Array, Number
+
+
+class TreeMotion:
+    """How the bodies, frames and joints of a tree move at q (nq,) and v (nv,), by name."""
+
+    def __init__(self, tree: Mechanism, q: Array, v: Array):
+        self.tree, self.q, self.v = tree, q, v
+        self.relative = kinematics(tree, q, v)
+        self.poses = world_poses(tree, self.relative.X)
+
+    def pose(self, body: str) -> Transform:
+        """The pose X_WB of a body's frame, or of another frame, in the world."""
+        frame = self.tree.frames[body]
+        return self.poses[frame.body] @ frame.pose
+
+    def twist(self, body: str) -> Motion:
+        """Velocity of a frame's origin [m/s] and its angular velocity [rad/s], both in the world's axes."""
+        frame = self.tree.frames[body]
+        V, R = frame.pose.down(self.relative.twist[frame.body]), self.pose(body).R
+        return Motion(R @ V.linear, R @ V.angular)
+
+    def coordinates(self, joint: str) -> Array:
+        """The coordinates (nq,) of a joint [rad or m, or quaternions]."""
+        return self.q[self.tree.joints[joint].q]
+
+    def velocities(self, joint: str) -> Array:
+        """The velocities (nv,) of a joint [rad/s or m/s]."""
+        return self.v[self.tree.joints[joint].v]
+
+
+def element_forces(tree: Mechanism, q: Array, v: Array) -> Array:
+    """Joint forces (nv,) [N m or N] of all force elements of a tree."""
+    motion = TreeMotion(tree, q, v)
+    on_bodies = [Force.zero() for _ in tree.bodies]
+    on_joints: list[Number] = [0.0] * tree.nv
+    for element in tree.forces:
+        acting = element.force(motion)
+        for body in dict.fromkeys(name for name, *_ in acting.bodies):
+            k = tree.frames[body].body
+            on_bodies[k] = on_bodies[k] + motion.poses[k].down(acting.wrench(body))
+        for joint, forces in acting.joints:
+            first = tree.joints[joint].v.start
+            for k, force in enumerate(forces):
+                on_joints[first + k] = on_joints[first + k] + force
+    found = [np.zeros(0)]
+    for j in inward(tree):
+        found.append(motion.relative.S[j.o].pair(on_bodies[j.o]) + np.array(on_joints[j.v]))
+        on_bodies[j.i] = on_bodies[j.i] + motion.relative.X[j.o].up(on_bodies[j.o])
+    return np.concatenate(found[:1] + found[:0:-1])
+
+
+def element_energy(tree: Mechanism, q: Array) -> Number:
+    """Energy [J] that all force elements of a tree store."""
+    motion = TreeMotion(tree, q, np.zeros(tree.nv))
+    return sum((element.energy(motion) for element in tree.forces), 0.0)
+
+
+def element_power(tree: Mechanism, q: Array, v: Array) -> Number:
+    """Power [W] that all force elements of a tree add to the energy of the whole."""
+    motion = TreeMotion(tree, q, v)
+    return sum((element.power(motion, element.force(motion)) for element in tree.forces), 0.0)

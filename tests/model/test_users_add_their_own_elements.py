@@ -1,0 +1,210 @@
+"""Kinds of elements that users define: they are built, varied, saved, checked and simulated as linkwork's own are."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import linkwork as lw
+from linkwork.app.check import description
+from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, kernel_of
+from linkwork.model.documents.loading import document_schema
+from linkwork.model.elements.constraint import Bound
+from linkwork.model.elements.element import Element
+from linkwork.model.elements.force import Acting, Force, point_motion
+from linkwork.model.elements.keys import body_name, finite, joint_name, key, not_negative, point, positive, switch
+from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow
+from linkwork.spatial import Motion as Twist
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Number
+from opaque import hide, reveal
+
+Z = (0, 0, 1)
+
+
+class Belt(VelocityConstraint, section="belts"):
+    """A belt over two pulleys, which slips above its `grip` [N]: the radii are `inner` and `outer` [m]."""
+
+    a: str = key(joint_name("pulley a"))
+    b: str = key(joint_name("pulley b"))
+    inner: Number = key(positive("m"), "radius of a", default=1.0, parameter=True)
+    outer: Number = key(positive("m"), "radius of b", default=1.0, parameter=True)
+    grip: Number = key(positive("N", infinite=True), "above which it slips", default=np.inf, parameter=True)
+    engaged: Number = key(switch, default=True, mode=True)
+
+    @property
+    def velocity_rows(self) -> Iterator[VelocityRow]:
+        """How fast the belt slips."""
+        yield VelocityRow(self.name, ((self.b, 0, self.outer), (self.a, 0, -self.inner)), self.engaged)
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Its grip [N]."""
+        return ((-self.grip, self.grip),)
+
+
+class Magnet(Force, section="magnets"):
+    """Draws a point of a body to a place in the world, the more the nearer: strength / (distance^2 + reach^2) [N]."""
+
+    body: str = key(body_name())
+    at: Any = key(point("body"), default=(0, 0, 0), parameter=True)
+    strength: Number = key(finite("N m^2"), default=1.0, parameter=True)
+    reach: Number = key(not_negative("m"), default=0.1, kw_only=True, parameter=True)
+
+    def force(self, motion: Any) -> Acting:
+        """Towards the world's origin."""
+        p, _ = point_motion(motion, self.body, self.at.offset.p)
+        distance = np.sqrt(p @ p)
+        return Acting().on_body(self.body, p * (-self.strength / (distance * (p @ p + self.reach**2))), at=p)
+
+
+def pulleys(**belt: Any) -> lw.Builder:
+    b = lw.Builder("pulleys", gravity=(0, 0, 0))
+    for name in "ab":
+        b.body(name, 1.0, inertia=(1, 1, 1)).joint(name, lw.Revolute(Z), "world", name)
+    return b.add(Belt("belt", "a", "b", **belt))
+
+
+def test_a_constraint_of_users_holds_and_slips() -> None:
+    m = pulleys(inner=2.0).build()
+    assert m.belts["belt"].inner == 2.0
+    assert m.velocity_constraints == (m.belts["belt"],)
+    tau = np.array([1.0, 0.0])
+    clutched = lw.Builder("clutched", gravity=(0, 0, 0))
+    for name in "ab":
+        clutched.body(name, 1.0, inertia=(1, 1, 1)).joint(name, lw.Revolute(Z), "world", name)
+    same = clutched.clutch("clutch", "a", "b", 2.0, engaged=True).build()
+    for target in ("numpy", "cpu"):
+        a, expected = (lw.compile(one, target=target).forward_dynamics([0, 0], [1, 2], tau) for one in (m, same))
+        assert np.allclose(a, expected, rtol=1e-14)
+    run = lw.simulate(pulleys(grip=0.5).build(), v0=[1.0, 0.0], duration=0.5, dt=0.01)
+    assert np.allclose(run.v[-1], [0.75, 0.25], atol=1e-12)  # it pushes with its grip
+
+
+def test_its_parameters_vary() -> None:
+    m = pulleys(grip=0.5).build()
+    assert {"belt.inner", "belt.outer", "belt.grip", "belt.engaged"} <= set(m.parameters)
+    grips = np.array([0.25, 0.5, 1.0])
+    start = np.tile([1.0, 0.0], (3, 1))
+    runs = lw.simulate(m, np.zeros((3, 2)), start, duration=0.5, dt=0.01, parameters={"belt.grip": grips})
+    assert np.allclose(runs.v[:, -1, 1], [0.125, 0.25, 0.5], atol=1e-12)
+    with pytest.raises(lw.ModelError, match=r"parameter 'belt\.inner': must be > 0"):
+        m.with_parameters({"belt.inner": 0.0})
+
+
+def test_its_faults_are_those_of_its_keys() -> None:
+    with pytest.raises(lw.ModelError, match="belt 'belt': inner must be > 0"):
+        pulleys(inner=-1.0)
+    with pytest.raises(lw.ModelError, match="there is already a belt of that name"):
+        pulleys().add(Belt("belt", "a", "b"))
+    with pytest.raises(lw.ModelError, match="pulley b: there is no joint 'c'"):
+        lw.Builder("x").body("a", 1.0, inertia=(1, 1, 1)).joint("a", lw.Revolute(), "world", "a").add(
+            Belt("belt", "a", "c")
+        ).build()
+    with pytest.raises(lw.ModelError, match="there is a clutch of that name"):
+        pulleys().clutch("belt", "a", "b").build()
+    with pytest.raises(lw.ModelError, match="what is added is an element"):
+        lw.Builder("x").add("belt")  # pyright: ignore[reportArgumentType]
+
+
+def test_it_is_saved_loaded_and_checked(tmp_path: Path) -> None:
+    b = pulleys(inner=2.0, grip=3.0).body("c", 1.0, inertia=(1, 1, 1)).joint("c", lw.Free(), "world", "c")
+    m = b.add(Magnet("magnet", "c", (0.1, 0, 0), 5.0)).build()
+    lw.save(m, tmp_path / "pulleys.toml")
+    text = (tmp_path / "pulleys.toml").read_text()
+    assert '[belts.belt]\na = "a"\nb = "b"\ninner = 2.0\nouter = 1.0\ngrip = 3.0\nengaged = true\n' in text
+    assert '[magnets.magnet]\nbody = "c"\nat = [0.1, 0.0, 0.0]\nstrength = 5.0\n' in text  # reach is as usual
+    again = lw.load(tmp_path / "pulleys.toml")
+    assert [*again.belts["belt"].digest(), *again.magnets["magnet"].digest()] == [
+        *m.belts["belt"].digest(),
+        *m.magnets["magnet"].digest(),
+    ]
+    console = Console(file=io.StringIO(), width=200)
+    console.print(description(again))
+    shown = console.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue]
+    assert "belt" in shown
+    assert "grip 3.0" in shown
+    assert "magnet" in shown
+    assert "belts" in document_schema()["$defs"]["Document"]["properties"]
+
+
+def test_its_kernels_are_not_taken_for_others() -> None:
+    m = pulleys(inner=2.0).build()
+    assert has_kinds_of_users(m)
+    assert not has_kinds_of_users(m.with_elements("belts", []))
+    once, twice = (kernel_of(m, ("same name",), lambda q, by=by: by * q, [(2,)], (2,)) for by in (1.0, 2.0))
+    assert once.key != twice.key  # they are known by their graphs
+
+
+def test_a_section_belongs_to_one_class() -> None:
+    with pytest.raises(lw.ModelError, match="there are clutches already"):
+        type("Other", (Element,), {}, section="clutches")
+
+
+# --- forces ---
+
+
+class Moving:
+    """One body that moves, and a joint."""
+
+    def __init__(self, X: Transform, V: Twist, v: Any = (0.0,)):
+        self.X, self.V, self.v = X, V, np.asarray(v)
+
+    def pose(self, body: str) -> Transform:
+        return self.X if body == "c" else Transform.identity()
+
+    def twist(self, body: str) -> Twist:
+        return self.V if body == "c" else Twist.zero()
+
+    def coordinates(self, joint: str) -> Any:
+        return np.zeros(1)
+
+    def velocities(self, joint: str) -> Any:
+        return self.v
+
+
+class Lifted(Force, section="lifts"):
+    """A constant force [N] that stores energy."""
+
+    body: str = key(body_name())
+    lift: Number = key(finite("N"), default=1.0, parameter=True)
+
+    def force(self, motion: Any) -> Acting:
+        """Upward, at the body's origin."""
+        return Acting().on_body(self.body, np.array([0.0, 0.0, 1.0]) * self.lift, at=motion.pose(self.body).p)
+
+    def energy(self, motion: Any) -> Number:
+        """What it took to pull the body down [J]."""
+        return -self.lift * motion.pose(self.body).p[2]
+
+
+def test_forces_have_wrenches_and_powers() -> None:
+    rng = np.random.default_rng(0)
+    X = Transform.place(rng.normal(size=3), rng.normal(size=3))
+    V = Twist(rng.normal(size=3), rng.normal(size=3))
+    b = lw.Builder("one").body("c", 1.0, inertia=(1, 1, 1)).joint("c", lw.Free(), "world", "c")
+    m = b.add(Magnet("magnet", "c", (0.1, 0.2, 0.3), 5.0)).add(Lifted("lift", "c", 3.0)).build()
+    assert m.forces == (m.magnets["magnet"], m.lifts["lift"])
+    motion, magnet, lift = Moving(X, V), m.magnets["magnet"], m.lifts["lift"]
+    acting = magnet.force(motion)
+    p, v = X.point(np.array([0.1, 0.2, 0.3])), V.linear + np.cross(V.angular, X.R @ [0.1, 0.2, 0.3])
+    force = -5.0 * p / np.linalg.norm(p) / (p @ p + 0.01)
+    wrench = acting.wrench("c")
+    assert np.allclose(wrench.linear, force)
+    assert np.allclose(wrench.angular, np.cross(p, force))
+    assert np.allclose(magnet.power(motion, acting), force @ v)
+    assert magnet.energy(motion) == 0.0
+    assert lift.power(motion, lift.force(motion)) == 0.0  # it is in the rate of its energy
+    assert np.allclose(lift.force(motion).power(motion), 3.0 * V.linear[2])
+    more = acting + Acting().on_body("c", torque=(0, 0, 2.0)).on_joint("c", (4.0,))
+    assert np.allclose(more.power(Moving(X, V, [0.5])), force @ v + 2.0 * V.angular[2] + 2.0)
+    hidden = Moving(Transform(hide(X.R), hide(X.p)), Twist(hide(V.linear), hide(V.angular)))
+    found = magnet.force(hidden)
+    assert np.allclose(reveal(found.wrench("c").array), wrench.array)
+    assert np.allclose(reveal(np.array([magnet.power(hidden, found)])), force @ v)
