@@ -81,4 +81,4 @@ def test_rods_that_repeat_each_other_are_not_reported_as_singular(seed: int, far
     for name in ("rod", "other rod"):
         s.rod(name, 2.0, "link 1", at=(0, 0, 0), to=(2, 0, 0))
     run = lw.simulate(s.b.build(), [0.4, 1e-7], duration=2e-3, dt=1e-3, method="rk4")
-    assert run.report()["nearest to singular"].value == 1.0
+    assert run.report()["loop conditioning"].value == 1.0
