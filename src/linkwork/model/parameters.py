@@ -25,7 +25,7 @@ NOT_NEGATIVE: Rules = (Rule(lambda x: x >= 0.0, lambda x: f"must be >= 0; got {x
 POSITIVE: Rules = (Rule(lambda x: x > 0.0, lambda x: f"must be > 0; got {x.min():g}"),)
 NOT_ZERO: Rules = (Rule(lambda x: x != 0.0, lambda x: "must not be 0"),)
 AT_MOST_ONE: Rules = (Rule(lambda x: x <= 1.0, lambda x: f"must be <= 1; got {x.max():g}"),)
-A_PART: Rules = (Rule(lambda x: x <= 1.0, lambda x: f"must be at most 1; got {x.max():g}"),)
+A_PART: Rules = (*POSITIVE, Rule(lambda x: x <= 1.0, lambda x: f"must be at most 1; got {x.max():g}"))
 SWITCH: Rules = (Rule(lambda x: np.isin(x, (0.0, 1.0)), lambda x: "must be 1, or 0 where nothing is held"),)
 SIGN: Rules = (Rule(lambda x: np.abs(x) == 1.0, lambda x: "must be 1 or -1"),)
 

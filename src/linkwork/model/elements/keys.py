@@ -47,7 +47,6 @@ from linkwork.model.document_values import (
 )
 from linkwork.model.faults import Fault
 from linkwork.model.parameters import (
-    A_PART,
     AT_MOST_ONE,
     FINITE,
     NOT_NEGATIVE,
@@ -307,9 +306,7 @@ bounds = _Numbers(_TWO, "[lower, upper]", infinite=True, takes_none=True, counts
 friction_coefficients = _Numbers(
     float | _TWO, "a number, or [static, dynamic]", NOT_NEGATIVE, counts=True, check=_friction
 )
-efficiencies = _Numbers(
-    float | _TWO, "a number, or [driving, driven back]", (*POSITIVE, *A_PART), counts=True, check=_efficiency
-)
+efficiencies = _Numbers(float | _TWO, "a number, or [driving, driven back]", A_PART, counts=True, check=_efficiency)
 gear_ratios = _Numbers(list[float], "a list of numbers", counts=True, check=_gears)
 
 

@@ -39,6 +39,12 @@ class VelocityConstraint(Constraint):
     writes_all = True
     switches = MappingProxyType({"engage": ("engaged", 1.0), "release": ("engaged", 0.0)})
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Element) and [*self.digest()] == [*other.digest()]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.name))
+
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
         """What it holds at zero."""
