@@ -161,7 +161,7 @@ def test_points_move_as_poses_do_and_as_rows_say() -> None:
     there, poses = meetings(m, q, v)
     before, after = (meetings(m, m.integrate(q, sign * e * v), v)[0] for sign in (-1.0, 1.0))
     S = subspaces(m, q)
-    for pair, at, early, late in zip(m.touches, there, before, after, strict=True):
+    for pair, at, early, late in zip(m.contact_pairs, there, before, after, strict=True):
         J = contact_rows(m, poses, S, pair, at)
         assert J @ v == pytest.approx([*at.velocity, *at.turning], abs=1e-12)
         assert (late.distance - early.distance) / (2 * e) == pytest.approx(at.normal @ at.velocity, abs=1e-8)
@@ -177,9 +177,9 @@ def test_wrenches_do_the_work_of_forces_on_both_bodies() -> None:
     there, poses = meetings(m, q, v)
     found = [
         grip(p.contact, SLIDING, np.zeros(3), at._replace(distance=-0.1))
-        for p, at in zip(m.touches, there, strict=True)
+        for p, at in zip(m.contact_pairs, there, strict=True)
     ]
-    wrenches, motion = contact_wrenches(m.touches, found, poses), kinematics(m, q, v)
+    wrenches, motion = contact_wrenches(m.contact_pairs, found, poses), kinematics(m, q, v)
     assert poses[2].p == pytest.approx(world_poses(m, motion.X)[2].p)
     power = sum(w @ V.array for w, V in zip(wrenches, motion.twist[1:], strict=True))
     assert power == pytest.approx(sum(one.force @ one.at.velocity for one in found))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.constraints.velocity_constraints import factors, tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import factors, velocity_row_matrix
 from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.algorithms.formulations.limb_dynamics import accelerations, limb_at
 from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
@@ -85,7 +85,7 @@ def test_clutches_tie_legs_as_motors_do(system: LimbSystem) -> None:
     """Clutches are the ratios of (49), tibiae measured as in (29), and none is engaged."""
     for clutch in M.clutches:
         assert not clutch.engaged
-        (tie,) = clutch.ties
+        (tie,) = clutch.velocity_rows
         assert not factors(M, tie) @ system.spread @ np.ones(11)
     assert len(M.clutches) == 12
     assert [brake.engaged for brake in M.brakes] == [False]
@@ -95,7 +95,7 @@ def test_engaged_clutches_leave_what_limbs_leave(system: LimbSystem) -> None:
     """All clutches engaged, accelerations of the tree are those of the limbs in eleven coordinates."""
     held = M.with_parameters({f"{clutch.name}.engaged": 1.0 for clutch in M.clutches})
     d, rng = lw.compile(held, target="numpy"), np.random.default_rng(3)
-    assert np.linalg.matrix_rank(tie_rows(held)) == 12
+    assert np.linalg.matrix_rank(velocity_row_matrix(held)) == 12
     q, rate, tau = M.random(rng), rng.normal(size=11), rng.normal(size=M.nv)
     a = d.forward_dynamics(q, system.spread @ rate, tau)
     assert np.allclose(a, system.spread @ accelerations(M, system, q, rate, tau), rtol=1e-10, atol=1e-10)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.compiler import kernel
 from linkwork.examples import footsteps, walker, walker_machine
 from linkwork.examples import walker_gaits as gaits
@@ -175,5 +175,7 @@ def test_it_walks_by_every_method_that_bears_its_servos(method: str) -> None:
     assert np.abs(run.q[:, :3] - rough.q[:, :3]).max() < 6e-3
     assert np.abs(run.q[:, 7:] - rough.q[:, 7:]).max() < 0.05
     assert np.median(run["iterations"][1:]) <= {"midpoint": 6.0, "energy-momentum": 12.0}.get(method, 2.0)
-    ties = tie_rows(run.mechanism.with_parameters({f"{c.name}.engaged": 1.0 for c in run.mechanism.clutches}))
+    ties = velocity_row_matrix(
+        run.mechanism.with_parameters({f"{c.name}.engaged": 1.0 for c in run.mechanism.clutches})
+    )
     assert np.abs(run.v @ ties.T).max() < 1e-10

@@ -22,7 +22,7 @@ from linkwork.model.elements import DOCUMENT_ORDER, KINDS
 from linkwork.model.elements.constraint import Constraint
 from linkwork.model.elements.element import FLIP, GIVEN, Element
 from linkwork.model.elements.keys import Posed
-from linkwork.simulation.events.schedule import SINGULAR, SWITCHED_BY
+from linkwork.simulation.events.schedule import verbs
 
 M = equipped().build()
 ALL: dict[str, Element] = {one.name: one for items in M.elements.values() for one in items}
@@ -69,11 +69,8 @@ def test_a_verb_has_the_keys_as_arguments(class_: type[Element]) -> None:
 def test_verbs_of_schedules_set_modes(class_: type[Element]) -> None:
     for verb, (mode, value) in class_.switches.items():
         assert mode in class_.modes()
-        expected = {FLIP: None, GIVEN: "given"}.get(value, value)
-        assert SWITCHED_BY[verb][class_.section] == (mode, expected)
-    for verb, owners in SWITCHED_BY.items():
-        assert class_.section not in owners or verb in class_.switches
-    assert SINGULAR.get(class_.section, class_.what) == class_.what
+        assert value in (FLIP, GIVEN, 0.0, 1.0)
+        assert verbs()[verb][class_.section] == (mode, value)
 
 
 def test_the_page_lists_the_keys_of_every_element() -> None:
@@ -117,20 +114,20 @@ def test_a_section_can_be_replaced() -> None:
 
 def test_constraints_are_known_by_what_they_do() -> None:
     assert M.constraints == tuple(one for one in ALL.values() if isinstance(one, Constraint))
-    assert M.velocity_constraints == M.holders
-    assert M.velocity_rows == M.ties
-    assert M.bounded == M.slippers == (*[M.clutches["sum"], M.brakes["brake"]], *M.ratchets)
+    assert M.constraints == M.frame_constraints + M.velocity_constraints
+    assert {row.name for row in M.velocity_rows} <= {one.name for one in M.velocity_constraints}
+    assert M.bounded == (*[M.clutches["sum"], M.brakes["brake"]], *M.ratchets)
     assert M.frame_constraints == tuple(M.loops)
     assert M.self_switching == tuple(M.latches)
     assert [one.engaged for one in M.frame_constraints] == [1.0, 0.0, 1.0]
-    assert [one.holonomic for one in M.constraints] == [True] * 3 + [False] * len(M.holders)
+    assert [one.holonomic for one in M.constraints] == [True] * 3 + [False] * len(M.velocity_constraints)
     bounds = {one.name: one.bounds for one in M.constraints}
     assert bounds["pin"] == ((-np.inf, np.inf),) * 3
     assert bounds["sum"] == ((-10.0, 10.0),)
     assert bounds["one way"] == ((0.0, 4.0),)
     assert bounds["hold"] == ((-np.inf, np.inf),) * 6
     assert bounds["gearbox"] == ((-np.inf, np.inf),)
-    assert [M.holder_of_row(row) for row in (0, M.nc)] == ["loop 'pin'", "clutch 'sum'"]
+    assert [M.constraint_of_row(row) for row in (0, M.nc)] == ["loop 'pin'", "clutch 'sum'"]
 
 
 # --- parameters ---

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.compiler import kernel
 from linkwork.model.elements import Brake, Clutch
 from wheels import flywheels, two_wheels
@@ -42,7 +42,7 @@ TREES = [*map(held_tree, (5, 6, 9, 12)), *map(summed_tree, (7, 8, 32))]
 
 @pytest.mark.parametrize("m", TREES, ids=lambda m: m.name)
 def test_all_formulations_agree_on_what_is_held(m):
-    assert m.ties
+    assert m.velocity_rows
     assert lw.cross_check(m, samples=5).worst < 1e-9
 
 
@@ -51,7 +51,7 @@ def test_the_jump_keeps_momentum_in_all_directions_that_stay_allowed(m):
     rng = np.random.default_rng(1)
     q, v = m.random(rng), rng.normal(size=m.nv)
     d = lw.compile(m, target="numpy")
-    after, M, C = d.consistent(q, v), d.mass_matrix(q), tie_rows(m)
+    after, M, C = d.consistent(q, v), d.mass_matrix(q), velocity_row_matrix(m)
     assert abs(C @ after).max() < 1e-12
     allowed = np.linalg.svd(C)[2][np.linalg.matrix_rank(C) :].T
     scale = abs(M @ v).max()
@@ -70,7 +70,7 @@ def test_what_is_carried_does_the_work_of_the_constraint(m):
     v, tau = d.consistent(q, rng.normal(size=m.nv)), rng.normal(size=m.nv)
     free = lw.compile(m.with_elements("clutches", []).with_elements("brakes", []), target="numpy")
     carried = d.carried(q, v, tau)
-    expected = free.forward_dynamics(q, v, tau + tie_rows(m).T @ carried)
+    expected = free.forward_dynamics(q, v, tau + velocity_row_matrix(m).T @ carried)
     np.testing.assert_allclose(d.forward_dynamics(q, v, tau), expected, rtol=1e-9, atol=1e-9)
 
 

@@ -134,7 +134,9 @@ def test_what_is_asked_within_steps_is_what_is_told_before(seed):
         modes = {f"c{k}.engaged": float(rng.random() < 0.5) for k in range(6)}
         modes["axle.engaged"] = float(rng.random() < 0.3)
         found = m.varied(modes)
-        rows = np.array([[{j: x for j, _, x in tie.velocities}.get(j, 0.0) for j in "abcde"] for tie in found.ties])
+        rows = np.array(
+            [[{j: x for j, _, x in tie.velocities}.get(j, 0.0) for j in "abcde"] for tie in found.velocity_rows]
+        )
         free = np.linalg.svd(rows)[2][np.linalg.matrix_rank(rows) :] if len(rows) else np.eye(5)
         kinds.append(bool(np.abs(free).max(axis=0, initial=0.0).min() > 1e-9))
         assert bool(agreeing(found)) == kinds[-1]

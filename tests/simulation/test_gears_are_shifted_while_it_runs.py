@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.compiler import kernel
 from linkwork.model.elements import Differential, Transmission
 from zoo import coupled_tree, tree
@@ -47,7 +47,7 @@ each = pytest.mark.parametrize("name", TREES)
 
 @each
 def test_all_formulations_agree_on_what_is_held(name):
-    assert len(TREES[name].ties) > 0
+    assert len(TREES[name].velocity_rows) > 0
     assert lw.cross_check(TREES[name], samples=3).worst < 1e-10
 
 
@@ -56,7 +56,7 @@ def test_the_jump_keeps_momentum_in_all_directions_that_stay_allowed(name):
     m, rng = TREES[name], np.random.default_rng(1)
     d, q, v = lw.compile(m, target="numpy"), m.random(rng), rng.normal(size=m.nv)
     after, M = d.consistent(q, v), d.mass_matrix(q)
-    C = tie_rows(m.tree) @ m.spread
+    C = velocity_row_matrix(m.tree) @ m.spread
     assert abs(C @ after).max() < 1e-11
     allowed = np.linalg.svd(C)[2][np.linalg.matrix_rank(C) :].T
     assert abs(allowed.T @ M @ (after - v)).max() < 1e-11 * abs(M @ v).max()

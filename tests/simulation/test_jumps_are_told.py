@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.model.elements import Brake, Clutch
 from zoo import tree
 
@@ -31,7 +31,7 @@ def test_two_switches_at_one_instant_keep_momentum_and_lose_what_they_remove(see
     schedule = [(0.0, "engage", "clutch"), (0.0, "engage", "brake")]
     run = lw.simulate(m, q, v, duration=1e-3, dt=1e-3, method="rk4", schedule=schedule, stops=None, target="numpy")
     after, M = run.v[0], lw.compile(m, target="numpy").mass_matrix(q)
-    C = tie_rows(m.with_parameters({"clutch.engaged": 1.0, "brake.engaged": 1.0}))
+    C = velocity_row_matrix(m.with_parameters({"clutch.engaged": 1.0, "brake.engaged": 1.0}))
     impulses = np.array([event.impulse for event in run.events])
     size = abs(M @ v).max()
     np.testing.assert_allclose(M @ (after - v), C.T @ impulses, rtol=0, atol=1e-12 * size)

@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.compliant_contact import STICKING
-from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.simulation.results.run import Run
 
@@ -54,7 +54,7 @@ def test_the_jump_is_the_projection_in_the_metric_of_kinetic_energy(method):
     m, run, at = trestle(), stepped(method), round(ENGAGED / STEPS[method])
     before, after, q = stepped(method, engaged=ENGAGED + 0.02).v[at], run.v[at], run.q[at]
     M = lw.compile(m, target="numpy").mass_matrix(q)
-    C = tie_rows(m.with_parameters({"clutch.engaged": 1.0}))
+    C = velocity_row_matrix(m.with_parameters({"clutch.engaged": 1.0}))
     impulse = np.linalg.solve(C @ np.linalg.solve(M, C.T), -C @ before)
     size = abs(M @ before).max()
     assert abs(C @ before).max() > 0.1
@@ -72,7 +72,7 @@ def test_what_is_clutched_stays_so_while_a_foot_stands(method):
     run = stepped(method)
     held = slice(*(round(t / STEPS[method]) for t in (ENGAGED, RELEASED)))
     assert (run["contact.state"][10:, 0] == STICKING).all()
-    assert abs(run.v[held] @ tie_rows(trestle().with_parameters({"clutch.engaged": 1.0})).T).max() < 1e-12
+    assert abs(run.v[held] @ velocity_row_matrix(trestle().with_parameters({"clutch.engaged": 1.0})).T).max() < 1e-12
     turned = run.q[held, 3] + run.q[held, 2]
     assert abs(turned - turned[0]).max() < 1e-13
     assert abs(run.v[-1, 3] + run.v[-1, 2]) > 0.01

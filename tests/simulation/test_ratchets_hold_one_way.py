@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 
 import linkwork as lw
-from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.model.elements import Ratchet
 from linkwork.simulation.events.impulses import impact
 from linkwork.simulation.system import System
@@ -129,7 +129,7 @@ def test_impulses_push_and_never_pull(seed):
     q, v = m.random(rng), rng.normal(size=m.nv)
     jump = impact(System(m), q, v, np.zeros(len(ratchets)))
     d = lw.compile(m.with_elements("ratchets", []), target="numpy")
-    M, J = d.mass_matrix(q), tie_rows(m)
+    M, J = d.mass_matrix(q), velocity_row_matrix(m)
     scale = abs(J @ v).max()
     impulses = jump.impulses[-len(ratchets) :]
     assert (impulses > -1e-9 * abs(impulses).max()).all()

@@ -42,7 +42,7 @@ def meetings(mechanism: Mechanism, q: Array, v: Array) -> tuple[list[Meeting], l
     """Every pair of a tree that may touch, and the poses of all bodies, in one state q (nq,) [rad, m] and v (nv,)."""
     motion = kinematics(mechanism, q, v)
     poses = world_poses(mechanism, motion.X)
-    return [_meeting(pair, poses, motion.twist) for pair in mechanism.touches], poses
+    return [_meeting(pair, poses, motion.twist) for pair in mechanism.contact_pairs], poses
 
 
 def _meeting(pair: Pair, poses: list[Transform], twists: list[Motion]) -> Meeting:

@@ -1,7 +1,7 @@
 """Forces that a mechanism makes by itself: springs, dampers, dry friction, and stops at joints' limits.
 
-All are (nv,) [N m or N], one number per velocity. Dry friction is a regular law, f v / sqrt(v^2 + SLOW^2): it opposes
-motion with its full force at speed and fades to nothing at rest, so that equations of motion stay smooth.
+All are (nv,) [N m or N], one number per velocity. Dry friction is regularized, f v / sqrt(v^2 + FADING_SPEED^2): it
+opposes motion with its full force at speed and fades to nothing at rest, so that equations of motion stay smooth.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from linkwork.algorithms.element_forces import element_energy, element_forces
 from linkwork.algorithms.point_springs import frame_spring_energy, frame_spring_forces
 from linkwork.algorithms.sweeps import outward
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.parameters import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum
 
-SLOW = 1e-3  # speed at which dry friction has faded to 0.7 of its force [rad/s or m/s]
 RAMP = 1e-3  # how far beyond a limit half of a stop's damping acts [rad or m]
 NOTHING = np.zeros(0)
 
@@ -27,7 +27,7 @@ def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
     Those of springs and dampers between points of bodies, and of other force elements, are added.
     """
     total = springs(mechanism, q) - resistance(mechanism, v) * v
-    if mechanism.springs:
+    if mechanism.line_forces:
         total = total + frame_spring_forces(mechanism, q, v)
     return total + element_forces(mechanism, q, v) if mechanism.forces else total
 
@@ -40,7 +40,7 @@ def springs(mechanism: Mechanism, q: Array) -> Array:
 def spring_energy(mechanism: Mechanism, q: Array) -> Number:
     """Energy [J] of joint springs, stiffness (q - rest)^2 / 2, of springs between bodies, and of force elements."""
     total = sum((j.kind.spring(j.stiffness, j.rest, q[j.q])[1] for j in outward(mechanism)), 0.0)
-    if mechanism.springs:
+    if mechanism.line_forces:
         total = total + frame_spring_energy(mechanism, q)
     return total + element_energy(mechanism, q) if mechanism.forces else total
 
@@ -50,7 +50,7 @@ def resistance(mechanism: Mechanism, v: Array) -> Array:
     each: list[Array] = [NOTHING]
     for j in outward(mechanism):
         rubs = j.friction.dtype == object or j.friction.any()
-        each.append(j.damping + j.friction / np.sqrt(v[j.v] * v[j.v] + SLOW**2) if rubs else j.damping)
+        each.append(j.damping + j.friction / np.sqrt(v[j.v] * v[j.v] + FADING_SPEED**2) if rubs else j.damping)
     return np.concatenate(each)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import joint_poses, subspaces
 from linkwork.algorithms.sweeps import to_meeting
-from linkwork.model.elements.spring import Spring
+from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, where
@@ -29,13 +29,13 @@ class Stretch(NamedTuple):
 
 def stretches(mechanism: Mechanism, q: Array) -> list[Stretch]:
     """How long every spring of a tree is, and how its joints stretch it."""
-    if not mechanism.springs:
+    if not mechanism.line_forces:
         return []
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
-    return [_stretch(mechanism, spring, X, S) for spring in mechanism.springs]
+    return [_stretch(mechanism, spring, X, S) for spring in mechanism.line_forces]
 
 
-def _stretch(mechanism: Mechanism, spring: Spring, X: list[Transform], S: list[Motion]) -> Stretch:
+def _stretch(mechanism: Mechanism, spring: LineForce, X: list[Transform], S: list[Motion]) -> Stretch:
     """Seen from the body on which both ends hang, which the spring neither moves nor turns."""
     near, far = to_meeting(mechanism, spring.at.body, spring.to.body)
     start = _seen(near, X, spring.at.pose.p)
@@ -64,7 +64,7 @@ def _seen(joints: Iterable[Joint], X: list[Transform], point: Array) -> Array:
 def frame_spring_forces(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Joint forces (nv,) [N m or N] of all springs between points: -(stiffness (L - length) + damping dL/dt) row."""
     total = np.zeros(mechanism.nv)
-    for spring, (L, row) in zip(mechanism.springs, stretches(mechanism, q), strict=True):
+    for spring, (L, row) in zip(mechanism.line_forces, stretches(mechanism, q), strict=True):
         total = total - row * (spring.stiffness * (L - spring.length) + spring.damping * (row @ v))
     return total
 
@@ -73,7 +73,7 @@ def frame_spring_energy(mechanism: Mechanism, q: Array) -> Number:
     """Energy [J] stored in all springs between points: the sum of stiffness (L - length)^2 / 2."""
     energies = [
         0.5 * spring.stiffness * (found.length - spring.length) * (found.length - spring.length)
-        for spring, found in zip(mechanism.springs, stretches(mechanism, q), strict=True)
+        for spring, found in zip(mechanism.line_forces, stretches(mechanism, q), strict=True)
     ]
     return sum(energies, 0.0)
 
@@ -81,7 +81,7 @@ def frame_spring_energy(mechanism: Mechanism, q: Array) -> Number:
 def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
     """Power [W] that all dampers between points take: the sum of damping (dL/dt)^2."""
     rates = [found.row @ v for found in stretches(mechanism, q)]
-    return sum((spring.damping * rate * rate for spring, rate in zip(mechanism.springs, rates, strict=True)), 0.0)
+    return sum((spring.damping * rate * rate for spring, rate in zip(mechanism.line_forces, rates, strict=True)), 0.0)
 
 
 def frame_spring_matrix(mechanism: Mechanism, q: Array, weights: Iterable[Number]) -> Array:

@@ -7,8 +7,6 @@ are decided by the size of the terms. All functions here are for floats.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from linkwork.algorithms.constraints.closure import closed, rows_and_terms
@@ -25,12 +23,11 @@ def row_terms(mechanism: Mechanism, q: Array) -> Array:
     The rows are those of loops, then of clutches, brakes and other holders, with and without mimics, as if all were
     closed and engaged.
     """
-    loops = [replace(loop, closed=1.0) for loop in mechanism.tree.loops]
-    tree = mechanism.tree.with_elements("loops", loops)
+    tree = mechanism.tree.closed
     motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))
     _, squares = rows_and_terms(tree, motion, closed(tree, world_poses(tree, motion.X)))
-    held = np.zeros((len(tree.ties), tree.nv))
-    for row, tie in zip(held, tree.ties, strict=True):
+    held = np.zeros((len(tree.velocity_rows), tree.nv))
+    for row, tie in zip(held, tree.velocity_rows, strict=True):
         for joint, number, factor in tie.velocities:
             row[tree.joints[joint].v.start + number] += factor**2
     return np.concatenate([squares, held]) @ mechanism.spread**2

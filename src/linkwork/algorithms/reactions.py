@@ -33,7 +33,7 @@ def reactions_about(mechanism: Mechanism, q: Array, through: Array, frame: str) 
         found = mechanism.frames[name]
         return X_0[found.body] @ found.pose
 
-    own = [*(joint.child for joint in mechanism.joints), *(loop.b for loop in mechanism.loops)]
+    own = [*(joint.child for joint in mechanism.joints), *(one.child for one in mechanism.frame_constraints)]
     about = pose(frame)
     wrenches = [about.down(pose(name).up(Force.of(F))) for name, F in zip(own, through, strict=True)]
     return np.array([F.array for F in wrenches]).reshape(len(own), 6)

@@ -65,7 +65,7 @@ def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algori
     """The algorithm of a quantity, which takes the named arrays of a state, for mechanisms with and without mimics."""
 
     def run(mechanism: Mechanism, *state: Array) -> Array:
-        if mechanism.holds and quantity in CLOSED:
+        if mechanism.constrained and quantity in CLOSED:
             return CLOSED[quantity](mechanism, *state)
         if not mechanism.mimics or quantity == CLOSED_DERIVATIVES:
             return algorithm(mechanism, *state)
@@ -140,7 +140,7 @@ def held_to(
     mechanism: Mechanism, q: Array, v: Array, free: Array, solve: Callable[[Array], Array], baumgarte: float = 0.0
 ) -> closure.Constrained:
     """Accelerations (nv,) that loops allow, and their multipliers (nh,), from `free` ones and a solver of masses."""
-    if not mechanism.holds:
+    if not mechanism.constrained:
         return closure.Constrained(free, np.zeros(0))
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
@@ -167,7 +167,7 @@ def closed_positions(mechanism: Mechanism, q: Array, rounds: int) -> tuple[Array
 
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """The velocities (nv,) nearest to v that keep loops closed at q."""
-    return closure.consistent_velocity(held(mechanism, q), v) if mechanism.holds else v
+    return closure.consistent_velocity(held(mechanism, q), v) if mechanism.constrained else v
 
 
 def held_rows(mechanism: Mechanism, q: Array) -> Array:
@@ -212,7 +212,7 @@ def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Force (k,) [N m or N] of every clutch on its b, of every brake and of other holders; 0 where released."""
     forces = iter(closed_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
-    ties = [tie for item in mechanism.holders for tie in item.ties]
+    ties = [tie for item in mechanism.velocity_constraints for tie in item.velocity_rows]
     return np.array([next(forces) * tie.engaged if may_hold(tie.engaged) else 0.0 for tie in ties])
 
 

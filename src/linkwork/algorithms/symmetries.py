@@ -53,19 +53,19 @@ def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
     numbers = (*forces, joint.place.p, joint.place.R, mechanism.gravity)
     if any(np.asarray(x).dtype == object for x in numbers):
         return False
-    if joint.kind.nv > 1 and any(drive.rotor and joint.name in drive.joints for drive in mechanism.drives):
+    if joint.kind.nv > 1 and any(drive.rotor and joint.name in drive.joints for drive in mechanism.actuators):
         return False
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     coupled = any(joint.name in (mimic.name, mimic.of) for mimic in mechanism.mimics)
-    coupled = coupled or any(joint.name == name for tie in mechanism.ties for name, _, _ in tie.velocities)
+    coupled = coupled or any(joint.name == name for tie in mechanism.velocity_rows for name, _, _ in tie.velocities)
     return not (limited or coupled or any(np.any(x) for x in forces))
 
 
 def _held_elsewhere(mechanism: Mechanism) -> bool:
     if mechanism.forces:  # they may push from anywhere
         return True
-    held = [(tie.at.body, tie.to.body) for tie in (*mechanism.loops, *mechanism.springs)]
-    touching = [(pair.contact.at.body, pair.surface.place.body) for pair in mechanism.touches]
+    held = [(tie.at.body, tie.to.body) for tie in (*mechanism.frame_constraints, *mechanism.line_forces)]
+    touching = [(pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs]
     return any(WORLD in bodies for bodies in (*held, *touching))
 
 

@@ -67,7 +67,7 @@ def times(m: lw.Mechanism) -> tuple[float, float, float]:
     rng = np.random.default_rng(0)
     q = np.array([m.random(rng) for _ in range(STATES)])
     v, tau, d = rng.normal(size=(STATES, m.nv)), np.zeros(m.nv), lw.compile(m)
-    if m.loops:
+    if m.frame_constraints:
         q = np.tile(d.assemble(m.keyframes[0].q if m.keyframes else m.neutral()), (STATES, 1))
         v = d.consistent(q, v)
     how: dict[str, Any] = {"duration": STEPS * STEP, "dt": STEP, "method": "rk4", "every": STEPS}

@@ -69,8 +69,8 @@ class Stance:
 def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
     """The stance of a tree on the named feet, frames or bodies; errors say what is missing."""
     refuse_no_mechanism(m)
-    if m.mimics or m.holds:
-        what = "loops, clutches or brakes" if m.holds else "joints that mimic others"
+    if m.mimics or m.constrained:
+        what = "loops, clutches or brakes" if m.constrained else "joints that mimic others"
         raise LinkworkError(f"balance is for trees, whose legs move freely; {m.name} has {what}")
     names = [feet] if isinstance(feet, str) else list(feet)
     if not names:

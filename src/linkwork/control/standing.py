@@ -66,7 +66,7 @@ def _by_contacts(stance: Stance, given: str) -> Judge:
             raise LinkworkError(
                 f"foot {foot.name!r} has no contacts to judge by: add them by Builder.touch, or give a height"
             )
-        numbers.append([[k for k, pair in enumerate(m.touches) if pair.contact.name == name] for name in names])
+        numbers.append([[k for k, pair in enumerate(m.contact_pairs) if pair.contact.name == name] for name in names])
 
     def by_contacts(t: Any, now: Now) -> list[list[Number]]:
         there, _ = meetings(m, now.q, now.v)

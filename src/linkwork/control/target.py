@@ -114,13 +114,13 @@ def _turning(wanted: Wanted) -> Wanted:
 
 def drive_command(m: Mechanism, given: Any) -> Callable[[Any, Any, Any], Array]:
     """Controls (ndrives,) as a function of t, q (nq,) and v (nv,): fixed, a Reference, or as a function says."""
-    if not m.drives:
+    if not m.actuators:
         raise LinkworkError(f"{m.name} has no drives: give it some by Builder.drive(name, ratios)")
-    wanted = (len(m.drives),)
+    wanted = (len(m.actuators),)
 
     def refuse(what: str, shape: tuple[int, ...]) -> None:
         if shape != wanted:
-            each = f"one control for each of its drives: {listed(m.drives.names)}"
+            each = f"one control for each of its drives: {listed(m.actuators.names)}"
             raise ShapeError(f"{what} has shape {shape}, expected {wanted}, {each}")
 
     if isinstance(given, Reference):

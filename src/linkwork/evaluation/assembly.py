@@ -53,7 +53,7 @@ def _why_open(d: Dynamics, q: Array, found: Array, fixed: Iterable[str]) -> str:
     m = d.mechanism
     errors: dict[str, float] = {}
     for row, error in enumerate(np.abs(d.constraint(found))):
-        name = m.loop_of_row(row).name
+        name = m.frame_constraint_of_row(row).name
         errors[name] = max(errors.get(name, 0.0), float(error))
     worst, *others = sorted((name for name in errors if errors[name] > ROUND_OFF), key=lambda name: -errors[name])
     held = f" with {listed(fixed)} fixed" if list(fixed) else ""
@@ -61,7 +61,7 @@ def _why_open(d: Dynamics, q: Array, found: Array, fixed: Iterable[str]) -> str:
     told += "".join(f", loop {name!r} by {errors[name]:.3g}" for name in others[: MOST_TOLD - 1])
     told += " (m or rad). Start nearer, or look whether the lengths allow it"
     if others:
-        without = m.with_elements("loops", [loop for loop in m.loops if loop.name != worst])
+        without = m.keeping(lambda one: not one.holonomic or one.name != worst)
         _, left = _nearest_closed(type(d)(without, (), "numpy", None, True), q, fixed)
         if left < ROUND_OFF:
             told += f". Without loop {worst!r} the others close: it contradicts them, or is too far from closing"

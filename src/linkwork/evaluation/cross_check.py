@@ -85,7 +85,7 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
 def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
     """Random coordinates (nq,) and velocities (nv,); where loops are closed, if some try can close them."""
     q, v = m.random(rng), rng.normal(size=m.nv)
-    if not m.holds:
+    if not m.constrained:
         return q, v
     d = compile(m, target="numpy")
     for size in CLOSE_TO:
@@ -100,7 +100,7 @@ def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
 
 def _free_acceleration(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> float:
     """The largest acceleration without constraints: where they hold all joints still, their own are but round-off."""
-    if not m.holds:
+    if not m.constrained:
         return 0.0
     on_tree = np.zeros(m.tree.nv)
     on_tree[leading(m)] = tau

@@ -219,7 +219,7 @@ class Dynamics:
         self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
     ) -> Array:
         """Force (..., k) [N m or N] of each clutch on its b, then of brakes and other holders; 0 where released."""
-        count = sum(len(list(item.ties)) for item in self.mechanism.holders)
+        count = sum(len(list(item.velocity_rows)) for item in self.mechanism.velocity_constraints)
         inputs = self._state(q, v, wrenches, tau=tau)
         return self._evaluate("carried", carried, inputs, (count,), parameters, out)
 
@@ -239,7 +239,7 @@ class Dynamics:
         Loops come after the joints of the tree: of their body a on b, in the frame of b. If a `frame` is named, that of
         a body, another or "world", all are about its origin and in its axes.
         """
-        shape = len(self.mechanism.joints) + len(self.mechanism.loops), 6
+        shape = len(self.mechanism.joints) + len(self.mechanism.frame_constraints), 6
         inputs = self._state(q, v, wrenches, tau=tau)
         if frame is None:
             return self._evaluate("reactions", reactions, inputs, shape, parameters, out)
@@ -321,7 +321,7 @@ class Dynamics:
 
         dq is in the tangent space: the change of coordinates is `mechanism.integrate(q, dq)` with dq (nv,).
         """
-        if self.mechanism.holds:
+        if self.mechanism.constrained:
             return self._derivatives(CLOSED_DERIVATIVES, closed_forward_derivatives, q, v, parameters, tau=tau)
         return self._derivatives(
             "forward_dynamics_derivatives", forward_dynamics_derivatives, q, v, parameters, tau=tau

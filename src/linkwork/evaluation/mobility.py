@@ -30,7 +30,7 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     left out.
     """
     (q,) = one_state({"q": Input(q, (m.nq,))})
-    m = m.with_elements("loops", [loop for loop in m.loops if loop.closed])
+    m = m.keeping(lambda one: not one.holonomic or bool(one.engaged))
     d = compile(m, target="numpy")
     refuse_open(d, q)
     scales = row_scales(m, q)
@@ -39,7 +39,7 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     rank = int((sizes > RANK).sum())
     repeating: dict[str, int] = {}
     kept, start = 0, 0
-    for owner, rows in groupby(map(m.holder_of_row, range(m.nh))):  # how many new rows each brings
+    for owner, rows in groupby(map(m.constraint_of_row, range(m.nh))):  # how many new rows each brings
         count = len(list(rows))
         start += count
         known = int(np.linalg.matrix_rank(J[:start], tol=RANK)) if J.size else 0
@@ -47,7 +47,7 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
             repeating[owner] = count - (known - kept)
         kept = known
     free = right[rank:]
-    loops = {loop.name: repeating.pop(f"loop {loop.name!r}", 0) for loop in m.loops}
+    loops = {one.name: repeating.pop(one.label, 0) for one in m.frame_constraints}
     redundant = {name: count for name, count in loops.items() if count}
     singular = singular_directions(d, q, free, left[: m.nc, rank:], scales)  # rows of holders are the same everywhere
     return LoopCheck(m.nv - rank, rank, m.nh, redundant, free, singular, repeating)
@@ -57,7 +57,7 @@ def refuse_open(d: Dynamics, q: Array) -> None:
     """Raise a LinkworkError unless all loops are closed at q (nq,)."""
     errors = np.abs(d.constraint(q))
     if errors.max(initial=0.0) > OPEN:
-        loop = d.mechanism.loop_of_row(int(np.argmax(errors)))
+        loop = d.mechanism.frame_constraint_of_row(int(np.argmax(errors)))
         raise LinkworkError(
             f"the loops are not closed at q: loop {loop.name!r} is open by {errors.max():.3g} (m or rad); "
             "use d.assemble(q) first"

@@ -45,7 +45,7 @@ def forward(function: Callable[..., Array]) -> Callable[..., Array]:
     """Forward dynamics of a formulation, whose accelerations are affine in the joint forces."""
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-        if not (m.mimics or m.holds):
+        if not (m.mimics or m.constrained):
             return function(m, q, v, tau, wrenches)
         return _constrained(function, m, q, v, tau, wrenches)[0][leading(m)]
 
@@ -95,7 +95,7 @@ def reactions(
         return None
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-        if not (m.mimics or m.holds):
+        if not (m.mimics or m.constrained):
             return function(m, q, v, tau, wrenches)
         a, multipliers = _constrained(solve, m, q, v, tau, wrenches)
         state = to_tree(m, ("q", "v"), (q, v))

@@ -74,6 +74,6 @@ def claim() -> Claim:
     q = key.q.copy()
     q[m.joints["throw"].q][:3] = PLACE + SPEED * t - np.array([0.0, 0.0, 0.5 * biped.GRAVITY * t * t])
     there, _ = meetings(m, q, key.v)
-    at = {pair.name: float(meeting.distance) for pair, meeting in zip(m.touches, there, strict=True)}
+    at = {pair.name: float(meeting.distance) for pair, meeting in zip(m.contact_pairs, there, strict=True)}
     sentence = f"the block meets the back of a biped that stands still after {t:.4f} s"
     return Claim(sentence, abs(at["block on back"]), 1e-12)

@@ -39,6 +39,8 @@ def claim() -> Claim:
     m = build()
     depth = MASS * GRAVITY / (4.0 * STIFFNESS)
     there, _ = meetings(m, np.array([0.0, 0.0, 0.5 * SIZE[2] - depth, *UPSIDE_DOWN]), np.zeros(6))
-    found = [grip(pair.contact, SLIDING, at.point, at).force[2] for pair, at in zip(m.touches, there, strict=True)]
+    found = [
+        grip(pair.contact, SLIDING, at.point, at).force[2] for pair, at in zip(m.contact_pairs, there, strict=True)
+    ]
     error = abs(sum(found) / (MASS * GRAVITY) - 1.0) + abs(sum(found[4:]) - sum(found))
     return Claim("corners 5 to 8 bear the box where they are 2.29 mm deep", float(error), 1e-12)

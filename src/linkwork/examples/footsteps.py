@@ -16,7 +16,7 @@ def slips(run: Run, since: float = 0.0) -> Array:
     It is measured along the world's x and y, and springs of contacts count; rows of the run should be close.
     """
     found, poses = [], run.dynamics.poses(run.q)
-    for place, pair in enumerate(run.mechanism.touches):
+    for place, pair in enumerate(run.mechanism.contact_pairs):
         at = pair.contact.at
         pose = poses[:, at.body - 1]
         foot = pose[:, :2, :3] @ at.pose.p + pose[:, :2, 3]

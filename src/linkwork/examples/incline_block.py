@@ -48,7 +48,9 @@ def claim() -> Claim:
     m, down = build(), MASS * GRAVITY * np.sin(ANGLE)
     there, _ = meetings(m, resting(), np.zeros(6))
     stretch = np.array([down / (4.0 * STIFFNESS), 0.0, 0.0])
-    grips = [grip(pair.contact, STICKING, at.point - stretch, at) for pair, at in zip(m.touches, there, strict=True)]
+    grips = [
+        grip(pair.contact, STICKING, at.point - stretch, at) for pair, at in zip(m.contact_pairs, there, strict=True)
+    ]
     total = sum(at.pose.R @ found.force for found, at in zip(grips, there, strict=True)) + MASS * m.gravity
     lost = sum(abs(found.number - STICKING) for found in grips)
     return Claim("friction holds it 0.1 degree below the angle of friction", float(np.abs(total).max() + lost), 1e-10)

@@ -14,11 +14,12 @@ from linkwork.model.analyses import ANSWERS, Independent, LoopCheck, Symmetry
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, as_numbers, over_batch
 from linkwork.model.copies import freeze
+from linkwork.model.elements.actuator import Actuator
 from linkwork.model.elements.conflicts import contradictions
 from linkwork.model.elements.constraint import Constraint, FrameConstraint
 from linkwork.model.elements.contact import Pair, contact_pairs
 from linkwork.model.elements.element import Element, Rotor, kinds
-from linkwork.model.elements.force import Force
+from linkwork.model.elements.force import Force, LineForce
 from linkwork.model.elements.keys import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, may_hold
 from linkwork.model.faults import raise_first
@@ -167,7 +168,9 @@ class Mechanism:
 
     # --- elements ---
 
-    def _all(self) -> Iterator[Element]:
+    @property
+    def all_elements(self) -> Iterator[Element]:
+        """Everything that is put on the tree, section after section."""
         return (one for items in self.elements.values() for one in items)
 
     @cached_property
@@ -178,12 +181,12 @@ class Mechanism:
     @cached_property
     def frame_constraints(self) -> tuple[FrameConstraint, ...]:
         """What holds frames of two bodies together: loops."""
-        return tuple(one for one in self._all() if isinstance(one, FrameConstraint))
+        return tuple(one for one in self.all_elements if isinstance(one, FrameConstraint))
 
     @cached_property
     def velocity_constraints(self) -> tuple[VelocityConstraint, ...]:
         """What holds linear combinations of joint velocities at zero while it is engaged: clutches, brakes, gears."""
-        return tuple(one for one in self._all() if isinstance(one, VelocityConstraint))
+        return tuple(one for one in self.all_elements if isinstance(one, VelocityConstraint))
 
     @cached_property
     def velocity_rows(self) -> tuple[VelocityRow, ...]:
@@ -203,61 +206,53 @@ class Mechanism:
     @cached_property
     def forces(self) -> tuple[Force, ...]:
         """Elements that push bodies and joints by the protocol of `Force`."""
-        return tuple(one for one in self._all() if isinstance(one, Force))
+        return tuple(one for one in self.all_elements if isinstance(one, Force))
+
+    @cached_property
+    def line_forces(self) -> tuple[LineForce, ...]:
+        """Springs and dampers along the line between two points."""
+        return tuple(one for one in self.all_elements if isinstance(one, LineForce))
+
+    @cached_property
+    def actuators(self) -> Named[Actuator]:
+        """What controllers command: motors that act on joints."""
+        return Named(Actuator.what, [one for one in self.all_elements if isinstance(one, Actuator)])
 
     @cached_property
     def self_switching(self) -> tuple[Any, ...]:
         """Elements that have an event function, by which they switch themselves: latches."""
-        return tuple(one for one in self._all() if one.switches_itself)
+        return tuple(one for one in self.all_elements if one.switches_itself)
 
     @cached_property
     def contact_pairs(self) -> tuple[Pair, ...]:
         """The pairs of a contact and a surface that may touch, contact after contact."""
         return contact_pairs(self)
 
-    @property
-    def holder_kinds(self) -> dict[str, Named[Any]]:
-        """All velocity constraints, by what messages call one."""
-        own = {section: class_ for section, class_ in kinds().items() if issubclass(class_, VelocityConstraint)}
-        return {class_.what: getattr(self, section) for section, class_ in own.items()}
-
-    def holder_of_row(self, row: int) -> str:
+    def constraint_of_row(self, row: int) -> str:
         """The constraint to which one of the `nh` rows belongs, as messages call it."""
         if row < self.nc:
-            return self.loop_of_row(row).label
+            return self.frame_constraint_of_row(row).label
         name = self.velocity_rows[row - self.nc].name
         return next(one.label for one in self.velocity_constraints if one.name == name)
 
-    def loop_of_row(self, row: int) -> FrameConstraint:
+    def frame_constraint_of_row(self, row: int) -> FrameConstraint:
         """The frame constraint to which one of the `nc` rows belongs."""
         return [one for one in self.frame_constraints for _ in one.rows][row]
 
-    # --- the same under the names that consumers still have ---
-
     @property
-    def ties(self) -> tuple[VelocityRow, ...]:
-        """The same as `velocity_rows`."""
-        return self.velocity_rows
+    def closed(self) -> Mechanism:
+        """The same mechanism with all frame constraints engaged."""
+        changed = self._with_each(lambda one: one.closed_now() if isinstance(one, FrameConstraint) else one)
+        return replace(self, elements=changed)
 
-    @property
-    def holders(self) -> tuple[VelocityConstraint, ...]:
-        """The same as `velocity_constraints`."""
-        return self.velocity_constraints
-
-    @property
-    def slippers(self) -> tuple[VelocityConstraint, ...]:
-        """The same as `bounded`."""
-        return self.bounded
-
-    @property
-    def holds(self) -> bool:
-        """The same as `constrained`."""
-        return self.constrained
-
-    @property
-    def touches(self) -> tuple[Pair, ...]:
-        """The same as `contact_pairs`."""
-        return self.contact_pairs
+    def keeping(self, keep: Callable[[Constraint], bool]) -> Mechanism:
+        """The same mechanism with only those constraints of which `keep` is true."""
+        sections = dict.fromkeys(one.section for one in self.constraints)
+        left = {
+            section: self.elements[section].replaced([one for one in self.elements[section] if keep(one)])
+            for section in sections
+        }
+        return replace(self, elements=Sections({**self.elements, **left}))
 
     @cached_property
     def mass(self) -> Number:
@@ -280,7 +275,7 @@ class Mechanism:
 
     @property
     def _all_rotors(self) -> list[Rotor]:
-        return [rotor for one in self._all() if (rotor := one.rotor) is not None]
+        return [rotor for one in self.all_elements if (rotor := one.rotor) is not None]
 
     @cached_property
     def topology(self) -> Topology:
@@ -401,7 +396,7 @@ class Mechanism:
         """
         taken = {f"{joint.name}.{key}" for joint in self.joints for key in JOINT_PARAMETERS}
         found: dict[str, tuple[Element, str]] = {}
-        for one in self._all():
+        for one in self.all_elements:
             for key in one.parameters:
                 short = f"{one.name}.{key}"
                 found[f"{one.section}.{short}" if short in taken or short in found else short] = one, key
@@ -419,10 +414,19 @@ class Mechanism:
             found |= {f"{joint.name}.{key}": value for key, value in zip(JOINT_PARAMETERS, values, strict=True)}
         return found | {name: one.parameters[key] for name, (one, key) in self._owners.items()}
 
+    def owner(self, parameter: str) -> tuple[Element, str]:
+        """The element whose parameter this is, and its key there."""
+        return self._owners[parameter]
+
+    @cached_property
+    def modes(self) -> tuple[str, ...]:
+        """The parameters that can be switched in a run."""
+        return tuple(name for name, (one, key) in self._owners.items() if key in one.modes())
+
     def unknown_parameter(self, name: str) -> NameNotFound:
         """The error for a parameter that there is not."""
         owner, _, key = str(name).rpartition(".")
-        same = [one for one in self._all() if one.name == owner]
+        same = [one for one in self.all_elements if one.name == owner]
         fixed = [one for one in same if key in one.definitions() and one.definitions()[key].parameter]
         hint = f" The {key} of {fixed[0].label} is infinite, and varies only where it is built finite." if fixed else ""
         return unknown_name("parameter", name, self.parameters, hint)

@@ -11,6 +11,8 @@ from linkwork.errors import ModelError
 from linkwork.model.broadcast import refuse_non_finite
 from linkwork.spatial.scalar import Array, Number
 
+FADING_SPEED = 1e-3  # [rad/s or m/s] at which dry friction and losses of gears have faded to 0.7 of their force
+
 
 class Rule(NamedTuple):
     """What must hold for every value of a parameter; `says` is the message for values that break it."""

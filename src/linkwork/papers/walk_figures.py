@@ -82,7 +82,7 @@ def gait_figure(run: lw.Run) -> Figure:
     angles.set_ylabel("motors [rad]")
     angles.legend(fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.45, 1.0), frameon=False, columnspacing=1.0)
     heights.set_ylabel("feet [cm]")
-    names = [pair.contact.name.removesuffix(" sole") for pair in run.mechanism.touches]
+    names = [pair.contact.name.removesuffix(" sole") for pair in run.mechanism.contact_pairs]
     for place, name in enumerate(names):
         down = run["contact.state"][rows, place] > 1.0
         feet.fill_between(t, place - 0.35, place + 0.35, where=down, color=COLOURS[name.split()[0]], linewidth=0)
@@ -100,7 +100,7 @@ def path_figure(run: lw.Run) -> Figure:
         _seen(axes, run, row, (0, 1))
     stood = run["contact.state"] == STICKING
     for frame, colour in COLOURS.items():
-        own = [k for k, pair in enumerate(run.mechanism.touches) if pair.contact.name.startswith(frame)]
+        own = [k for k, pair in enumerate(run.mechanism.contact_pairs) if pair.contact.name.startswith(frame)]
         places = run["contact.anchor"][:, own][stood[:, own]]
         axes.plot(*places[:, :2].T, ".", color=colour, markersize=3.0, label=f"feet of the {frame} frame", zorder=3)
     axes.plot(*run.q[:, :2].T, "k", linewidth=1.0, label="way of the top frame", zorder=4)

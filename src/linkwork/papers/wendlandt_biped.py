@@ -159,7 +159,7 @@ def _of_reach(one: Told) -> list[Statement]:
 def _of_hit(one: Told) -> list[Statement]:
     run, t = one.run, one.run.t
     m, states = run.mechanism, np.asarray(run["contact.state"] > 1.0)
-    names = [pair.name for pair in m.touches]
+    names = [pair.name for pair in m.contact_pairs]
     hit = float(t[np.argmax(states[:, names.index("block on back")])])
     rises, returns, on_toes = {}, {}, True
     for k, side in enumerate(biped.SIDES):

@@ -33,8 +33,8 @@ LOOKED_AT = 64  # members whose start is looked at
 class Rates(NamedTuple):
     """How fast contacts can be [1/s]: all springs together, all dampers together; and the pair that adds most."""
 
-    springs: float
-    dampers: float
+    stiffness: float
+    damping: float
     fastest: str
 
 
@@ -45,7 +45,7 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
     (position,) = to_tree(m, ("q",), (q,))
     there, poses = meetings(m.tree, position, np.zeros(m.tree.nv))
     S, springs, dampers, each = subspaces(m.tree, position), np.zeros_like(M), np.zeros_like(M), []
-    for pair, at in zip(m.touches, there, strict=True):
+    for pair, at in zip(m.contact_pairs, there, strict=True):
         J = contact_rows(m.tree, poses, S, pair, at, at.point - at.normal * at.distance)[:3] @ m.spread
         contact = pair.contact
         hard, drag = contact.slopes(float(m.mass) * float(np.linalg.norm(m.gravity)))
@@ -54,7 +54,7 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
         K = J.T @ (N * hard + P * contact.tangential_stiffness) @ J
         springs, dampers = springs + K, dampers + J.T @ (N * drag + P * contact.tangential_damping) @ J
         each.append(_largest(M, K))
-    return Rates(np.sqrt(_largest(M, springs)), _largest(M, dampers), m.touches[int(np.argmax(each))].name)
+    return Rates(np.sqrt(_largest(M, springs)), _largest(M, dampers), m.contact_pairs[int(np.argmax(each))].name)
 
 
 def _largest(M: Array, K: Array) -> float:
@@ -92,15 +92,15 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
     mechanism = problem.mechanism
     if problem.rigid:
         _refuse_rigid(problem)
-    if not mechanism.touches:
+    if not mechanism.contact_pairs:
         return
-    for pair in mechanism.touches:
+    for pair in mechanism.contact_pairs:
         varies = f"{pair.contact.name}.stiffness" in problem.parameters
         if not (problem.rigid or varies or pair.contact.stiffness > 0.0):
             raise LinkworkError(
                 f"contact {pair.contact.name!r} has no stiffness: give it one, or simulate(..., contact='rigid')"
             )
-    for pair in mechanism.touches:
+    for pair in mechanism.contact_pairs:
         if isinstance(pair.surface.shape, Mesh):
             reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a mesh"
             raise LinkworkError(f"{reason}: name other surfaces `against` it, or make it of boxes and other shapes")
@@ -111,16 +111,16 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
 def _refuse_rigid(problem: Problem) -> None:
     """Raise a LinkworkError where rigid contacts cannot do what was said."""
     m = problem.mechanism
-    if not m.touches:
+    if not m.contact_pairs:
         raise LinkworkError("contact='rigid' is for mechanisms with contacts, which Builder.touch adds; there are none")
-    for pair in m.touches:
+    for pair in m.contact_pairs:
         for what in ("rolling", "spinning"):
             if getattr(pair.contact, what):
                 raise LinkworkError(
                     f"contact {pair.contact.name!r} has {what} friction, which rigid contacts do not know: leave it "
                     "out, or use contact='compliant'"
                 )
-    for item in m.slippers:
+    for item in m.bounded:
         raise LinkworkError(
             f"{item.name!r} slips by itself where it carries too much, and rigid contacts give impulses, which are "
             "always: leave that out, or use contact='compliant'"
@@ -133,7 +133,7 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
     Numbers of members that no contact can have raise a LinkworkError.
     """
     m = problem.mechanism
-    if not m.touches or 0 in problem.batch:
+    if not m.contact_pairs or 0 in problem.batch:
         return
     _refuse_numbers(problem)
     _warn_of_depth(problem)
@@ -141,12 +141,12 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
         return
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
-    product = max(dt * rates.springs / COARSE, dt * rates.dampers / EXPLICIT.get(method, np.inf))
+    product = max(dt * rates.stiffness / COARSE, dt * rates.damping / EXPLICIT.get(method, np.inf))
     if product > 1.0:
-        fine = FINE / max(rates.springs, rates.dampers if method in EXPLICIT else 0.0)
+        fine = FINE / max(rates.stiffness, rates.damping if method in EXPLICIT else 0.0)
         warnings.warn(
             f"linkwork: a step of {dt:g} s is too large for contact {rates.fastest!r}, whose springs and dampers move "
-            f"its body at rates of {rates.springs:.3g} and {rates.dampers:.3g} 1/s: dt={fine:.1g} follows them",
+            f"its body at rates of {rates.stiffness:.3g} and {rates.damping:.3g} 1/s: dt={fine:.1g} follows them",
             stacklevel=3,
         )
 
@@ -169,7 +169,7 @@ def _warn_of_depth(problem: Problem) -> None:
         m = problem.system(values).mechanism
         there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
         weight = float(m.mass) * float(np.linalg.norm(m.gravity))
-        for (contact, surface), at, (number, *_) in zip(m.touches, there, now.motion.contacts, strict=True):
+        for (contact, surface), at, (number, *_) in zip(m.contact_pairs, there, now.motion.contacts, strict=True):
             depth = max(0.0, -float(at.distance))
             force = 0.0 if problem.rigid else contact.press(depth)
             if number != APART or (depth <= INSIDE if problem.rigid else force <= DEEP * weight):

@@ -46,7 +46,7 @@ def _memory(now: Sample) -> Memory:
 def _grips(now: Sample) -> list[Grip]:
     """What compliant contacts do, those that stick or slip by their anchors."""
     memory, found = now.once(_memory), []
-    pairs = zip(now.system.mechanism.touches, memory.number, memory.anchor, now.once(_places).there, strict=True)
+    pairs = zip(now.system.mechanism.contact_pairs, memory.number, memory.anchor, now.once(_places).there, strict=True)
     for pair, number, anchor, at in pairs:
         sticks = (number == STICKING) | (number == SLIPPING)
         found.append(grip(pair.contact, where(sticks, STICKING, number), anchor, at))
@@ -76,27 +76,27 @@ def _slip(now: Sample) -> Array:
 
 
 def _energy(now: Sample) -> Number:
-    return contact_energy(now.system.mechanism.touches, now.once(_memory), now.once(_places).there)
+    return contact_energy(now.system.mechanism.contact_pairs, now.once(_memory), now.once(_places).there)
 
 
 def _wrenches(now: Sample) -> Array:
     """About the bodies' origins, in their frames; of rigid contacts those of the last step's forces."""
-    pairs, places = now.system.mechanism.touches, now.once(_places)
+    pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
         return wrenches_of(pairs, now.state.motion.contacts[:, 1:4], places.there, places.poses)
     return contact_wrenches(pairs, now.once(_grips), places.poses)
 
 
 def _touching(facts: RunFacts) -> bool:
-    return bool(facts.mechanism.touches)
+    return bool(facts.mechanism.contact_pairs)
 
 
 def _compliant(facts: RunFacts) -> bool:
-    return bool(facts.mechanism.touches) and not facts.rigid
+    return bool(facts.mechanism.contact_pairs) and not facts.rigid
 
 
 def _contacts(facts: RunFacts) -> tuple[Axis, ...]:
-    return (Axis("contact", tuple(pair.name for pair in facts.mechanism.touches)),)
+    return (Axis("contact", tuple(pair.name for pair in facts.mechanism.contact_pairs)),)
 
 
 def _vectors(facts: RunFacts) -> tuple[Axis, ...]:

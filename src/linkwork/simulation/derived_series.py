@@ -52,7 +52,7 @@ def _passive(run: Run) -> Array:
 
 
 def _drive_speed(run: Run) -> Array:
-    given, every = run.along_time(), run.mechanism.drives
+    given, every = run.along_time(), run.mechanism.actuators
     gears = [given.get(f"{drive.name}.gear", drive.gear) for drive in every]
     return np.stack([(run.v @ drive.row) * gear for drive, gear in zip(every, gears, strict=True)], axis=-1)
 
@@ -89,8 +89,8 @@ def _acting(facts: RunFacts) -> tuple[str, ...]:
         "tau": facts.controlled,
         "stops": facts.stops,
         "wrenches": facts.wrenches,
-        "contact.wrenches": bool(facts.mechanism.touches),
-        "slip": bool(facts.mechanism.slippers),
+        "contact.wrenches": bool(facts.mechanism.contact_pairs),
+        "slip": bool(facts.mechanism.bounded),
     }
     return (*STATE, *(name for name, needed in acted.items() if needed))
 
@@ -108,10 +108,10 @@ def _joint_forces(run: Run) -> Array:
         return forces
     given, pushes, m = run.along_time(), run.once(_slip_forces), run.mechanism
     tree = np.zeros((*forces.shape[:-1], m.tree.nv))
-    for k, item in enumerate(m.slippers):
+    for k, item in enumerate(m.bounded):
         keys = {key: f"{item.name}.{key}" for key in ("ratio", "direction")}
         now = replace(item, **{key: given[name] for key, name in keys.items() if name in given})
-        for joint, number, factor in next(iter(now.ties)).velocities:
+        for joint, number, factor in next(iter(now.velocity_rows)).velocities:
             tree[..., m.tree.joints[joint].v.start + number] += pushes[..., k] * factor
     return forces + tree @ m.spread
 
@@ -136,14 +136,14 @@ def _carried(run: Run) -> Array:
     if "slip" not in run.recorded:
         return carried
     names, slip, pushes = _constraints(m), run.recorded["slip"], run.once(_slip_forces)
-    for k, item in enumerate(m.slippers):
+    for k, item in enumerate(m.bounded):
         number = names.index(item.name)
         carried[..., number] = np.where(slip[..., k] == 0.0, carried[..., number], pushes[..., k])
     return carried
 
 
 def _constraints(mechanism: Mechanism) -> tuple[str, ...]:
-    return tuple(item.name for item in mechanism.holders for _ in item.ties)
+    return tuple(item.name for item in mechanism.velocity_constraints for _ in item.velocity_rows)
 
 
 def _constraint_axis(facts: RunFacts) -> tuple[Axis, ...]:
@@ -151,18 +151,21 @@ def _constraint_axis(facts: RunFacts) -> tuple[Axis, ...]:
 
 
 def _joints(facts: RunFacts) -> tuple[Axis, ...]:
-    return (Axis("joint", (*facts.mechanism.joints.names, *facts.mechanism.loops.names)), WRENCH)
+    return (
+        Axis("joint", (*facts.mechanism.joints.names, *(one.name for one in facts.mechanism.frame_constraints))),
+        WRENCH,
+    )
 
 
 def _has_drives(facts: RunFacts) -> bool:
-    return bool(facts.mechanism.drives)
+    return bool(facts.mechanism.actuators)
 
 
 _parts: tuple[tuple[str, Callable[[Stored], Array]], ...] = (
     ("energy", lambda stored: stored.total),
     ("kinetic energy", lambda stored: stored.kinetic),
     ("energy of gravity", lambda stored: stored.gravity),
-    ("energy of springs", lambda stored: stored.springs),
+    ("energy of springs", lambda stored: stored.elastic),
 )
 
 DERIVED_SERIES: tuple[Series | Family, ...] = (

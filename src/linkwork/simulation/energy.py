@@ -41,17 +41,17 @@ class Stored(NamedTuple):
 
     kinetic: Number
     gravity: Number
-    springs: Number
+    elastic: Number
 
     @property
     def potential(self) -> Number:
         """What gravity and springs store [J]."""
-        return self.gravity + self.springs
+        return self.gravity + self.elastic
 
     @property
     def total(self) -> Number:
         """All of it [J]."""
-        return self.kinetic + self.gravity + self.springs
+        return self.kinetic + self.gravity + self.elastic
 
 
 def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
@@ -75,7 +75,7 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
     m = mechanism
     position, speed = to_tree(m, ("q", "v"), (q, v))
     total = forces @ v - (resistance(m.tree, speed) * speed) @ speed
-    if m.springs:
+    if m.line_forces:
         total = total - frame_damper_power(m.tree, position, speed)
     if m.forces:
         total = total + element_power(m.tree, position, speed)

@@ -49,7 +49,7 @@ def chosen(
         return Choice(method, dt, "as given")
     if problem.mechanism.nv == 0 or 0 in problem.batch:
         return Choice("rk4" if method == "auto" else method, dt or LONG, "nothing moves")
-    if problem.mechanism.touches and not problem.rigid:
+    if problem.mechanism.contact_pairs and not problem.rigid:
         return _for_contacts(problem, method, dt, duration)
     rate = fastest_rate(problem, derivative, problem.member(problem.first)[0])
     first = _judged(problem, method, dt, duration, rate, "at the start")
@@ -65,9 +65,9 @@ def _for_contacts(problem: Problem, method: str, dt: float | None, duration: flo
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
     method = "variational" if method == "auto" else method
-    rate = max(rates.springs, rates.dampers) if method == "rk4" else rates.springs
+    rate = max(rates.stiffness, rates.damping) if method == "rk4" else rates.stiffness
     reach = min(LONGEST["semi-implicit"], FINE / max(rate, 1e-9))
-    return Choice(method, dt or _fitting(reach, problem, duration), f"contacts bounce at {rates.springs:.3g} 1/s")
+    return Choice(method, dt or _fitting(reach, problem, duration), f"contacts bounce at {rates.stiffness:.3g} 1/s")
 
 
 def _judged(problem: Problem, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:

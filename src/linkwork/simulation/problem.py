@@ -15,10 +15,10 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, Once
 from linkwork.simulation.events.schedule import Switch, modes_of
 from linkwork.simulation.series_entry import RunFacts
-from linkwork.simulation.state import HUGE, MemberState, member
+from linkwork.simulation.state import MemberState, member
 from linkwork.simulation.system import System
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction
-from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
+from linkwork.spatial.scalar import Array, Number, where
 
 CONSTANT = "wrenches"  # the name under which constant wrenches are handed to their function
 
@@ -48,7 +48,7 @@ class Problem:
     @property
     def has_events(self) -> bool:
         """Whether anything may switch within steps."""
-        return bool(self.mechanism.slippers or self.mechanism.latches or self.guards or self.commands)
+        return bool(self.mechanism.bounded or self.mechanism.self_switching or self.guards or self.commands)
 
     def parameters_in(self, modes: Array) -> dict[str, Array]:
         """All parameters (*batch, shape), with those that are switched at `modes` (*batch, m)."""
@@ -126,20 +126,18 @@ class Problem:
 
     def _possible(self, name: str, mode: Number) -> Number:
         """A mode itself, or the gear next below where it is one."""
-        if not name.endswith(".selected"):
-            return mode
-        most = float(len(self.mechanism.transmissions[name.removesuffix(".selected")].ratios))
-        return where(abs(mode) <= HUGE, minimum(maximum(np.floor(mode), 0.0), most), np.nan)
+        element, key = self.mechanism.owner(name)
+        return element.possible(key, mode)
 
     def motor_forces(self, values: Mapping[str, Any], t: Number, now: MemberState) -> Array:
         """Forces (ndrives,) [N m or N] of the motors of drives, where the controller commands them."""
         motors = self._commanding(self.control, values).motors if self.control else None
         assert motors
-        return motors.forces(values, (len(self.mechanism.drives),), t, now.q, now.v)
+        return motors.forces(values, (len(self.mechanism.actuators),), t, now.q, now.v)
 
     def _commanding(self, law: UserFunction, values: Mapping[str, Any]) -> UserFunction:
         """A law as it acts on a member, whose drives may have numbers of their own."""
-        own = {name: values[name] for name in self.parameters if name.rpartition(".")[0] in self.mechanism.drives}
+        own = {name: values[name] for name in self.parameters if name.rpartition(".")[0] in self.mechanism.actuators}
         return law.on(self.mechanism.varied(own)) if own else law
 
     @property

@@ -13,15 +13,15 @@ from linkwork.algorithms.joint_forces import Stops
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
+from linkwork.model.elements import locks, with_locks
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.guards import Once
+from linkwork.simulation.events.guards import Once, own_modes
 from linkwork.simulation.events.log import LINES
 from linkwork.simulation.events.schedule import (
     Switch,
     check_times,
     entries_of,
-    lockable,
     locked_names,
     modes_of,
     not_again,
@@ -154,11 +154,11 @@ def _mechanism(setup: Setup) -> Mechanism:
     m = setup.mechanism
     if not isinstance(m, Mechanism):
         raise LinkworkError(f"a Mechanism is simulated, as lw.load(...) or lw.example(...) gives; got {m!r:.80}")
-    m = lockable(m, [*locked_names(entries_of(setup.schedule)), *_joints_of(m, setup.commands)])
+    m = with_locks(m, [*locked_names(entries_of(setup.schedule)), *_joints_of(m, setup.commands)])
     run = setup.continued
     if run is None:
         return m
-    m = lockable(m, run.mechanism.brakes.names)
+    m = with_locks(m, locks(run.mechanism))
     if setup.v0 is not None or setup.memory is not None or run.mechanism.nq != m.nq:
         raise LinkworkError("a run is continued from its own end: give no v0 or memory, and the same mechanism")
     return m
@@ -175,8 +175,7 @@ def _switches(m: Mechanism, setup: Setup) -> Switches:
     for name in setup.commands:
         if name not in modes_of(m):
             raise unknown_name("mode that the controller switches", name, modes_of(m))
-    latches = [f"{latch.name}.engaged" for latch in m.latches]
-    names = dict.fromkeys((*(switch.parameter for switch in timeline), *latches, *setup.commands))
+    names = dict.fromkeys((*(switch.parameter for switch in timeline), *own_modes(m), *setup.commands))
     return Switches(timeline, tuple(names))
 
 
@@ -186,7 +185,7 @@ def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, Any
     for name in given:
         if name not in m.parameters:
             raise unknown_name("parameter", name, m.parameters)
-    changing = [*switches.names, *(f"{item.name}.engaged" for item in m.slippers)]
+    changing = [*switches.names, *(f"{item.name}.engaged" for item in m.bounded)]
     return {name: m.parameters[name] for name in changing} | given
 
 
@@ -329,8 +328,8 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
     """The state (*batch, ...) in which the run begins."""
     batch, parameters = arrays.batch, arrays.parameters
     begin = _at_rest(m, arrays) if setup.continued is None else _resumed(setup.continued, setup.dt)
-    if setup.continued is None and m.slippers:
-        names = {item.name for item in m.slippers}
+    if setup.continued is None and m.bounded:
+        names = {item.name for item in m.bounded}
         found = {item.name: (item, w) for _, item, w in row_speeds(m, begin.v, parameters) if item.name in names}
         slip = slip_of_speeds([item for item, _ in found.values()], [w for _, w in found.values()], [0.0] * len(found))
         begin = begin.moved(slip=np.stack([np.broadcast_to(s, batch) for s in slip], axis=-1))
@@ -351,8 +350,8 @@ def _at_rest(m: Mechanism, arrays: Arrays) -> MemberState:
         all_of("q0"),
         all_of("v0"),
         zeros,
-        contacts=np.broadcast_to([APART, 0.0, 0.0, 0.0, 0.0], (*batch, len(m.touches), 5)).copy(),
-        slip=np.zeros((*batch, len(m.slippers))),
+        contacts=np.broadcast_to([APART, 0.0, 0.0, 0.0, 0.0], (*batch, len(m.contact_pairs), 5)).copy(),
+        slip=np.zeros((*batch, len(m.bounded))),
         modes=none,
         armed=none,
         log=EventLog(np.zeros((*batch, 0, LOG_COLUMNS)), zeros),
@@ -376,10 +375,10 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
 def _with_log(problem: Problem, resumed: bool) -> MemberState:
     """The start with an event log, and with what latches and guards remember, if the run is resumed with the same."""
     start, batch, m = problem.start, problem.batch, problem.mechanism
-    latches, guards = len(m.latches), len(problem.guards)
-    count = 2 * len(m.slippers) + latches + guards + len(problem.commands)
+    own, guards = len(m.self_switching), len(problem.guards)
+    count = 2 * len(m.bounded) + own + guards + len(problem.commands)
     lines = np.zeros((*batch, max(LINES, count) if count else 0, LOG_COLUMNS))
-    armed = np.zeros((*batch, latches + guards))
+    armed = np.zeros((*batch, own + guards))
     if resumed and start.motion.armed.shape == armed.shape:
         armed = start.motion.armed
     return start.moved(armed=armed, log=EventLog(lines, np.zeros(batch)))

@@ -19,14 +19,14 @@ def refuse_open(problem: Problem, opening: bool = True) -> None:
     Where a run is continued, loops that are `opening` are not at fault: some methods leave them so.
     """
     m, given = problem.mechanism, problem.parameters
-    if m.loops:
+    if m.frame_constraints:
         d = compile(m, parameters=given)
         errors = np.abs(d.constraint(problem.start.q, parameters=given))
         J = d.constraint_jacobian(problem.start.q, parameters=given)
         speeds = np.abs((J @ problem.start.v[..., None])[..., 0])
         for what, found, remedy in zip(("is open by", "opens at"), (errors, speeds), REMEDIES, strict=True):
             if found.max(initial=0.0) > OPEN and (opening or found is errors):
-                name = m.loop_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
+                name = m.frame_constraint_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
                 raise LinkworkError(f"loop {name!r} {what} {found.max():.3g} at the start; {remedy}, closes it")
     refuse_slipping(problem)
 

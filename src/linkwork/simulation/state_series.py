@@ -56,7 +56,7 @@ def bodies(facts: RunFacts) -> tuple[Axis, ...]:
 
 def drives(facts: RunFacts) -> tuple[Axis, ...]:
     """One axis over drives."""
-    return (Axis("drive", facts.mechanism.drives.names),)
+    return (Axis("drive", facts.mechanism.actuators.names),)
 
 
 def _coordinate_units(facts: RunFacts) -> tuple[str, ...]:
@@ -68,11 +68,11 @@ def _memory(facts: RunFacts) -> tuple[Axis, ...]:
 
 
 def _slipping(facts: RunFacts) -> tuple[Axis, ...]:
-    return (Axis("slipping", tuple(item.name for item in facts.mechanism.slippers)),)
+    return (Axis("slipping", tuple(item.name for item in facts.mechanism.bounded)),)
 
 
 def _can_slip(facts: RunFacts) -> bool:
-    return bool(facts.mechanism.slippers)
+    return bool(facts.mechanism.bounded)
 
 
 def _wrenches(now: Sample) -> Array:

@@ -110,11 +110,11 @@ class System:
     def _contact_loads(self, t: Number, q: Array, v: Array) -> ContactLoads | None:
         """What compliant contacts do in a state."""
         m = self.mechanism
-        if self.memory is None or not m.touches:
+        if self.memory is None or not m.contact_pairs:
             return None
         there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (q, v)))
-        found = grips(m.touches, self.memory, t, there)
-        return ContactLoads(found, contact_wrenches(m.touches, found, poses), poses)
+        found = grips(m.contact_pairs, self.memory, t, there)
+        return ContactLoads(found, contact_wrenches(m.contact_pairs, found, poses), poses)
 
     # --- derivatives of contact forces, for implicit steps ---
 
@@ -123,7 +123,7 @@ class System:
 
         def of_tree(m: Mechanism, q: Array) -> Array:
             S, total = subspaces(m, q), [[0.0] * m.nv for _ in range(m.nv)]
-            for pair, one in zip(m.touches, touching.grips, strict=True):
+            for pair, one in zip(m.contact_pairs, touching.grips, strict=True):
                 C = of(pair.contact, one)
                 J = contact_rows(m, touching.poses, S, pair, one.at)[: len(C)]
                 joints = to_meeting(m, pair.contact.at.body, pair.surface.place.body)
@@ -162,15 +162,15 @@ class System:
             stiffer = m
         else:
             extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
-            damped = not m.holds and any(may_be_there(spring.damping) for spring in m.springs)
+            damped = not m.constrained and any(may_be_there(spring.damping) for spring in m.line_forces)
             if damped or loads.touching is not None:  # these couple joints, as no armature does
-                M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.springs])
+                M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.line_forces])
                 M = M if viscous is None else M + viscous * implicit
                 solve = ldlt(M).solve
                 free = solve(tau - self.needed(q, v, np.zeros(m.nv), loads))
                 return held_to(m, q, v, free, solve, self.baumgarte or 0.0).a
             stiffer = with_armature(m, extra)
-        if m.holds and self.baumgarte is not None:
+        if m.constrained and self.baumgarte is not None:
             return closed_forward_dynamics(stiffer, q, v, tau, loads.outside, self.baumgarte).a
         names = ("q", "v", "tau", "wrenches")[: 3 if loads.outside is None else 4]
         return coupled("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.outside))
@@ -213,11 +213,11 @@ def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list
     """The mass matrix (nv, nv) at q, `extra` (tree.nv,) added as armature, and weight row row^T of every spring."""
     m = with_armature(mechanism, extra)
     M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
-    if m.springs:
+    if m.line_forces:
         M = M + coupled("mass_matrix", lambda m, q: frame_spring_matrix(m, q, weights), ("q",))(m, q)
     return M
 
 
 def stiffened_solver(mechanism: Mechanism, M: Array) -> Callable[[Array], Array]:
     """Solves with such a matrix of the mechanism."""
-    return (ldlt(M) if mechanism.mimics or mechanism.springs else solver(mechanism, M)).solve
+    return (ldlt(M) if mechanism.mimics or mechanism.line_forces else solver(mechanism, M)).solve

@@ -26,12 +26,12 @@ from linkwork.algorithms.constraints.articulated_constraints import (
     rates,
     solved,
 )
-from linkwork.algorithms.constraints.velocity_constraints import tie_rows
+from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.forward import velocity_forces
 from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics, world_poses
 from linkwork.algorithms.sweeps import to_meeting
-from linkwork.model.elements.loop import Loop
+from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, lu, where
@@ -62,7 +62,7 @@ class Closed(NamedTuple):
     Errors and wrenches of a loop that is open are zero.
     """
 
-    loop: Loop
+    constraint: FrameConstraint
     X: Transform
     errors: list[Number]
     wrenches: Force
@@ -71,13 +71,13 @@ class Closed(NamedTuple):
 def closed(mechanism: Mechanism, X_0: list[Transform]) -> list[Closed]:
     """All loops, given the poses of all bodies in the world."""
     found = []
-    for loop in mechanism.loops:
-        A, B = X_0[loop.at.body] @ loop.at.pose, X_0[loop.to.body] @ loop.to.pose
+    for one in mechanism.frame_constraints:
+        A, B = X_0[one.at.body] @ one.at.pose, X_0[one.to.body] @ one.to.pose
         X = A.inverse() @ B
-        rows = loop.kind.closing
-        columns = [row.wrench(X) * loop.closed for row in rows]
+        rows, engaged = one.rows, one.engaged
+        columns = [row.wrench(X) * engaged for row in rows]
         wrenches = Force(np.column_stack([F.linear for F in columns]), np.column_stack([F.angular for F in columns]))
-        found.append(Closed(loop, X, [row.error(X) * loop.closed for row in rows], wrenches))
+        found.append(Closed(one, X, [row.error(X) * engaged for row in rows], wrenches))
     return found
 
 
@@ -119,8 +119,8 @@ def rows_and_terms(mechanism: Mechanism, motion: Placed, loops: list[Closed]) ->
         terms: list[list[Number]] = [[0.0] * mechanism.nv for _ in one.errors]
         force, moment = (_squares(part) for part in (one.wrenches.linear, one.wrenches.angular))
         moment = moment + force * _squares(one.X.p)
-        paths = to_meeting(mechanism, one.loop.to.body, one.loop.at.body)
-        ends = (one.loop.to, one.loop.at)
+        paths = to_meeting(mechanism, one.constraint.to.body, one.constraint.at.body)
+        ends = (one.constraint.to, one.constraint.at)
         for joints, (_, wrenches), end in zip(paths, on_bodies(one), ends, strict=True):
             arms = moment + force * _squares(end.pose.p)
             for j in joints:
@@ -140,14 +140,14 @@ def rows_and_terms(mechanism: Mechanism, motion: Placed, loops: list[Closed]) ->
 
 def all_rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
     """The rows (nh, nv) of all that is held: loops, then clutches and brakes."""
-    if not mechanism.ties:
+    if not mechanism.velocity_rows:
         return rows(mechanism, motion, loops)
-    return np.concatenate([rows(mechanism, motion, loops), tie_rows(mechanism)])
+    return np.concatenate([rows(mechanism, motion, loops), velocity_row_matrix(mechanism)])
 
 
 def _with_ties(mechanism: Mechanism, values: Array) -> Array:
     """Numbers of loops' rows (nc,), and zeros for those of ties: (nh,)."""
-    return np.concatenate([values, np.zeros(len(mechanism.ties))]) if mechanism.ties else values
+    return np.concatenate([values, np.zeros(len(mechanism.velocity_rows))]) if mechanism.velocity_rows else values
 
 
 def _squares(vectors: Array) -> Array:
@@ -164,7 +164,7 @@ def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
 
 def on_bodies(one: Closed) -> tuple[tuple[int, Force], tuple[int, Force]]:
     """The wrenches of a loop's rows on its two bodies, in their frames."""
-    at, to = one.loop.at, one.loop.to
+    at, to = one.constraint.at, one.constraint.to
     return (to.body, to.pose.up(one.wrenches)), (at.body, -at.pose.up(one.X.up(one.wrenches)))
 
 
@@ -173,12 +173,12 @@ def bias(mechanism: Mechanism, motion: Kinematics, loops: list[Closed]) -> Array
     acc = accelerations(mechanism, motion, np.zeros(mechanism.nv))
     found: list[Number] = []
     for one in loops:
-        at, to = one.loop.at, one.loop.to
+        at, to = one.constraint.at, one.constraint.to
         V_A, V_B = at.pose.down(motion.twist[at.body]), to.pose.down(motion.twist[to.body])
         A_A, A_B = at.pose.down(acc[at.body]), to.pose.down(acc[to.body])
         V = V_B - one.X.down(V_A)
         A = A_B - one.X.down(A_A) - V_B.cross(V)
-        rates = [row.wrench_rate(one.X, V) * one.loop.closed for row in one.loop.kind.closing]
+        rates = [row.wrench_rate(one.X, V) * one.constraint.engaged for row in one.constraint.rows]
         found += [a + V.pair(F) for a, F in zip(_each(A, one.wrenches), rates, strict=True)]
     return np.array(found)
 
@@ -270,7 +270,7 @@ def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Rea
         stop = start + len(one.errors)
         for body, wrenches in on_bodies(one):
             total[body] = total[body] + wrenches @ multipliers[start:stop]
-        through.append(one.loop.to.offset.up(one.wrenches @ multipliers[start:stop]).array)
+        through.append(one.constraint.to.offset.up(one.wrenches @ multipliers[start:stop]).array)
         start = stop
     return Reactions(np.array([F.array for F in total[1:]]), np.array(through).reshape(-1, 6))
 
@@ -305,7 +305,7 @@ def closed_positions(
 ) -> tuple[Array, Array]:
     """The nearest coordinates (nq,) that loops allow, and how far joints were moved (nv,)."""
     moved = np.zeros(mechanism.nv)
-    for _ in range(rounds if mechanism.loops else 0):  # clutches and brakes hold velocities alone
+    for _ in range(rounds if mechanism.frame_constraints else 0):  # clutches and brakes hold velocities alone
         loops = held(mechanism, q)
         move = loops.push(loops.errors).a
         q, moved = integrate(mechanism, q, -move), moved + move

@@ -13,9 +13,9 @@ from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.scalar import Array, Number
 
 
-def tie_rows(mechanism: Mechanism) -> Array:
+def velocity_row_matrix(mechanism: Mechanism) -> Array:
     """The rows (nties, nv) of what clutches and brakes of a tree hold together: rows times v is zero."""
-    rows = [factors(mechanism, tie) * tie.engaged for tie in mechanism.ties]
+    rows = [factors(mechanism, tie) * tie.engaged for tie in mechanism.velocity_rows]
     return np.array(rows).reshape(-1, mechanism.nv)
 
 
@@ -37,10 +37,10 @@ class Path(NamedTuple):
 
 def paths(mechanism: Mechanism) -> Iterator[Path]:
     """Where the rows of loops go, one loop after the other, then those of ties."""
-    for loop in mechanism.loops:
-        sides = to_meeting(mechanism, loop.to.body, loop.at.body)
-        yield Path(len(loop.kind.closing), (*sides[0], *sides[1]), (sides[0] or sides[1])[-1].i)
-    for tie in mechanism.ties:
+    for one in mechanism.frame_constraints:
+        sides = to_meeting(mechanism, one.to.body, one.at.body)
+        yield Path(len(one.rows), (*sides[0], *sides[1]), (sides[0] or sides[1])[-1].i)
+    for tie in mechanism.velocity_rows:
         yield path_of(mechanism, [joint for joint, _, _ in tie.velocities])
 
 

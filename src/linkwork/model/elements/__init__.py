@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
-from linkwork.model.elements.brake import Brake
+from linkwork.model.elements.brake import Brake, locks, with_locks
 from linkwork.model.elements.clutch import Clutch
 from linkwork.model.elements.contact import Contact
 from linkwork.model.elements.coupling import Coupling
@@ -20,6 +20,11 @@ from linkwork.model.elements.loop import Loop, close
 from linkwork.model.elements.ratchet import Ratchet
 from linkwork.model.elements.spring import Spring
 from linkwork.model.elements.surface import Surface, surface
+
+__all__ = [
+    "Brake", "Clutch", "Contact", "Coupling", "Differential", "Drive", "Element", "Latch", "Loop", "Ratchet", "Spring",
+    "Surface", "Transmission", "Verbs", "locks", "with_locks",
+]  # fmt: skip
 
 # The order of constraint rows, and of tables in a document. Kinds of users follow
 KINDS = (

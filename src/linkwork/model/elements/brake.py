@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from linkwork.errors import LinkworkError
 from linkwork.model.elements.constraint import Bound
 from linkwork.model.elements.keys import derived, joint_name, key
 from linkwork.model.elements.velocity_constraint import (
@@ -24,7 +25,7 @@ from linkwork.model.specifications import Draft
 from linkwork.spatial.scalar import Number
 
 if TYPE_CHECKING:
-    from linkwork.model.mechanism import Joint
+    from linkwork.model.mechanism import Joint, Mechanism
     from linkwork.model.naming import Named
 
 
@@ -39,6 +40,7 @@ class Brake(VelocityConstraint, section="brakes"):
     engaged: Number = engaged_key(False)
     size: int = derived(default=1)  # velocities that the joint has
 
+    locks_joint = True
     switches = MappingProxyType({**VelocityConstraint.switches, "lock": ("engaged", 1.0), "unlock": ("engaged", 0.0)})
 
     def numbered(self, joints: Named[Joint], mimics: Named[Mimic]) -> Self:
@@ -69,3 +71,24 @@ class Brake(VelocityConstraint, section="brakes"):
     def describe(self) -> tuple[str, str]:
         """Whether it is engaged, and its joint."""
         return f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N", self.joint
+
+
+def with_locks(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
+    """The mechanism with brakes, of the joints' own names and released, on those named joints that have none."""
+    brakes = list(mechanism.brakes)
+    for name in dict.fromkeys(joints):
+        if name in mechanism.brakes or name not in mechanism.joints:
+            continue
+        for other in mechanism.velocity_constraints:
+            if other.name == name:
+                raise LinkworkError(
+                    f"joint {name!r} cannot be locked by its name, which is also that of a {other.what}; "
+                    "give one of them another, or the joint a brake"
+                )
+        brakes.append(Brake(name, name, engaged=0.0, size=mechanism.joints[name].kind.nv))
+    return mechanism.with_elements(Brake.section, brakes)
+
+
+def locks(mechanism: Mechanism) -> tuple[str, ...]:
+    """The names of what `with_locks` and authors put on joints."""
+    return mechanism.brakes.names

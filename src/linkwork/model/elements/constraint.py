@@ -7,7 +7,7 @@ bound slips.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -43,9 +43,17 @@ class FrameConstraint(Constraint):
 
     holonomic = True
 
+    if TYPE_CHECKING:  # fields of its kinds
+        at: Place
+        to: Place
+
+    def closed_now(self) -> Self:
+        """The same, engaged."""
+        raise NotImplementedError
+
     @property
-    def frames(self) -> tuple[Place, Place]:
-        """The two frames."""
+    def child(self) -> str:
+        """The name of the body, part or frame that `to` is placed in."""
         raise NotImplementedError
 
     @property

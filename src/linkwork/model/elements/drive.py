@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from linkwork.errors import ModelError, unknown_name
-from linkwork.model.elements.element import Element, Rotor
+from linkwork.model.elements.actuator import Actuator
+from linkwork.model.elements.element import Rotor
 from linkwork.model.elements.keys import (
     ZERO,
     body_name,
@@ -28,14 +29,15 @@ from linkwork.model.elements.keys import (
 from linkwork.model.faults import Fault
 from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
+from linkwork.model.parameters import FADING_SPEED
 from linkwork.model.specifications import Draft, JointRequest, Layout
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
 if TYPE_CHECKING:
-    from linkwork.model.mechanism import Joint
+    from linkwork.model.mechanism import Joint, Mechanism
 
 
-class Drive(Element, section="drives"):
+class Drive(Actuator, section="drives"):
     """Put a motor on joints: `ratios` are by joint, one number or one for each velocity of the joint.
 
     Its one coordinate is a sum of joints' coordinates, in these ratios. For a control u,
@@ -108,6 +110,53 @@ class Drive(Element, section="drives"):
         if np.asarray(inertia).dtype != object and inertia == 0.0:
             return None
         return Rotor(self.name, self.joints, inertia * (self.gear * self.gear), self.row)
+
+    # --- its force ---
+
+    def speed(self, v: Array) -> Number:
+        """The motor's speed l' [rad/s or m/s] at velocities v (nv,)."""
+        return self._turning(v) * self.gear
+
+    def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
+        """The motor's force f [N m or N] at the control u; what its constants leave out is not computed."""
+        constant, by_length, by_rate = self.bias
+        f = _clipped(u, self.control_limits) * self.gain + constant
+        if by_length != 0.0:
+            f = f + by_length * ((self._along(mechanism, q) + self.offset) * self.gear)
+        if by_rate != 0.0:
+            f = f + by_rate * (self._turning(v) * self.gear)
+        if self.has_speed_limit:
+            lost = self.stall_torque * (self._turning(v) * self.gear / self.no_load_speed)
+            f = maximum(minimum(f, self.stall_torque - lost), -self.stall_torque - lost)
+        return _clipped(f, self.force_limits)
+
+    def output(self, f: Number, v: Array) -> Number:
+        """What of a motor's force f [N m or N] the joints feel behind its gears, each times its entry of `row`."""
+        return self._passed(f, v) * self.gear
+
+    def _passed(self, f: Number, v: Array) -> Number:
+        """What of a motor's force f arrives behind its gears [N m or N], as the joints would feel it at a gear of 1.
+
+        The joints get less power than the motor gives, and the motor less than the joints give. Near rest the loss
+        fades to nothing as that of dry friction does, so that forces stay continuous; it is never negative.
+        """
+        if self.efficiency.dtype != object and (self.efficiency == 1.0).all():
+            return f
+        driving, back = self.efficiency
+        speed = self._turning(v) * self.gear
+        along = where(f * speed > 0.0, abs(speed), -abs(speed)) / np.sqrt(speed * speed + FADING_SPEED**2)
+        return f * (1.0 - (1.0 - driving) * maximum(along, 0.0) + (1.0 / back - 1.0) * maximum(-along, 0.0))
+
+    def _turning(self, v: Array) -> Number:
+        """Sum of ratio v [rad/s or m/s]."""
+        return sum((self.row[k] * v[k] for k in np.flatnonzero(self.row)), 0.0)
+
+    def _along(self, mechanism: Mechanism, q: Array) -> Number:
+        """Sum of ratio q [rad or m] over the joints of one coordinate."""
+        driven = [j for j in mechanism.leaders if self.row[j.v].any()]
+        return sum((self.row[j.v][0] * q[j.q][0] for j in driven), 0.0)
+
+    # --- its definition, checked ---
 
     def completed(self) -> Self:
         """The same, if both ends of the line of torque and speed are given, or none."""
@@ -191,3 +240,10 @@ def _inboard(joint: str, joints: Mapping[str, JointRequest]) -> Iterator[JointRe
         if now is not None:
             yield now
             now = carriers.get(now.parent)
+
+
+def _clipped(x: Number, limits: Array) -> Number:
+    """A number within limits, of which infinite ones leave no trace."""
+    lower, upper = limits
+    x = maximum(x, lower) if lower > -np.inf else x
+    return minimum(x, upper) if upper < np.inf else x

@@ -6,7 +6,7 @@ the section is its table in documents and its attribute of a Mechanism. Kinds of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, dataclass_transform
@@ -70,6 +70,7 @@ class Element:
     writes_all: ClassVar[bool] = False  # whether documents have its defaults too
     couples_ratios: ClassVar[bool] = False  # whether it drives joints at ratios, which may contradict those of others
     switches: ClassVar[Mapping[str, tuple[str, Any]]] = {}  # verb of a schedule: the mode that it sets, and to what
+    locks_joint: ClassVar[bool] = False  # whether a joint itself may be named in its place
     switches_itself: ClassVar[bool] = False  # whether it has an event function, by which it switches a mode of its own
 
     def __init_subclass__(cls, section: str = "", what: str = "", **more: Any) -> None:
@@ -164,6 +165,15 @@ class Element:
     def check_parameter(self, key: str, values: Array, name: str) -> None:
         """Raise an error unless a parameter, called `name`, may have all these values."""
         check_values(name, values, self.definitions()[key].kind.rules)
+
+    def possible(self, key: str, mode: Number) -> Number:
+        """The value of a mode that a controller gets which wants `mode`."""
+        return mode
+
+    @property
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """Users' functions of a place (x, y) [m] in it, whose graphs are part of a kernel's identity."""
+        return ()
 
     # --- what it tells ---
 

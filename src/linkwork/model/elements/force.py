@@ -7,10 +7,11 @@ whole beyond that, `power`. All three are formulas of any numbers: they are trac
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from linkwork.model.bodies import Place
 from linkwork.model.elements.element import Element
 from linkwork.spatial import Force as Wrench
 from linkwork.spatial import Motion as Twist
@@ -85,6 +86,20 @@ class Acting:
         for joint, force in self.joints:
             total = total + force @ motion.velocities(joint)
         return total
+
+
+class LineForce(Element):
+    """A spring and a damper along the line between the point `at` of one body and the point `to` of another.
+
+    Its tension at the distance L is stiffness (L - length) + damping dL/dt [N].
+    """
+
+    if TYPE_CHECKING:  # fields of its kinds
+        at: Place
+        to: Place
+        stiffness: Number
+        damping: Number
+        length: Number
 
 
 class Force(Element):

@@ -14,7 +14,9 @@ from linkwork.model.elements.keys import gear_ratios, joint_name, key, whole
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, role_faults
 from linkwork.model.faults import Fault
 from linkwork.model.specifications import Draft
-from linkwork.spatial.scalar import Array, Number, lookup, where
+from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum, where
+
+HUGE = 1e300  # numbers beyond this count as infinite
 
 
 class Transmission(VelocityConstraint, section="transmissions"):
@@ -62,6 +64,13 @@ class Transmission(VelocityConstraint, section="transmissions"):
         if wrong.any():
             got = f"{np.atleast_1d(numbers)[np.argmax(wrong)]:g}"
             raise ModelError(f"it has the gears 1 to {most}, and 0 for neutral; got {got}", self.label)
+
+    def possible(self, key: str, mode: Number) -> Number:
+        """The gear next below, of those that it has; nan stays nan."""
+        if key != "selected":
+            return mode
+        gear = minimum(maximum(np.floor(mode), 0.0), float(len(self.ratios)))
+        return where(abs(mode) <= HUGE, gear, np.nan)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
         """What is wrong with its joints."""

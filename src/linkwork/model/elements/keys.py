@@ -47,6 +47,7 @@ from linkwork.model.document_values import (
 )
 from linkwork.model.faults import Fault
 from linkwork.model.parameters import (
+    A_PART,
     AT_MOST_ONE,
     FINITE,
     NOT_NEGATIVE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from inspect import isabstract
 from types import MappingProxyType
@@ -59,10 +60,14 @@ class Loop(FrameConstraint, section="loops"):
         """Whether it is closed."""
         return self.closed
 
+    def closed_now(self) -> Self:
+        """The same, closed."""
+        return replace(self, closed=1.0)
+
     @property
-    def frames(self) -> tuple[Place, Place]:
-        """Its places on a and on b."""
-        return self.at, self.to
+    def child(self) -> str:
+        """Its body b."""
+        return self.b
 
     @property
     def rows(self) -> tuple[Row, ...]:

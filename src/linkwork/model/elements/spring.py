@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from linkwork.errors import ModelError
-from linkwork.model.elements.element import Element
+from linkwork.model.elements.force import LineForce
 from linkwork.model.elements.keys import ZERO, body_name, key, not_negative, point
 from linkwork.model.faults import Fault
 from linkwork.model.specifications import Draft
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
 
-class Spring(Element, section="springs"):
+class Spring(LineForce, section="springs"):
     """Stretch a spring and a damper from the point `at` (3,) [m] of `a` to the point `to` (3,) [m] of `b`.
 
     Either may be "world". At a distance L the points are pulled together by the force

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Self, get_args
 
 from linkwork.model.bodies import Place
 from linkwork.model.document_values import written_name
 from linkwork.model.elements.element import Element
-from linkwork.model.elements.ground import HeightField, SurfaceShape, checked_surface
+from linkwork.model.elements.ground import Ground, HeightField, SurfaceShape, checked_surface
 from linkwork.model.elements.keys import ZERO, ClassKind, Posed, body_name, key, place
 from linkwork.model.geometry import Plane, Shape
 
@@ -31,6 +31,11 @@ class Surface(Element, section="surfaces"):
     place: Place = key(place("body"), default=ZERO)
 
     acts_in_motion_only = True
+
+    @property
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The function of heights, where its shape is one."""
+        return (self.shape.function,) if isinstance(self.shape, Ground) else ()
 
     @classmethod
     def stand_in(cls, name: str) -> Self:

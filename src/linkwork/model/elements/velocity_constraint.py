@@ -67,11 +67,6 @@ class VelocityConstraint(Constraint):
         return None
 
     @property
-    def ties(self) -> Iterator[VelocityRow]:
-        """The same as `velocity_rows`."""
-        return self.velocity_rows
-
-    @property
     def capacities(self) -> tuple[Number, Number]:
         """The most that the first row can push backward and forward [N m or N]."""
         lower, upper = self.bounds[0]

@@ -46,6 +46,11 @@ class Guard(NamedTuple):
         return -modes[self.mode] if self.value is None else self.value
 
 
+def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
+    """The modes that elements switch by themselves, by the names of their parameters."""
+    return tuple(f"{one.name}.{one.fires[0]}" for one in mechanism.self_switching)
+
+
 def distances(mechanism: Mechanism, q: Array) -> list[Number]:
     """How far joints are beyond the positions of their latches [rad or m]."""
     tree = mechanism.tree

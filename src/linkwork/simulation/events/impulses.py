@@ -73,14 +73,14 @@ def impact(
     gap: Number = 0.0
     error: Number = 0.0
     before = q
-    if m.loops and iterations:
+    if m.frame_constraints and iterations:
         gap = largest(held(m, q).errors)
         q, error = closed_positions(m, q, iterations)
-    names = [item.name for item in m.holders]
-    one_way = [k for k, item in enumerate(m.slippers) if item.pushes_only and not is_finite(item.capacities[1])]
-    kept, trial = [False] * len(m.slippers) if decided is None else decided, slip
-    if m.slippers:  # those with a capacity give no impulse, but where their speeds have met
-        found = slip_of_speeds(m.slippers, slip_speeds(m, v), slip)
+    names = [item.name for item in m.velocity_constraints]
+    one_way = [k for k, item in enumerate(m.bounded) if item.pushes_only and not is_finite(item.capacities[1])]
+    kept, trial = [False] * len(m.bounded) if decided is None else decided, slip
+    if m.bounded:  # those with a capacity give no impulse, but where their speeds have met
+        found = slip_of_speeds(m.bounded, slip_speeds(m, v), slip)
         free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
         trial = np.array([where(keep, s, new) for keep, s, new in zip(kept, slip, free, strict=True)])
 
@@ -89,8 +89,8 @@ def impact(
         speeds, least = slip_speeds(m, push.v), -PULL * largest(push.impulses) - BOUND_SLACK
         changed, settled = list(slip), 1.0
         for k in one_way:
-            item = m.slippers[k]
-            impulse = push.impulses[len(m.loops) + names.index(item.name)]
+            item = m.bounded[k]
+            impulse = push.impulses[len(m.frame_constraints) + names.index(item.name)]
             pulls = (slip[k] == 0.0) & (impulse < least)
             behind = (slip[k] != 0.0) & (speeds[k] < -STICKING_SPEED)
             turned = where(pulls | behind, 1.0, 0.0) * settled * item.engaged
@@ -99,13 +99,13 @@ def impact(
         return (np.array(changed), *push), settled == 1.0
 
     if one_way:
-        none = np.zeros(len(m.loops) + len(m.holders))
+        none = np.zeros(len(m.constraints))
         (trial, *push), _, _ = iterate(2 * 2 ** min(len(one_way), 5), improve, trial, v, none, none)
         push = Push(*push)
     else:
-        push = _pushed(holding(m, trial) if m.slippers else m, q, v)
-    if m.slippers:
-        found = slip_of_speeds(m.slippers, slip_speeds(m, push.v), slip)
+        push = _pushed(holding(m, trial) if m.bounded else m, q, v)
+    if m.bounded:
+        found = slip_of_speeds(m.bounded, slip_speeds(m, push.v), slip)
         known = [x if k in one_way else where(kept[k], slip[k], found[k]) for k, x in enumerate(trial)]
         slip = np.array(known)
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
@@ -115,8 +115,8 @@ def impact(
 
 def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
     """What takes away the velocities that would slip or open: nearest in kinetic energy."""
-    if not mechanism.holds:
-        none = np.zeros(len(mechanism.loops) + len(mechanism.holders))
+    if not mechanism.constrained:
+        none = np.zeros(len(mechanism.constraints))
         return Push(v, none, none)
     rows = held(mechanism, q)
     rates = rows.rates(v)
@@ -130,9 +130,9 @@ def by_constraint(
 ) -> Array:
     """Numbers of all rows (nh,) as one for each loop, then for each holder (n,)."""
     values = iter(rows)
-    found = [reduce([next(values) for _ in loop.kind.closing]) for loop in mechanism.loops]
-    names = [tie.name for tie in mechanism.ties]
-    found += [reduce([next(values) for _ in range(names.count(item.name))]) for item in mechanism.holders]
+    found = [reduce([next(values) for _ in one.rows]) for one in mechanism.frame_constraints]
+    names = [tie.name for tie in mechanism.velocity_rows]
+    found += [reduce([next(values) for _ in range(names.count(item.name))]) for item in mechanism.velocity_constraints]
     return np.array(found)
 
 
@@ -146,17 +146,17 @@ def size_of(rows: Sequence[Number]) -> Number:
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
     """Force (n,) [N m or N] that each loop and holder of a system in its modes carries; 0 of what slips."""
     m = system.mechanism
-    memory = Memory.of(now.contacts).begun(t) if m.touches and not system.rigid else None
-    pushes = slip_forces(m, now.slip) if m.slippers else 0.0
+    memory = Memory.of(now.contacts).begun(t) if m.contact_pairs and not system.rigid else None
+    pushes = slip_forces(m, now.slip) if m.bounded else 0.0
     loads = replace(system, memory=memory).loads(t, now.q, now.v, held + pushes)
     tau = system.joint_forces(now.q, now.v, loads)
-    stuck = holding(m, now.slip) if m.slippers else m
-    if not stuck.holds:
-        return np.zeros(len(m.loops) + len(m.holders))
+    stuck = holding(m, now.slip) if m.bounded else m
+    if not stuck.constrained:
+        return np.zeros(len(m.constraints))
     outside = loads.outside
     if system.rigid:
         met = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-        pushed = wrenches_of(m.touches, now.contacts[:, 1:4], *met)
+        pushed = wrenches_of(m.contact_pairs, now.contacts[:, 1:4], *met)
         outside = pushed if outside is None else outside + pushed
     forces = closed_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
     return by_constraint(stuck, forces, size_of)
@@ -166,8 +166,8 @@ def impossible(mechanism: Mechanism, q: Array) -> str:
     """Why the jump to what a mechanism holds now cannot be made at q (nq,), in words; empty if it can."""
     for fault in contradictions(mechanism):
         return f"{fault.element} {fault.reason}"
-    errors = np.abs(held(mechanism, q).errors[: mechanism.nc]) if mechanism.loops else np.zeros(0)
+    errors = np.abs(held(mechanism, q).errors[: mechanism.nc]) if mechanism.frame_constraints else np.zeros(0)
     if errors.max(initial=0.0) <= GAP:
         return ""
-    name = mechanism.loop_of_row(int(np.argmax(errors))).name
+    name = mechanism.frame_constraint_of_row(int(np.argmax(errors))).name
     return f"loop {name!r} is open by {errors.max():.3g} where it is to be closed: bring it within {GAP:g} before"

@@ -27,7 +27,7 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
     through = step if locate_contacts else with_contacts(step, in_the_middle=implicit)
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
-        touches = bool(system.mechanism.touches) and not system.rigid
+        touches = bool(system.mechanism.contact_pairs) and not system.rigid
         located = touches and locate_contacts
         if not (sources(system) or located or (touches and implicit)):
             return through(system.in_modes(now.modes), t, now, h, held)
@@ -68,7 +68,7 @@ class _Events:
 
     def _advance(self, t: Number, begin: StepState, h: Number) -> tuple[StepState, Any]:
         here, forces = self.system.in_modes(begin.modes), self.held
-        if here.mechanism.slippers and not here.rigid:
+        if here.mechanism.bounded and not here.rigid:
             forces = forces + slip_forces(here.mechanism, begin.slip)
             here = replace(here, mechanism=holding(here.mechanism, begin.slip))
         if self.contacts is None:

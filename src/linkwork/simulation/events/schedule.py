@@ -10,15 +10,16 @@ import numpy as np
 
 from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.broadcast import Shape, as_numbers
-from linkwork.model.elements.brake import Brake
+from linkwork.model.elements.element import FLIP, GIVEN, kinds
 from linkwork.model.elements.keys import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Once
 from linkwork.simulation.events.slip import row_speeds
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import HUGE, NON_FINITE, NOT_CONVERGED, RUNNING
-from linkwork.simulation.user_functions import SWITCHED
 from linkwork.spatial.scalar import Array, Number, where
+
+LOCKS = ("lock", "unlock")  # verbs that also take the name of a joint
 
 
 class Switch(NamedTuple):
@@ -43,42 +44,18 @@ class Switch(NamedTuple):
         return -now if self.value is None else self.value
 
 
-GIVEN = "given"  # a value that the schedule says
-HELD = ("clutches", "brakes", "ratchets", "latches", "differentials", "couplings")
-SWITCHED_BY: dict[str, dict[str, tuple[str, Any]]] = {  # verb: of what, the parameter that it sets, to what
-    "open": {"loops": ("closed", 0.0)},
-    "close": {"loops": ("closed", 1.0)},
-    "engage": dict.fromkeys(HELD, ("engaged", 1.0)),
-    "release": dict.fromkeys(HELD, ("engaged", 0.0)),
-    "reverse": {"clutches": ("ratio", None), "ratchets": ("direction", None)},
-    "shift": {"clutches": ("ratio", GIVEN), "ratchets": ("ratio", GIVEN), "transmissions": ("selected", GIVEN)},
-    "lock": dict.fromkeys(("brakes", "joints"), ("engaged", 1.0)),
-    "unlock": dict.fromkeys(("brakes", "joints"), ("engaged", 0.0)),
-}
-SINGULAR = {
-    "loops": "loop", "clutches": "clutch", "brakes": "brake", "ratchets": "ratchet", "latches": "latch",
-    "joints": "joint", "transmissions": "transmission", "differentials": "differential", "couplings": "coupling",
-}  # fmt: skip
-
-
-def lockable(mechanism: Mechanism, names: Iterable[str]) -> Mechanism:
-    """The mechanism with brakes, of the joints' own names and released, on those named joints that have none."""
-    brakes = list(mechanism.brakes)
-    for name in dict.fromkeys(names):
-        if name not in mechanism.brakes and name in mechanism.joints:
-            for what, items in mechanism.holder_kinds.items():
-                if name in items:
-                    raise LinkworkError(
-                        f"joint {name!r} cannot be locked by its name, which is also that of a {what}; "
-                        "give one of them another, or the joint a brake"
-                    )
-            brakes.append(Brake(name, name, engaged=0.0, size=mechanism.joints[name].kind.nv))
-    return mechanism.with_elements("brakes", brakes)
+def verbs() -> dict[str, dict[str, tuple[str, Any]]]:
+    """The verbs of schedules: for each, by section of elements, the mode that it sets and to what."""
+    found: dict[str, dict[str, tuple[str, Any]]] = {}
+    for section, kind in kinds().items():
+        for verb, change in kind.switches.items():
+            found.setdefault(verb, {})[section] = change
+    return found
 
 
 def modes_of(mechanism: Mechanism) -> dict[str, float]:
-    """All that can be switched, by the names of parameters, as it is built."""
-    return {name: float(value) for name, value in mechanism.parameters.items() if name.endswith(SWITCHED)}
+    """All modes, by the names of their parameters, as they are built."""
+    return {name: float(mechanism.parameters[name]) for name in mechanism.modes}
 
 
 def entries_of(schedule: Any) -> list[Any]:
@@ -93,7 +70,7 @@ def entries_of(schedule: Any) -> list[Any]:
 def locked_names(schedule: Sequence[Any]) -> list[str]:
     """What a schedule locks or unlocks."""
     entries = [entry for entry in schedule if isinstance(entry, (tuple, list)) and len(entry) == 3]
-    return [str(name) for _, verb, name in entries if isinstance(verb, str) and verb in ("lock", "unlock")]
+    return [str(name) for _, verb, name in entries if isinstance(verb, str) and verb in LOCKS]
 
 
 def scheduled(mechanism: Mechanism, schedule: Sequence[Any]) -> tuple[Switch, ...]:
@@ -109,23 +86,30 @@ def scheduled(mechanism: Mechanism, schedule: Sequence[Any]) -> tuple[Switch, ..
 def switch_of(mechanism: Mechanism, where_: str, entry: Any) -> Switch:
     """What one entry (time or guard, verb, name) switches, or an error that names what is wrong with it."""
     when, verb, name, ratio = _checked_entry(where_, entry)
-    rules = SWITCHED_BY[verb]
-    owners = {of: getattr(mechanism, of) for of in rules}
-    if not any(name in owner for owner in owners.values()):
-        valid = list(dict.fromkeys(one for owner in owners.values() for one in owner.names))
-        raise unknown_name(" or ".join(SINGULAR[of] for of in rules), name, valid)
-    of = next(of for of, owner in owners.items() if name in owner)
-    parameter, value = rules[of]
-    if "joints" in rules and name in mechanism.joints and (other := mechanism.brakes[name].joint) != name:
-        told = f"{verb} {name!r} may mean that joint, or the brake {name!r} of joint {other!r}"
-        raise LinkworkError(f"{where_}: {told}; give the brake another name")
-    if parameter == "selected":
-        mechanism.transmissions[name].refuse_gear(ratio)
-    elif value is GIVEN and ratio == 0.0:
+    rules = verbs()[verb]
+    owners = {section: getattr(mechanism, section) for section in rules}
+    locks = any(kinds()[section].locks_joint for section in rules) and verb in LOCKS
+    section = next((section for section, owner in owners.items() if name in owner), None)
+    if section is None:
+        names = [*(one for owner in owners.values() for one in owner.names), *(mechanism.joints.names if locks else ())]
+        raise unknown_name(" or ".join(_words(rules, locks)), name, list(dict.fromkeys(names)))
+    parameter, value = rules[section]
+    if locks and name in mechanism.joints and (other := owners[section][name].joint) != name:
+        what = kinds()[section].what
+        both = f"{verb} {name!r} may mean that joint, or the {what} {name!r} of joint {other!r}"
+        raise LinkworkError(f"{where_}: {both}; give the {what} another name")
+    if value is GIVEN and parameter == "ratio" and ratio == 0.0:
         raise LinkworkError(f"{where_} must be with a ratio other than 0; got {entry!r}")
-    what = spoken(f"{name}.selected", ratio) if parameter == "selected" else f"{verb} {name}"
-    given: Any = ratio if value is GIVEN else value
+    if value is GIVEN:
+        mechanism.check_parameter(f"{name}.{parameter}", np.asarray(ratio))
+    what = spoken(f"{name}.{parameter}", ratio) if parameter == "selected" else f"{verb} {name}"
+    given = ratio if value is GIVEN else None if value is FLIP else value
     return Switch(when, f"{name}.{parameter}", given, what, where_)
+
+
+def _words(sections: Iterable[str], locks: bool) -> list[str]:
+    """What messages call elements of these sections, and joints that can be locked."""
+    return [*(kinds()[section].what for section in sections), *(["joint"] if locks else [])]
 
 
 def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
@@ -169,8 +153,8 @@ def _checked_entry(where_: str, entry: Any) -> tuple[Any, str, str, float]:
         when = as_numbers(f"{where_}: its time", when)
         if not (np.isfinite(when).all() and (when >= 0.0).all()):
             raise LinkworkError(f"{where_}: its time must be a number >= 0 [s]; got {entry[0]!r}")
-    if not isinstance(verb, str) or verb not in SWITCHED_BY:
-        raise unknown_name(f"verb of {where_}", str(verb), SWITCHED_BY)
+    if not isinstance(verb, str) or verb not in verbs():
+        raise unknown_name(f"verb of {where_}", str(verb), verbs())
     ratio = entry[3] if len(entry) == 4 else 0.0
     good = isinstance(ratio, Real) and np.isfinite(float(ratio)) and (len(entry) == 4) == (verb == "shift")
     if not good:

@@ -26,13 +26,13 @@ BOUND_SLACK = 1e-9  # force [N m or N] beyond a bound that counts as none
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
     """The mechanism in which constraints that slip are released."""
-    pairs = zip(mechanism.slippers, slip, strict=True)
+    pairs = zip(mechanism.bounded, slip, strict=True)
     return mechanism.varied({f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs})
 
 
 def rows(mechanism: Mechanism) -> Array:
     """The rows (n, nv) of all bounded constraints, engaged or not: rows times v is the slip speed."""
-    tree = [factors(mechanism.tree, next(iter(item.ties))) for item in mechanism.slippers]
+    tree = [factors(mechanism.tree, next(iter(item.velocity_rows))) for item in mechanism.bounded]
     return np.array(tree).reshape(-1, mechanism.tree.nv) @ mechanism.spread
 
 
@@ -44,7 +44,7 @@ def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
 def slip_multipliers(mechanism: Mechanism, slip: Iterable[Any], given: Mapping[str, Any] = NOTHING_GIVEN) -> list[Any]:
     """The multiplier [N m or N] of each that slips, at its bound, were it engaged; `given` are parameters by name."""
     found = []
-    for item, s in zip(mechanism.slippers, slip, strict=True):
+    for item, s in zip(mechanism.bounded, slip, strict=True):
         own = {key: given[f"{item.name}.{key}"] for key in item.parameters if f"{item.name}.{key}" in given}
         item = item.varied(own)
         backward, forward = (most if is_finite(most) else 0.0 for most in item.capacities)
@@ -54,7 +54,7 @@ def slip_multipliers(mechanism: Mechanism, slip: Iterable[Any], given: Mapping[s
 
 def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
     """Joint forces (nv,) [N m or N] of constraints that slip."""
-    pushes = zip(slip_multipliers(mechanism, slip), mechanism.slippers, strict=True)
+    pushes = zip(slip_multipliers(mechanism, slip), mechanism.bounded, strict=True)
     return rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
 
 
@@ -73,7 +73,7 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
     The first is negative where it is to slip backward, or no longer does so; the second is that of slipping forward.
     """
     found: list[Number] = []
-    for item, s, w, force in zip(mechanism.slippers, slip, slip_speeds(mechanism, v), carried, strict=True):
+    for item, s, w, force in zip(mechanism.bounded, slip, slip_speeds(mechanism, v), carried, strict=True):
         backward, forward = (most + BOUND_SLACK if is_finite(most) else np.inf for most in item.capacities)
         less = forward - force if is_finite(forward) else 1.0
         more = force + backward if is_finite(backward) else 1.0
@@ -109,11 +109,10 @@ def slip_after(slip: Array, which: Sequence[Any]) -> list[Number]:
 def row_speeds(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> Iterator[tuple[str, Any, Array]]:
     """Every velocity constraint with its name and the parameters `given`, and its row speed (...) at v (..., nv)."""
     velocities = mechanism.tree_velocity(v)
-    for what, items in mechanism.holder_kinds.items():
-        for item in items:
-            names = {key: f"{item.name}.{key}" for key in ("engaged", "ratio", "direction", "selected")}
-            now = replace(item, **{key: given[name] for key, name in names.items() if name in given})
-            for tie in now.ties:
-                joints = [(mechanism.tree.joints[joint].v.start + k, by) for joint, k, by in tie.velocities]
-                speed = sum((velocities[..., k] * by for k, by in joints), np.zeros(v.shape[:-1]))
-                yield f"{what} {item.name!r}", now, speed
+    for item in mechanism.velocity_constraints:
+        names = {key: f"{item.name}.{key}" for key in item.modes()}
+        now = replace(item, **{key: given[name] for key, name in names.items() if name in given})
+        for row in now.velocity_rows:
+            joints = [(mechanism.tree.joints[joint].v.start + k, by) for joint, k, by in row.velocities]
+            speed = sum((velocities[..., k] * by for k, by in joints), np.zeros(v.shape[:-1]))
+            yield item.label, now, speed

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions
+from linkwork.simulation.events.guards import armed_again, disarmed, guard_functions, own_modes
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constraint_forces, impact
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
@@ -34,14 +34,14 @@ def sources(system: System) -> list[Source]:
     Rigid contacts give impulses in every step, and the step itself decides what slips then.
     """
     m = system.mechanism
-    names = [item.name for item in (*m.loops, *m.holders)]
+    names, count = [item.name for item in m.constraints], len(m.frame_constraints)
     found: list[Source] = []
-    for item in () if system.rigid else m.slippers:
+    for item in () if system.rigid else m.bounded:
         goes = "lets go" if item.pushes_only else "slips"
         words = tuple(f"{item.name} {what}" for what in ("slips", "holds", goes))
-        found += [Source(words, names.index(item.name, len(m.loops)))] * 2
-    for latch in m.latches:
-        found.append(Source((f"{latch.name} holds",) * 3, names.index(latch.name, len(m.loops))))
+        found += [Source(words, names.index(item.name, count))] * 2
+    for one in m.self_switching:
+        found.append(Source((f"{one.name} holds",) * 3, names.index(one.name, count)))
     for guard in system.guards:
         found.append(Source((guard.what,) * 3, constraint_number(m, system.modes[guard.mode])))
     return found
@@ -50,8 +50,8 @@ def sources(system: System) -> list[Source]:
 def constraint_number(mechanism: Mechanism, parameter: str) -> int:
     """The number of the loop or velocity constraint whose parameter this is."""
     name, _, key = parameter.rpartition(".")
-    loops, holders = mechanism.loops.names, [item.name for item in mechanism.holders]
-    return loops.index(name) if key == "closed" else len(loops) + holders.index(name)
+    pairs = enumerate(mechanism.constraints)
+    return next(k for k, one in pairs if key in one.modes() and name in (one.name, f"{one.section}.{one.name}"))
 
 
 def any_of(conditions: Sequence[Any]) -> Any:
@@ -85,9 +85,9 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     armed = armed_again(m, now.q, values, now.armed)
     functions: list[Number] = []
     if not system.rigid:
-        bounded = {one.name for one in m.slippers}
-        numbers = [k for k, item in enumerate(m.holders) if item.name in bounded]
-        functions += slip_functions(m, now.slip, now.v, [forces[len(m.loops) + k] for k in numbers])
+        bounded = {one.name for one in m.bounded}
+        numbers = [k for k, item in enumerate(m.velocity_constraints) if item.name in bounded]
+        functions += slip_functions(m, now.slip, now.v, [forces[len(m.frame_constraints) + k] for k in numbers])
     functions += guard_functions(m, now.q, values, armed)
     return now._replace(armed=armed, watched=np.array([*functions, *forces, possible]))
 
@@ -95,14 +95,14 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
 def apply_events(system: System, t: Number, end: StepState, held: Array, which: list[Any]) -> StepState:
     """The state after the events `which` (k,): modes, slip and velocities, and the log of it."""
     m = system.mechanism
-    bounded = 0 if system.rigid else len(m.slippers)
+    bounded = 0 if system.rigid else len(m.bounded)
     slips, others = one_releases(end.slip, which[: 2 * bounded]) if bounded else [], which[2 * bounded :]
     slip = np.array(slip_after(end.slip, slips)) if bounded else end.slip
     modes = list(end.modes)
-    for latch, falls in zip(m.latches, others, strict=False):
-        k = system.modes.index(f"{latch.name}.engaged")
-        modes[k] = where(falls, 1.0, modes[k])
-    for guard, fires in zip(system.guards, others[len(m.latches) :], strict=True):
+    for name, one, fires in zip(own_modes(m), m.self_switching, others, strict=False):
+        k = system.modes.index(name)
+        modes[k] = where(fires, one.fires[1], modes[k])
+    for guard, fires in zip(system.guards, others[len(m.self_switching) :], strict=True):
         modes[guard.mode] = where(fires, guard.applied(modes), modes[guard.mode])
     armed = disarmed(m, system.guards, end.armed, others)
     closes = any(name.endswith(".closed") for name in system.modes)
@@ -125,7 +125,7 @@ def _logged(system: System, t: Number, end: StepState, after: StepState, found: 
     for number, source in enumerate(known):
         result = after.slip[number // 2] if number < 2 * bounded else 0.0
         before, now = end.watched[count + source.constraint], after.watched[count + source.constraint]
-        energy = found.energies[source.constraint] + (bridged if source.constraint < len(m.loops) else 0.0)
+        energy = found.energies[source.constraint] + (bridged if source.constraint < len(m.frame_constraints) else 0.0)
         carried = where(now == 0.0, before, now)
         lines.append(Line(float(number), result, t, energy, found.impulses[source.constraint], carried, found.gap))
     return after._replace(log=write(end.log, which, lines))

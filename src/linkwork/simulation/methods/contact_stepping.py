@@ -45,7 +45,7 @@ CONTACT_EVENTS = {
 
 def contact_event(mechanism: Mechanism, source: int, result: float) -> str:
     """The text of a contact event; sources count down from -1, one for each contact pair."""
-    return f"{mechanism.touches[-1 - source].name} {CONTACT_EVENTS[result]}"
+    return f"{mechanism.contact_pairs[-1 - source].name} {CONTACT_EVENTS[result]}"
 
 
 def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
@@ -57,7 +57,7 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
         m = system.mechanism
-        if not m.touches or system.rigid:
+        if not m.contact_pairs or system.rigid:
             return step(system, t, now, h, held)
         memory, first = Memory.of(now.contacts).begun(t), _meetings(m, now.q, now.v)
         if in_the_middle:
@@ -69,7 +69,7 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
             motion, at = difference(m, now.q, moved.q), t + 0.5 * h
             there = _meetings(m, integrate(m, now.q, motion * 0.5), motion / h)
             rolled = [meeting.rolling * h for meeting in there]
-        number = [found.number for found in grips(m.touches, memory, at, there)]
+        number = [found.number for found in grips(m.contact_pairs, memory, at, there)]
         return moved._replace(contacts=_changed(memory, number, rolled, end, t + h).kept), solved
 
     return run
@@ -84,7 +84,7 @@ class ContactSwitching:
 
     def __init__(self, mechanism: Mechanism, t: Number):
         self.mechanism, self.t = mechanism, t
-        self.contacts: list[Contact] = [pair.contact for pair in mechanism.touches]
+        self.contacts: list[Contact] = [pair.contact for pair in mechanism.contact_pairs]
         self.still = [np.zeros(3)] * len(self.contacts)  # anchors have rolled on already
 
     def begin(self, now: StepState) -> StepState:
@@ -140,7 +140,7 @@ class ContactSwitching:
     def _judged(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[Meeting]]:
         memory = Memory.of(end.contacts)._replace(since=t)
         there = _meetings(self.mechanism, end.q, end.v)
-        return memory, [found.number for found in grips(self.mechanism.touches, memory, t, there)], there
+        return memory, [found.number for found in grips(self.mechanism.contact_pairs, memory, t, there)], there
 
 
 def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: list[Meeting], at: Number) -> Memory:

@@ -36,7 +36,7 @@ from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.algorithms.two_position_solver import Position, Row, TwoPoses, row
 from linkwork.model.bodies import Place
-from linkwork.model.elements.spring import Spring
+from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.simulation.methods.force_derivatives import slopes
 from linkwork.simulation.state import StepState
@@ -74,7 +74,7 @@ class Interval:
         self.first = Position(joint_poses(self.tree, self.q), subspaces(self.tree, self.q))
         self.poses, self.falls = world_poses(self.tree, self.first.X), falling(self.tree, self.first.X)
         self.p = self.reduced(momenta_of_joints(self.tree, self.q, v))
-        self.lines = [_point(self.poses, spring.to) - _point(self.poses, spring.at) for spring in self.tree.springs]
+        self.lines = [_point(self.poses, spring.to) - _point(self.poses, spring.at) for spring in self.tree.line_forces]
         mass = sum((body.inertia.mass for body in self.tree.bodies[1:]), 0.0)
         self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
@@ -116,7 +116,7 @@ class Interval:
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
         grips = [] if loads.touching is None else loads.touching.grips
         found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
-        for spring, line in zip(self.tree.springs, self.lines, strict=True):
+        for spring, line in zip(self.tree.line_forces, self.lines, strict=True):
             found = found + abs(spring.stiffness * (_direction(line)[1] - spring.length))
         return found * abs(self.h) + largest(own)  # steps of compositions go back in time
 
@@ -139,7 +139,7 @@ class Interval:
         found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
         held, there = ([], []) if loads.touching is None else (loads.touching.grips, loads.touching.poses)
         poses = world_poses(tree, X)
-        for spring, first in zip(tree.springs, self.lines, strict=True):
+        for spring, first in zip(tree.line_forces, self.lines, strict=True):
             lines = [first, _point(poses, spring.to) - _point(poses, spring.at)]
             middle = (lines[0] + lines[1]) * 0.5  # where its ends are on average
             along, _ = _direction(middle)
@@ -150,7 +150,7 @@ class Interval:
                     felt = at[place.body].R.T @ (pull * sign)
                     each[place.body] = each[place.body] + Force(felt, cross(place.pose.p, felt))
         for pair, grip in zip(
-            tree.touches if held else (), held, strict=True
+            tree.contact_pairs if held else (), held, strict=True
         ):  # along the same lines of the world at both ends
             for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
                 for at, each in zip((self.poses, poses), found, strict=True):
@@ -183,7 +183,7 @@ class Interval:
         Loops are to be closed; clutches and brakes are not to slip on the way.
         """
         tree = self.tree
-        if not tree.holds:
+        if not tree.constrained:
             return np.zeros(0), np.zeros((0, self.mechanism.nv))
         loops = closure.closed(tree, world_poses(tree, at.X))
         J = reduced_rows(self.mechanism, closure.all_rows(tree, at, loops))
@@ -198,7 +198,7 @@ class Interval:
         """Newton's matrix at a guess: how the joints' motion must change for a lack of momentum (nv,) or (nv, k)."""
         m, tree, touching = self.mechanism, self.tree, guess.loads.touching
         laws = self._laws(dv)
-        if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.touches)):
+        if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.contact_pairs)):
             return self._coupled_solver(touching, dv, laws)
         contacts = self._contacts(guess)
 
@@ -221,7 +221,7 @@ class Interval:
     def _yielding(self) -> list[Row]:
         """What couples joints of the tree: rotors that turn with several of them, springs between bodies."""
         found = [row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors]
-        for spring, stretch in zip(self.tree.springs, stretches(self.tree, self.q), strict=True):
+        for spring, stretch in zip(self.tree.line_forces, stretches(self.tree, self.q), strict=True):
             weight = spring.damping * 0.5 + spring.stiffness * (0.25 * self.h)
             found.append(row(self.tree, stretch.row * weight, stretch.row))
         return found
@@ -236,7 +236,7 @@ class Interval:
         m, tree, h = self.mechanism, self.tree, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
         extra = resistance(tree, m.tree_velocity(dv) / h) * (0.5 * h) + stiffness * (0.25 * h * h)
-        weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.springs]
+        weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
         M = stiffened_matrix(m, self.now.q, extra, weights) + laws * h
         if touching is not None:
             M = M + self.system.contact_step_matrix(self.now.q, touching, h)
@@ -248,7 +248,7 @@ class Interval:
         if guess.loads.touching is None:
             return found
         poses = world_poses(self.tree, guess.second.X)
-        for pair, grip in zip(self.tree.touches, guess.loads.touching.grips, strict=True):
+        for pair, grip in zip(self.tree.contact_pairs, guess.loads.touching.grips, strict=True):
             change = step_change(pair.contact, grip, self.h)
             body, R = pair.contact.at.body, grip.at.pose.R
             arm = grip.at.on(guess.loads.touching.poses[body])
@@ -281,7 +281,7 @@ def _direction(line: Array) -> tuple[Array, Number]:
     return line / length, where(apart, length, 0.0)
 
 
-def _pull(spring: Spring, line: Array) -> Array:
+def _pull(spring: LineForce, line: Array) -> Array:
     """The force (3,) [N] of a spring along the line (3,) [m] between its ends, on the first of them."""
     along, length = _direction(line)
     return along * (spring.stiffness * (length - spring.length))

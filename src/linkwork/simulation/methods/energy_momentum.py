@@ -135,7 +135,7 @@ class Balance:
         self.pressed = interval.pressed(loads, np.zeros(0))
         self.twists = symmetries(interval.mechanism)
         self.first = self.at(now.q)
-        self.given = self._given() if interval.mechanism.holds else 0.0
+        self.given = self._given() if interval.mechanism.constrained else 0.0
 
     def won(self, q: Array, v: Array, work: Number, dv: Array) -> tuple[Number, Number]:
         """Energy [J] that a step by dv (nv,) to q (nq,) and v (nv,) gains beyond the work, and what there is of it.

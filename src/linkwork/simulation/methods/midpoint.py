@@ -79,7 +79,7 @@ class Midpoint:
 
     def _rows(self, q: Array) -> Array:
         """The constraint rows (nh, nv) at q (nq,)."""
-        return held_rows(self.mechanism, q) if self.mechanism.holds else np.zeros((0, self.mechanism.nv))
+        return held_rows(self.mechanism, q) if self.mechanism.constrained else np.zeros((0, self.mechanism.nv))
 
     def residual(self, unknown: Array) -> Array:
         """Impulse (nv,) that lacks, and rates (nh,) of the constraints, at velocities at the end and impulses."""
@@ -102,9 +102,9 @@ class Midpoint:
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
         (speed,) = to_tree(m, ("v",), (now.v,))
         extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
-        weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.springs]
+        weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
         M = stiffened_matrix(m, now.q, extra, weights)
-        unknown, iterations, solved = self._with_contacts(M) if m.touches else self._smooth(M, witness)
+        unknown, iterations, solved = self._with_contacts(M) if m.contact_pairs else self._smooth(M, witness)
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
     def _smooth(self, M: Array, witness: Witness | None) -> tuple[Array, Number, Any]:
@@ -116,7 +116,7 @@ class Midpoint:
         def improve(v: Array, *before: Any) -> tuple[tuple[Any, ...], Any]:
             q, mean = self._middle(v)
             change, impulses = solve(self._imbalance(q, mean, v)), np.zeros(0)
-            if m.holds:
+            if m.constrained:
                 J = self._rows(q)
                 response = solve(J.T)
                 impulses = smallest(J @ response, J @ (mean * 2.0 - change), symmetric=not self.system.laws)
@@ -128,10 +128,10 @@ class Midpoint:
                 return (better,), size <= CONVERGED * scale
             stalled = (size <= ROUND_OFF * scale) & (size >= before[0])
             stalled = stalled | (size <= SLOW * scale) & (size >= 0.5 * before[0])
-            return (better, size, *([-impulses] if m.holds else [])), (size <= CONVERGED * scale) | stalled
+            return (better, size, *([-impulses] if m.constrained else [])), (size <= CONVERGED * scale) | stalled
 
-        started = () if not (m.springs or m.holds) else (largest(now.v) + 1.0,)
-        none = (np.zeros(m.nh),) if m.holds else ()
+        started = () if not (m.line_forces or m.constrained) else (largest(now.v) + 1.0,)
+        none = (np.zeros(m.nh),) if m.constrained else ()
         (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *started, *none)
         return np.concatenate([v, *rest[1:]]), iterations, solved
 
@@ -172,7 +172,7 @@ class Midpoint:
         size = size + largest(J @ mean) / (largest(v) + 1.0)
         factored = lu(A)
         change, add = factored.solve(lack), np.zeros(0)
-        if self.mechanism.holds:
+        if self.mechanism.constrained:
             response = factored.solve(J.T)
             add = smallest(J @ response, J @ (change - mean * 2.0), symmetric=False)
             change = change - response @ add

@@ -41,7 +41,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     m, middle = system.mechanism, _middle(system, t, now, h, held)
     there = _there(m, middle)
     facing = [one.facing for one in there]
-    bounces = any(_may_bounce(pair.contact) for pair in m.touches)
+    bounces = any(_may_bounce(pair.contact) for pair in m.contact_pairs)
     guess = np.array([one.axes.T @ f * h for one, f in zip(there, now.contacts[:, 1:4], strict=True)])
 
     def once(_: Number, v: Array, p: Array, rounds: Number, left: Number, agreed: Number) -> tuple[Any, ...]:
@@ -98,9 +98,9 @@ def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -
     m = system.mechanism
     q = integrate(m, now.q, now.v * (0.5 * h))
     (speed,) = to_tree(m, ("v",), (now.v,))
-    M = stiffened_matrix(m, q, resistance(m.tree, speed) * h, [spring.damping * h for spring in m.springs])
+    M = stiffened_matrix(m, q, resistance(m.tree, speed) * h, [spring.damping * h for spring in m.line_forces])
     solve = stiffened_solver(m, M)
-    if not m.holds:
+    if not m.constrained:
         return Middle(system, t, now, h, held, q, solve, lambda v: v)
     J = held_rows(m, q)
     response = solve(J.T)
@@ -120,7 +120,7 @@ def _there(m: Mechanism, middle: Middle) -> list[There]:
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
     met, poses = meetings(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
-    for pair, at, number in zip(m.touches, met, middle.now.contacts[:, 0], strict=True):
+    for pair, at, number in zip(m.contact_pairs, met, middle.now.contacts[:, 0], strict=True):
         own = axes(at.normal)
         K = own.T @ contact_rows(m.tree, poses, S, pair, at)[:3]
         if m.mimics:

@@ -35,7 +35,12 @@ class Unsolved(NamedTuple):
 
 def unsolved(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Unsolved | None:
     """What can be said of a step from a state; None if it can be solved after all, solves nothing, or has contacts."""
-    if method.equations is None or system.mechanism.touches or system.mechanism.slippers or system.mechanism.latches:
+    if (
+        method.equations is None
+        or system.mechanism.contact_pairs
+        or system.mechanism.bounded
+        or system.mechanism.self_switching
+    ):
         return None
     with np.errstate(all="ignore"):
         witness = _failing(method, system, t, now, h, held)
@@ -63,7 +68,7 @@ def _worst(system: System, witness: Witness) -> str:
     m = system.mechanism
     errors: Any = np.nan_to_num(np.abs(witness.errors), nan=np.inf)
     if errors.max(initial=0.0) > OPEN:
-        return m.holder_of_row(int(np.argmax(errors)))
+        return m.constraint_of_row(int(np.argmax(errors)))
     lack: Any = np.nan_to_num(np.abs(witness.residual), nan=np.inf)
     number = int(np.argmax(lack))
     return f"joint {next(j.name for j in m.leaders if j.v.start <= number < j.v.stop)!r}"

@@ -18,7 +18,7 @@ def projected(step: Step) -> Step:
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
         moved, solved = step(system, t, now, h, held)
-        if not system.mechanism.holds or system.baumgarte is not None:
+        if not system.mechanism.constrained or system.baumgarte is not None:
             return moved, solved
         q, v, error, distance = closed_again(system.mechanism, moved.q, moved.v)
         closed = (error <= NOT_CLOSED) | (error != error)  # a state that is not finite is reported as such

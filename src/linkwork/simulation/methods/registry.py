@@ -72,6 +72,6 @@ def _locating(method: Method) -> Method:
 
 def refuse_composed(mechanism: Mechanism, method: Method, guarded: bool = False) -> None:
     """Raise a LinkworkError where a composed method would step back in time through events."""
-    if len(method.parts) > 1 and (mechanism.touches or mechanism.slippers or mechanism.latches or guarded):
-        what = "contacts" if mechanism.touches else "what slips, or switches by itself,"
+    if len(method.parts) > 1 and (mechanism.contact_pairs or mechanism.bounded or mechanism.self_switching or guarded):
+        what = "contacts" if mechanism.contact_pairs else "what slips, or switches by itself,"
         raise LinkworkError(f"order {method.order} takes some steps back in time, which {what} cannot: leave order out")

@@ -55,8 +55,8 @@ class StepMap:
     ):
         self.problem, self.method, self.dt, self.system, self.changes = problem, method, dt, system, list(changes)
         self.name, m = name, problem.mechanism
-        if m.touches or m.slippers or m.latches:
-            what = "contacts" if m.touches else "holders that slip, or latches,"
+        if m.contact_pairs or m.bounded or m.self_switching:
+            what = "contacts" if m.contact_pairs else "holders that slip, or latches,"
             raise LinkworkError(f"a step has no derivatives where {what} may change their state in it")
         self.unknowns = 0 if method.equations is None else method.equations.unknowns(m)
         self._kernels: dict[str, Any] = {}

@@ -122,7 +122,7 @@ class Variational:
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h
-        if m.holds or m.touches or m.springs or m.mimics:
+        if m.constrained or m.contact_pairs or m.line_forces or m.mimics:
             return straight
         system = replace(interval.system, mechanism=with_armature(m, interval.joint_stiffness(straight) * h))
         loads = system.loads(interval.t, now.q, now.v, interval.held)
@@ -144,7 +144,7 @@ class Variational:
         there = self.tried(dv, multipliers, kick)
         before, after = self._size(here), self._size(there)
         better = after < before
-        if m.touches:  # at a kink of friction nothing is better on this side: step over it
+        if m.contact_pairs:  # at a kink of friction nothing is better on this side: step over it
             better = better | (last.part < SHORT)
         if witness is not None:
             witness.see(after, there.lack, there.errors, better)
@@ -155,7 +155,7 @@ class Variational:
             where(better, there.momentum, here.momentum),
             where(better, there.work, here.work),
         )
-        solved = PRESSED if m.touches else SOLVED * np.sqrt(1.0 + m.nv / 64.0)  # sums over joints round off so
+        solved = PRESSED if m.contact_pairs else SOLVED * np.sqrt(1.0 + m.nv / 64.0)  # sums over joints round off so
         ended = (after <= solved) & (before <= NEAR)
         still = largest(move) <= ROUND_OFF * largest(self.now.q)  # coordinates do not show it
         return tuple(found), ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
@@ -169,11 +169,11 @@ class Variational:
         """How a motion dv (nv,) and its multipliers (nh,) are to change, by Newton's matrix there."""
         solve = self.solver(tried, dv, kick)
         move, more = solve(tried.lack), np.zeros(0)
-        if self.mechanism.holds:
+        if self.mechanism.constrained:
             response = solve(self.rows.T)
             # Over the step, so that the matrix is positive also where composition goes back in time
             N, r = tried.J @ response / self.h, -(tried.errors + tried.J @ move) / self.h
-            more = closure.smallest(N, r, symmetric=not (self.mechanism.touches or self.interval.system.laws))
+            more = closure.smallest(N, r, symmetric=not (self.mechanism.contact_pairs or self.interval.system.laws))
             move = move + response @ more
         return tangent_rate(self.mechanism, dv, move), more
 
@@ -200,6 +200,4 @@ class Shake(Rattle):
 
 def let_go(mechanism: Mechanism) -> Mechanism:
     """The mechanism without constraints beside its joints."""
-    for section in {one.section for one in mechanism.constraints}:
-        mechanism = mechanism.with_elements(section, ())
-    return mechanism
+    return mechanism.keeping(lambda one: False)

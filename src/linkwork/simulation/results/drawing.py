@@ -57,10 +57,10 @@ class Skeleton(NamedTuple):
     shapes: list[tuple[int, Array]]  # of each body but the world, points (n, 3) in its frame
     pins: list[Place]  # joints, on their outboard bodies
     ground: list[Place]  # joints and loops, on the world
-    loops: list[tuple[Place, Place]]
+    joined: list[tuple[Place, Place]]
     rails: list[tuple[Place, Place]]  # sliding joints, from their place to what slides
     lines: list[tuple[Place, Array]]  # on which points of loops stay: a place and the direction there
-    springs: list[tuple[Place, Place]]
+    lines_of_force: list[tuple[Place, Place]]
     solids: list[Solid]  # what bodies look like, where that is known
 
 
@@ -115,16 +115,16 @@ def skeleton(m: Mechanism) -> Skeleton:
             found.rails.append((inboard, outboard))
         for body, point in (inboard, outboard):
             points[body].append(point)
-    for loop in m.loops:
+    for loop in m.frame_constraints:
         ends = ((loop.at.body, loop.at.pose.p), (loop.to.body, loop.to.pose.p))
         if isinstance(loop.kind, PointOnLine):
             found.lines.append((ends[0], loop.at.pose.R @ np.array(loop.kind.axis)))
-        found.loops.append((ends[1], ends[1]) if isinstance(loop.kind, PointOnLine) else ends)
+        found.joined.append((ends[1], ends[1]) if isinstance(loop.kind, PointOnLine) else ends)
         for body, point in ends:
             points[body].append(point)
-    for spring in m.springs:
+    for spring in m.line_forces:
         ends = ((spring.at.body, spring.at.pose.p), (spring.to.body, spring.to.pose.p))
-        found.springs.append(ends)
+        found.lines_of_force.append(ends)
         for body, point in ends:
             points[body].append(point)
     found.ground.extend((WORLD, point) for point in points[WORLD])
@@ -229,7 +229,7 @@ def _drawn(m: Mechanism, poses: Array, ways: list[Array]) -> Figure:
     for number, (X, shade) in enumerate(zip(poses, shades, strict=True)):
         _position(axes, view, X, bones, shade, 10 * (number + 1), len(m.bodies) - 1 <= FEW)
     named = list(m.bodies)[1:] if len(m.bodies) - 1 <= FEW else []
-    _legend(figure, {body.name: _color(bones, k) for k, body in enumerate(named)}, bool(m.loops))
+    _legend(figure, {body.name: _color(bones, k) for k, body in enumerate(named)}, bool(m.frame_constraints))
     _frame(axes, view, (seen.min(axis=0) + seen.max(axis=0)) / 2, span)
     return figure
 
@@ -254,15 +254,15 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
                 *closed.T, color=color, alpha=shade, linewidth=1.0 if solids else width, zorder=order,
                 solid_capstyle="round", solid_joinstyle="round",
             )  # fmt: skip
-    for ends, style in ((bones.rails, ":"), (bones.springs, (0, (1, 1))), (bones.loops, "-")):
+    for ends, style in ((bones.rails, ":"), (bones.lines_of_force, (0, (1, 1))), (bones.joined, "-")):
         for a, b in ends:
             pair = view.of(np.array([_at(X, a), _at(X, b)]))
-            color = LOOP if ends is bones.loops else "0.4"
+            color = LOOP if ends is bones.joined else "0.4"
             axes.plot(*pair.T, color=color, alpha=shade, linewidth=1.0, linestyle=style, zorder=order + 1)
     size = 5.0 if few else 3.5
     for place in bones.pins:
         _circle(axes, view.of(_at(X, place)), "0.2", size, shade, order + 2)
-    for pair in bones.loops:
+    for pair in bones.joined:
         for place in pair:
             _circle(axes, view.of(_at(X, place)), LOOP, size + 1.0, shade, order + 3)
 

@@ -98,7 +98,7 @@ def _quaternions(run: RunData) -> Row:
 
 def _loops(run: RunData) -> Iterator[Row]:
     """Position and velocity errors of loop closure, and how near loops came to a singular position."""
-    if not run.mechanism.loops:
+    if not run.mechanism.frame_constraints:
         return
     if not {"q", "v"} <= run.recorded.keys():
         yield Row("loops", "unknown", note="q and v were not both recorded")
@@ -124,7 +124,7 @@ def _loops(run: RunData) -> Iterator[Row]:
 
 def _slips(run: RunData) -> Iterator[Row]:
     """How fast clutches and brakes slipped while they held."""
-    if "v" in run.recorded and run.mechanism.holders:
+    if "v" in run.recorded and run.mechanism.velocity_constraints:
         speeds = slips(run.mechanism, run.v, run.along_time())
         name = max(speeds, key=lambda name: float(np.nanmax(speeds[name], initial=0.0)))
         fastest = float(np.nanmax(speeds[name], initial=0.0))

@@ -87,18 +87,16 @@ def _what_changes_momentum(run: RunData) -> str:
             return f"joint {joint.name!r} holds it to the world"
         if joint.i == WORLD and _has_forces(run, joint):
             return f"joint {joint.name!r} to the world has forces of its own"
-    for what, things in (("loop", run.mechanism.loops), ("spring", run.mechanism.springs)):
-        for one in things:
-            if WORLD in (one.at.body, one.to.body):
-                return f"{what} {one.name!r} holds it to the world"
+    for one in (*run.mechanism.frame_constraints, *run.mechanism.line_forces):
+        if WORLD in (one.at.body, one.to.body):
+            return f"{one.label} holds it to the world"
     for one in run.mechanism.forces:
         return f"{one.label} may push it from outside"
     at_world = {joint.name for joint in run.mechanism.joints if joint.i == WORLD}
-    for what, holders in run.mechanism.holder_kinds.items():
-        for one in holders:
-            if at_world & {name for tie in one.ties for name, _, _ in tie.velocities}:
-                return f"{what} {one.name!r} may hold it to the world"
-    for pair in run.mechanism.touches:
+    for one in run.mechanism.velocity_constraints:
+        if at_world & {name for row in one.velocity_rows for name, _, _ in row.velocities}:
+            return f"{one.label} may hold it to the world"
+    for pair in run.mechanism.contact_pairs:
         if WORLD in (pair.contact.at.body, pair.surface.place.body):
             return f"contact {pair.contact.name!r} may touch the world"
     return _what_pushes(run)
@@ -120,7 +118,7 @@ def _what_pushes(run: RunData) -> str:
 def _has_forces(run: RunData, joint: Joint) -> bool:
     """Whether springs, dampers, friction, stops or a rotor act between a body and the world."""
     own = [joint.damping, joint.stiffness, joint.armature, joint.friction]
-    turning = [drive for drive in run.mechanism.drives if joint.name in drive.joints]
+    turning = [drive for drive in run.mechanism.actuators if joint.name in drive.joints]
     own += [np.asarray(run.parameters.get(f"{drive.name}.rotor_inertia", drive.rotor_inertia)) for drive in turning]
     varied = [run.parameters.get(f"{joint.name}.{key}") for key in ("damping", "stiffness", "armature", "friction")]
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()

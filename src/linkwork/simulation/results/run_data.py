@@ -162,7 +162,7 @@ class RunData:
         core = self.mechanism.parameters
         constant = {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
         found = constant | {name: self.recorded[name] for name in constant if name in self.recorded}
-        for k, item in enumerate(self.mechanism.slippers if "slip" in self.recorded else ()):
+        for k, item in enumerate(self.mechanism.bounded if "slip" in self.recorded else ()):
             name = f"{item.name}.engaged"  # a clutch that slips does not hold
             found[name] = found[name] * (self.recorded["slip"][..., k] == 0.0)
         return found

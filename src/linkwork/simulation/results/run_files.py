@@ -201,8 +201,8 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...]) ->
     sizes: dict[str, tuple[int | None, ...]] = {
         "motion.q": (m.nq,),
         "motion.v": (m.nv,),
-        "motion.contacts": (len(m.touches), 5),
-        "motion.slip": (len(m.slippers),),
+        "motion.contacts": (len(m.contact_pairs), 5),
+        "motion.slip": (len(m.bounded),),
         "motion.modes": (None,),
         "motion.armed": (None,),
         "motion.log.lines": (None, None),

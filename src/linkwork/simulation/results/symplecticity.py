@@ -46,7 +46,7 @@ def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
     after = sim.state
     first, second = (symplectic_form(d, at.q, at.v) for at in (before, after))
     allowed = np.eye(2 * m.nv)
-    if m.loops:
+    if m.frame_constraints:
         free = free_motions(d.constraint_jacobian(before.q), row_scales(m, before.q)[: m.nc])
         allowed = np.block([[free, np.zeros((m.nv, m.nv))], [np.zeros((m.nv, free.shape[1])), np.eye(m.nv)]])
     after_step, form = (allowed.T @ x @ allowed for x in (A.T @ second @ A, first))
@@ -69,9 +69,9 @@ def without_form(run: RunData) -> str:
             return f"joint {joint.name!r} has a damper or friction, which preserve no form"
         if joint.kind.nv > 1 and joint.armature.any() and _bends(joint.kind):
             return f"the armature of joint {joint.name!r} has no kinetic energy of coordinates"
-        if joint.kind.nv > 1 and _bends(joint.kind) and any(d.rotor and joint.name in d.joints for d in m.drives):
+        if joint.kind.nv > 1 and _bends(joint.kind) and any(d.rotor and joint.name in d.joints for d in m.actuators):
             return f"a rotor that turns with joint {joint.name!r} has no kinetic energy of coordinates"
-    if any(spring.damping for spring in m.springs):
+    if any(spring.damping for spring in m.line_forces):
         return "dampers act, which preserve no form"
     for one in m.forces:
         return f"{one.label} acts, which may preserve no form"

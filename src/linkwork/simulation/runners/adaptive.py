@@ -142,7 +142,7 @@ class Member:
             near = times[np.abs(times - t) < 1e-9 * self.runner.dt]
             found.setdefault(float(near[0]) if len(near) else t, []).append(act)
 
-        for t in times[1:].tolist() if self.problem.mechanism.loops or self.problem.mechanism.holders else ():
+        for t in times[1:].tolist() if self.problem.mechanism.constraints else ():
             at(t, self._close)
         sampling, end = self.problem.sampling, times[-1]
         if sampling is not None:
@@ -157,10 +157,10 @@ class Member:
 
     def _close(self) -> None:
         m = self.problem.system(self.values).mechanism
-        if not m.holds:
+        if not m.constrained:
             return
         motion = self.now.motion
-        after = closed_again(holding(m, motion.slip) if m.slippers else m, motion.q, motion.v)
+        after = closed_again(holding(m, motion.slip) if m.bounded else m, motion.q, motion.v)
         solver = motion.solver._replace(projection=np.maximum(motion.solver.projection, after.moved))
         self.now = self.now.moved(q=after.q, v=after.v, solver=solver)
 
@@ -186,7 +186,7 @@ class Member:
         bridged = found.energy - sum(found.energies)
         for parameter, what in changes if self.now.status == RUNNING else ():
             n = constraint_number(m, parameter)
-            loop = n < len(m.loops)
+            loop = n < len(m.frame_constraints)
             energy = found.energies[n] + (bridged if loop else 0.0)
             numbers = [float(x) for x in (energy, found.impulses[n], carried[n], found.gap if loop else 0.0)]
             self.runner.events.append(event(what, t, self.index, *numbers))
@@ -250,9 +250,9 @@ class Member:
         """Joint forces (nv,) with those of constraints that slip, and values in which these are released."""
         slip = self.now.motion.slip
         m = self.problem.system(self.values).in_modes(self.now.motion.modes).mechanism
-        if not m.slippers:
+        if not m.bounded:
             return self.now.control, self.values
-        engaged = {f"{item.name}.engaged" for item in m.slippers}
+        engaged = {f"{item.name}.engaged" for item in m.bounded}
         stuck = holding(m, slip).parameters
         return self.now.control + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
 

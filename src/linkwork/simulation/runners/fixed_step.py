@@ -207,8 +207,8 @@ class FixedSteps:
             for parameter, what, who in changes:
                 if who[k]:
                     n = constraint_number(m, parameter)
-                    energy = took.energies[k][n] + (bridged if n < len(m.loops) else 0.0)
-                    gap = took.gap[k] if n < len(m.loops) else 0.0
+                    energy = took.energies[k][n] + (bridged if n < len(m.frame_constraints) else 0.0)
+                    gap = took.gap[k] if n < len(m.frame_constraints) else 0.0
                     self.events.append(event(what, at, k, energy, took.impulses[k][n], took.carried[k][n], gap))
 
     def _call(self) -> None:
@@ -276,7 +276,7 @@ class FixedSteps:
 
 def _with_room(problem: Problem, locate: bool) -> MemberState:
     """The start, with room in the event log for all contact pairs if their events are located."""
-    start, pairs = problem.start, len(problem.mechanism.touches) if locate else 0
+    start, pairs = problem.start, len(problem.mechanism.contact_pairs) if locate else 0
     lines = start.motion.log.lines
     if not pairs:
         return start

@@ -11,10 +11,12 @@ import numpy as np
 from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, unknown_name
 from linkwork.evaluation.diagnosis import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.elements import with_locks
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_checks import method_of, refuse_unfit
+from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.events.impulses import impact, impossible
-from linkwork.simulation.events.schedule import lockable, locked_names, modes_of, switch_of
+from linkwork.simulation.events.schedule import locked_names, modes_of, switch_of
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.methods.newton_failure import unsolved
 from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order, refuse_composed
@@ -105,7 +107,7 @@ class Simulator:
         t, q, v = new
         modes = {
             **self._modes,
-            **{name: float(self.mechanism.parameters[name]) for name in latch_modes(self.mechanism)},
+            **{name: float(self.mechanism.parameters[name]) for name in own_modes(self.mechanism)},
         }
         problem = problem_of(Setup(self.mechanism, q, v, parameters=modes))
         if problem.start.q.ndim > 1:
@@ -183,8 +185,8 @@ class Simulator:
         return stepper.map.derivatives(self._x, forces, *(self._changes() if stepper.changed else ()))
 
     def _switch(self, *entry: Any) -> float:
-        held = lockable(self.mechanism, locked_names([(0.0, *entry)]))
-        now, latched = _unflat(held, self._x), latch_modes(held)
+        held = with_locks(self.mechanism, locked_names([(0.0, *entry)]))
+        now, latched = _unflat(held, self._x), own_modes(held)
         before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
         switch = switch_of(held, f"Simulator.{entry[0]}", (0.0, *entry))
         refuse_contradictions(held, (switch,), before, (), 0.0)
@@ -220,14 +222,9 @@ def _flat(now: StepState) -> Array:
 
 def _unflat(m: Mechanism, x: Array) -> StepState:
     """The state that `_flat` wrote down."""
-    sizes = [m.nq, m.nv, 5 * len(m.touches), len(m.slippers), len(m.latches)]
+    sizes = [m.nq, m.nv, 5 * len(m.contact_pairs), len(m.bounded), len(m.self_switching)]
     q, v, contacts, slip, modes, armed = np.split(x, np.cumsum(sizes))
     return StepState(q, v, contacts=contacts.reshape(-1, 5), slip=slip, modes=modes, armed=armed)
-
-
-def latch_modes(m: Mechanism) -> tuple[str, ...]:
-    """What switches by itself."""
-    return tuple(f"{latch.name}.engaged" for latch in m.latches)
 
 
 class _Stepper:
@@ -248,7 +245,7 @@ class _Stepper:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
             m, law = m.varied(named), lambda t, q, v: wrenches
-        return System(m, None, law, sim._problem.stops, modes=latch_modes(m), rigid=sim._problem.rigid)
+        return System(m, None, law, sim._problem.stops, modes=own_modes(m), rigid=sim._problem.rigid)
 
     @cached_property
     def map(self) -> StepMap:

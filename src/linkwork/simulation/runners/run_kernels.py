@@ -17,7 +17,6 @@ import numpy as np
 
 from linkwork.compiler import Count, Kernel, Rows, description, digest, shared, trace
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
-from linkwork.model.elements.ground import Ground
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Once
 from linkwork.simulation.problem import Problem
@@ -65,19 +64,19 @@ def _functions_digest(problem: Problem) -> str:
         problem.stop,
         *problem.guards,
     ]
-    grounds = {s.name: s.shape for s in problem.mechanism.surfaces if isinstance(s.shape, Ground)}
-    if problem in _traced or not (any(laws) or grounds):
+    own = [function for one in problem.mechanism.all_elements for function in one.functions]
+    if problem in _traced or not (any(laws) or own):
         return _traced.get(problem, "")
     size = len(flatten(problem.start))
 
     def all_of_them(t: Number, place: Array, *inputs: Any) -> tuple[Any, ...]:
         now, values = unflatten(problem.start, inputs[:size]), dict(zip(problem.values, inputs[size:], strict=True))
-        heights = [ground.function(*place) for ground in grounds.values()]
+        heights = [function(*place) for function in own]
         return (*problem.answers(values, t, now), *heights)
 
     states = [np.shape(x)[len(problem.batch) :] for x in flatten(problem.start)]
     graph = trace(all_of_them, [(), (2,), *states, *map(problem.core, problem.values)])
-    present = repr(([law is not None for law in laws], list(grounds)))
+    present = repr(([law is not None for law in laws], len(own)))
     return _traced.setdefault(problem, digest(present, description(graph)))
 
 

@@ -145,7 +145,7 @@ class MemberProgram:
         for number, name in enumerate(problem.commands):
             k, constraint = problem.switched.index(name), constraint_number(system.mechanism, name)
             fired.append(wanted[k] != now.motion.modes[k])
-            energy, loop = found.energies[constraint], constraint < len(system.mechanism.loops)
+            energy, loop = found.energies[constraint], constraint < len(system.mechanism.frame_constraints)
             energy = energy + (found.energy - sum(found.energies, 0.0) if loop else 0.0)
             took = (energy, found.impulses[constraint], carried[constraint], found.gap if loop else 0.0)
             lines.append(Line(float(known + number), wanted[k], now.step * dt, *took))
@@ -284,7 +284,7 @@ class BatchProgram:
         if what == STEPS:
             return {}
         if what == SWITCH:
-            count = len(problem.mechanism.loops) + len(problem.mechanism.holders)
+            count = len(problem.mechanism.constraints)
             return dict(zip(Switched._fields, ((), (), (count,), (count,), (count,)), strict=True))
         series = self.program.series
         return dict(zip(series, sample_shapes(problem.facts, series), strict=True))
