@@ -184,7 +184,7 @@ def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, Any
     given = {**({} if setup.continued is None else setup.continued.parameters), **(setup.parameters or {})}
     for name in given:
         if name not in m.parameters:
-            raise unknown_name("parameter", name, m.parameters)
+            raise m.unknown_parameter(name)
     changing = [*switches.names, *(f"{item.name}.engaged" for item in m.bounded)]
     return {name: m.parameters[name] for name in changing} | given
 
