@@ -18,6 +18,7 @@ from linkwork.algorithms.compliant_contact import (
 )
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.rigid_contact import forces_of, has_torques, remembered
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.state import Carry
@@ -31,6 +32,7 @@ def contact_series(mechanism: Mechanism, rigid: bool) -> dict[str, Shape]:
         return {}
     each: dict[str, Shape] = {"contact.state": (n,), "contact.since": (n,), "contact.force": (n, 3)}
     each |= {"contact.slip": (n, 3)} if rigid else {"contact.anchor": (n, 3), "contact.slip": (n, 3)}
+    each |= {"contact.torque": (n, 3)} if rigid and remembered(mechanism.touches) > 5 else {}
     return each | ({} if rigid else {"contact.energy": ()}) | {"contact.wrenches": (mechanism.nbodies, 6)}
 
 
@@ -42,19 +44,21 @@ def contact_row(mechanism: Mechanism, now: Carry, rigid: bool) -> dict[str, Any]
 def _rigid_row(m: Mechanism, now: Carry) -> dict[str, Any]:
     """The row of a state: numbers of states, and in the world's axes the last step's forces [N] and slip [m/s].
 
-    `contact.wrenches` (nbodies, 6) [N, N m] are those of these forces about the bodies' origins, in their frames.
+    `contact.wrenches` (nbodies, 6) [N, N m] are those of these forces, and of torques where there are any, about
+    the bodies' origins, in their frames.
     """
     there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
     slips = []
     for number, at in zip(now.touch[:, 0], there, strict=True):
         slip = at.velocity - at.normal * dot(at.normal, at.velocity)
         slips.append(where(number > APART, at.pose.R @ slip, np.zeros(3)))
-    return {
+    torques = {"contact.torque": now.touch[:, 5:]} if has_torques(now.touch) else {}
+    return torques | {
         "contact.state": now.touch[:, 0],
         "contact.since": now.touch[:, 4],
         "contact.force": now.touch[:, 1:4],
         "contact.slip": np.array(slips),
-        "contact.wrenches": wrenches_of(m.touches, now.touch[:, 1:4], there, poses),
+        "contact.wrenches": wrenches_of(m.touches, forces_of(now.touch), there, poses),
     }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.joint_forces import Stops
 from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.rigid_contact import remembered
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.model.keyframes import Keyframe
@@ -294,6 +295,10 @@ def request(
     begin = (
         _start(m, found["q0"], found["v0"], found["memory"], batch) if continued is None else _resumed(continued, dt)
     )
+    if continued is None and rigid:
+        begin = begin._replace(
+            touch=np.pad(begin.touch, [(0, 0)] * (len(batch) + 1) + [(0, remembered(m.touches) - 5)])
+        )
     varied = {name: found[name] for name in given}
     began, half = (0.0, 0.0) if continued is None else (float(continued.t[-1]), 0.5 * (continued.settings.dt or 0.0))
     refuse_contradictions(m, switches, varied, commands, began - half)

@@ -19,7 +19,7 @@ from linkwork.spatial.scalar import Array
 SERIES = (
     "q", "v", "tau", "work", "memory", "stops", "wrenches", "slip", "rounds", "drive.force",
     "contact.state", "contact.since", "contact.force", "contact.anchor", "contact.slip", "contact.energy",
-    "contact.wrenches",
+    "contact.torque", "contact.wrenches",
 )  # fmt: skip
 ON_REQUEST = ("stops", "wrenches", "rounds", "drive.force", "contact.wrenches")
 COMFORTABLE = 2 << 30  # bytes that are recorded without being asked for

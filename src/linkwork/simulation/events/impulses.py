@@ -12,6 +12,7 @@ from linkwork.algorithms.compliant_contact import Memory, wrenches_of
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.joint_forces import passive
 from linkwork.algorithms.reduction import closed_forward_dynamics, closed_positions, coupled, held, to_tree
+from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.model.elements.conflicts import agreeing, contradictions
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.slip import LIGHT, STANDING, begun, holding, slip_forces, slip_speeds
@@ -149,7 +150,7 @@ def carried_by(system: System, t: Number, now: Moving, held: Array) -> Array:
     outside = loads.outside
     if system.rigid:
         met = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-        pushed = wrenches_of(m.touches, now.touch[:, 1:4], *met)
+        pushed = wrenches_of(m.touches, forces_of(now.touch), *met)
         outside = pushed if outside is None else outside + pushed
     forces = closed_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
     return by_holder(stuck, forces, size_of)

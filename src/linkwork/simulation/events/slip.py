@@ -27,7 +27,16 @@ def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
     return mechanism.varied({f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs})
 
 
-def rows(mechanism: Mechanism) -> Array:
+def unbounded(mechanism: Mechanism) -> Mechanism:
+    """The mechanism in which those that can slip hold nothing: what is left has no bound on its forces."""
+    return (
+        mechanism.varied({f"{item.name}.engaged": 0.0 for item in mechanism.slippers})
+        if mechanism.slippers
+        else mechanism
+    )
+
+
+def slip_rows(mechanism: Mechanism) -> Array:
     """What slips (n, nv): rows times v, of those that can slip, engaged or not."""
     tree = [factors(mechanism.tree, next(iter(item.ties))) for item in mechanism.slippers]
     return np.array(tree).reshape(-1, mechanism.tree.nv) @ mechanism.spread
@@ -35,7 +44,7 @@ def rows(mechanism: Mechanism) -> Array:
 
 def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
     """How fast each slips (n,) [rad/s or m/s]."""
-    return rows(mechanism) @ v
+    return slip_rows(mechanism) @ v
 
 
 def slip_pushes(mechanism: Mechanism, slip: Iterable[Any]) -> list[Any]:
@@ -50,7 +59,7 @@ def slip_pushes(mechanism: Mechanism, slip: Iterable[Any]) -> list[Any]:
 def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
     """Joint forces (nv,) [N m or N] of those that slip."""
     pushes = zip(slip_pushes(mechanism, slip), mechanism.slippers, strict=True)
-    return rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
+    return slip_rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
 
 
 def begun(slippers: Sequence[Any], speeds: Iterable[Any], slip: Iterable[Any]) -> list[Any]:

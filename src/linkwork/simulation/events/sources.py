@@ -83,20 +83,21 @@ def happening(step: Step) -> Step:
     """The step, in parts at whose ends things happen."""
 
     def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
-        watched = sources(system)
-        if not watched:
+        watched, m = sources(system), system.mechanism
+        if not watched or (system.rigid and not (m.latches or system.guards)):  # rigid steps let slip
             moved, solved = step(system.in_modes(now.modes), t, now, h, held)
-            return moved.carrying(now) if system.modes else moved, solved
+            return moved.carrying(now) if system.modes and not watched else moved, solved
         count = len(watched)
 
         def advance(begin: Moving, gone: Number, duration: Number) -> tuple[Moving, Any]:
             here = system.in_modes(begin.modes)
             m, pushes = here.mechanism, held
-            if m.slippers:
+            if m.slippers and not system.rigid:
                 pushes = held + slip_forces(m, begin.slip)
                 here = replace(here, mechanism=holding(m, begin.slip))
             moved, solved = step(here, t + gone, begin, duration, pushes)
-            after = seen(system, t + gone + duration, moved.carrying(begin), held)
+            moved = moved if system.rigid else moved.carrying(begin)
+            after = seen(system, t + gone + duration, moved, held)
             possible = (begin.seen[-1] > 0.0) & (after.seen[-1] > 0.0)
             return after, possible if solved is True else solved & possible
 
@@ -128,7 +129,8 @@ def seen(system: System, t: Number, now: Moving, held: Array, possible: Number =
         possible = where(value == value, possible, 0.0)
     armed = armed_again(m, now.q, values, now.armed)
     numbers = [k for k, item in enumerate(m.holders) if item.name in {one.name for one in m.slippers}]
-    margins = slip_margins(m, now.slip, now.v, [forces[len(m.loops) + k] for k in numbers])
+    carried = [forces[len(m.loops) + k] for k in numbers]
+    margins = [1.0, 1.0] * len(carried) if system.rigid else slip_margins(m, now.slip, now.v, carried)
     margins += guard_margins(m, now.q, values, armed)
     return now._replace(armed=armed, seen=np.array([*margins, *forces, possible]))
 

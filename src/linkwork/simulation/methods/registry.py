@@ -20,6 +20,7 @@ from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.impulses import OPENED
 from linkwork.simulation.events.location import in_shorter
+from linkwork.simulation.events.slip import holding, unbounded
 from linkwork.simulation.events.sources import happening
 from linkwork.simulation.methods.composed_steps import composed
 from linkwork.simulation.methods.composition import composition
@@ -201,9 +202,12 @@ def closing(step: Step) -> Step:
 
     def run(system: System, t: Number, now: Moving, h: Number, held: Array) -> tuple[Moving, Any]:
         moved, solved = step(system, t, now, h, held)
-        if not system.mechanism.holds or system.baumgarte is not None:
+        m = system.mechanism
+        if system.rigid and m.slippers:  # the step itself decided which of them hold
+            m = holding(m, moved.slip) if unbounded(m).holds else unbounded(m)
+        if not m.holds or system.baumgarte is not None:
             return moved, solved
-        q, v, error, repair = closed_again(system.mechanism, moved.q, moved.v)
+        q, v, error, repair = closed_again(m, moved.q, moved.v)
         closed = (error <= OPENED) | (error != error)  # what is not a number is another matter
         after = moved._replace(q=q, v=v, repair=maximum(now.repair, repair))
         return after, closed if solved is True else closed & solved

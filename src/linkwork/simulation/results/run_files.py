@@ -178,7 +178,7 @@ def _state(m: Mechanism) -> dict[str, tuple[int | None, ...]]:
     """The shape of every part of a member's state; None where any size may be."""
     none: tuple[int | None, ...] = ()
     sizes = {"q": (m.nq,), "v": (m.nv,), "held": (m.nv,), "memory": (None,)}
-    sizes |= {"touch": (len(m.touches), 5), "slip": (len(m.slippers),), "modes": (None,), "armed": (None,)}
+    sizes |= {"touch": (len(m.touches), None), "slip": (len(m.slippers),), "modes": (None,), "armed": (None,)}
     sizes |= {"log": (None, None)}
     return {name: sizes.get(name, none) for name in Carry._fields}
 

@@ -125,6 +125,7 @@ OF_CONTACTS = {
     "contact.force": ("forces of contacts", "N"),
     "contact.anchor": ("anchors of contacts", "m"),
     "contact.slip": ("slip of contacts", "m/s"),
+    "contact.torque": ("rolling and spinning torques of contacts", "N m"),
 }
 WRENCHES = {
     "wrenches": ("wrenches on bodies", "body"),

@@ -97,7 +97,8 @@ class Simulator:
             **self._modes,
             **{name: float(self.mechanism.parameters[name]) for name in latch_modes(self.mechanism)},
         }
-        asked = request(self.mechanism, q, v, None, None, None, modes, None, None, None)
+        rigid = self._asked.rigid
+        asked = request(self.mechanism, q, v, None, None, None, modes, None, None, None, rigid=rigid)
         if asked.start.q.ndim > 1:
             raise ShapeError("a Simulator holds one state, not a batch")
         refuse_slipping(asked)
@@ -210,9 +211,10 @@ def _flat(now: Moving | Carry) -> Array:
 
 def _moving(m: Mechanism, x: Array) -> Moving:
     """The state that `_flat` wrote down."""
-    sizes = [m.nq, m.nv, 5 * len(m.touches), len(m.slippers), len(m.latches)]
-    q, v, touch, slip, modes, armed = np.split(x, np.cumsum(sizes))
-    return Moving(q, v, 0.0, touch=touch.reshape(-1, 5), slip=slip, modes=modes, armed=armed)
+    count, others = len(m.touches), [len(m.slippers), len(m.latches)]
+    size = (len(x) - m.nq - m.nv - sum(others) - len(m.latches)) // max(count, 1)
+    q, v, touch, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, *others]))
+    return Moving(q, v, 0.0, touch=touch.reshape(count, size or 5), slip=slip, modes=modes, armed=armed)
 
 
 def latch_modes(m: Mechanism) -> tuple[str, ...]:
@@ -238,7 +240,7 @@ class _Stepper:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
             m, law = m.varied(named), lambda t, q, v: wrenches
-        return System(m, None, law, sim._asked.stops, modes=latch_modes(m))
+        return System(m, None, law, sim._asked.stops, modes=latch_modes(m), rigid=sim._asked.rigid)
 
     @cached_property
     def map(self) -> StepMap:
