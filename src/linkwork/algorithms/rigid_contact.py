@@ -26,6 +26,7 @@ from linkwork.algorithms.constraints.bounded_rows import (
     product,
     settled,
     steepest,
+    stopping_impulses,
     trace_of,
     work,
 )
@@ -74,6 +75,10 @@ class Facing(NamedTuple):
     def weights(self, G: Array) -> Array:
         """The square root of its mobility (3,), the same for all rows."""
         return np.repeat(np.sqrt(trace_of(G)), 3)
+
+    def stopping(self, G: Array, u: Array) -> Array:
+        """The sizes of impulses (3,) [N s] that would stop its rows, each alone."""
+        return stopping_impulses(G, u)
 
     def limit(self, _: Sequence[Array]) -> Number:
         """None: its cone depends on its own normal impulse."""
@@ -168,7 +173,7 @@ def pushed_out(contacts: Sequence[Facing], lack: Array) -> Array:
     """The way (nv,) [m or rad], least in the metric of kinetic energy, along which contacts part by `lack` (n,) [m]."""
     count, size = len(contacts), len(contacts[0].W)
     mobility = [one.mobility[0, 0] for one in contacts]
-    weight = np.sqrt(np.array(mobility))
+    weight = np.array([np.sqrt(x) for x in mobility])  # of which some may be constant
     enough = maximum(_most(lack), 0.0) * FREED + AT_ALL
 
     def moved(x: Array) -> Array:

@@ -76,6 +76,10 @@ class Block(Protocol):
         """Factors (d,) that make impulses of different blocks comparable, for a mobility G (d, d)."""
         ...
 
+    def stopping(self, G: Array, u: Array) -> Array:
+        """The sizes of impulses (d,) that would stop its rows at speeds u (d,), each alone, as far as it can."""
+        ...
+
     def limit(self, p: Sequence[Array]) -> Number:
         """The bound that impulses p of all blocks put on this one, where its set depends on them."""
         ...
@@ -137,7 +141,12 @@ class Box:
 
     def weights(self, G: Array) -> Array:
         """Square roots (k,) of the mobilities of its rows."""
-        return np.sqrt(np.diag(G))
+        return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
+
+    def stopping(self, G: Array, u: Array) -> Array:
+        """The sizes of impulses (k,) that would stop its rows, each alone, within their intervals."""
+        each = zip(u, np.diag(G), self.bounds(), strict=True)
+        return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
 
     def limit(self, _: Sequence[Array]) -> Number:
         """None: its intervals are known."""
@@ -220,6 +229,10 @@ class Ball:
         """The square root of the mobility (d,), the same for all rows."""
         return np.repeat(np.sqrt(trace_of(G)), len(G))
 
+    def stopping(self, G: Array, u: Array) -> Array:
+        """The sizes of impulses (d,) that would stop its rows, each alone."""
+        return stopping_impulses(G, u)
+
     def limit(self, p: Sequence[Array]) -> Number:
         """The largest impulse, by the normal impulse of its contact."""
         return self.coefficient * maximum(p[self.normal][0], 0.0)
@@ -253,6 +266,11 @@ def trace_of(G: Array) -> Number:
     return total
 
 
+def stopping_impulses(G: Array, u: Array) -> Array:
+    """The sizes of impulses (d,) that stop rows of mobility G (d, d) at speeds u (d,), each alone."""
+    return np.array([abs(w) / G[k, k] for k, w in enumerate(u)])
+
+
 def steepest(G: Array) -> Number:
     """The largest sum of magnitudes in a row of G (d, d), which no eigenvalue exceeds."""
     sums = []
@@ -276,8 +294,9 @@ class Tolerance(NamedTuple):
     by: list[Number] | None
 
 
-def _tolerance(blocks: Sequence[Block], v: Array) -> Tolerance:
-    """How well laws must hold at velocities v (nv,): to round-off of the speeds that blocks see."""
+def _tolerance(known: Sequence[tuple[Block, Array, LDLT]], v: Array) -> Tolerance:
+    """How well laws must hold at velocities v (nv,): to round-off of the speeds that blocks see and exchange."""
+    blocks = [one for one, _, _ in known]
     seen = [largest(one.K @ v) for one in blocks]
     acting = [where(one.acts, speed + one.bounce, 0.0) for one, speed in zip(blocks, seen, strict=True)]
     alike = [k for k, one in enumerate(blocks) if one.alike]
@@ -286,9 +305,14 @@ def _tolerance(blocks: Sequence[Block], v: Array) -> Tolerance:
     if len(alike) == len(blocks):
         return Tolerance(enough, None)
     spread = largest(np.array(seen)) * SPREAD + TINY
+    stopping = [where(one.acts, one.stopping(G, one.K @ v), np.zeros(len(G))) for one, G, _ in known]
+    got = []  # the speed that impulses of blocks of another kind give to each
+    for one in blocks:
+        pairs = [(abs(one.K @ j.W) @ p) for j, p in zip(blocks, stopping, strict=True) if not (one.alike and j.alike)]
+        got.append(largest(np.concatenate(pairs)))
+    enough = enough + spread + largest(np.array([got[k] for k in alike])) * SETTLED
     terms = [largest(abs(one.K) @ abs(v)) for one in blocks]
-    enough = enough + spread
-    own = [x * SETTLED + y * ROUNDED + spread for x, y in zip(acting, terms, strict=True)]
+    own = [(x + y) * SETTLED + z * ROUNDED + spread for x, y, z in zip(acting, got, terms, strict=True)]
     return Tolerance(enough, [1.0 if one.alike else enough / x for one, x in zip(blocks, own, strict=True)])
 
 
@@ -300,7 +324,7 @@ def settled(blocks: Sequence[Block], v: Array, first: Array, needed: Any = True)
     size = len(v)
     known = [(one, G := one.mobility, ldlt(G)) for one in blocks]
     weight = np.concatenate([one.weights(G) for one, G, _ in known])
-    enough, by = _tolerance(blocks, v)
+    enough, by = _tolerance(known, v)
 
     def pushed(impulses: Array) -> Array:
         pairs = zip(blocks, parts_of(blocks, impulses), strict=True)

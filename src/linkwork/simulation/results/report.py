@@ -31,6 +31,7 @@ BEYOND = 0.05  # of a joint's range, beyond its limits
 STILL = 1e-6  # of the energy that is there: what counts as exchanged at least
 FORM = 1e-10  # symplectic defect of methods that have none but round-off
 AGREED = 1e-3  # speed by which a contact may break its laws, of the fastest speed in the run
+AT_REST = 1e-12  # [m/s] so where nothing moves
 GOOD = ("finished", "event")
 
 
@@ -196,7 +197,8 @@ def _agreed(run: Run) -> Iterator[Row]:
     yield Row("rounds", f"at most {most_rounds:g}", note="until rigid contacts agreed in a step")
     speed = most(run["v"]).max(initial=0.0) if "v" in run.recorded else 1.0
     note = "m/s, the most by which a contact broke its laws in the last round of a step"
-    yield Row("contacts agreed to", left, AGREED * speed, verdict(left <= AGREED * speed), note)
+    bound = max(AGREED * float(speed), AT_REST)
+    yield Row("contacts agreed to", left, bound, verdict(left <= bound), note)
 
 
 def _symplectic(run: Run) -> Row:
