@@ -15,21 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.admissible_sets import clipped, excess, into_cone, length
-from linkwork.algorithms.constraints.bounded_rows import (
-    STEPS,
-    TINY,
-    Block,
-    Settled,
-    eased,
-    parts_of,
-    product,
-    settled,
-    steepest,
-    stopping_impulses,
-    trace_of,
-    work,
-)
+from linkwork.algorithms.constraints.admissible_sets import TINY, clipped, excess, into_cone, length
+from linkwork.algorithms.constraints.bounded_blocks import STEPS, eased, steepest, stopping_impulses, trace_of
+from linkwork.algorithms.constraints.bounded_rows import Block, Settled, parts_of, product, settled, work
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial.fixed_points import Search
 from linkwork.spatial.loops import iterate

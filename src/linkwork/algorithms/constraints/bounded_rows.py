@@ -22,13 +22,13 @@ iterations. A mechanism with contacts alone traces to the same program as before
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from linkwork.algorithms.constraints.admissible_sets import clipped, excess, into_ball, length
+from linkwork.algorithms.constraints.admissible_sets import TINY
+from linkwork.algorithms.constraints.bounded_blocks import Box, masked
 from linkwork.spatial.fixed_points import Search
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
@@ -37,9 +37,6 @@ ITERATIONS = 2400  # forth and back through all blocks, at most
 SETTLED = 1e-12  # speed by which a block may break its law, as a fraction of the speeds that its rows see
 ROUNDED = 1e-14  # the same as a fraction of the largest terms of which such speeds are sums
 SPREAD = 1e-15  # the same as a fraction of the largest speed that any block sees: what others' impulses round off
-EASY = 1e-9  # fraction of a block's mobility that is added, for rows that cannot move or that repeat others
-TINY = 1e-100
-STEPS = 4  # projected gradient steps in one visit to a block at its bound
 
 
 class Block(Protocol):
@@ -110,181 +107,22 @@ class Settled(NamedTuple):
     agreed: Number
 
 
-@dataclass(frozen=True, eq=False)
-class Box:
-    """Rows K (k, nv), W (nv, k) with impulses in intervals from `lower` (k,) to `upper` (k,), which contain zero.
-
-    Rows that are not `engaged` (k,), conditions, have none. `free` (k,) is the mobility of every row if nothing else
-    were held: fractions of it regularize rows that other constraints hold already.
-    """
-
-    K: Array
-    W: Array
-    lower: Sequence[Number]
-    upper: Sequence[Number]
-    engaged: Sequence[Any]
-    free: Sequence[Number]
-    acts = True
-    bounce = 0.0
-    remembered = False
-    alike = False
-
-    @property
-    def mobility(self) -> Array:
-        """K W (k, k), with a fraction of the free mobility added to its diagonal."""
-        return self.K @ self.W + np.diag([x * EASY + TINY for x in self.free])
-
-    @property
-    def without_bounce(self) -> Box:
-        """The block itself: it does not bounce."""
-        return self
-
-    def weights(self, G: Array) -> Array:
-        """Square roots (k,) of the mobilities of its rows."""
-        return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
-
-    def stopping(self, G: Array, u: Array) -> Array:
-        """The sizes of impulses (k,) that would stop its rows, each alone, within their intervals."""
-        each = zip(u, np.diag(G), self.bounds(), strict=True)
-        return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
-
-    def limit(self, _: Sequence[Array]) -> Number:
-        """None: its intervals are known."""
-        return 0.0
-
-    def bounds(self) -> list[tuple[Number, Number]]:
-        """The interval of every row (k,), from 0 to 0 where it is not engaged."""
-        rows = zip(self.engaged, self.lower, self.upper, strict=True)
-        return [(where(on, low, 0.0), where(on, high, 0.0)) for on, low, high in rows]
-
-    def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """The largest speed by which a row breaks its law."""
-        each = zip(np.diag(G), p, u, self.bounds(), strict=True)
-        return largest(np.array([clipped(-w / g, low - x, high - x) * g for g, x, w, (low, high) in each]))
-
-    def improved(self, G: Array, _: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Impulses (k,) after one step of an active-set method, and row by row after that.
-
-        Row by row alone, each exact while the others stay, they come nearer in energy with every step (projected
-        Gauss-Seidel); the active-set step solves all rows that hold at once.
-        """
-        swept = self._swept(G, p, u)
-        if len(p) == 1:
-            return swept
-        active = self._active_set(G, p, u)
-        return where(caution == 1.0, swept, self._swept(G, active, u + G @ (active - p)))
-
-    def _swept(self, G: Array, p: Array, u: Array) -> Array:
-        after = list(p)
-        for i, (low, high) in enumerate(self.bounds()):
-            after[i] = clipped(p[i] - u[i] / G[i, i], low, high)
-            u = u + G[:, i] * (after[i] - p[i])
-        return np.array(after)
-
-    def _active_set(self, G: Array, p: Array, u: Array) -> Array:
-        """Rows that a step of their own takes beyond a bound go there (k,); all others come to hold together."""
-        moves, fixed, bounds = [], [], self.bounds()
-        for i, (low, high) in enumerate(bounds):
-            trial, on = p[i] - u[i] / G[i, i], self.engaged[i]
-            below, above = trial < low, trial > high
-            fixed.append(where(on, where(below, 1.0, where(above, 1.0, 0.0)), 1.0))
-            moves.append(where(fixed[i] == 1.0, where(above, high, low) - p[i], 0.0))
-        u = u + G @ np.array(moves)
-        loose = [1.0 - x for x in fixed]
-        rows = range(len(p))
-        A = G * np.outer(loose, loose)
-        for i in rows:
-            A[i, i] = where(loose[i] == 1.0, G[i, i], 1.0)
-        more = ldlt(A).solve(np.array([-w * x for w, x in zip(u, loose, strict=True)]))
-        return np.array([clipped(p[i] + moves[i] + more[i], *bounds[i]) for i in rows])
-
-
-@dataclass(frozen=True, eq=False)
-class Ball:
-    """Rows K (d, nv), W (nv, d), d = 1 or 2, whose impulse is at most `coefficient` times a contact's normal impulse.
-
-    The contact is the block of number `normal`, and its first row is the normal.
-    """
-
-    acts: Any
-    K: Array
-    W: Array
-    coefficient: Number
-    normal: int
-    bounce = 0.0
-    remembered = True
-    alike = False
-
-    @property
-    def mobility(self) -> Array:
-        """K W (d, d), with a fraction of its trace added."""
-        return eased(self.K @ self.W)
-
-    @property
-    def without_bounce(self) -> Ball:
-        """The block itself: it does not bounce."""
-        return self
-
-    def weights(self, G: Array) -> Array:
-        """The square root of the mobility (d,), the same for all rows."""
-        return np.repeat(np.sqrt(trace_of(G)), len(G))
-
-    def stopping(self, G: Array, u: Array) -> Array:
-        """The sizes of impulses (d,) that would stop its rows, each alone."""
-        return stopping_impulses(G, u)
-
-    def limit(self, p: Sequence[Array]) -> Number:
-        """The largest impulse, by the normal impulse of its contact."""
-        return self.coefficient * maximum(p[self.normal][0], 0.0)
-
-    def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
-        """The speed by which it breaks its law."""
-        ease = trace_of(G)
-        along = p - u / ease
-        return largest(u / ease + along * excess(length(along), limit)) * ease
-
-    def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Impulses (d,): exact where they hold, nearer with every visit where they are at the limit."""
-        stuck = p - factors.solve(u)
-        ease = 1.0 / steepest(G)
-        slides = into_ball(p - u * ease, limit)
-        for _ in range(STEPS - 1):
-            slides = into_ball(slides - (u + G @ (slides - p)) * ease, limit)
-        return where(length(stuck) <= limit, stuck, slides)
-
-
-def eased(G: Array) -> Array:
-    """G (d, d) with a fraction of its trace added to its diagonal, so that what cannot move does no harm."""
-    return G + np.diag([trace_of(G) * EASY + TINY] * len(G))
-
-
-def trace_of(G: Array) -> Number:
-    """The sum of the diagonal of G (d, d)."""
-    total = G[0, 0]
-    for k in range(1, len(G)):
-        total = total + G[k, k]
-    return total
-
-
-def stopping_impulses(G: Array, u: Array) -> Array:
-    """The sizes of impulses (d,) that stop rows of mobility G (d, d) at speeds u (d,), each alone."""
-    return np.array([abs(w) / G[k, k] for k, w in enumerate(u)])
-
-
-def steepest(G: Array) -> Number:
-    """The largest sum of magnitudes in a row of G (d, d), which no eigenvalue exceeds."""
-    sums = []
-    for row in G:
-        total = abs(row[0])
-        for x in row[1:]:
-            total = total + abs(x)
-        sums.append(total)
-    return largest(np.array(sums))
-
-
 def parts_of(blocks: Sequence[Block], p: Array) -> list[Array]:
     """Impulses of every block (d,), from those of all of them in any shape, such as (n,) or (n, 3)."""
     return np.split(np.ravel(p), np.cumsum([len(one.K) for one in blocks])[:-1])
+
+
+class Known(NamedTuple):
+    """A block with its mobility G (d, d), factors of it, and its response W (nv, d).
+
+    `also` (k, d), if there is any, is what its impulses change of those of the rows that hold, which W includes.
+    """
+
+    block: Block
+    G: Array
+    factors: LDLT
+    W: Array
+    also: Array | None = None
 
 
 class Tolerance(NamedTuple):
@@ -294,9 +132,9 @@ class Tolerance(NamedTuple):
     by: list[Number] | None
 
 
-def _tolerance(known: Sequence[tuple[Block, Array, LDLT]], v: Array) -> Tolerance:
+def _tolerance(known: Sequence[Known], v: Array) -> Tolerance:
     """How well laws must hold at velocities v (nv,): to round-off of the speeds that blocks see and exchange."""
-    blocks = [one for one, _, _ in known]
+    blocks = [one.block for one in known]
     seen = [largest(one.K @ v) for one in blocks]
     acting = [where(one.acts, speed + one.bounce, 0.0) for one, speed in zip(blocks, seen, strict=True)]
     alike = [k for k, one in enumerate(blocks) if one.alike]
@@ -305,7 +143,7 @@ def _tolerance(known: Sequence[tuple[Block, Array, LDLT]], v: Array) -> Toleranc
     if len(alike) == len(blocks):
         return Tolerance(enough, None)
     spread = largest(np.array(seen)) * SPREAD + TINY
-    stopping = [where(one.acts, one.stopping(G, one.K @ v), np.zeros(len(G))) for one, G, _ in known]
+    stopping = [where(one.acts, one.stopping(G, one.K @ v), np.zeros(len(G))) for one, G, *_ in known]
     got = []  # the speed that impulses of blocks of another kind give to each
     for one in blocks:
         pairs = [(abs(one.K @ j.W) @ p) for j, p in zip(blocks, stopping, strict=True) if not (one.alike and j.alike)]
@@ -316,63 +154,100 @@ def _tolerance(known: Sequence[tuple[Block, Array, LDLT]], v: Array) -> Toleranc
     return Tolerance(enough, [1.0 if one.alike else enough / x for one, x in zip(blocks, own, strict=True)])
 
 
+class Elimination:
+    """Rows of a box that hold, taken out of the mobility of all other blocks: as if they were joined rigidly.
+
+    A block that moves then changes the impulses of these rows too, so that they go on to hold. Without it, clutches
+    between heavy bodies and contacts that carry them would need very many iterations to agree.
+    """
+
+    def __init__(self, known: Sequence[Known]):
+        self.known, self.box = known, known[0].block
+        self.seen = [self.box.K @ one.W for one in known[1:]]  # what others do to the rows (k, d)
+        self.done = [one.block.K @ known[0].W for one in known[1:]]  # what the rows do to others (d, k)
+
+    def among(self, p: Array, caution: Number) -> list[Known]:
+        """All blocks while those rows hold that do so with impulses p (k,); none is taken out with a caution of 1."""
+        box, G, _, W, _ = self.known[0]
+        assert isinstance(box, Box)
+        holding = np.array([x * (1.0 - caution) for x in box.holding(p)])
+        rows, found = ldlt(masked(G, holding)), [self.known[0]]
+        for one, seen, done in zip(self.known[1:], self.seen, self.done, strict=True):
+            also = -rows.solve(seen * holding[:, None])
+            reduced = one.G + done @ also
+            found.append(Known(one.block, reduced, ldlt(reduced), one.W + W @ also, also))
+        return found
+
+
 def settled(blocks: Sequence[Block], v: Array, first: Array, needed: Any = True) -> Settled:
     """Impulses on which all blocks agree, from velocities v (nv,) and a first guess (n,) [N s], if it is of use.
 
-    Where it is not `needed`, nothing is required of the answer.
+    Where it is not `needed`, nothing is required of the answer. A box, if there is one, is the first block.
     """
-    size = len(v)
-    known = [(one, G := one.mobility, ldlt(G)) for one in blocks]
-    weight = np.concatenate([one.weights(G) for one, G, _ in known])
+    known = [Known(one, G := one.mobility, ldlt(G), one.W) for one in blocks]
+    weight = np.concatenate([one.block.weights(one.G) for one in known])
     enough, by = _tolerance(known, v)
+    boxed = Elimination(known) if isinstance(blocks[0], Box) else None
 
     def pushed(impulses: Array) -> Array:
         pairs = zip(blocks, parts_of(blocks, impulses), strict=True)
-        return v + sum((one.W @ p for one, p in pairs), np.zeros(size))
+        return v + sum((one.W @ p for one, p in pairs), np.zeros(len(v)))
 
-    def scaled(k: int, residual: Number) -> Number:
-        return residual if by is None else residual * by[k]
+    def residual(k: int, p: Sequence[Array], speeds: Array) -> Number:
+        one = blocks[k]
+        return where(one.acts, one.residual(known[k].G, p[k], one.K @ speeds, one.limit(p)), 0.0)
 
-    def residuals(impulses: Array) -> list[Number]:
-        speeds, parts = pushed(impulses), parts_of(blocks, impulses)
-        return [
-            where(one.acts, one.residual(G, p, one.K @ speeds, one.limit(parts)), 0.0)
-            for (one, G, _), p in zip(known, parts, strict=True)
-        ]
+    def scaled(k: int, found: Number) -> Number:
+        return found if by is None else found * by[k]
 
     def broken(impulses: Array) -> Number:
-        return largest(np.array([scaled(k, x) for k, x in enumerate(residuals(impulses))]))
+        speeds, p = pushed(impulses), parts_of(blocks, impulses)
+        return largest(np.array([scaled(k, residual(k, p, speeds)) for k in range(len(blocks))]))
 
-    pairs = zip(blocks, parts_of(blocks, first), strict=True)
-    guess = np.concatenate([where(one.acts, p, np.zeros(len(p))) for one, p in pairs])
-    for k, (one, G, factors) in enumerate(known):
-        if not one.remembered:
-            parts, u = parts_of(blocks, guess), one.K @ pushed(guess)
-            parts[k] = one.improved(G, factors, parts[k], u, one.limit(parts), 0.0)
-            guess = np.concatenate(parts)
+    guess = _first_guess(known, parts_of(blocks, first), pushed)
     none = np.zeros(len(guess))
     guess = where(broken(guess) < broken(none), guess, none)
 
     def iteration(*state: Any) -> tuple[tuple[Any, ...], Any]:
         search, left = Search(*state), 0.0
         caution = where(search.careful, 1.0, 0.0)
-        speeds, p = pushed(search.start), parts_of(blocks, search.start)
+        speeds, p, among = pushed(search.start), parts_of(blocks, search.start), known
         for k in (*range(len(blocks)), *reversed(range(len(blocks) - 1))):
-            one, G, factors = known[k]
-            u, limit = one.K @ speeds, one.limit(p)
-            left = maximum(left, where(one.acts, scaled(k, one.residual(G, p[k], u, limit)), 0.0))
-            better = where(one.acts, one.improved(G, factors, p[k], u, limit, caution), p[k])
-            speeds, p[k] = speeds + one.W @ (better - p[k]), better
+            left = maximum(left, scaled(k, residual(k, p, speeds)))
+            speeds = _visited(among[k], p, k, speeds, caution)
+            if k == 0 and boxed is not None:
+                among = boxed.among(p[0], caution)
         ended = np.concatenate(p)
         after = search.after(ended, (ended - search.start) * weight, left)
         return tuple(after), (left <= enough) | ~_truth(needed)
 
     state, rounds, _ = iterate(ITERATIONS, iteration, *Search.at(guess, len(guess)))
     found = Search(*state)
-    after = pushed(found.end)
-    left = found.left if by is None else largest(np.array(residuals(found.end)))
+    after, p = pushed(found.end), parts_of(blocks, found.end)
+    left = found.left if by is None else largest(np.array([residual(k, p, after) for k in range(len(blocks))]))
     agreed = where(found.left <= enough, 1.0, 0.0)
     return Settled(after, found.end.reshape(np.shape(first)), rounds, left, agreed)
+
+
+def _first_guess(known: Sequence[Known], p: list[Array], pushed: Callable[[Array], Array]) -> Array:
+    """Impulses (n,) of those blocks that act; of those that are not remembered, what the others leave for them."""
+    p = [where(one.block.acts, x, np.zeros(len(x))) for one, x in zip(known, p, strict=True)]
+    for k, one in enumerate(known):
+        if not one.block.remembered:
+            _visited(one, p, k, pushed(np.concatenate(p)), 0.0)
+    return np.concatenate(p)
+
+
+def _visited(one: Known, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
+    """Velocities (nv,) after block k was improved; its impulses in p, and those that change with it, are replaced."""
+    block = one.block
+    better = block.improved(one.G, one.factors, p[k], block.K @ speeds, block.limit(p), caution)
+    better = where(block.acts, better, p[k])
+    change = better - p[k]
+    p[k] = better
+    if one.also is not None:
+        p[0] = p[0] + one.also @ change
+    return speeds + one.W @ change
 
 
 def _truth(condition: Any) -> Any:

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
-from linkwork.algorithms.constraints.bounded_rows import Ball, Block, Box, parts_of
+from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
+from linkwork.algorithms.constraints.bounded_rows import Block, parts_of
 from linkwork.algorithms.constraints.closure import smallest
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.coordinates import integrate
