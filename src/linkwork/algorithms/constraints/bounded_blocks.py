@@ -86,7 +86,7 @@ class Box:
             u = u + G[:, i] * (after[i] - p[i])
         return np.array(after)
 
-    def holding(self, p: Sequence[Number]) -> list[Number]:
+    def holding(self, p: Array) -> list[Number]:
         """By row (k,) 1 where it is engaged and its impulse is inside its interval, so that it holds; else 0."""
         rows = zip(self.engaged, p, self.bounds(), strict=True)
         return [where(on, where(x > low, where(x < high, 1.0, 0.0), 0.0), 0.0) for on, x, (low, high) in rows]
@@ -99,7 +99,7 @@ class Box:
             below, above = trial < low, trial > high
             fixed.append(where(on, where(below, 1.0, where(above, 1.0, 0.0)), 1.0))
             moves.append(where(fixed[i] == 1.0, where(above, high, low) - p[i], 0.0))
-        u, loose = u + G @ np.array(moves), [1.0 - x for x in fixed]
+        u, loose = u + G @ np.array(moves), np.array([1.0 - x for x in fixed])
         more = ldlt(masked(G, loose)).solve(np.array([-w * x for w, x in zip(u, loose, strict=True)]))
         return np.array([clipped(p[i] + moves[i] + more[i], *bounds[i]) for i in range(len(p))])
 
@@ -158,7 +158,7 @@ class Ball:
         return where(length(stuck) <= limit, stuck, slides)
 
 
-def masked(G: Array, rows: Sequence[Number]) -> Array:
+def masked(G: Array, rows: Array) -> Array:
     """G (k, k) of those rows (k,) that are 1, as if there were no others: 1 on the diagonal of those that are 0."""
     among = G * np.outer(rows, rows)
     for k, there in enumerate(rows):

@@ -69,23 +69,23 @@ class Block(Protocol):
         """The same block after a perfectly inelastic impact."""
         ...
 
-    def weights(self, G: Array) -> Array:
+    def weights(self, G: Array, /) -> Array:
         """Factors (d,) that make impulses of different blocks comparable, for a mobility G (d, d)."""
         ...
 
-    def stopping(self, G: Array, u: Array) -> Array:
+    def stopping(self, G: Array, u: Array, /) -> Array:
         """The sizes of impulses (d,) that would stop its rows at speeds u (d,), each alone, as far as it can."""
         ...
 
-    def limit(self, p: Sequence[Array]) -> Number:
+    def limit(self, p: Sequence[Array], /) -> Number:
         """The bound that impulses p of all blocks put on this one, where its set depends on them."""
         ...
 
-    def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
+    def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
         """The speed by which the block under impulses p (d,) that moves at u (d,) breaks its law."""
         ...
 
-    def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
+    def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number, /) -> Array:
         """Impulses (d,) that obey the law, or nearly, while other blocks stay as they are.
 
         With a `caution` of 1 they follow from steps that never lead away from a solution.

@@ -21,6 +21,11 @@ STANDING = 1e-9  # slip [rad/s or m/s] that counts as none
 LIGHT = 1e-9  # force [N m or N] beyond a capacity that counts as none
 
 
+def may_be_finite(capacity: Any) -> bool:
+    """Whether a capacity is finite, or may be: a number that hides its value may."""
+    return np.asarray(capacity).dtype == object or bool(np.isfinite(capacity))
+
+
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
     """The mechanism in which those that slip hold nothing."""
     pairs = zip(mechanism.slippers, slip, strict=True)

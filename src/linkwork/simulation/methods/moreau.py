@@ -38,9 +38,9 @@ from linkwork.algorithms.rigid_contact import (
     work,
 )
 from linkwork.model.elements.contact import Contact
-from linkwork.model.mechanism import Mechanism
+from linkwork.model.mechanism import Holder, Mechanism
 from linkwork.simulation.events.impulses import carried_by
-from linkwork.simulation.events.slip import STANDING, slip_rows, unbounded
+from linkwork.simulation.events.slip import STANDING, may_be_finite, slip_rows, unbounded
 from linkwork.simulation.events.sources import Line, written
 from linkwork.simulation.methods.step import Moving
 from linkwork.simulation.system import FORCES, Loads, System, stiffened_matrix, stiffened_solver
@@ -49,6 +49,7 @@ from linkwork.spatial.scalar import Array, Number, dot, maximum, may_be_there, m
 
 NEAR = 1e-9  # distance [m] from a surface at which a contact rests on it
 HELD = 1.0 - 1e-9  # part of its bound below which a contact sticks, or a clutch holds
+FAR = 1e3  # [m or rad] that nothing is moved out by
 CREEP = 1e-9  # speed [m/s] below which it sticks at the limit too
 
 
@@ -73,7 +74,9 @@ def moreau(system: System, t: Number, now: Moving, h: Number, held: Array) -> tu
     found = Settled(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
     p = parts_of(blocks, found.p)
     power = free.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
-    out = _out(free, integrate(m, middle.q, found.v * (0.5 * h)), there, [one.force(p) for one in there], found.v, h)
+    q = integrate(m, middle.q, found.v * (0.5 * h))
+    pushes = [(one.facing, lack) for one, lack in zip(there, _lack(m, there, p, found.v, h), strict=True)]
+    out = _out(free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(slippers, box, found.v, h))])
     done = power * h + work(blocks, found.p, now.v, found.v) + out.work
     touch = [_contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.touch, strict=True)]
     moved = now._replace(q=out.q, v=found.v, work=now.work + done, touch=np.array(touch))
@@ -265,19 +268,38 @@ class Out(NamedTuple):
     work: Number
 
 
-def _out(system: System, q: Array, there: list[There], p: Sequence[Array], v: Array, h: Number) -> Out:
-    """From q (nq,), with contacts that came to rest inside a surface moved out of it; velocities v (nv,) stay.
+def _lack(m: Mechanism, there: list[There], p: Sequence[Array], v: Array, h: Number) -> list[Number]:
+    """How far [m] contacts must be moved out at the end of a step h [s], of those that came to rest inside a surface.
 
     What gravity does in a step is left of the depth, so that a contact on a curved surface does not come off. Those
-    that bounce leave by themselves. `p` are impulses (3,) of contacts in their axes.
+    that bounce leave by themselves.
     """
-    m, lack, slow = system.mechanism, [], _slow(system.mechanism, h)
-    for one, impulse in zip(there, p, strict=True):
+    lack, slow = [], _slow(m, h)
+    for one in there:
         speed = one.facing.K[0] @ v
         depth = -(one.distance + speed * (0.5 * h)) - slow * h
-        rests = (impulse[0] > 0.0) & (speed <= slow)
+        rests = (one.force(p)[0] > 0.0) & (speed <= slow)
         lack.append(where(rests, depth, minimum(depth, 0.0)))
-    after = integrate(m, q, pushed_out([one.facing for one in there], np.array(lack)))
+    return lack
+
+
+def _one_way(slippers: Sequence[Holder], box: Box, v: Array, h: Number) -> list[tuple[Facing, Number]]:
+    """Rows of ratchets that no force overcomes, and the least by which they may move as contacts are moved out.
+
+    They must not fall back by more than they ran ahead in the step h [s]. Others give way, as they do in an impact.
+    """
+    found = []
+    for k, item in enumerate(slippers):
+        if not may_be_finite(item.capacities[1]):
+            row = Facing(box.engaged[k], box.K[k : k + 1], box.W[:, k : k + 1], 0.0, 0.0)
+            found.append((row, where(box.engaged[k], -maximum(box.K[k] @ v, 0.0) * h, -FAR)))
+    return found
+
+
+def _out(system: System, q: Array, v: Array, pushes: list[tuple[Facing, Number]]) -> Out:
+    """From q (nq,), moved along rows by what each lacks [m or rad], least in kinetic energy; v (nv,) stays."""
+    rows, lack = zip(*pushes, strict=True)
+    after = integrate(system.mechanism, q, pushed_out(rows, np.array(lack)))
     return Out(after, sum(system.energies(after, v)) - sum(system.energies(q, v)))
 
 
