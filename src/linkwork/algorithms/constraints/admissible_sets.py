@@ -31,7 +31,8 @@ def excess(size: Number, radius: Number) -> Number:
 
 def into_ball(x: Array, radius: Number) -> Array:
     """The vector (d,) nearest to x (d,) in the ball of that radius about zero."""
-    return x * (1.0 - excess(length(x), radius))
+    size = length(x)
+    return x * where(size > radius, radius / maximum(size, TINY), 1.0)
 
 
 def into_cone(friction: Number, p: Array) -> Array:

