@@ -40,7 +40,7 @@ from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum,
 ITERATIONS = 2400  # forth and back through all blocks, at most
 SETTLED = 1e-12  # speed by which a block may break its law, as a fraction of the speeds that its rows see
 ROUNDED = 1e-14  # the same as a fraction of the largest terms of which such speeds are sums
-SPREAD = 1e-15  # the same as a fraction of the largest speed that any block sees: what others' impulses round off
+HOPS = 3  # blocks through which one may push another, and round off its speed
 
 
 class Block(Protocol):
@@ -146,16 +146,25 @@ def _tolerance(known: Sequence[Known], v: Array) -> Tolerance:
     enough = enough + largest(np.array([seen[k] for k in alike])) * ROUNDED
     if len(alike) == len(blocks):
         return Tolerance(enough, None)
-    spread = largest(np.array(seen)) * SPREAD + TINY
-    stopping = [where(one.acts, one.stopping(G, one.K @ v), np.zeros(len(G))) for one, G, *_ in known]
-    got = []  # the speed that impulses of blocks of another kind give to each
-    for one in blocks:
-        pairs = [(abs(one.K @ j.W) @ p) for j, p in zip(blocks, stopping, strict=True) if not (one.alike and j.alike)]
-        got.append(largest(np.concatenate(pairs)))
-    enough = enough + spread + largest(np.array([got[k] for k in alike])) * SETTLED
+    got = _exchanged(known, v)
+    enough = enough + largest(np.array([got[k] for k in alike])) * SETTLED + TINY
     terms = [largest(abs(one.K) @ abs(v)) for one in blocks]
-    own = [(x + y) * SETTLED + z * ROUNDED + spread for x, y, z in zip(acting, got, terms, strict=True)]
+    own = [(x + y) * SETTLED + z * ROUNDED + TINY for x, y, z in zip(acting, got, terms, strict=True)]
     return Tolerance(enough, [1.0 if one.alike else enough / x for one, x in zip(blocks, own, strict=True)])
+
+
+def _exchanged(known: Sequence[Known], v: Array) -> list[Number]:
+    """The speed that each block may get from blocks of another kind, directly and through others."""
+    blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
+    effects = [[None if a.alike and b.alike else abs(a.K @ b.W) for b in blocks] for a in blocks]
+    for _ in range(HOPS):
+        speeds = [abs(one.K @ v) + x for one, x in zip(blocks, got, strict=True)]
+        pushes = [where(one.acts, one.stopping(G, u), u * 0.0) for (one, G, *_), u in zip(known, speeds, strict=True)]
+        got = [
+            sum((effect @ p for effect, p in zip(row, pushes, strict=True) if effect is not None), np.zeros(len(u)))
+            for row, u in zip(effects, speeds, strict=True)
+        ]
+    return [largest(x) for x in got]
 
 
 class Elimination:
