@@ -129,6 +129,24 @@ def test_a_load_of_ten_tons_is_held_on_a_light_foot_in_few_iterations() -> None:
     assert found.p[1] == pytest.approx(100.01, rel=1e-12)
 
 
+def test_what_is_left_shows_that_no_answer_was_found() -> None:
+    """Rolling friction with an arm of 20 m may turn a contact so that its normal force grows without end."""
+    unsolved = 0
+    for seed in (3, 4, 28):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(3, 3))
+        M, v = A @ A.T + 0.1 * np.eye(3), 3.0 * rng.normal(size=3)
+        K, R = rng.normal(size=(3, 3)), rng.normal(size=(2, 3))
+        blocks = [
+            Facing(True, K, np.linalg.solve(M, K.T), 0.3, 0.0), Ball(True, R, np.linalg.solve(M, R.T), 20.0, 0)
+        ]  # fmt: skip
+        found = settled(blocks, v, np.zeros(5))
+        assert (found.left < 1e-9) == (found.agreed == 1.0)
+        assert work(blocks, found.p, v, found.v) < 1e-9
+        unsolved += found.agreed == 0.0
+    assert unsolved == 2
+
+
 def test_machine_code_comes_to_the_same_answer_in_any_company() -> None:
     freedoms, rows = 6, 3
 

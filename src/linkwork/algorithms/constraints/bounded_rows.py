@@ -160,10 +160,11 @@ def _exchanged(known: Sequence[Known], v: Array) -> list[Number]:
     for _ in range(HOPS):
         speeds = [abs(one.K @ v) + x for one, x in zip(blocks, got, strict=True)]
         pushes = [where(one.acts, one.stopping(G, u), u * 0.0) for (one, G, *_), u in zip(known, speeds, strict=True)]
-        got = [
-            sum((effect @ p for effect, p in zip(row, pushes, strict=True) if effect is not None), np.zeros(len(u)))
-            for row, u in zip(effects, speeds, strict=True)
-        ]
+        got = []
+        for one, row in zip(blocks, effects, strict=True):
+            pairs = [(effect, p) for effect, p in zip(row, pushes, strict=True) if effect is not None]
+            each = [[effect[i] * p for effect, p in pairs] for i in range(len(one.K))]
+            got.append(np.array([largest(np.concatenate([np.zeros(1), *x])) for x in each]))
     return [largest(x) for x in got]
 
 
