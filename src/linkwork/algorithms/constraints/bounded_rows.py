@@ -44,24 +44,37 @@ HOPS = 3  # blocks through which one may push another, and round off its speed
 
 
 class Block(Protocol):
-    """Constraint rows K (d, nv) with response W (nv, d), whose impulses p (d,) lie in one admissible set.
-
-    `acts` says whether it does at all, `bounce` is the least speed of its first row after an impact, `remembered`
-    whether impulses of the last step are known as a first guess; blocks that are `alike` are judged by the fastest.
-    """
+    """Constraint rows with impulses p (d,) in one admissible set: what the solver asks of them."""
 
     @property
-    def acts(self) -> Any: ...  # noqa: D102
+    def acts(self) -> Any:
+        """Whether it acts at all, a condition."""
+        ...
+
     @property
-    def K(self) -> Array: ...  # noqa: D102
+    def K(self) -> Array:
+        """Its rows (d, nv): K v are the speeds along them."""
+        ...
+
     @property
-    def W(self) -> Array: ...  # noqa: D102
+    def W(self) -> Array:
+        """The velocities (nv, d) that unit impulses along its rows give."""
+        ...
+
     @property
-    def bounce(self) -> Number: ...  # noqa: D102
+    def bounce(self) -> Number:
+        """The least speed [m/s] of its first row after an impact."""
+        ...
+
     @property
-    def remembered(self) -> bool: ...  # noqa: D102
+    def remembered(self) -> bool:
+        """Whether impulses of the last step are known as a first guess."""
+        ...
+
     @property
-    def alike(self) -> bool: ...  # noqa: D102
+    def alike(self) -> bool:
+        """Whether it is judged by the fastest of all blocks that are so, not by its own speeds."""
+        ...
 
     @property
     def mobility(self) -> Array:

@@ -53,7 +53,8 @@ class Contact:
     below `rest_speed` [m/s] a sliding contact sticks. Where none are named, `against` is all surfaces of other bodies.
     A ball is braked by the torques `rolling` and `spinning` [m] times the normal force. With a `dissipation` [s/m] the
     normal force is that of Hunt and Crossley, and `stiffness` in [N/m^1.5]. Of rigid contacts only the place, the
-    radius, `friction` and `restitution`, speed after over speed before an impact, count: a `stiffness` of 0 is none.
+    radius, `friction`, `rolling`, `spinning` and `restitution`, speed after over speed before an impact, count: a
+    `stiffness` of 0 is none.
     """
 
     name: str

@@ -20,11 +20,13 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
+from linkwork.algorithms.rigid_contact import remembered
 from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.documents.atomic_write import reason_of, write_whole
 from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.faults import raise_first
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.datasets import batch_axes, to_xarray
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.run import Run, Settings
@@ -158,7 +160,12 @@ def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> Run:
         _settings(about["settings"]),
         _numbers(arrays, TIME, (None,)),
         {name: arrays[name] for name in about["series"]},
-        Carry(*(_numbers(arrays, f"final_{name}", (*batch, *size)) for name, size in _state(m).items())),
+        Carry(
+            *(
+                _numbers(arrays, f"final_{name}", (*batch, *size))
+                for name, size in _state(m, about["settings"]["method"]).items()
+            )
+        ),
         {name: _numbers(arrays, f"parameter_{k}") for k, name in enumerate(about["parameters"])},
         _outcomes(arrays, batch),
         _events(arrays, batch),
@@ -174,11 +181,16 @@ def _restored(path: Path, contents: Contents, about: Mapping[str, Any]) -> Run:
     return run
 
 
-def _state(m: Mechanism) -> dict[str, tuple[int | None, ...]]:
-    """The shape of every part of a member's state; None where any size may be."""
+def _state(m: Mechanism, method: str) -> dict[str, tuple[int | None, ...]]:
+    """The shape of every part of a member's state in a run by a method; None where any size may be."""
     none: tuple[int | None, ...] = ()
     sizes = {"q": (m.nq,), "v": (m.nv,), "held": (m.nv,), "memory": (None,)}
-    sizes |= {"touch": (len(m.touches), None), "slip": (len(m.slippers),), "modes": (None,), "armed": (None,)}
+    sizes |= {
+        "touch": (len(m.touches), remembered(m.touches) if method == RIGID.name else 5),
+        "slip": (len(m.slippers),),
+        "modes": (None,),
+        "armed": (None,),
+    }
     sizes |= {"log": (None, None)}
     return {name: sizes.get(name, none) for name in Carry._fields}
 
