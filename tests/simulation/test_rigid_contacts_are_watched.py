@@ -46,10 +46,6 @@ def test_what_rigid_contacts_do_not_know_is_refused() -> None:
         lw.simulate(BOX, duration=0.1, contact="rigid", order=4)
     with pytest.raises(lw.LinkworkError, match=r"Builder.touch adds; there are none"):
         lw.simulate(lw.example("double_pendulum"), duration=0.1, contact="rigid")
-    with pytest.raises(lw.LinkworkError, match="contact 'tip' has rolling friction"):
-        lw.simulate(rail(radius=0.1, rolling=0.01).build(), duration=0.1, contact="rigid")
-    with pytest.raises(lw.LinkworkError, match="'hold' slips by itself"):
-        lw.simulate(rail().brake("hold", "up", capacity=1.0).build(), duration=0.1, contact="rigid")
 
 
 def test_contacts_without_stiffness_are_rigid_only() -> None:

@@ -298,10 +298,16 @@ def stored(contact: Contact, number: Number, anchor: Array, at: Meeting) -> Numb
 
 
 def wrenches_of(pairs: Sequence[Pair], forces: Array, there: Sequence[Meeting], poses: Sequence[Transform]) -> Array:
-    """Wrenches (nbodies, 6) [N, N m] of forces (n, 3) [N] in the world's axes, one for each pair that may touch."""
+    """Wrenches (nbodies, 6) [N, N m] of forces (n, 3) [N] in the world's axes, one for each pair that may touch.
+
+    Forces (n, 6) are followed by torques [N m].
+    """
     total = [Force.zero() for _ in poses]
     for pair, force, at in zip(pairs, forces, there, strict=True):
         for body, sign in ((pair.contact.at.body, 1.0), (pair.surface.place.body, -1.0)):
-            push = poses[body].R.T @ force * sign
-            total[body] = total[body] + Force(push, cross(at.on(poses[body]), push))
+            push = poses[body].R.T @ force[:3] * sign
+            turn = cross(at.on(poses[body]), push)
+            if len(force) > 3:
+                turn = turn + poses[body].R.T @ force[3:] * sign
+            total[body] = total[body] + Force(push, turn)
     return np.array([F.array for F in total[1:]])

@@ -113,18 +113,6 @@ def _refuse_rigid(problem: Problem) -> None:
     m = problem.mechanism
     if not m.contact_pairs:
         raise LinkworkError("contact='rigid' is for mechanisms with contacts, which Builder.touch adds; there are none")
-    for pair in m.contact_pairs:
-        for what in ("rolling", "spinning"):
-            if getattr(pair.contact, what):
-                raise LinkworkError(
-                    f"contact {pair.contact.name!r} has {what} friction, which rigid contacts do not know: leave it "
-                    "out, or use contact='compliant'"
-                )
-    for item in m.bounded:
-        raise LinkworkError(
-            f"{item.name!r} slips by itself where it carries too much, and rigid contacts give impulses, which are "
-            "always: leave that out, or use contact='compliant'"
-        )
 
 
 def check_start(problem: Problem, method: str, dt: float) -> None:

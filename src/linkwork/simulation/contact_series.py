@@ -18,8 +18,10 @@ from linkwork.algorithms.compliant_contact import (
 )
 from linkwork.algorithms.contact_geometry import Meeting, meetings
 from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.rigid_contact import forces_of, remembered
 from linkwork.simulation.energy import contact_energy
 from linkwork.simulation.series_entry import Axis, RunFacts, Sample, Series
+from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, dot, where
@@ -83,7 +85,7 @@ def _wrenches(now: Sample) -> Array:
     """About the bodies' origins, in their frames; of rigid contacts those of the last step's forces."""
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
-        return wrenches_of(pairs, now.state.motion.contacts[:, 1:4], places.there, places.poses)
+        return wrenches_of(pairs, forces_of(now.state.motion.contacts), places.there, places.poses)
     return contact_wrenches(pairs, now.once(_grips), places.poses)
 
 
@@ -93,6 +95,11 @@ def _touching(facts: RunFacts) -> bool:
 
 def _compliant(facts: RunFacts) -> bool:
     return bool(facts.mechanism.contact_pairs) and not facts.rigid
+
+
+def _turned(facts: RunFacts) -> bool:
+    """Whether rigid contacts have rolling or spinning friction."""
+    return facts.rigid and remembered(facts.mechanism.contact_pairs) > CONTACT_COLUMNS
 
 
 def _contacts(facts: RunFacts) -> tuple[Axis, ...]:
@@ -114,6 +121,10 @@ CONTACT_SERIES: tuple[Series, ...] = (
         lambda now: now.state.motion.contacts[:, 4], exists=_touching, by_default=True,
     ),
     Series("contact.force", "forces of contacts", "N", _vectors, _force, exists=_touching, by_default=True),
+    Series(
+        "contact.torque", "rolling and spinning torques of contacts", "N m", _vectors,
+        lambda now: now.state.motion.contacts[:, 5:], exists=_turned, by_default=True,
+    ),
     Series("contact.anchor", "anchors of contacts", "m", _vectors, _anchor, exists=_compliant, by_default=True),
     Series("contact.slip", "slip of contacts", "m/s", _vectors, _slip, exists=_touching, by_default=True),
     Series("contact.energy", "energy of springs of contacts", "J", sample=_energy, exists=_compliant, by_default=True),

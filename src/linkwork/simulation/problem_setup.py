@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.joint_forces import Stops
 from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.rigid_contact import remembered
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.model.elements import locks, with_locks
@@ -31,7 +32,16 @@ from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
-from linkwork.simulation.state import LOG_COLUMNS, RUNNING, STOPPED, EventLog, MemberState, SolverState, StepState
+from linkwork.simulation.state import (
+    CONTACT_COLUMNS,
+    LOG_COLUMNS,
+    RUNNING,
+    STOPPED,
+    EventLog,
+    MemberState,
+    SolverState,
+    StepState,
+)
 from linkwork.simulation.user_functions import Sampled, UserFunction
 from linkwork.spatial.scalar import Array
 
@@ -327,7 +337,7 @@ def _velocities(m: Mechanism, setup: Setup) -> Any:
 def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) -> MemberState:
     """The state (*batch, ...) in which the run begins."""
     batch, parameters = arrays.batch, arrays.parameters
-    begin = _at_rest(m, arrays) if setup.continued is None else _resumed(setup.continued, setup.dt)
+    begin = _at_rest(m, arrays, setup.rigid) if setup.continued is None else _resumed(setup.continued, setup.dt)
     if setup.continued is None and m.bounded:
         names = {item.name for item in m.bounded}
         found = {item.name: (item, w) for _, item, w in row_speeds(m, begin.v, parameters) if item.name in names}
@@ -337,7 +347,7 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
     return begin.moved(modes=np.stack(modes, axis=-1) if modes else np.zeros((*batch, 0)))
 
 
-def _at_rest(m: Mechanism, arrays: Arrays) -> MemberState:
+def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
     """The state of a run that begins at time 0."""
     batch = arrays.batch
 
@@ -350,7 +360,7 @@ def _at_rest(m: Mechanism, arrays: Arrays) -> MemberState:
         all_of("q0"),
         all_of("v0"),
         zeros,
-        contacts=np.broadcast_to([APART, 0.0, 0.0, 0.0, 0.0], (*batch, len(m.contact_pairs), 5)).copy(),
+        contacts=_apart(m, batch, rigid),
         slip=np.zeros((*batch, len(m.bounded))),
         modes=none,
         armed=none,
@@ -359,6 +369,14 @@ def _at_rest(m: Mechanism, arrays: Arrays) -> MemberState:
         watched=none,
     )
     return MemberState(zeros, zeros, motion, np.zeros((*batch, m.nv)), all_of("memory"), zeros)
+
+
+def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
+    """What contact pairs remember that are all apart."""
+    size = remembered(m.contact_pairs) if rigid else CONTACT_COLUMNS
+    found = np.zeros((*batch, len(m.contact_pairs), size))
+    found[..., 0] = APART
+    return found
 
 
 def _resumed(run: Continuation, dt: float | None) -> MemberState:

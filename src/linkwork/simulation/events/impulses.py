@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.algorithms.compliant_contact import Memory, wrenches_of
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.reduction import closed_forward_dynamics, closed_positions, held, to_tree
+from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.model.elements.conflicts import agreeing, contradictions
 from linkwork.model.elements.keys import is_finite
 from linkwork.model.mechanism import Mechanism
@@ -156,7 +157,7 @@ def constraint_forces(system: System, t: Number, now: StepState, held: Array) ->
     outside = loads.outside
     if system.rigid:
         met = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-        pushed = wrenches_of(m.contact_pairs, now.contacts[:, 1:4], *met)
+        pushed = wrenches_of(m.contact_pairs, forces_of(now.contacts), *met)
         outside = pushed if outside is None else outside + pushed
     forces = closed_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
     return by_constraint(stuck, forces, size_of)

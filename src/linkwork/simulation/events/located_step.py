@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.simulation.events.location import Switching, locate
 from linkwork.simulation.events.slip import holding, slip_forces
-from linkwork.simulation.events.sources import any_of, apply_events, sources, watch
+from linkwork.simulation.events.sources import any_of, apply_events, has_events, sources, watch
 from linkwork.simulation.methods.contact_stepping import ContactSwitching, with_contacts
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import StepState, select
@@ -29,7 +29,7 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
         touches = bool(system.mechanism.contact_pairs) and not system.rigid
         located = touches and locate_contacts
-        if not (sources(system) or located or (touches and implicit)):
+        if not (has_events(system) or located or (touches and implicit)):
             return through(system.in_modes(now.modes), t, now, h, held)
         events = _Events(system, held, through, ContactSwitching(system.mechanism, t) if located else None)
         moved, solved = locate(events.switching(t), events.begin(t, now), h)
@@ -43,7 +43,7 @@ class _Events:
 
     def __init__(self, system: System, held: Array, step: Step, contacts: ContactSwitching | None):
         self.system, self.held, self.step, self.contacts = system, held, step, contacts
-        self.count = len(sources(system))  # of what is watched
+        self.count = len(sources(system)) if has_events(system) else 0  # of what is watched
 
     def switching(self, t: Number) -> Switching:
         """What the search needs, of a step that begins at the time t [s]."""

@@ -24,13 +24,24 @@ STICKING_SPEED = 1e-9  # slip [rad/s or m/s] that counts as none
 BOUND_SLACK = 1e-9  # force [N m or N] beyond a bound that counts as none
 
 
+def may_be_finite(capacity: Any) -> bool:
+    """Whether a capacity is finite, or may be: a number that hides its value may."""
+    return np.asarray(capacity).dtype == object or bool(np.isfinite(capacity))
+
+
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
     """The mechanism in which constraints that slip are released."""
     pairs = zip(mechanism.bounded, slip, strict=True)
     return mechanism.varied({f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs})
 
 
-def rows(mechanism: Mechanism) -> Array:
+def unbounded(mechanism: Mechanism) -> Mechanism:
+    """The mechanism in which all bounded constraints are released: multipliers of what is left have no bound."""
+    released = {f"{item.name}.engaged": 0.0 for item in mechanism.bounded}
+    return mechanism.varied(released) if released else mechanism
+
+
+def slip_rows(mechanism: Mechanism) -> Array:
     """The rows (n, nv) of all bounded constraints, engaged or not: rows times v is the slip speed."""
     tree = [factors(mechanism.tree, next(iter(item.velocity_rows))) for item in mechanism.bounded]
     return np.array(tree).reshape(-1, mechanism.tree.nv) @ mechanism.spread
@@ -38,7 +49,7 @@ def rows(mechanism: Mechanism) -> Array:
 
 def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
     """The slip speed of each (n,) [rad/s or m/s]."""
-    return rows(mechanism) @ v
+    return slip_rows(mechanism) @ v
 
 
 def slip_multipliers(mechanism: Mechanism, slip: Iterable[Any], given: Mapping[str, Any] = NOTHING_GIVEN) -> list[Any]:
@@ -55,7 +66,7 @@ def slip_multipliers(mechanism: Mechanism, slip: Iterable[Any], given: Mapping[s
 def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
     """Joint forces (nv,) [N m or N] of constraints that slip."""
     pushes = zip(slip_multipliers(mechanism, slip), mechanism.bounded, strict=True)
-    return rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
+    return slip_rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
 
 
 def slip_of_speeds(slippers: Sequence[Any], speeds: Iterable[Any], slip: Iterable[Any]) -> list[Any]:

@@ -31,12 +31,12 @@ class Source(NamedTuple):
 def sources(system: System) -> list[Source]:
     """All event sources in the order of their event functions: two for each bounded constraint, latches, guards.
 
-    Rigid contacts give impulses in every step, and the step itself decides what slips then.
+    Beside rigid contacts the step itself decides what slips, and logs it.
     """
     m = system.mechanism
     names, count = [item.name for item in m.constraints], len(m.frame_constraints)
     found: list[Source] = []
-    for item in () if system.rigid else m.bounded:
+    for item in m.bounded:
         goes = "lets go" if item.pushes_only else "slips"
         words = tuple(f"{item.name} {what}" for what in ("slips", "holds", goes))
         found += [Source(words, names.index(item.name, count))] * 2
@@ -45,6 +45,12 @@ def sources(system: System) -> list[Source]:
     for guard in system.guards:
         found.append(Source((guard.what,) * 3, constraint_number(m, system.modes[guard.mode])))
     return found
+
+
+def has_events(system: System) -> bool:
+    """Whether anything may switch within a step that the step does not decide itself."""
+    m = system.mechanism
+    return bool(m.self_switching or system.guards or (m.bounded and not system.rigid))
 
 
 def constraint_number(mechanism: Mechanism, parameter: str) -> int:
@@ -83,11 +89,11 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     for value in values:
         possible = where(value == value, possible, 0.0)
     armed = armed_again(m, now.q, values, now.armed)
-    functions: list[Number] = []
-    if not system.rigid:
-        bounded = {one.name for one in m.bounded}
-        numbers = [k for k, item in enumerate(m.velocity_constraints) if item.name in bounded]
-        functions += slip_functions(m, now.slip, now.v, [forces[len(m.frame_constraints) + k] for k in numbers])
+    bounded = {one.name for one in m.bounded}
+    numbers = [k for k, item in enumerate(m.velocity_constraints) if item.name in bounded]
+    carried = [forces[len(m.frame_constraints) + k] for k in numbers]
+    # Rigid steps decide themselves what slips
+    functions = [1.0, 1.0] * len(carried) if system.rigid else slip_functions(m, now.slip, now.v, carried)
     functions += guard_functions(m, now.q, values, armed)
     return now._replace(armed=armed, watched=np.array([*functions, *forces, possible]))
 
@@ -95,7 +101,7 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
 def apply_events(system: System, t: Number, end: StepState, held: Array, which: list[Any]) -> StepState:
     """The state after the events `which` (k,): modes, slip and velocities, and the log of it."""
     m = system.mechanism
-    bounded = 0 if system.rigid else len(m.bounded)
+    bounded = len(m.bounded)
     slips, others = one_releases(end.slip, which[: 2 * bounded]) if bounded else [], which[2 * bounded :]
     slip = np.array(slip_after(end.slip, slips)) if bounded else end.slip
     modes = list(end.modes)
@@ -119,7 +125,7 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
 def _logged(system: System, t: Number, end: StepState, after: StepState, found: Impact, which: list[Any]) -> StepState:
     """The state with a line of its log for each event."""
     m, known = system.mechanism, sources(system)
-    count, bounded = len(known), 0 if system.rigid else len(end.slip)
+    count, bounded = len(known), len(end.slip)
     bridged = found.energy - sum(found.energies, 0.0)  # by moving the mechanism, which only loops do
     lines = []
     for number, source in enumerate(known):

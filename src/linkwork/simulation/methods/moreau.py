@@ -3,33 +3,55 @@
 A step goes half way with the old velocities, finds there what touches, and the impulses that forces and contacts give
 to velocities together; then it goes the other half with the new ones. Bodies thus meet late by a step at most: what is
 then inside is moved out, without a velocity from it. Between impacts this is leapfrog, of second order.
+
+Clutches, brakes and ratchets that can slip are bounded rows beside the contacts: with a capacity c, the impulse of a
+step h is at most c h, and they slip where it is at that bound. No event is located for them: the step finds which of
+them slip at its end, and writes to the log which began to slip or to hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
+from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
+from linkwork.algorithms.constraints.bounded_rows import Block, parts_of
 from linkwork.algorithms.constraints.closure import smallest
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.reduction import held_rows, to_tree
-from linkwork.algorithms.rigid_contact import Facing, Settled, axes, bounced, pushed_out, settled, work
+from linkwork.algorithms.rigid_contact import (
+    Facing,
+    Settled,
+    axes,
+    bounced,
+    forces_of,
+    has_torques,
+    pushed_out,
+    settled,
+    work,
+)
 from linkwork.model.elements.contact import Contact
+from linkwork.model.elements.keys import is_finite
+from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.impulses import constraint_forces
+from linkwork.simulation.events.log import Line, write
+from linkwork.simulation.events.slip import STICKING_SPEED, slip_rows, unbounded
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import Loads, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import repeat
-from linkwork.spatial.scalar import Array, Number, dot, maximum, minimum, where
+from linkwork.spatial.scalar import Array, Number, dot, maximum, may_be_there, minimum, where
 
 NEAR = 1e-9  # distance [m] from a surface at which a contact rests on it
-HELD = 1.0 - 1e-9  # part of friction's limit below which a contact sticks
+HELD = 1.0 - 1e-9  # part of its bound below which a contact sticks, or a clutch holds
+FAR = 1e3  # [m or rad] that nothing is moved out by
 CREEP = 1e-9  # speed [m/s] below which it sticks at the limit too
 
 
@@ -38,25 +60,31 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
     Forces that depend on velocities are those of the mean of old and new ones, which is found in two passes.
     """
-    m, middle = system.mechanism, _middle(system, t, now, h, held)
-    there = _there(m, middle)
-    facing = [one.facing for one in there]
+    slippers, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
+    m, middle = free.mechanism, _middle(free, t, now, h, held)
+    boxes = [_box(system.mechanism, middle)] if slippers else []
+    there = _there(m, middle, len(boxes))
+    blocks: list[Block] = [*boxes, *(block for one in there for block in one.blocks)]
     bounces = any(_may_bounce(pair.contact) for pair in m.contact_pairs)
-    guess = np.array([one.axes.T @ f * h for one, f in zip(there, now.contacts[:, 1:4], strict=True)])
+    guess = np.concatenate([*(_at_bound(box, now.slip) for box in boxes), *_remembered(there, now.contacts, h)])
 
     def once(_: Number, v: Array, p: Array, rounds: Number, left: Number, agreed: Number) -> tuple[Any, ...]:
         free = middle.free(v)
-        found = bounced(facing, now.v, free, p) if bounces else settled(facing, free, p)
+        found = bounced(blocks, now.v, free, p) if bounces else settled(blocks, free, p)
         return tuple(found._replace(rounds=rounds + found.rounds))
 
     found = Settled(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
-    power = system.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
-    out = _out(system, integrate(m, middle.q, found.v * (0.5 * h)), there, found, h)
-    done = power * h + work(facing, found.p, now.v, found.v) + out.work
-    touch = [_kept(*each, found.v, h, t + h) for each in zip(there, found.p, now.contacts, strict=True)]
+    p = parts_of(blocks, found.p)
+    power = free.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
+    q = integrate(m, middle.q, found.v * (0.5 * h))
+    pushes = [(one.facing, lack) for one, lack in zip(there, _lack(m, there, p, found.v, h), strict=True)]
+    out = _out(free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(slippers, box, found.v, h))])
+    done = power * h + work(blocks, found.p, now.v, found.v) + out.work
+    touch = [_contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contacts, strict=True)]
     moved = now._replace(q=out.q, v=found.v, work=now.work + done, contacts=np.array(touch))
     residual = maximum(now.solver.residual, found.left)
-    return moved._replace(solver=moved.solver._replace(iterations=found.rounds, residual=residual)), True
+    moved = moved._replace(solver=moved.solver._replace(iterations=found.rounds, residual=residual))
+    return (_slipped(system, t, moved, h, held, boxes[0], p[0]) if boxes else moved), True
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,30 +136,120 @@ def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -
 
 
 class There(NamedTuple):
-    """A contact in the middle of a step: its `distance` [m], its axes (3, 3) in the world, how it moves."""
+    """A contact in the middle of a step: its `distance` [m], its axes (3, 3) in the world, how it moves.
+
+    Its blocks are those from `number` on: the contact, then one of `rolling` and one of `spinning` where it has them.
+    """
 
     distance: Number
     axes: Array
     facing: Facing
+    number: int
+    rolling: Ball | None
+    spinning: Ball | None
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All that bounds its impulses."""
+        return [self.facing, *(ball for ball in (self.rolling, self.spinning) if ball is not None)]
+
+    def force(self, p: Sequence[Array]) -> Array:
+        """Its impulse (3,) [N s] in its axes, of the impulses of all blocks."""
+        return p[self.number]
+
+    def torque(self, p: Sequence[Array]) -> Array:
+        """Its angular impulse (3,) [N m s] in its axes, of the impulses of all blocks."""
+        roll = np.zeros(2) if self.rolling is None else p[self.number + 1]
+        spin = np.zeros(1) if self.spinning is None else p[self.number + len(self.blocks) - 1]
+        return np.concatenate([spin, roll])
 
 
-def _there(m: Mechanism, middle: Middle) -> list[There]:
-    """All contacts in the middle of a step."""
+def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
+    """All contacts in the middle of a step; the first has the block of that number."""
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
     met, poses = meetings(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
-    for pair, at, number in zip(m.contact_pairs, met, middle.now.contacts[:, 0], strict=True):
-        own = axes(at.normal)
-        K = own.T @ contact_rows(m.tree, poses, S, pair, at)[:3]
+    for pair, at, state in zip(m.contact_pairs, met, middle.now.contacts[:, 0], strict=True):
+        own, contact = axes(at.normal), pair.contact
+        rows = contact_rows(m.tree, poses, S, pair, at)
+        K = own.T @ rows[:3]
         if m.mimics:
             K = K @ m.spread
         W = np.column_stack([middle.response(row) for row in K])
         approach = -dot(at.normal, at.velocity)
-        bounce = where(approach > slow, pair.contact.restitution * approach, 0.0)
-        static, dynamic = pair.contact.friction
-        friction = where(number == STICKING, static, dynamic)
-        found.append(There(at.distance, at.pose.R @ own, Facing(at.distance <= NEAR, K, W, friction, bounce)))
+        bounce = where(approach > slow, contact.restitution * approach, 0.0)
+        static, dynamic = contact.friction
+        friction = where(state == STICKING, static, dynamic)
+        facing = Facing(at.distance <= NEAR, K, W, friction, bounce)
+        balls: list[Ball | None] = []
+        for coefficient, part in ((contact.rolling, slice(1, 3)), (contact.spinning, slice(0, 1))):
+            if may_be_there(coefficient):
+                turn = own.T[part] @ rows[3:]
+                turn = turn @ m.spread if m.mimics else turn
+                moves = np.column_stack([middle.response(row) for row in turn])
+                balls.append(Ball(facing.acts, turn, moves, coefficient, number))
+            else:
+                balls.append(None)
+        found.append(There(at.distance, at.pose.R @ own, facing, number, *balls))
+        number += len(found[-1].blocks)
     return found
+
+
+def _remembered(there: list[There], touch: Array, h: Number) -> list[Array]:
+    """The impulses of contacts' blocks in a step h [s], if forces are those that they remember."""
+    found = []
+    for one, force in zip(there, forces_of(touch), strict=True):
+        found.append(one.axes.T @ force[:3] * h)
+        if len(one.blocks) > 1:
+            torque = one.axes.T @ force[3:] * h
+            found += [torque[1:]] if one.rolling is not None else []
+            found += [torque[:1]] if one.spinning is not None else []
+    return found
+
+
+def _box(mechanism: Mechanism, middle: Middle) -> Box:
+    """The rows of clutches, brakes and ratchets that can slip, with what they can push in a step."""
+    K, bounds = slip_rows(mechanism), [item.capacities for item in mechanism.bounded]
+    free = [middle.solve(row) for row in K]
+    return Box(
+        K,
+        np.column_stack([middle.kept(response) for response in free]),
+        [-most * middle.h for most, _ in bounds],
+        [most * middle.h for _, most in bounds],
+        [item.engaged > 0.0 for item in mechanism.bounded],
+        [row @ response for row, response in zip(K, free, strict=True)],
+    )
+
+
+def _at_bound(box: Box, slip: Array) -> Array:
+    """Impulses (k,) of those that slip the way they did; none of others, nor of those without a bound that way."""
+    found = []
+    for s, (low, high) in zip(slip, box.bounds(), strict=True):
+        bound = where(s > 0.0, low, where(s < 0.0, high, 0.0))
+        found.append(where(abs(bound) < np.inf, bound, 0.0))
+    return np.array(found)
+
+
+def _slipped(system: System, t: Number, moved: StepState, h: Number, held: Array, box: Box, p: Array) -> StepState:
+    """The state with which way each slips at the end of a step that began at t [s], for impulses p (k,) in it.
+
+    The log gets a line for each that began to slip, or to hold.
+    """
+    m, found = system.mechanism, []
+    for k, (impulse, w, (low, high)) in enumerate(zip(p, box.K @ moved.v, box.bounds(), strict=True)):
+        ahead = (impulse <= low * HELD) & (w > STICKING_SPEED)
+        behind = (impulse >= high * HELD) & (w < -STICKING_SPEED)
+        found.append(where(box.engaged[k], where(ahead, 1.0, where(behind, -1.0, 0.0)), 0.0))
+    after = moved._replace(slip=np.array(found))
+    if not len(moved.log.lines):
+        return after
+    carried, names = constraint_forces(system, t + h, after, held), [item.name for item in m.constraints]
+    lines, changed = [], []
+    for k, (item, slip) in enumerate(zip(m.bounded, found, strict=True)):
+        force = where(slip == 0.0, carried[names.index(item.name, len(m.frame_constraints))], p[k] / h)
+        lines.append(Line(2.0 * k, slip, t + h, 0.0, 0.0, force, 0.0))
+        changed.append(slip != moved.slip[k])
+    return after._replace(log=write(moved.log, changed, lines))
 
 
 def _slow(m: Mechanism, h: Number) -> Number:
@@ -151,25 +269,49 @@ class Out(NamedTuple):
     work: Number
 
 
-def _out(system: System, q: Array, there: list[There], found: Settled, h: Number) -> Out:
-    """From q (nq,), with contacts that came to rest inside a surface moved out of it; velocities stay as found.
+def _lack(m: Mechanism, there: list[There], p: Sequence[Array], v: Array, h: Number) -> list[Number]:
+    """How far [m] contacts must be moved out at the end of a step h [s], of those that came to rest inside a surface.
 
     What gravity does in a step is left of the depth, so that a contact on a curved surface does not come off. Those
     that bounce leave by themselves.
     """
-    m, lack, slow = system.mechanism, [], _slow(system.mechanism, h)
-    for one, p in zip(there, found.p, strict=True):
-        speed = one.facing.K[0] @ found.v
+    lack, slow = [], _slow(m, h)
+    for one in there:
+        speed = one.facing.K[0] @ v
         depth = -(one.distance + speed * (0.5 * h)) - slow * h
-        rests = (p[0] > 0.0) & (speed <= slow)
+        rests = (one.force(p)[0] > 0.0) & (speed <= slow)
         lack.append(where(rests, depth, minimum(depth, 0.0)))
-    after = integrate(m, q, pushed_out([one.facing for one in there], np.array(lack)))
-    return Out(after, sum(system.energies(after, found.v)) - sum(system.energies(q, found.v)))
+    return lack
 
 
-def _kept(one: There, p: Array, before: Array, v: Array, h: Number, at: Number) -> Array:
-    """What a contact remembers (5,): the number of its state, its force [N] in the world's axes, and since when [s]."""
+def _one_way(slippers: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[Facing, Number]]:
+    """Rows of ratchets that no force overcomes, and the least by which they may move as contacts are moved out.
+
+    They must not fall back by more than they ran ahead in the step h [s]. Others give way, as they do in an impact.
+    """
+    found = []
+    for k, item in enumerate(slippers):
+        if not is_finite(item.capacities[1]):
+            row = Facing(box.engaged[k], box.K[k : k + 1], box.W[:, k : k + 1], 0.0, 0.0)
+            found.append((row, where(box.engaged[k], -maximum(box.K[k] @ v, 0.0) * h, -FAR)))
+    return found
+
+
+def _out(system: System, q: Array, v: Array, pushes: list[tuple[Facing, Number]]) -> Out:
+    """From q (nq,), moved along rows by what each lacks [m or rad], least in kinetic energy; v (nv,) stays."""
+    rows, lack = zip(*pushes, strict=True)
+    after = integrate(system.mechanism, q, pushed_out(rows, np.array(lack)))
+    return Out(after, sum(system.energies(after, v)) - sum(system.energies(q, v)))
+
+
+def _contact_state(one: There, impulses: Sequence[Array], before: Array, v: Array, h: Number, at: Number) -> Array:
+    """What a contact remembers (5,): the number of its state, its force [N] in the world's axes, and since when [s].
+
+    Where a contact of the mechanism has rolling or spinning friction, its torque [N m] follows (8,).
+    """
+    p = one.force(impulses)
     limit, u = one.facing.friction * p[0] * HELD, one.facing.K @ v
     slides = (p[1] * p[1] + p[2] * p[2] >= limit * limit) & (u[1] * u[1] + u[2] * u[2] > CREEP * CREEP)
     number = where(p[0] > 0.0, where(slides, SLIDING, STICKING), APART)
-    return np.array([number, *(one.axes @ p / h), where(number == before[0], before[4], at)])
+    torque = one.axes @ one.torque(impulses) / h if has_torques(before) else ()
+    return np.array([number, *(one.axes @ p / h), where(number == before[0], before[4], at), *torque])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from linkwork.algorithms.reduction import closed_again
+from linkwork.simulation.events.slip import holding, unbounded
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
@@ -18,9 +19,12 @@ def projected(step: Step) -> Step:
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
         moved, solved = step(system, t, now, h, held)
-        if not system.mechanism.constrained or system.baumgarte is not None:
+        m = system.mechanism
+        if system.rigid and m.bounded:  # the step itself decided which of them hold
+            m = holding(m, moved.slip) if unbounded(m).constrained else unbounded(m)
+        if not m.constrained or system.baumgarte is not None:
             return moved, solved
-        q, v, error, distance = closed_again(system.mechanism, moved.q, moved.v)
+        q, v, error, distance = closed_again(m, moved.q, moved.v)
         closed = (error <= NOT_CLOSED) | (error != error)  # a state that is not finite is reported as such
         solver = moved.solver._replace(projection=maximum(now.solver.projection, distance))
         return moved._replace(q=q, v=v, solver=solver), closed if solved is True else closed & solved

@@ -200,7 +200,7 @@ def _iterations(run: RunData) -> Iterator[Row]:
 def _contact_residual(run: RunData) -> Row:
     left = float(np.max(run.final.motion.solver.residual, initial=0.0))
     speed = largest_magnitude(run["v"]).max(initial=0.0) if "v" in run.recorded else 1.0
-    bound = limits.CONTACT_RESIDUAL * speed
+    bound = max(limits.CONTACT_RESIDUAL * float(speed), limits.CONTACT_RESIDUAL_AT_REST)
     note = "m/s, by which a contact violated its force laws after the last iteration of a step"
     return Row("contact residual", left, bound, verdict(left <= bound), note)
 

@@ -26,6 +26,7 @@ RANGE_OF_TURN, RANGE_OF_SLIDE = 6.283185307179586, 2.0  # [rad, m] of a joint th
 SYMPLECTIC = 1e-10
 
 # Speed by which a rigid contact may violate its force laws after the last iteration, relative to the largest velocity
+CONTACT_RESIDUAL_AT_REST = 1e-12  # [m/s] where nothing moves
 CONTACT_RESIDUAL = 1e-3
 
 # Estimated error of q and v, relative to their largest values, which count as this at least [rad, m, rad/s, m/s]

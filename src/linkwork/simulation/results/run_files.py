@@ -21,16 +21,27 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
+from linkwork.algorithms.rigid_contact import remembered
 from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.documents.atomic_write import reason_of, write_whole
 from linkwork.model.documents.toml_writer import checked_text
 from linkwork.model.faults import raise_first
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.datasets import batch_axes, to_xarray
 from linkwork.simulation.results.outcomes import KINDS, Event, Outcome
 from linkwork.simulation.results.run_data import RunData, Settings
 from linkwork.simulation.series import label_of
-from linkwork.simulation.state import EventLog, MemberState, SolverState, StepState, flatten, leaf_names, unflatten
+from linkwork.simulation.state import (
+    CONTACT_COLUMNS,
+    EventLog,
+    MemberState,
+    SolverState,
+    StepState,
+    flatten,
+    leaf_names,
+    unflatten,
+)
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -176,7 +187,7 @@ def _restored(path: Path, contents: Contents, about: About) -> RunData:
         _settings(about),
         _numbers(arrays, TIME, (None,)),
         {name: arrays[name] for name in about["series"]},
-        _final(m, arrays, batch),
+        _final(m, arrays, batch, about["settings"]["method"] == RIGID.name),
         {name: _numbers(arrays, f"parameter_{k}") for k, name in enumerate(about["parameters"])},
         _outcomes(arrays, batch),
         _events(arrays, batch),
@@ -196,12 +207,12 @@ EMPTY = MemberState(
 )
 
 
-def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...]) -> MemberState:
+def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], rigid: bool) -> MemberState:
     """The final state (*batch, ...) of a file."""
     sizes: dict[str, tuple[int | None, ...]] = {
         "motion.q": (m.nq,),
         "motion.v": (m.nv,),
-        "motion.contacts": (len(m.contact_pairs), 5),
+        "motion.contacts": (len(m.contact_pairs), remembered(m.contact_pairs) if rigid else CONTACT_COLUMNS),
         "motion.slip": (len(m.bounded),),
         "motion.modes": (None,),
         "motion.armed": (None,),

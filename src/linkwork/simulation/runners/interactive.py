@@ -24,7 +24,7 @@ from linkwork.simulation.methods.step_derivatives import StepDerivatives, StepMa
 from linkwork.simulation.problem_setup import Setup, positive, problem_of
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.start_checks import refuse_open, refuse_slipping
-from linkwork.simulation.state import StepState
+from linkwork.simulation.state import CONTACT_COLUMNS, StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, where
 
@@ -109,7 +109,7 @@ class Simulator:
             **self._modes,
             **{name: float(self.mechanism.parameters[name]) for name in own_modes(self.mechanism)},
         }
-        problem = problem_of(Setup(self.mechanism, q, v, parameters=modes))
+        problem = problem_of(Setup(self.mechanism, q, v, parameters=modes, rigid=self._problem.rigid))
         if problem.start.q.ndim > 1:
             raise ShapeError("a Simulator holds one state, not a batch")
         refuse_slipping(problem)
@@ -222,9 +222,11 @@ def _flat(now: StepState) -> Array:
 
 def _unflat(m: Mechanism, x: Array) -> StepState:
     """The state that `_flat` wrote down."""
-    sizes = [m.nq, m.nv, 5 * len(m.contact_pairs), len(m.bounded), len(m.self_switching)]
-    q, v, contacts, slip, modes, armed = np.split(x, np.cumsum(sizes))
-    return StepState(q, v, contacts=contacts.reshape(-1, 5), slip=slip, modes=modes, armed=armed)
+    count, others = len(m.contact_pairs), [len(m.bounded), len(m.self_switching)]
+    size = (len(x) - m.nq - m.nv - sum(others) - len(m.self_switching)) // max(count, 1)
+    q, v, contacts, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, *others]))
+    contacts = contacts.reshape(count, size or CONTACT_COLUMNS)
+    return StepState(q, v, contacts=contacts, slip=slip, modes=modes, armed=armed)
 
 
 class _Stepper:

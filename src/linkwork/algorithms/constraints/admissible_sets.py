@@ -1,0 +1,44 @@
+"""Admissible sets of constraint multipliers, and the projections onto them: interval, ball and friction cone.
+
+An interval bounds one multiplier (clutch, brake, ratchet, contact normal), a ball the length of one or two of them
+(friction along the surface, rolling and spinning torques), a cone a contact's impulse by its own normal component.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
+
+TINY = 1e-100
+
+
+def clipped(x: Number, lower: Number, upper: Number | None = None) -> Number:
+    """The number nearest to x in the interval [lower, upper], without an upper end where there is none."""
+    least = maximum(x, lower)
+    return least if upper is None else minimum(least, upper)
+
+
+def length(x: Array) -> Number:
+    """The Euclidean length of a vector of one or two components (1,) or (2,)."""
+    return abs(x[0]) if len(x) == 1 else np.sqrt(x[0] * x[0] + x[1] * x[1])
+
+
+def excess(size: Number, radius: Number) -> Number:
+    """The fraction of a vector of that size that lies outside the ball of that radius: 0 inside."""
+    return maximum(size - radius, 0.0) / maximum(size, TINY)
+
+
+def into_ball(x: Array, radius: Number) -> Array:
+    """The vector (d,) nearest to x (d,) in the ball of that radius about zero."""
+    size = length(x)
+    return x * where(size > radius, radius / maximum(size, TINY), 1.0)
+
+
+def into_cone(friction: Number, p: Array) -> Array:
+    """The impulse (3,) nearest to p (3,), normal first, in the friction cone |p_t| <= friction p_n."""
+    along = length(p[1:])
+    normal = maximum(p[0] + friction * along, 0.0) / (1.0 + friction * friction)
+    edge = where(friction * along <= -p[0], 0.0, normal)
+    outside = along > friction * p[0]
+    return where(outside, np.array([edge, *(p[1:] * (friction * edge / maximum(along, TINY)))]), p)

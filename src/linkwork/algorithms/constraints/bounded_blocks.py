@@ -1,0 +1,195 @@
+"""Blocks of bounded constraint rows: clutches, brakes and ratchets, rolling and spinning friction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.algorithms.constraints.admissible_sets import TINY, clipped, excess, into_ball, length
+from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
+
+EASY = 1e-9  # fraction of a block's mobility that is added, for rows that cannot move or that repeat others
+STEPS = 4  # projected gradient steps in one visit to a block at its bound
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Rows K (k, nv), W (nv, k) with impulses in intervals from `lower` (k,) to `upper` (k,), which contain zero.
+
+    Rows that are not `engaged` (k,), conditions, have none. `free` (k,) is the mobility of every row if nothing else
+    were held: fractions of it regularize rows that other constraints hold already.
+    """
+
+    K: Array
+    W: Array
+    lower: Sequence[Number]
+    upper: Sequence[Number]
+    engaged: Sequence[Any]
+    free: Sequence[Number]
+    acts = True
+    bounce = 0.0
+    remembered = False
+    alike = False
+
+    @property
+    def mobility(self) -> Array:
+        """K W (k, k), with a fraction of the free mobility added to its diagonal."""
+        return self.K @ self.W + np.diag([x * EASY + TINY for x in self.free])
+
+    @property
+    def without_bounce(self) -> Box:
+        """The block itself: it does not bounce."""
+        return self
+
+    def weights(self, G: Array) -> Array:
+        """Square roots (k,) of the mobilities of its rows."""
+        return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
+
+    def stopping(self, G: Array, u: Array) -> Array:
+        """The sizes of impulses (k,) that would stop its rows, each alone, within their intervals."""
+        each = zip(u, np.diag(G), self.bounds(), strict=True)
+        return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
+
+    def limit(self, _: Sequence[Array]) -> Number:
+        """None: its intervals are known."""
+        return 0.0
+
+    def bounds(self) -> list[tuple[Number, Number]]:
+        """The interval of every row (k,), from 0 to 0 where it is not engaged."""
+        rows = zip(self.engaged, self.lower, self.upper, strict=True)
+        return [(where(on, low, 0.0), where(on, high, 0.0)) for on, low, high in rows]
+
+    def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
+        """The largest speed by which a row breaks its law."""
+        each = zip(np.diag(G), p, u, self.bounds(), strict=True)
+        return largest(np.array([clipped(-w / g, low - x, high - x) * g for g, x, w, (low, high) in each]))
+
+    def improved(self, G: Array, _: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
+        """Impulses (k,) after one step of an active-set method, and row by row after that.
+
+        Row by row alone, each exact while the others stay, they come nearer in energy with every step (projected
+        Gauss-Seidel); the active-set step solves all rows that hold at once.
+        """
+        swept = self._swept(G, p, u)
+        if len(p) == 1:
+            return swept
+        active = self._active_set(G, p, u)
+        return where(caution == 1.0, swept, self._swept(G, active, u + G @ (active - p)))
+
+    def _swept(self, G: Array, p: Array, u: Array) -> Array:
+        after = list(p)
+        for i, (low, high) in enumerate(self.bounds()):
+            after[i] = clipped(p[i] - u[i] / G[i, i], low, high)
+            u = u + G[:, i] * (after[i] - p[i])
+        return np.array(after)
+
+    def holding(self, p: Array) -> list[Number]:
+        """By row (k,) 1 where it is engaged and its impulse is inside its interval, so that it holds; else 0."""
+        rows = zip(self.engaged, p, self.bounds(), strict=True)
+        return [where(on, where(x > low, where(x < high, 1.0, 0.0), 0.0), 0.0) for on, x, (low, high) in rows]
+
+    def _active_set(self, G: Array, p: Array, u: Array) -> Array:
+        """Rows that a step of their own takes beyond a bound go there (k,); all others come to hold together."""
+        moves, fixed, bounds = [], [], self.bounds()
+        for i, (low, high) in enumerate(bounds):
+            trial, on = p[i] - u[i] / G[i, i], self.engaged[i]
+            below, above = trial < low, trial > high
+            fixed.append(where(on, where(below, 1.0, where(above, 1.0, 0.0)), 1.0))
+            moves.append(where(fixed[i] == 1.0, where(above, high, low) - p[i], 0.0))
+        u, loose = u + G @ np.array(moves), np.array([1.0 - x for x in fixed])
+        more = ldlt(masked(G, loose)).solve(np.array([-w * x for w, x in zip(u, loose, strict=True)]))
+        return np.array([clipped(p[i] + moves[i] + more[i], *bounds[i]) for i in range(len(p))])
+
+
+@dataclass(frozen=True, eq=False)
+class Ball:
+    """Rows K (d, nv), W (nv, d), d = 1 or 2, whose impulse is at most `coefficient` times a contact's normal impulse.
+
+    The contact is the block of number `normal`, and its first row is the normal.
+    """
+
+    acts: Any
+    K: Array
+    W: Array
+    coefficient: Number
+    normal: int
+    bounce = 0.0
+    remembered = True
+    alike = False
+
+    @property
+    def mobility(self) -> Array:
+        """K W (d, d), with a fraction of its trace added."""
+        return eased(self.K @ self.W)
+
+    @property
+    def without_bounce(self) -> Ball:
+        """The block itself: it does not bounce."""
+        return self
+
+    def weights(self, G: Array) -> Array:
+        """The square root of the mobility (d,), the same for all rows."""
+        return np.repeat(np.sqrt(trace_of(G)), len(G))
+
+    def stopping(self, G: Array, u: Array) -> Array:
+        """The sizes of impulses (d,) that would stop its rows, each alone."""
+        return stopping_impulses(G, u)
+
+    def limit(self, p: Sequence[Array]) -> Number:
+        """The largest impulse, by the normal impulse of its contact."""
+        return self.coefficient * maximum(p[self.normal][0], 0.0)
+
+    def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
+        """The speed by which it breaks its law."""
+        ease = trace_of(G)
+        along = p - u / ease
+        return largest(u / ease + along * excess(length(along), limit)) * ease
+
+    def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
+        """Impulses (d,): exact where they hold, nearer with every visit where they are at the limit."""
+        stuck = p - factors.solve(u)
+        ease = 1.0 / steepest(G)
+        slides = into_ball(p - u * ease, limit)
+        for _ in range(STEPS - 1):
+            slides = into_ball(slides - (u + G @ (slides - p)) * ease, limit)
+        return where(length(stuck) <= limit, stuck, slides)
+
+
+def masked(G: Array, rows: Array) -> Array:
+    """G (k, k) of those rows (k,) that are 1, as if there were no others: 1 on the diagonal of those that are 0."""
+    among = G * np.outer(rows, rows)
+    for k, there in enumerate(rows):
+        among[k, k] = where(there == 1.0, G[k, k], 1.0)
+    return among
+
+
+def eased(G: Array) -> Array:
+    """G (d, d) with a fraction of its trace added to its diagonal, so that what cannot move does no harm."""
+    return G + np.diag([trace_of(G) * EASY + TINY] * len(G))
+
+
+def trace_of(G: Array) -> Number:
+    """The sum of the diagonal of G (d, d)."""
+    total = G[0, 0]
+    for k in range(1, len(G)):
+        total = total + G[k, k]
+    return total
+
+
+def stopping_impulses(G: Array, u: Array) -> Array:
+    """The sizes of impulses (d,) that stop rows of mobility G (d, d) at speeds u (d,), each alone."""
+    return np.array([abs(w) / G[k, k] for k, w in enumerate(u)])
+
+
+def steepest(G: Array) -> Number:
+    """The largest sum of magnitudes in a row of G (d, d), which no eigenvalue exceeds."""
+    sums = []
+    for row in G:
+        total = abs(row[0])
+        for x in row[1:]:
+            total = total + abs(x)
+        sums.append(total)
+    return largest(np.array(sums))
