@@ -443,16 +443,17 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
     return Stops(inertia / time_constant**2, 2.0 * inertia / time_constant)
 
 
-def try_once(asked: Request) -> tuple[str, ...]:
+def try_once(asked: Request, dt: float) -> tuple[str, ...]:
     """Call every law once, on floats, in the first member's first state: mistakes show here, in the user's own line.
 
-    The parameters that the controller switches come back; one that does is sampled.
+    `dt` [s] is the step of a run that goes on; one that does not begins at 0 s, whatever it is. The parameters that the
+    controller switches come back; one that does is sampled.
     """
     if 0 in asked.batch:
         return ()
     commands: tuple[str, ...] = ()
     now, values = asked.member(asked.first)
-    m, t = asked.mechanism, float(now.step)
+    m, t = asked.mechanism, float(now.step) * dt
     state = (t, now.q, now.v)
     if asked.control is not None:
         asked = replace(asked, sampler=asked.control)  # called alike, it may also switch

@@ -116,7 +116,8 @@ def simulate(
         mechanism, q0, v0, controller, wrenches, stop_when, parameters, gains, memory, stops, dt, schedule, baumgarte,
         rigid=contact == "rigid",
     )  # fmt: skip
-    commands = try_once(asked)
+    begun = q0.settings.dt if isinstance(q0, Run) else None
+    commands = try_once(asked, dt or begun or 0.0)
     if commands:  # a controller that switches is sampled
         controller = controller if asked.sampling is not None else sampled(controller)
         asked = request(
