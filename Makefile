@@ -2,6 +2,7 @@
 #   make demo   a free-flying robot reaches; leaves a run file and a figure in out/
 #   make test   lint, types and tests
 #   make test-all   the same with the slow sweeps
+#   make test-portable   the numerical tests as on other processors (an hour or two)
 #   make fuzz   a hundred thousand mutated model files
 #   make bench  linkwork beside its peers, on this machine
 #   make figures  the drawings of docs/examples.md and docs/control.md
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 PEERS := pin mujoco example-robot-data gymnasium dm_control exudyn
 JOBS ?= auto
 
-.PHONY: demo test test-all fuzz bench bench-figure figures lint clean
+.PHONY: demo test test-all test-portable fuzz bench bench-figure figures lint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m linkwork.app.demo
@@ -23,6 +24,9 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest -n $(JOBS) -m ''
+
+test-portable: $(VENV)/.installed-test
+	$(BIN)/python tests/portable.py
 
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/fuzz_models.py 100000

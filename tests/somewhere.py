@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import linkwork as lw
 from linkwork.model.joints import ClosingKind
+from linkwork.model.mechanism import WORLD
+from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from looped import turned
 
@@ -95,3 +98,21 @@ def cranked(crank: float, size: float = 1.0) -> Array:
     """The coordinates (3,) of the slider-crank."""
     lean = np.arcsin(0.3 * np.sin(crank) / 0.5)
     return np.array([crank, -lean - crank, size * (0.3 * np.cos(crank) + 0.5 * np.cos(lean) - 0.8)])
+
+
+def moved(m: lw.Mechanism, seed: int, far: float) -> lw.Mechanism:
+    """A mechanism with all that is fixed to the world turned at random and moved `far` [m] away, gravity too."""
+    rng = np.random.default_rng(seed)
+    away = rng.normal(size=3)
+    there = Transform(turned(rng), far * away / np.linalg.norm(away))
+    joints = [replace(j, mount=there @ j.mount) if j.i == WORLD else j for j in m.joints]
+    loops = [
+        replace(loop, at=replace(loop.at, pose=there @ loop.at.pose)) if loop.at.body == WORLD else loop
+        for loop in m.loops
+    ]
+    loops = [
+        replace(loop, to=replace(loop.to, pose=there @ loop.to.pose)) if loop.to.body == WORLD else loop
+        for loop in loops
+    ]
+    kept = {"joints": m.joints.replaced(joints), "loops": m.loops.replaced(loops)}
+    return replace(m, gravity=there.R @ m.gravity, **kept)

@@ -13,7 +13,7 @@ import linkwork as lw
 from linkwork.algorithms.constraints import closure
 from linkwork.algorithms.ranks import least_squares, row_scales
 from linkwork.spatial.scalar import Array
-from somewhere import EVERYWHERE, arm, chain, cranked, four_bar, slider_crank
+from somewhere import EVERYWHERE, arm, chain, cranked, four_bar, moved, slider_crank
 
 # --- mobility ---
 
@@ -89,6 +89,19 @@ def test_a_loop_that_mimics_keep_closed_holds_nothing(seed: int, far: float) -> 
     for turn in (0.0, 0.3, 1.7):
         check = m.check_loops([turn])
         assert (check.mobility, check.rank, check.redundant, len(check.singular)) == (1, 0, {"end": 5}, 0)
+
+
+@pytest.mark.parametrize("name", [e.name for e in lw.examples() if e.build().constrained])
+def test_examples_have_the_same_ranks_everywhere(name: str) -> None:
+    m = lw.example(name)
+    q = m.keyframes[0].q if m.keyframes else m.neutral()
+    here = m.check_loops(q)
+    for seed, far in ((0, 0.0), (1, 1.0), (2, 1e3), (3, 1e5)):
+        there = moved(m, seed, far).check_loops(q)
+        assert (there.mobility, there.rank, there.redundant) == (here.mobility, here.rank, here.redundant)
+        assert there.repeating == here.repeating
+        assert np.abs(there.free.T @ there.free - here.free.T @ here.free).max() < 1e-7  # the same directions
+        assert there.singular.shape == here.singular.shape
 
 
 # --- what follows from ranks ---

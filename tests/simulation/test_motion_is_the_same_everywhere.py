@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.spatial.scalar import Array
-from somewhere import EVERYWHERE, arm, chain, four_bar
+from somewhere import EVERYWHERE, arm, chain, four_bar, moved
 
 FLAT, ORDINARY = np.array([0.0, 0.0, np.pi]), np.array([0.7, -0.7, 0.7 + np.pi])
 V, TAU = np.array([1.3, -1.3, 1.3]), np.array([0.3, -0.2, 0.1])
@@ -62,6 +62,19 @@ def test_a_loop_that_mimics_keep_closed_changes_nothing(seed: int, far: float) -
         for name in ("mass matrix", "newton-euler"):
             found = lw.formulations[name](held.mechanism).forward_dynamics([turn], [1.3], [0.6])
             assert np.allclose(found, wanted, rtol=1e-9), name
+
+
+@pytest.mark.parametrize("name", [e.name for e in lw.examples() if e.build().loops])
+@pytest.mark.parametrize(("seed", "far"), [(1, 0.0), (2, 1.0), (3, 1e3)])
+def test_examples_with_loops(name: str, seed: int, far: float) -> None:
+    """Accelerations, and reactions, of which those of loops that repeat each other are the smallest."""
+    m = lw.example(name)
+    here, there = (lw.compile(one, target="numpy") for one in (m, moved(m, seed, far)))
+    q, rng = m.keyframes[0].q, np.random.default_rng(seed)
+    v, tau = here.consistent(q, rng.normal(size=m.nv)), rng.normal(size=m.nv)
+    for answer in ("forward_dynamics", "reactions"):
+        expected = getattr(here, answer)(q, v, tau)
+        assert np.abs(getattr(there, answer)(q, v, tau) - expected).max() < 1e-8 * np.abs(expected).max(), answer
 
 
 @pytest.mark.parametrize(("seed", "far"), [(1, 0.0), (2, 1.0), (3, 1e3)])

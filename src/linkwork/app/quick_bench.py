@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +15,12 @@ import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import linkwork as lw
+from linkwork.app.check import BROKEN
+from linkwork.app.running import start_of
+from linkwork.spatial.scalar import Array
 
 STATES = 1000  # of a batch
 MEMBERS, STEPS, STEP = 256, 50, 1e-3  # of a rollout, its step [s]
@@ -29,8 +34,7 @@ def bench(console: Console, arguments: Sequence[str]) -> int:
             raise lw.LinkworkError(
                 f"arguments are for the benchmarks of the repository, which are not at hand here; got {arguments[0]!r}"
             )
-        console.print(measured())
-        return 0
+        return measure(console)
     before = sys.argv
     sys.argv = ["benchmarks", *arguments]
     try:
@@ -49,32 +53,57 @@ def _repository_has_benchmarks() -> bool:
     return any((place / "robots.py").is_file() and (place / "peers.py").is_file() for place in places)
 
 
-def measured() -> Table:
-    """Times of forward dynamics and of whole runs of every example, in machine code on this machine."""
+def measure(console: Console) -> int:
+    """Print times of forward dynamics and of whole runs of every example, in machine code on this machine.
+
+    Warnings, and errors of an example that cannot be measured, are lines below the table; errors make the exit code 2.
+    """
     columns = ("example", "freedoms", "one state, us", f"each of {STATES}, us", f"rk4 steps/s, {MEMBERS} members")
     table = Table(*columns, box=SIMPLE, title="forward dynamics and runs, medians", title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
+    notes: list[Text] = []
+    code = 0
     for example in lw.examples():
         m = example.build()
-        once, each, rate = times(m)
-        table.add_row(example.name, str(m.nv), f"{once * 1e6:.2f}", f"{each * 1e6:.3f}", f"{rate:.3g}")
-    return table
+        with warnings.catch_warnings(record=True) as caught, console.status(f"measuring {example.name} ..."):
+            warnings.simplefilter("always")
+            try:
+                once, each, rate = times(m)
+                table.add_row(example.name, str(m.nv), f"{once * 1e6:.2f}", f"{each * 1e6:.3f}", f"{rate:.3g}")
+            except lw.LinkworkError as error:
+                table.add_row(example.name, str(m.nv), "-", "-", "-")
+                notes.append(Text.assemble((f"{example.name}: ", "red"), str(error)))
+                code = BROKEN
+        for told in dict.fromkeys(str(warning.message) for warning in caught):
+            notes.append(Text.assemble((f"{example.name}: ", "yellow"), told))
+    console.print(table)
+    for note in notes:
+        console.print(note, soft_wrap=True)
+    return code
 
 
 def times(m: lw.Mechanism) -> tuple[float, float, float]:
     """Seconds of one call, seconds of each state of a batch, and steps of runs per second."""
-    rng = np.random.default_rng(0)
-    q = np.array([m.random(rng) for _ in range(STATES)])
-    v, tau, d = rng.normal(size=(STATES, m.nv)), np.zeros(m.nv), lw.compile(m)
-    if m.frame_constraints:
-        q = np.tile(d.assemble(m.keyframes[0].q if m.keyframes else m.neutral()), (STATES, 1))
-        v = d.consistent(q, v)
-    how: dict[str, Any] = {"duration": STEPS * STEP, "dt": STEP, "method": "rk4", "every": STEPS}
+    rng, tau, d = np.random.default_rng(0), np.zeros(m.nv), lw.compile(m)
+    if m.frame_constraints or m.contact_pairs:  # anywhere else loops are open, and feet deep in the ground
+        q = np.tile(start_of(m, 0).q, (STATES, 1))
+    else:
+        q = np.array([m.random(rng) for _ in range(STATES)])
+    v = d.consistent(q, rng.normal(size=(STATES, m.nv)))
+    dt = _step(m, q[0]) if m.contact_pairs else STEP
+    how: dict[str, Any] = {"duration": STEPS * dt, "dt": dt, "method": "rk4", "every": STEPS}
     once = _median(lambda: d.forward_dynamics(q[0], v[0], tau), 500)
     each = _median(lambda: d.forward_dynamics(q, v, tau), 1) / STATES
     runs = [lw.simulate(m, q[:MEMBERS], 0.1 * v[:MEMBERS], **how).wall for _ in range(TURNS + 1)]
     return once, each, MEMBERS * STEPS / float(np.median(runs[1:]))
+
+
+def _step(m: lw.Mechanism, q: Array) -> float:
+    """A step [s] that follows the springs of contacts, as `simulate` chooses it."""
+    dt = lw.simulate(m, q, duration=STEP, method="rk4", record=("q",)).settings.dt
+    assert dt is not None
+    return dt
 
 
 def _median(act: Callable[[], Any], number: int) -> float:

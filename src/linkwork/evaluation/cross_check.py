@@ -104,7 +104,8 @@ def _free_acceleration(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: A
         return 0.0
     on_tree = np.zeros(m.tree.nv)
     on_tree[leading(m)] = tau
-    return float(np.abs(forward_dynamics(m.tree, *to_tree(m, ("q", "v"), (q, v)), on_tree, wrenches)).max(initial=0.0))
+    position, velocity = to_tree(m, ("q", "v"), (q, v))
+    return float(np.abs(forward_dynamics(m.tree, position, velocity, on_tree, wrenches)).max(initial=0.0))
 
 
 def relative_difference(a: Array, b: Array, scale: float = 0.0) -> float:

@@ -148,7 +148,8 @@ def problem_of(setup: Setup) -> Problem:
 
 def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
     """Setup and problem in which the controller switches what it returned when it was tried; it is then sampled."""
-    commands = try_once(problem)
+    step = setup.dt or (setup.continued.dt if setup.continued is not None else 0.0)
+    commands = try_once(problem, step)
     if not commands:
         return setup, problem
     controller = setup.controller if problem.sampling is not None else Sampled(setup.controller)
@@ -415,16 +416,17 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
 # --- trial of users' functions ---
 
 
-def try_once(problem: Problem) -> tuple[str, ...]:
+def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
     """Call every function once, on floats, in the first member's first state: mistakes show here, in the user's line.
 
-    The parameters that the controller switches come back.
+    `dt` [s] is the step of a run that goes on; any other begins at 0 s. The parameters that the controller switches
+    come back.
     """
     if 0 in problem.batch:
         return ()
     commands: tuple[str, ...] = ()
     now, values = problem.member(problem.first)
-    m, t = problem.mechanism, float(now.step)
+    m, t = problem.mechanism, float(now.step) * dt
     state = (t, now.q, now.v)
     if problem.control is not None:
         problem = replace(problem, sampler=problem.control)  # called alike, it may also switch
