@@ -17,7 +17,6 @@ from linkwork.model.elements.conflicts import contradictions
 from linkwork.model.elements.constraint import Constraint, FrameConstraint
 from linkwork.model.elements.contact import Pair, contact_pairs
 from linkwork.model.elements.element import Element, Rotor, kinds
-from linkwork.model.elements.force import Force
 from linkwork.model.elements.keys import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, may_hold
 from linkwork.model.faults import raise_first
@@ -113,7 +112,8 @@ class Mechanism:
             known = ", ".join(kinds())
             raise AttributeError(f"a Mechanism has no attribute {name!r}; what is on its tree is in: {known}")
         there = self.__dict__["elements"]
-        return there[name] if name in there else Named(kinds()[name].what, [])
+        found = self.__dict__[name] = there[name] if name in there else Named(kinds()[name].what, [])
+        return found
 
     def with_elements(self, section: str, items: Iterable[Element]) -> Mechanism:
         """The same mechanism with other elements in a section, such as "loops"."""
@@ -190,9 +190,9 @@ class Mechanism:
         return bool(self.frame_constraints or self.velocity_rows)
 
     @cached_property
-    def forces(self) -> tuple[Force, ...]:
+    def forces(self) -> tuple[Any, ...]:
         """Elements that push bodies and joints by the protocol of `Force`."""
-        return tuple(one for one in self._all() if isinstance(one, Force))
+        return tuple(one for one in self._all() if one.applies_force)
 
     @cached_property
     def self_switching(self) -> tuple[Any, ...]:

@@ -90,6 +90,8 @@ class Acting:
 class Force(Element):
     """Pushes bodies and joints."""
 
+    applies_force = True
+
     def force(self, motion: Motion) -> Acting:
         """What it applies, [N] and [N m]."""
         raise NotImplementedError
