@@ -128,11 +128,12 @@ def pytest_configure() -> None:
     name = os.environ.get(MADE_FOR)
     if name is None:
         return
-    from linkwork.compiler.targets.cpu import loader as machine
+    from linkwork.compiler.targets.cpu import code_loader, cpu_target
 
     width, fuses, _ = KERNELS[name]
-    found = machine.processor()._replace(name=name, features="", width=width, has_fma=fuses)
-    machine.processor = lambda: found  # type: ignore[assignment]
+    found = code_loader.processor()._replace(name=name, features="", width=width, has_fma=fuses)
+    for module in (code_loader, cpu_target):
+        module.processor = lambda: found  # type: ignore[assignment]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

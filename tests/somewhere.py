@@ -114,5 +114,5 @@ def moved(m: lw.Mechanism, seed: int, far: float) -> lw.Mechanism:
         replace(loop, to=replace(loop.to, pose=there @ loop.to.pose)) if loop.to.body == WORLD else loop
         for loop in loops
     ]
-    kept = {"joints": m.joints.replaced(joints), "loops": m.loops.replaced(loops)}
-    return replace(m, gravity=there.R @ m.gravity, **kept)
+    found = replace(m, gravity=there.R @ m.gravity, joints=m.joints.replaced(joints))
+    return found.with_elements("loops", loops)

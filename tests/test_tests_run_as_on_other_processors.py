@@ -10,7 +10,7 @@ import pytest
 
 import portable
 
-TEST = "import numpy as np\n\ndef test_{name}():\n    assert {what}\n"
+TEST = "from importlib import import_module\nimport numpy as np\n\ndef test_{name}():\n    assert {what}\n"
 
 
 @pytest.fixture
@@ -50,7 +50,9 @@ def test_what_pytest_tells_is_read(told: str, code: int, shown: str, passed: boo
 def test_tests_run_under_a_variant_and_failures_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if next(variant for variant in portable.variants() if variant.name == "x86-64-v2").why_not:
         pytest.skip("not an x86-64 processor")
-    kernels = "__import__('linkwork.compiler.targets.cpu.loader').compiler.machine.processor().width == 2"
+    kernels = (
+        "__import__('importlib').import_module('linkwork.compiler.targets.cpu.code_loader').processor().width == 2"
+    )
     (tmp_path / "test_width.py").write_text(TEST.format(name="width", what=kernels))
     assert portable.main(["--variants", "x86-64-v2", "--paths", str(tmp_path)]) == 0
     assert portable.main(["--variants", "host", "--paths", str(tmp_path / "test_width.py")]) in (0, 1)  # by its width

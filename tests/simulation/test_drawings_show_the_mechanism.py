@@ -161,8 +161,8 @@ def test_springs_rods_and_lines_are_drawn() -> None:
     b.close("rod", lw.Rod(1.0), "slider", "ball").close("line", lw.PointOnLine((0, 0, 1)), "world", "ball")
     b.spring("spring", "world", "slider", stiffness=1.0, length=0.1)
     found = skeleton(b.build())
-    assert len(found.rails) == len(found.lines) == len(found.springs) == 1
-    assert len(found.loops) == 2
+    assert len(found.rails) == len(found.lines) == len(found.lines_of_force) == 1
+    assert len(found.joined) == 2
     figure = lw.draw(b.build(), [0.5, 0, 0, 1.0, 1, 0, 0, 0])
     red = [np.column_stack(line.get_data()) for line in figure.axes[0].get_lines() if line.get_color() == LOOP]
     lengths = sorted(float(np.linalg.norm(end - start)) for start, end in red)

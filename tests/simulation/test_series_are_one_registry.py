@@ -37,7 +37,7 @@ def remembering() -> dict[str, Any]:
 
 def touching(contact: str = "compliant") -> dict[str, Any]:
     b = lw.Builder("ball").surface("ground", lw.Plane()).body("ball", 0.5, inertia=(2e-4, 2e-4, 2e-4))
-    b.joint("free", lw.Free(), "world", "ball").touch("rim", "ball", radius=0.05, stiffness=2e3)
+    b.joint("free", lw.Free(), "world", "ball").touch("rim", "ball", radius=0.05, stiffness=2e3, rolling=1e-3)
     m = b.touch("pole", "ball", at=(0, 0, -0.05), stiffness=2e3).build()
     return {"mechanism": m, "q0": [0, 0, 0.0499, 1, 0, 0, 0], "dt": 1e-3, "contact": contact}
 

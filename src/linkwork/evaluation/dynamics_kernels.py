@@ -47,7 +47,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
     for items in mechanism.elements.values():
         for one in items:
             if not one.acts_in_motion_only:
-                parts += one.digest()
+                parts.append(one.fingerprint)
     for frame in mechanism.frames:
         parts += [frame.name, str(frame.body), frame.pose.R.tobytes(), frame.pose.p.tobytes()]
     return digest(*parts)

@@ -62,7 +62,8 @@ class Mechanism:
             known = ", ".join(kinds())
             raise AttributeError(f"a Mechanism has no attribute {name!r}; what is on its tree is in: {known}")
         there = self.__dict__["elements"]
-        return there[name] if name in there else Named(kinds()[name].what, [])
+        found = self.__dict__[name] = there[name] if name in there else Named(kinds()[name].what, [])
+        return found
 
     def with_elements(self, section: str, items: Iterable[Element]) -> Mechanism:
         """The same mechanism with other elements in a section, such as "loops"."""

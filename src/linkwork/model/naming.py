@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from linkwork.errors import NameNotFound, unknown_name
@@ -82,3 +82,11 @@ class Sections(Mapping[str, Named[Any]]):
 
     def __len__(self) -> int:
         return len(self._sections)
+
+    def values(self) -> ValuesView[Named[Any]]:
+        """The collections."""
+        return self._sections.values()
+
+    def items(self) -> ItemsView[str, Named[Any]]:
+        """Every section with its collection."""
+        return self._sections.items()

@@ -57,7 +57,8 @@ def verb(make: Callable[P, Element]) -> Callable[Concatenate[B, P], B]:
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
 
     def add(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
-        signature.bind(*args, **kwargs)
+        for name in derived & kwargs.keys():
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
         return self.add(make(*args, **kwargs))
 
     add.__doc__, add.__signature__ = make.__doc__, signature.replace(parameters=[itself, *arguments])  # pyright: ignore[reportFunctionMemberAccess]

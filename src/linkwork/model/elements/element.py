@@ -7,8 +7,9 @@ the section is its table in documents and its attribute of a Mechanism. Kinds of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from functools import cache
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from functools import cache, cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, dataclass_transform
 
 import numpy as np
@@ -75,7 +76,8 @@ class Element:
 
     def __init_subclass__(cls, section: str = "", what: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
-        dataclass(frozen=True, eq=False)(cls)
+        if section or any(isinstance(value, Field) for value in vars(cls).values()):
+            dataclass(frozen=True, eq=False)(cls)
         if section:
             cls.section, cls.what = section, what or cls.__name__.lower()
             _register(cls)
@@ -113,11 +115,17 @@ class Element:
     def checked(self) -> Self:
         """The same with its fields checked, each by its key, or a ModelError that says what is wrong."""
         found: dict[str, Any] = {"name": checked_name(self.name, self.what)}
+        label = self.label
         for name, one in self.definitions().items():
             value = getattr(self, name)
             left_out = value is None and one.default is None and not one.kind.takes_none
-            found[name] = None if left_out else one.kind.checked(value, name, self.label)
-        return replace(self, **found).completed()
+            found[name] = None if left_out else one.kind.checked(value, name, label)
+        return self._with(found).completed()
+
+    def _with(self, values: Mapping[str, Any]) -> Self:
+        """The same with these values; itself, if it has them already."""
+        new = {name: value for name, value in values.items() if value is not getattr(self, name)}
+        return replace(self, **new) if new else self
 
     def completed(self) -> Self:
         """The same with what was left out; a ModelError where keys do not fit together."""
@@ -130,8 +138,8 @@ class Element:
 
     def placed(self, homes: Homes) -> Self:
         """The same with its places on bodies, given the body and pose of every part."""
-        own = {name: one.kind.placed(getattr(self, name), self, homes) for name, one in self.definitions().items()}
-        return replace(self, **{name: value for name, value in own.items() if value is not getattr(self, name)})
+        own = self.definitions().items()
+        return self._with({name: one.kind.placed(getattr(self, name), self, homes) for name, one in own})
 
     def numbered(self, joints: Named[Joint], mimics: Named[Mimic]) -> Self:
         """The same for these joints, with their slices of coordinates."""
@@ -229,6 +237,15 @@ class Element:
         for field in fields(self):
             yield field.name
             yield from _described(getattr(self, field.name))
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """The same as one short text of bytes."""
+        found = sha256()
+        for part in self.digest():
+            data = part.encode() if isinstance(part, str) else part
+            found.update(len(data).to_bytes(8, "little") + data)
+        return found.digest()
 
 
 def _described(value: Any) -> Iterator[str | bytes]:

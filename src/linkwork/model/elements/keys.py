@@ -8,8 +8,10 @@ readers, writers, parameters and digests follow from these definitions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, replace
+from copy import copy
+from dataclasses import MISSING, field
 from functools import partial
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -73,9 +75,8 @@ Side = str | Mapping[str, float] | Direction  # a joint, or a sum of joints
 # --- definitions ---
 
 
-@dataclass(frozen=True)
 class Kind:
-    """How the values of a key are checked, written and varied."""
+    """How the values of a key are checked, written and varied. Its attributes are given by name, and never change."""
 
     type_: Any = str
     wanted: str = ""
@@ -84,9 +85,14 @@ class Kind:
     takes_none: bool = False  # whether None is a value like others, and not one that is left out
     counts: bool = False  # whether its values are numbers, which are not written where they are the default
 
+    def __init__(self, type_: Any, wanted: str = "", **own: Any):
+        vars(self).update(own, type_=type_, wanted=wanted)
+
     def with_rules(self, rules: Rules) -> Self:
         """The same with other rules for the values of a parameter."""
-        return replace(self, rules=rules)
+        found = copy(self)
+        found.rules = rules
+        return found
 
     def checked(self, value: Any, key: str, element: str) -> Any:
         """The value as an element holds it; a ModelError that names the key if it cannot be."""
@@ -174,15 +180,16 @@ def derived(*, default: Any = MISSING, default_factory: Any = MISSING, kw_only: 
 
 def is_finite(bound: Number) -> bool:
     """Whether a bound, or all of a batch, is finite; a number that hides its value is, since only finite ones vary."""
+    if isinstance(bound, float):
+        return isfinite(bound)
     return is_hidden(bound) or bool(np.all(np.isfinite(bound)))
 
 
 # --- numbers ---
 
 
-@dataclass(frozen=True)
 class _Number(Kind):
-    check: Callable[[Any, str, str], float] = number_of
+    check: Callable[[Any, str, str], float]
 
     def checked(self, value: Any, key: str, element: str) -> float:
         return self.check(value, key, element)
@@ -194,7 +201,7 @@ class _Number(Kind):
 def _number(unit: str, check: Callable[..., float], rules: Rules, infinite: bool = False) -> Kind:
     wanted = f"a number [{unit}]" if unit else "a number"
     checked = partial(check, accept=or_infinite) if infinite else check
-    return _Number(float, wanted, rules, infinite, counts=True, check=checked)
+    return _Number(float, wanted, rules=rules, infinite=infinite, counts=True, check=checked)
 
 
 def finite(unit: str = "") -> Kind:
@@ -233,7 +240,7 @@ class _Sign(Kind):
         return {key: float(value)}
 
 
-sign = _Sign(float, "a number", SIGN, counts=True)
+sign = _Sign(float, "a number", rules=SIGN, counts=True)
 
 
 class _Whole(Kind):
@@ -256,12 +263,11 @@ class _Switch(Kind):
         return {key: bool(value)}
 
 
-switch = _Switch(bool, "true or false", SWITCH, counts=True)
+switch = _Switch(bool, "true or false", rules=SWITCH, counts=True)
 
 
-@dataclass(frozen=True)
 class _Numbers(Kind):
-    check: Callable[[Any, str, str], Any] = interval
+    check: Callable[[Any, str, str], Any]
 
     def checked(self, value: Any, key: str, element: str) -> Any:
         return self.check(value, key, element)
@@ -305,9 +311,11 @@ _TWO = tuple[float, float]
 three_numbers = _Numbers(tuple[float, float, float], "3 numbers", counts=True, check=_three)
 bounds = _Numbers(_TWO, "[lower, upper]", infinite=True, takes_none=True, counts=True, check=interval)
 friction_coefficients = _Numbers(
-    float | _TWO, "a number, or [static, dynamic]", NOT_NEGATIVE, counts=True, check=_friction
+    float | _TWO, "a number, or [static, dynamic]", rules=NOT_NEGATIVE, counts=True, check=_friction
 )
-efficiencies = _Numbers(float | _TWO, "a number, or [driving, driven back]", A_PART, counts=True, check=_efficiency)
+efficiencies = _Numbers(
+    float | _TWO, "a number, or [driving, driven back]", rules=A_PART, counts=True, check=_efficiency
+)
 gear_ratios = _Numbers(list[float], "a list of numbers", counts=True, check=_gears)
 
 
@@ -338,7 +346,6 @@ numbers_by_joint_name = _ByJoint(dict[Name, Velocities], "a table of numbers by 
 # --- names ---
 
 
-@dataclass(frozen=True)
 class NameKind(Kind):
     """The name of a body or a joint, as `what` says; messages call it by its `role`."""
 
@@ -394,7 +401,6 @@ class _Names(Kind):
 names = _Names(list[Name], "a list of names")
 
 
-@dataclass(frozen=True)
 class _Choice(Kind):
     choices: tuple[str, ...] = ()
 
@@ -420,7 +426,6 @@ class Posed(NamedTuple):
     rotation: Any = None
 
 
-@dataclass(frozen=True)
 class _Place(Kind):
     of: str = ""  # the key that names the body
     where: str = "at"
@@ -477,12 +482,11 @@ def point(of: str, where: str = "at") -> Kind:
 # --- objects of a class, whose own fields a document has beside the key that names the class ---
 
 
-@dataclass(frozen=True)
 class ClassKind(Kind):
     """An object of one of several classes, as `check` accepts it; `choices` are those that a document can name."""
 
-    check: Callable[[object, str], Any] = lambda value, element: value
-    choices: Callable[[], Mapping[str, type]] = dict
+    check: Callable[[object, str], Any]
+    choices: Callable[[], Mapping[str, type]]
     unwritable: str = "it cannot be written"
 
     def checked(self, value: Any, key: str, element: str) -> Any:

@@ -46,7 +46,7 @@ class Loop(FrameConstraint, section="loops"):
     just as a child's frame moves in its joint frame. One that is not `closed` (0 for 1) holds nothing, until it is.
     """
 
-    kind: ClosingKind = key(ClassKind(check=closing_kind, choices=_closing_kinds))
+    kind: ClosingKind = key(ClassKind(object, check=closing_kind, choices=_closing_kinds))
     a: str = key(body_name("body a"))
     b: str = key(body_name("body b"))
     at: Place = key(place("a"), parameter=True, default=ZERO)

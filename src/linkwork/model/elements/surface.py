@@ -20,7 +20,9 @@ def _shapes() -> Mapping[str, type]:
     return {written_name(class_): class_ for class_ in (*get_args(Shape), HeightField)}
 
 
-_SHAPE = ClassKind(check=checked_surface, choices=_shapes, unwritable="ground that is a function cannot be written")
+_SHAPE = ClassKind(
+    object, check=checked_surface, choices=_shapes, unwritable="ground that is a function cannot be written"
+)
 
 
 class Surface(Element, section="surfaces"):

@@ -40,7 +40,7 @@ class VelocityConstraint(Constraint):
     switches = MappingProxyType({"engage": ("engaged", 1.0), "release": ("engaged", 0.0)})
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and isinstance(other, Element) and [*self.digest()] == [*other.digest()]
+        return isinstance(other, VelocityConstraint) and self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
         return hash((type(self), self.name))

@@ -19,6 +19,7 @@ from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import HUGE, NON_FINITE, NOT_CONVERGED, RUNNING
 from linkwork.spatial.scalar import Array, Number, where
 
+PACKAGE = "linkwork."
 LOCKS = ("lock", "unlock")  # verbs that also take the name of a joint
 
 
@@ -92,7 +93,8 @@ def switch_of(mechanism: Mechanism, where_: str, entry: Any) -> Switch:
     section = next((section for section, owner in owners.items() if name in owner), None)
     if section is None:
         names = [*(one for owner in owners.values() for one in owner.names), *(mechanism.joints.names if locks else ())]
-        raise unknown_name(" or ".join(_words(rules, locks)), name, list(dict.fromkeys(names)))
+        words = [*(kinds()[section].what for section in _near(mechanism, rules)), *(["joint"] if locks else [])]
+        raise unknown_name(" or ".join(words), name, list(dict.fromkeys(names)))
     parameter, value = rules[section]
     if locks and name in mechanism.joints and (other := owners[section][name].joint) != name:
         what = kinds()[section].what
@@ -107,9 +109,9 @@ def switch_of(mechanism: Mechanism, where_: str, entry: Any) -> Switch:
     return Switch(when, f"{name}.{parameter}", given, what, where_)
 
 
-def _words(sections: Iterable[str], locks: bool) -> list[str]:
-    """What messages call elements of these sections, and joints that can be locked."""
-    return [*(kinds()[section].what for section in sections), *(["joint"] if locks else [])]
+def _near(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
+    """Sections of linkwork's own kinds, and those of users that the mechanism has."""
+    return [name for name in sections if getattr(mechanism, name) or kinds()[name].__module__.startswith(PACKAGE)]
 
 
 def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:

@@ -99,7 +99,7 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
     for items in mechanism.elements.values():
         for one in items:
             if one.acts_in_motion_only:
-                yield from one.digest()
+                yield one.fingerprint
 
 
 @cache
