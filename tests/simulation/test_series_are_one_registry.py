@@ -63,7 +63,7 @@ KINDS = {
     ),
     "rigid contacts": (
         lambda: touching("rigid"),
-        tuple(f"contact.{part}" for part in ("state", "since", "force", "slip", "wrenches")),
+        tuple(f"contact.{part}" for part in ("state", "since", "force", "torque", "slip", "wrenches")),
     ),
     "clutches that slip": (switched, ("stops", "brake.engaged", "left pin.engaged", "slip")),
     "loops": (looped, ()),
