@@ -154,7 +154,7 @@ class Problem:
         """The event function of the condition to stop: not negative until the run is to stop."""
         if self.stop is None:
             return 1.0
-        found = self.stop(values, t, q, v)
+        found: Any = self.stop(values, t, q, v)
         is_condition = isinstance(found, (bool, np.bool_)) or hasattr(found, "select")
         return where(found, -1.0, 1.0) if is_condition else -found
 

@@ -17,8 +17,16 @@ class Actuator(Element):
     what = "drive"
 
     if TYPE_CHECKING:  # fields and properties of its kinds
-        row: Array
-        gear: Number
+
+        @property
+        def row(self) -> Array:
+            """The ratios (nv,) of all velocities."""
+            ...
+
+        @property
+        def gear(self) -> Number:
+            """Turns of the motor for one of row v."""
+            ...
 
         @property
         def joints(self) -> tuple[str, ...]:

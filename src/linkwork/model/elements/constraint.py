@@ -14,7 +14,7 @@ import numpy as np
 from linkwork.model.bodies import Place
 from linkwork.model.constraint_rows import Row
 from linkwork.model.elements.element import Element
-from linkwork.spatial.scalar import Number
+from linkwork.spatial.scalar import Array, Number
 
 Bound = tuple[Number, Number]  # least and most of a multiplier [N or N m]
 UNBOUNDED: Bound = (-np.inf, np.inf)
@@ -44,12 +44,25 @@ class FrameConstraint(Constraint):
     holonomic = True
 
     if TYPE_CHECKING:  # fields of its kinds
-        at: Place
-        to: Place
+
+        @property
+        def at(self) -> Place:
+            """The frame on one body."""
+            ...
+
+        @property
+        def to(self) -> Place:
+            """The frame on the other."""
+            ...
 
     def closed_now(self) -> Self:
         """The same, engaged."""
         raise NotImplementedError
+
+    @property
+    def guide(self) -> Array | None:
+        """The direction (3,), in the frame `at`, of a line on which the origin of `to` stays; None if there is none."""
+        return None
 
     @property
     def child(self) -> str:

@@ -90,7 +90,7 @@ class Drive(Actuator, section="drives"):
     )  # fmt: skip
     efficiency: Any = key(efficiencies, "part of power that arrives", default=1.0, kw_only=True, parameter=True)
     reached: tuple[tuple[str, Array], ...] = derived(default=())  # ratios of all joints that it turns
-    row: Array = derived(default_factory=lambda: np.zeros(0))  # until joints are numbered
+    row: Array = derived(default_factory=lambda: np.zeros(0))  # pyright: ignore[reportIncompatibleMethodOverride]
     offset: float = derived(default=0.0)
 
     @property

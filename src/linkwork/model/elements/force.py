@@ -95,11 +95,31 @@ class LineForce(Element):
     """
 
     if TYPE_CHECKING:  # fields of its kinds
-        at: Place
-        to: Place
-        stiffness: Number
-        damping: Number
-        length: Number
+
+        @property
+        def at(self) -> Place:
+            """The point on one body."""
+            ...
+
+        @property
+        def to(self) -> Place:
+            """The point on the other."""
+            ...
+
+        @property
+        def stiffness(self) -> Number:
+            """By length [N/m]."""
+            ...
+
+        @property
+        def damping(self) -> Number:
+            """By rate of length [N s/m]."""
+            ...
+
+        @property
+        def length(self) -> Number:
+            """Between the points, at rest [m]."""
+            ...
 
 
 class Force(Element):

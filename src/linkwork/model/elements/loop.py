@@ -9,6 +9,8 @@ from inspect import isabstract
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from linkwork.errors import ModelError
 from linkwork.model.arguments import closing_kind
 from linkwork.model.bodies import Place
@@ -16,11 +18,12 @@ from linkwork.model.constraint_rows import Row
 from linkwork.model.document_values import written_name
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.keys import ZERO, ClassKind, Posed, body_name, key, place, switch
+from linkwork.model.elements.loop_kinds import PointOnLine
 from linkwork.model.faults import Fault
 from linkwork.model.joints import ClosingKind, Free
 from linkwork.model.specifications import JointRequest
 from linkwork.spatial import Transform
-from linkwork.spatial.scalar import Number
+from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
@@ -49,8 +52,8 @@ class Loop(FrameConstraint, section="loops"):
     kind: ClosingKind = key(ClassKind(object, check=closing_kind, choices=_closing_kinds))
     a: str = key(body_name("body a"))
     b: str = key(body_name("body b"))
-    at: Place = key(place("a"), parameter=True, default=ZERO)
-    to: Place = key(place("b", "to", "to_"), parameter=True, default=ZERO)
+    at: Place = key(place("a"), parameter=True, default=ZERO)  # pyright: ignore[reportIncompatibleMethodOverride]
+    to: Place = key(place("b", "to", "to_"), parameter=True, default=ZERO)  # pyright: ignore[reportIncompatibleMethodOverride]
     closed: Number = key(switch, default=True, kw_only=True, mode=True)
 
     switches = MappingProxyType({"open": ("closed", 0.0), "close": ("closed", 1.0)})
@@ -63,6 +66,11 @@ class Loop(FrameConstraint, section="loops"):
     def closed_now(self) -> Self:
         """The same, closed."""
         return replace(self, closed=1.0)
+
+    @property
+    def guide(self) -> Array | None:
+        """The direction (3,), in the frame `at`, of the line on which its other place stays; None if it has none."""
+        return np.array(self.kind.axis) if isinstance(self.kind, PointOnLine) else None
 
     @property
     def child(self) -> str:

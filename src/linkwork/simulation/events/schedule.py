@@ -105,7 +105,7 @@ def switch_of(mechanism: Mechanism, where_: str, entry: Any) -> Switch:
     if value is GIVEN:
         mechanism.check_parameter(f"{name}.{parameter}", np.asarray(ratio))
     what = spoken(f"{name}.{parameter}", ratio) if parameter == "selected" else f"{verb} {name}"
-    given = ratio if value is GIVEN else None if value is FLIP else value
+    given: Any = ratio if value is GIVEN else None if value is FLIP else value
     return Switch(when, f"{name}.{parameter}", given, what, where_)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError
 from linkwork.evaluation import compile
-from linkwork.model import Free, PointOnLine, Prismatic
+from linkwork.model import Free, Prismatic
 from linkwork.model.bodies import Body
 from linkwork.model.broadcast import as_numbers
 from linkwork.model.mechanism import WORLD, Mechanism
@@ -117,9 +117,9 @@ def skeleton(m: Mechanism) -> Skeleton:
             points[body].append(point)
     for loop in m.frame_constraints:
         ends = ((loop.at.body, loop.at.pose.p), (loop.to.body, loop.to.pose.p))
-        if isinstance(loop.kind, PointOnLine):
-            found.lines.append((ends[0], loop.at.pose.R @ np.array(loop.kind.axis)))
-        found.joined.append((ends[1], ends[1]) if isinstance(loop.kind, PointOnLine) else ends)
+        if loop.guide is not None:
+            found.lines.append((ends[0], loop.at.pose.R @ loop.guide))
+        found.joined.append(ends if loop.guide is None else (ends[1], ends[1]))
         for body, point in ends:
             points[body].append(point)
     for spring in m.line_forces:
