@@ -154,9 +154,10 @@ class Problem:
         """The event function of the condition to stop: not negative until the run is to stop."""
         if self.stop is None:
             return 1.0
-        found: Any = self.stop(values, t, q, v)
-        is_condition = isinstance(found, (bool, np.bool_)) or hasattr(found, "select")
-        return where(found, -1.0, 1.0) if is_condition else -found
+        found = self.stop(values, t, q, v)
+        if isinstance(found, (bool, np.bool_)) or hasattr(found, "select"):
+            return where(found, -1.0, 1.0)
+        return -found
 
     def stops_at(self, values: Mapping[str, Any], t: Number, q: Array, v: Array) -> Any:
         """Whether the run is to stop, by a condition or a number that becomes positive."""
