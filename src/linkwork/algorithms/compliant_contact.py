@@ -10,17 +10,44 @@ first to 1, then to 6, then to 3 or 5.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from linkwork.algorithms.contact_geometry import Meeting
-from linkwork.model.elements.contact import Contact, Pair
+from linkwork.model.elements.contact import Pair
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, where
 
 APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
 TINY = 1e-300
+
+
+class ContactLaw(Protocol):
+    """The numbers of a contact's force law; see `Builder.touch` for their meaning and units."""
+
+    @property
+    def radius(self) -> float: ...
+    @property
+    def stiffness(self) -> Number: ...
+    @property
+    def damping(self) -> Number: ...
+    @property
+    def tangential_stiffness(self) -> Number: ...
+    @property
+    def tangential_damping(self) -> Number: ...
+    @property
+    def friction(self) -> Any: ...
+    @property
+    def rest_speed(self) -> Number: ...
+    @property
+    def rolling(self) -> Number: ...
+    @property
+    def spinning(self) -> Number: ...
+    @property
+    def restitution(self) -> Number: ...
+    @property
+    def dissipation(self) -> Number | None: ...
 
 
 class Mode(NamedTuple):
@@ -98,7 +125,7 @@ class Grip(NamedTuple):
 
 
 def grip(
-    contact: Contact, number: Number, anchor: Array, at: Meeting, foreseen: Any = None, mode: Mode | None = None
+    contact: ContactLaw, number: Number, anchor: Array, at: Meeting, foreseen: Any = None, mode: Mode | None = None
 ) -> Grip:
     """The force of a contact that began the step in state `number`, and the state it is in at `at`.
 
@@ -170,21 +197,21 @@ class Measures(NamedTuple):
     excess: Number
 
 
-def _measures(contact: Contact, anchor: Array, at: Meeting) -> Measures:
+def _measures(contact: ContactLaw, anchor: Array, at: Meeting) -> Measures:
     speed = dot(at.normal, at.velocity)
     slip, normal = at.velocity - at.normal * speed, _pressed(contact, at.distance, speed, 1.0)[0]
     hold = _hold(contact, anchor, at, slip)
     return Measures(normal, slip, np.sqrt(dot(hold, hold)) - contact.friction[0] * normal)
 
 
-def mode_of(contact: Contact, anchor: Array, at: Meeting) -> Mode:
+def mode_of(contact: ContactLaw, anchor: Array, at: Meeting) -> Mode:
     """On which side of all kinks a contact is, where it is `at`."""
     normal, slip, excess = _measures(contact, anchor, at)
     fast = np.sqrt(dot(slip, slip)) > contact.rest_speed
     return Mode(at.distance < 0.0, normal >= 0.0, fast, excess > 0.0, slip)
 
 
-def mode_margins(contact: Contact, number: Number, anchor: Array, at: Meeting, mode: Mode) -> list[Number]:
+def mode_margins(contact: ContactLaw, number: Number, anchor: Array, at: Meeting, mode: Mode) -> list[Number]:
     """How far a contact is from leaving a mode (3,): by its distance [m], its normal force [N], and along the surface.
 
     There it is by its slip [m/s] where it slides, by friction [N] where it sticks. What does not act has a margin of 1.
@@ -201,7 +228,7 @@ def mode_margins(contact: Contact, number: Number, anchor: Array, at: Meeting, m
     ]
 
 
-def step_change(contact: Contact, found: Grip, h: Number) -> Array:
+def step_change(contact: ContactLaw, found: Grip, h: Number) -> Array:
     """How the impulse in the middle of a step h [s] changes with the way to its end, turned round: (3, 3), or (6, 6).
 
     The way is that of the contact's material in its body's last pose. A ball that turns brings other material to the
@@ -221,7 +248,7 @@ def step_change(contact: Contact, found: Grip, h: Number) -> Array:
     return law + np.block([[bent, (bent + D @ spun) @ skew * -r], [none, none]]) * (0.25 * h)
 
 
-def _pressed(contact: Contact, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
+def _pressed(contact: ContactLaw, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
     """The force [N] along the normal, if it is not negative, and what it loses by distance [N/m] and speed [N s/m]."""
     if contact.dissipation is None:
         drag = contact.damping * damper
@@ -232,7 +259,7 @@ def _pressed(contact: Contact, distance: Number, speed: Number, damper: Number) 
     return spring * damped, 1.5 * contact.stiffness * root * damped, spring * contact.dissipation
 
 
-def _braked(contact: Contact, found: Grip, normal: Number, slope: Number, drag: Number) -> Grip:
+def _braked(contact: ContactLaw, found: Grip, normal: Number, slope: Number, drag: Number) -> Grip:
     """The same with a torque against rolling and spinning; the normal force loses `slope` and `drag` by the normal."""
     n, turning = found.at.normal, found.at.turning
     rest = contact.rest_speed / contact.radius
@@ -257,7 +284,7 @@ def _braked(contact: Contact, found: Grip, normal: Number, slope: Number, drag: 
     )
 
 
-def _hold(contact: Contact, anchor: Array, at: Meeting, slip: Array) -> Array:
+def _hold(contact: ContactLaw, anchor: Array, at: Meeting, slip: Array) -> Array:
     """The force (3,) [N] of the spring and damper at a contact's anchor."""
     stretch = _along(at.normal, at.point - anchor)
     return -(stretch * contact.tangential_stiffness + slip * contact.tangential_damping)
@@ -289,7 +316,7 @@ def contact_wrenches(pairs: Sequence[Pair], found: Sequence[Grip], poses: list[T
     return np.array([F.array for F in total[1:]])
 
 
-def stored(contact: Contact, number: Number, anchor: Array, at: Meeting) -> Number:
+def stored(contact: ContactLaw, number: Number, anchor: Array, at: Meeting) -> Number:
     """Energy [J] in the springs of a contact in a state: of its depth, and where it sticks of its anchor."""
     depth, stretch = maximum(-at.distance, 0.0), _along(at.normal, at.point - anchor)
     along = where((number == STICKING) | (number == SLIPPING), dot(stretch, stretch), 0.0)

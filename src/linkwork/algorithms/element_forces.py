@@ -6,9 +6,11 @@ joints: wrenches are carried inward, and each joint feels their power on its mot
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
-from linkwork.algorithms.kinematics import kinematics, world_poses
+from linkwork.algorithms.kinematics import Kinematics, kinematics, world_poses
 from linkwork.algorithms.sweeps import inward
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
@@ -20,8 +22,16 @@ class TreeMotion:
 
     def __init__(self, tree: Mechanism, q: Array, v: Array):
         self.tree, self.q, self.v = tree, q, v
-        self.relative = kinematics(tree, q, v)
-        self.poses = world_poses(tree, self.relative.X)
+
+    @cached_property
+    def relative(self) -> Kinematics:
+        """The motion of every body, computed where an element asks for it."""
+        return kinematics(self.tree, self.q, self.v)
+
+    @cached_property
+    def poses(self) -> list[Transform]:
+        """The poses of all bodies in the world."""
+        return world_poses(self.tree, self.relative.X)
 
     def pose(self, body: str) -> Transform:
         """The pose X_WB of a body's frame, or of another frame, in the world."""
@@ -46,10 +56,12 @@ class TreeMotion:
 def element_forces(tree: Mechanism, q: Array, v: Array) -> Array:
     """Joint forces (nv,) [N m or N] of all force elements of a tree."""
     motion = TreeMotion(tree, q, v)
+    applied = [element.force(motion) for element in tree.forces]
+    if not applied:
+        return np.zeros(tree.nv)
     on_bodies = [Force.zero() for _ in tree.bodies]
     on_joints: list[Number] = [0.0] * tree.nv
-    for element in tree.forces:
-        acting = element.force(motion)
+    for acting in applied:
         for body in dict.fromkeys(name for name, *_ in acting.bodies):
             k = tree.frames[body].body
             on_bodies[k] = on_bodies[k] + motion.poses[k].down(acting.wrench(body))

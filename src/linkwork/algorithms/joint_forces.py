@@ -26,10 +26,8 @@ def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
     Those of springs and dampers between points of bodies, and of other force elements, are added.
     """
-    total = springs(mechanism, q) - resistance(mechanism, v) * v
-    if mechanism.line_forces:
-        total = total + frame_spring_forces(mechanism, q, v)
-    return total + element_forces(mechanism, q, v) if mechanism.forces else total
+    own = springs(mechanism, q) - resistance(mechanism, v) * v
+    return own + frame_spring_forces(mechanism, q, v) + element_forces(mechanism, q, v)
 
 
 def springs(mechanism: Mechanism, q: Array) -> Array:
@@ -39,10 +37,8 @@ def springs(mechanism: Mechanism, q: Array) -> Array:
 
 def spring_energy(mechanism: Mechanism, q: Array) -> Number:
     """Energy [J] of joint springs, stiffness (q - rest)^2 / 2, of springs between bodies, and of force elements."""
-    total = sum((j.kind.spring(j.stiffness, j.rest, q[j.q])[1] for j in outward(mechanism)), 0.0)
-    if mechanism.line_forces:
-        total = total + frame_spring_energy(mechanism, q)
-    return total + element_energy(mechanism, q) if mechanism.forces else total
+    own = sum((j.kind.spring(j.stiffness, j.rest, q[j.q])[1] for j in outward(mechanism)), 0.0)
+    return own + frame_spring_energy(mechanism, q) + element_energy(mechanism, q)
 
 
 def resistance(mechanism: Mechanism, v: Array) -> Array:

@@ -8,11 +8,12 @@ only forward dynamics must solve with M, since a coupling ties branches together
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from linkwork.algorithms.constraints import closure
+from linkwork.algorithms.constraints.dense import DenseConstraints
 from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.mass import mass_matrix
@@ -21,6 +22,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt
 
 Algorithm = Callable[..., Array]
+Result = TypeVar("Result")
 CLOSED_DERIVATIVES = "closed_forward_dynamics_derivatives"  # whose algorithm knows mimics itself
 
 
@@ -129,29 +131,36 @@ SOLVED: dict[str, Callable[..., Any]] = {
 def closed_forward_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
 ) -> closure.Constrained:
-    """Accelerations (nv,) and the loops' multipliers (nc,), of mechanisms with and without mimics."""
-    if not mechanism.mimics:
-        return closure.forward_dynamics(mechanism, q, v, tau, wrenches, baumgarte)
+    """Accelerations (nv,) and constraint multipliers (nh,), of mechanisms with and without mimics."""
+    solve = _either(closure.forward_dynamics, _reduced_closed_dynamics)
+    return solve(mechanism, q, v, tau, wrenches, baumgarte)
+
+
+def _reduced_closed_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, baumgarte: float
+) -> closure.Constrained:
     free = forward_dynamics(mechanism, q, v, tau, wrenches)
     return held_to(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
+
+
+def _either(of_tree: Callable[..., Result], reduced: Callable[..., Result]) -> Callable[..., Result]:
+    """A function of a mechanism: that of trees, or the reduced one where joints mimic others."""
+    return lambda mechanism, *state: (reduced if mechanism.mimics else of_tree)(mechanism, *state)
 
 
 def held_to(
     mechanism: Mechanism, q: Array, v: Array, free: Array, solve: Callable[[Array], Array], baumgarte: float = 0.0
 ) -> closure.Constrained:
-    """Accelerations (nv,) that loops allow, and their multipliers (nh,), from `free` ones and a solver of masses."""
-    if not mechanism.constrained:
-        return closure.Constrained(free, np.zeros(0))
+    """Accelerations (nv,) that constraints allow, and multipliers (nh,), from `free` ones and a solver of masses."""
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
-    J = reduced_rows(mechanism, J)
-    response = solve(J.T)
-    target = -gamma
+    constraints = DenseConstraints.of(reduced_rows(mechanism, J), solve)
+    J, target = constraints.J, -gamma
     if baumgarte:
         errors = closure.held(mechanism.tree, positions).errors
         target = closure.stabilized(target, errors, J @ v, baumgarte)
-    multipliers = closure.smallest(J @ response, target - J @ free)
-    return closure.Constrained(free + response @ multipliers, multipliers)
+    multipliers = constraints.multipliers(target - J @ free)
+    return closure.Constrained(free + constraints.change(multipliers), multipliers)
 
 
 def closed_again(mechanism: Mechanism, q: Array, v: Array, rounds: int = closure.CLOSINGS) -> closure.Closing:
@@ -174,29 +183,35 @@ def held_rows(mechanism: Mechanism, q: Array) -> Array:
     """The rows (nh, nv) of loops, clutches and brakes at q, of mechanisms with and without mimics."""
     tree = mechanism.tree
     (position,) = to_tree(mechanism, ("q",), (q,))
+    if not mechanism.constrained:
+        return np.zeros((0, mechanism.nv))
     return reduced_rows(mechanism, closure.rows_and_bias(tree, position, np.zeros(tree.nv))[0])
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     """The velocities (nv,) to which momenta p (nv,) [N s, N m s] belong, that keep loops closed at q."""
-    if not mechanism.mimics:
-        return closure.velocities(mechanism, q, p)
+    return _either(closure.velocities, _reduced_velocities)(mechanism, q, p)
+
+
+def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     return consistent_velocity(mechanism, q, mass_solver(mechanism, q)(p))
 
 
 def held(mechanism: Mechanism, q: Array) -> closure.Held:
     """The loops at q, of mechanisms with and without mimics."""
-    if not mechanism.mimics:
-        return closure.held(mechanism, q)
+    return _either(closure.held, _reduced_held)(mechanism, q)
+
+
+def _reduced_held(mechanism: Mechanism, q: Array) -> closure.Held:
     (position,) = to_tree(mechanism, ("q",), (q,))
-    tree, J = closure.held(mechanism.tree, position), held_rows(mechanism, q)
-    response = _factored(mechanism, q).solve(J.T)
+    tree = closure.held(mechanism.tree, position)
+    constraints = DenseConstraints.of(held_rows(mechanism, q), _factored(mechanism, q).solve)
 
     def push(target: Array) -> closure.Constrained:
-        impulses = closure.smallest(J @ response, target)
-        return closure.Constrained(response @ impulses, impulses)
+        impulses = constraints.multipliers(target)
+        return closure.Constrained(constraints.change(impulses), impulses)
 
-    return closure.Held(tree.errors, lambda v: J @ v, push)
+    return closure.Held(tree.errors, lambda v: constraints.J @ v, push)
 
 
 def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:

@@ -142,7 +142,7 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
 def _refuse_numbers(problem: Problem) -> None:
     """What the Builder refuses of one mechanism, for the parameters of all members."""
     given = problem.parameters
-    for name in problem.mechanism.contacts.names:
+    for name in dict.fromkeys(pair.contact.name for pair in problem.mechanism.contact_pairs):
         for key in ("stiffness", "tangential_stiffness", "rest_speed"):
             if (given.get(f"{name}.{key}", np.ones(1)) <= 0.0).any():
                 raise LinkworkError(f"parameter '{name}.{key}' must be > 0 in all members: contact {name!r} needs it")
@@ -157,7 +157,7 @@ def _warn_of_depth(problem: Problem) -> None:
         m = problem.system(values).mechanism
         there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
         weight = float(m.mass) * float(np.linalg.norm(m.gravity))
-        for (contact, surface), at, (number, *_) in zip(m.contact_pairs, there, now.motion.contacts, strict=True):
+        for (contact, surface), at, (number, *_) in zip(m.contact_pairs, there, now.motion.contact_memory, strict=True):
             depth = max(0.0, -float(at.distance))
             force = 0.0 if problem.rigid else contact.press(depth)
             if number != APART or (depth <= INSIDE if problem.rigid else force <= DEEP * weight):

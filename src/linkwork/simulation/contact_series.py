@@ -42,7 +42,7 @@ def _places(now: Sample) -> Places:
 
 
 def _memory(now: Sample) -> Memory:
-    return Memory.of(now.state.motion.contacts)
+    return Memory.of(now.state.motion.contact_memory)
 
 
 def _grips(now: Sample) -> list[Grip]:
@@ -57,7 +57,7 @@ def _grips(now: Sample) -> list[Grip]:
 
 def _force(now: Sample) -> Array:
     if now.system.rigid:
-        return now.state.motion.contacts[:, 1:4]
+        return now.state.motion.contact_memory[:, 1:4]
     return np.array([one.at.pose.R @ one.force for one in now.once(_grips)])
 
 
@@ -70,7 +70,7 @@ def _anchor(now: Sample) -> Array:
 def _slip(now: Sample) -> Array:
     """Velocities along the surface, of rigid contacts that touch, of compliant ones that are inside."""
     found = []
-    for number, at in zip(now.state.motion.contacts[:, 0], now.once(_places).there, strict=True):
+    for number, at in zip(now.state.motion.contact_memory[:, 0], now.once(_places).there, strict=True):
         slip = at.velocity - at.normal * dot(at.normal, at.velocity)
         touches = number > APART if now.system.rigid else at.distance < 0.0
         found.append(where(touches, at.pose.R @ slip, np.zeros(3)))
@@ -85,7 +85,7 @@ def _wrenches(now: Sample) -> Array:
     """About the bodies' origins, in their frames; of rigid contacts those of the last step's forces."""
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
-        return wrenches_of(pairs, forces_of(now.state.motion.contacts), places.there, places.poses)
+        return wrenches_of(pairs, forces_of(now.state.motion.contact_memory), places.there, places.poses)
     return contact_wrenches(pairs, now.once(_grips), places.poses)
 
 
@@ -114,16 +114,16 @@ def _vectors(facts: RunFacts) -> tuple[Axis, ...]:
 CONTACT_SERIES: tuple[Series, ...] = (
     Series(
         "contact.state", "states of contacts", "1", _contacts,
-        lambda now: now.state.motion.contacts[:, 0], exists=_touching, by_default=True,
+        lambda now: now.state.motion.contact_memory[:, 0], exists=_touching, by_default=True,
     ),
     Series(
         "contact.since", "times since when contacts are in their states", "s", _contacts,
-        lambda now: now.state.motion.contacts[:, 4], exists=_touching, by_default=True,
+        lambda now: now.state.motion.contact_memory[:, 4], exists=_touching, by_default=True,
     ),
     Series("contact.force", "forces of contacts", "N", _vectors, _force, exists=_touching, by_default=True),
     Series(
         "contact.torque", "rolling and spinning torques of contacts", "N m", _vectors,
-        lambda now: now.state.motion.contacts[:, 5:], exists=_turned, by_default=True,
+        lambda now: now.state.motion.contact_memory[:, 5:], exists=_turned, by_default=True,
     ),
     Series("contact.anchor", "anchors of contacts", "m", _vectors, _anchor, exists=_compliant, by_default=True),
     Series("contact.slip", "slip of contacts", "m/s", _vectors, _slip, exists=_touching, by_default=True),

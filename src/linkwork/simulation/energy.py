@@ -75,10 +75,7 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
     m = mechanism
     position, speed = to_tree(m, ("q", "v"), (q, v))
     total = forces @ v - (resistance(m.tree, speed) * speed) @ speed
-    if m.line_forces:
-        total = total - frame_damper_power(m.tree, position, speed)
-    if m.forces:
-        total = total + element_power(m.tree, position, speed)
+    total = total - frame_damper_power(m.tree, position, speed) + element_power(m.tree, position, speed)
     if wrenches is not None:
         twists = kinematics(m.tree, position, speed).twist
         for V, F in zip(twists, external_forces(m, wrenches), strict=True):

@@ -361,7 +361,7 @@ def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
         all_of("q0"),
         all_of("v0"),
         zeros,
-        contacts=_apart(m, batch, rigid),
+        contact_memory=_apart(m, batch, rigid),
         slip=np.zeros((*batch, len(m.bounded))),
         modes=none,
         armed=none,

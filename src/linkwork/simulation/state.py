@@ -44,16 +44,16 @@ class SolverState(NamedTuple):
 class StepState(NamedTuple):
     """What one step changes.
 
-    `q` (nq,), `v` (nv,); `work` [J] done so far by forces that store no energy; `contacts` (n, 5) is what contact pairs
-    remember; `slip` (k,) the slip direction (-1, 0, 1) of every constraint whose multiplier is bounded; `modes` (m,)
-    the parameters that are switched during the run; `armed` (g,) whether latches and guards can fire. `watched` holds
-    event functions and constraint forces while a step is searched for events; it is empty otherwise.
+    `q` (nq,), `v` (nv,); `work` [J] done so far by forces that store no energy; `contact_memory` (n, 5) is what contact
+    pairs remember; `slip` (k,) the slip direction (-1, 0, 1) of every constraint whose multiplier is bounded; `modes`
+    (m,) the parameters that are switched during the run; `armed` (g,) whether latches and guards can fire. `watched`
+    holds event functions and constraint forces while a step is searched for events; it is empty otherwise.
     """
 
     q: Array
     v: Array
     work: Number = 0.0
-    contacts: Array = np.zeros((0, CONTACT_COLUMNS))
+    contact_memory: Array = np.zeros((0, CONTACT_COLUMNS))
     slip: Array = np.zeros(0)
     modes: Array = np.zeros(0)
     armed: Array = np.zeros(0)

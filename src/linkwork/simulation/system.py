@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import Grip, Memory, contact_wrenches, grips, step_change
+from linkwork.algorithms.compliant_contact import ContactLaw, Grip, Memory, contact_wrenches, grips, step_change
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.element_forces import element_forces
 from linkwork.algorithms.forward import forward_dynamics
@@ -19,7 +19,6 @@ from linkwork.algorithms.mass import mass_matrix, solver
 from linkwork.algorithms.point_springs import frame_spring_matrix
 from linkwork.algorithms.reduction import closed_forward_dynamics, coupled, held_to, to_tree
 from linkwork.algorithms.sweeps import to_meeting
-from linkwork.model.elements.contact import Contact
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.energy import stored_energy, working_power
 from linkwork.simulation.events.guards import Guard
@@ -118,7 +117,7 @@ class System:
 
     # --- derivatives of contact forces, for implicit steps ---
 
-    def contact_matrix(self, q: Array, touching: ContactLoads, of: Callable[[Contact, Grip], Array]) -> Array:
+    def contact_matrix(self, q: Array, touching: ContactLoads, of: Callable[[ContactLaw, Grip], Array]) -> Array:
         """The sum (nv, nv) of J^T C J over contacts, with C (3, 3) or (6, 6) by `of`."""
 
         def of_tree(m: Mechanism, q: Array) -> Array:
@@ -213,9 +212,7 @@ def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list
     """The mass matrix (nv, nv) at q, `extra` (tree.nv,) added as armature, and weight row row^T of every spring."""
     m = with_armature(mechanism, extra)
     M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
-    if m.line_forces:
-        M = M + coupled("mass_matrix", lambda m, q: frame_spring_matrix(m, q, weights), ("q",))(m, q)
-    return M
+    return M + coupled("mass_matrix", lambda m, q: frame_spring_matrix(m, q, weights), ("q",))(m, q)
 
 
 def stiffened_solver(mechanism: Mechanism, M: Array) -> Callable[[Array], Array]:

@@ -140,14 +140,12 @@ def rows_and_terms(mechanism: Mechanism, motion: Placed, loops: list[Closed]) ->
 
 def all_rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
     """The rows (nh, nv) of all that is held: loops, then clutches and brakes."""
-    if not mechanism.velocity_rows:
-        return rows(mechanism, motion, loops)
     return np.concatenate([rows(mechanism, motion, loops), velocity_row_matrix(mechanism)])
 
 
 def _with_ties(mechanism: Mechanism, values: Array) -> Array:
     """Numbers of loops' rows (nc,), and zeros for those of ties: (nh,)."""
-    return np.concatenate([values, np.zeros(len(mechanism.velocity_rows))]) if mechanism.velocity_rows else values
+    return np.concatenate([values, np.zeros(len(mechanism.velocity_rows))])
 
 
 def _squares(vectors: Array) -> Array:

@@ -79,11 +79,11 @@ def impact(
         q, error = closed_positions(m, q, iterations)
     names = [item.name for item in m.velocity_constraints]
     one_way = [k for k, item in enumerate(m.bounded) if item.pushes_only and not is_finite(item.capacities[1])]
-    kept, trial = [False] * len(m.bounded) if decided is None else decided, slip
-    if m.bounded:  # those with a capacity give no impulse, but where their speeds have met
-        found = slip_of_speeds(m.bounded, slip_speeds(m, v), slip)
-        free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
-        trial = np.array([where(keep, s, new) for keep, s, new in zip(kept, slip, free, strict=True)])
+    kept = [False] * len(m.bounded) if decided is None else decided
+    # Those with a capacity give no impulse, but where their speeds have met
+    found = slip_of_speeds(m.bounded, slip_speeds(m, v), slip)
+    free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
+    trial = np.array([where(keep, s, new) for keep, s, new in zip(kept, slip, free, strict=True)])
 
     def improve(slip: Array, *_: Any) -> tuple[tuple[Any, ...], Any]:
         push = _pushed(holding(m, slip), q, v)
@@ -104,11 +104,9 @@ def impact(
         (trial, *push), _, _ = iterate(2 * 2 ** min(len(one_way), 5), improve, trial, v, none, none)
         push = Push(*push)
     else:
-        push = _pushed(holding(m, trial) if m.bounded else m, q, v)
-    if m.bounded:
-        found = slip_of_speeds(m.bounded, slip_speeds(m, push.v), slip)
-        known = [x if k in one_way else where(kept[k], slip[k], found[k]) for k, x in enumerate(trial)]
-        slip = np.array(known)
+        push = _pushed(holding(m, trial), q, v)
+    found = slip_of_speeds(m.bounded, slip_speeds(m, push.v), slip)
+    slip = np.array([x if k in one_way else where(kept[k], slip[k], found[k]) for k, x in enumerate(trial)])
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
     possible = (gap <= GAP) & (error <= NOT_CLOSED) & agreeing(m)
     return Impact(q, push.v, slip, energy, gap, possible, push.impulses, push.energies)
@@ -147,17 +145,16 @@ def size_of(rows: Sequence[Number]) -> Number:
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
     """Force (n,) [N m or N] that each loop and holder of a system in its modes carries; 0 of what slips."""
     m = system.mechanism
-    memory = Memory.of(now.contacts).begun(t) if m.contact_pairs and not system.rigid else None
-    pushes = slip_forces(m, now.slip) if m.bounded else 0.0
-    loads = replace(system, memory=memory).loads(t, now.q, now.v, held + pushes)
+    memory = None if system.rigid else Memory.of(now.contact_memory).begun(t)
+    loads = replace(system, memory=memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))
     tau = system.joint_forces(now.q, now.v, loads)
-    stuck = holding(m, now.slip) if m.bounded else m
+    stuck = holding(m, now.slip)
     if not stuck.constrained:
         return np.zeros(len(m.constraints))
     outside = loads.outside
     if system.rigid:
         met = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-        pushed = wrenches_of(m.contact_pairs, forces_of(now.contacts), *met)
+        pushed = wrenches_of(m.contact_pairs, forces_of(now.contact_memory), *met)
         outside = pushed if outside is None else outside + pushed
     forces = closed_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
     return by_constraint(stuck, forces, size_of)
@@ -167,7 +164,7 @@ def impossible(mechanism: Mechanism, q: Array) -> str:
     """Why the jump to what a mechanism holds now cannot be made at q (nq,), in words; empty if it can."""
     for fault in contradictions(mechanism):
         return f"{fault.element} {fault.reason}"
-    errors = np.abs(held(mechanism, q).errors[: mechanism.nc]) if mechanism.frame_constraints else np.zeros(0)
+    errors = np.abs(held(mechanism, q).errors[: mechanism.nc])
     if errors.max(initial=0.0) <= GAP:
         return ""
     name = mechanism.frame_constraint_of_row(int(np.argmax(errors))).name

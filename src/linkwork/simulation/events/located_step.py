@@ -10,7 +10,7 @@ import numpy as np
 from linkwork.simulation.events.location import Switching, locate
 from linkwork.simulation.events.slip import holding, slip_forces
 from linkwork.simulation.events.sources import any_of, apply_events, has_events, sources, watch
-from linkwork.simulation.methods.contact_stepping import ContactSwitching, with_contacts
+from linkwork.simulation.methods.contact_stepping import ContactSwitching, NoSwitching, with_contacts
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import StepState, select
 from linkwork.simulation.system import System
@@ -31,7 +31,7 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
         located = touches and locate_contacts
         if not (has_events(system) or located or (touches and implicit)):
             return through(system.in_modes(now.modes), t, now, h, held)
-        events = _Events(system, held, through, ContactSwitching(system.mechanism, t) if located else None)
+        events = _Events(system, held, through, ContactSwitching(system.mechanism, t) if located else NoSwitching())
         moved, solved = locate(events.switching(t), events.begin(t, now), h)
         return events.end(t + h, moved)._replace(watched=now.watched), events.possible(moved, solved)
 
@@ -41,8 +41,8 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
 class _Events:
     """The event sources of one step: slip, latches and guards are watched; contacts, if they are to be located."""
 
-    def __init__(self, system: System, held: Array, step: Step, contacts: ContactSwitching | None):
-        self.system, self.held, self.step, self.contacts = system, held, step, contacts
+    def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching):
+        self.system, self.held, self.step, self.touching = system, held, step, touching
         self.count = len(sources(system)) if has_events(system) else 0  # of what is watched
 
     def switching(self, t: Number) -> Switching:
@@ -55,12 +55,12 @@ class _Events:
 
     def begin(self, t: Number, now: StepState) -> StepState:
         """The state in which the search begins."""
-        now = now if self.contacts is None else self.contacts.begin(now)
+        now = self.touching.begin(now)
         return watch(self.system, t, now, self.held) if self.count else now
 
     def end(self, t: Number, moved: StepState) -> StepState:
         """The state in which the step ends."""
-        return moved if self.contacts is None else self.contacts.end(moved, t)
+        return self.touching.end(moved, t)
 
     def possible(self, moved: StepState, solved: Any) -> Any:
         """Whether the step was solved, and its last event was possible."""
@@ -68,13 +68,10 @@ class _Events:
 
     def _advance(self, t: Number, begin: StepState, h: Number) -> tuple[StepState, Any]:
         here, forces = self.system.in_modes(begin.modes), self.held
-        if here.mechanism.bounded and not here.rigid:
+        if not here.rigid:
             forces = forces + slip_forces(here.mechanism, begin.slip)
             here = replace(here, mechanism=holding(here.mechanism, begin.slip))
-        if self.contacts is None:
-            moved, solved = self.step(here, t, begin, h, forces)
-        else:
-            moved, solved = self.contacts.advance(self.step, here, t, begin, h, forces)
+        moved, solved = self.touching.advance(self.step, here, t, begin, h, forces)
         if not self.count:
             return moved, solved
         after = watch(self.system, t + h, moved, self.held)
@@ -82,14 +79,14 @@ class _Events:
         return after, possible if solved is True else solved & possible
 
     def _functions(self, begin: StepState, end: StepState) -> Array:
-        watched = end.watched[: self.count]
-        return watched if self.contacts is None else np.concatenate([watched, self.contacts.functions(begin, end)])
+        return np.concatenate([end.watched[: self.count], self.touching.functions(begin, end)])
 
     def _switched(self, t: Number, end: StepState, which: list[Any]) -> StepState:
         after, watched = end, which[: self.count]
         if self.count:
             after = select(any_of(watched), apply_events(self.system, t, end, self.held, watched), end)
-        if self.contacts is None:
+        contacts = which[self.count :]
+        if not contacts:
             return after
-        after = self.contacts.switched(after, t, which[self.count :])
+        after = self.touching.switched(after, t, contacts)
         return watch(self.system, t, after, self.held, after.watched[-1]) if self.count else after

@@ -24,15 +24,11 @@ STICKING_SPEED = 1e-9  # slip [rad/s or m/s] that counts as none
 BOUND_SLACK = 1e-9  # force [N m or N] beyond a bound that counts as none
 
 
-def may_be_finite(capacity: Any) -> bool:
-    """Whether a capacity is finite, or may be: a number that hides its value may."""
-    return np.asarray(capacity).dtype == object or bool(np.isfinite(capacity))
-
-
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
     """The mechanism in which constraints that slip are released."""
     pairs = zip(mechanism.bounded, slip, strict=True)
-    return mechanism.varied({f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs})
+    engaged = {f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs}
+    return mechanism.varied(engaged) if engaged else mechanism
 
 
 def unbounded(mechanism: Mechanism) -> Mechanism:

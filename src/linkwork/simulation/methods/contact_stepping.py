@@ -16,6 +16,7 @@ from linkwork.algorithms.compliant_contact import (
     SLIDING,
     STICKING,
     STOPPING,
+    ContactLaw,
     Memory,
     grips,
     lasting,
@@ -25,7 +26,6 @@ from linkwork.algorithms.compliant_contact import (
 from linkwork.algorithms.contact_geometry import Meeting, meetings
 from linkwork.algorithms.coordinates import difference, integrate
 from linkwork.algorithms.reduction import to_tree
-from linkwork.model.elements.contact import Contact
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.methods.method import Step
@@ -59,7 +59,7 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
         m = system.mechanism
         if not m.contact_pairs or system.rigid:
             return step(system, t, now, h, held)
-        memory, first = Memory.of(now.contacts).begun(t), _meetings(m, now.q, now.v)
+        memory, first = Memory.of(now.contact_memory).begun(t), _meetings(m, now.q, now.v)
         if in_the_middle:
             memory = memory._replace(foreseen=[_predicted(at, 0.5 * h) < 0.0 for at in first])
         moved, solved = step(replace(system, memory=memory), t, now, h, held)
@@ -70,7 +70,7 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
             there = _meetings(m, integrate(m, now.q, motion * 0.5), motion / h)
             rolled = [meeting.rolling * h for meeting in there]
         number = [found.number for found in grips(m.contact_pairs, memory, at, there)]
-        return moved._replace(contacts=_changed(memory, number, rolled, end, t + h).kept), solved
+        return moved._replace(contact_memory=_changed(memory, number, rolled, end, t + h).kept), solved
 
     return run
 
@@ -84,29 +84,29 @@ class ContactSwitching:
 
     def __init__(self, mechanism: Mechanism, t: Number):
         self.mechanism, self.t = mechanism, t
-        self.contacts: list[Contact] = [pair.contact for pair in mechanism.contact_pairs]
-        self.still = [np.zeros(3)] * len(self.contacts)  # anchors have rolled on already
+        self.laws: list[ContactLaw] = [pair.contact for pair in mechanism.contact_pairs]
+        self.still = [np.zeros(3)] * len(self.laws)  # anchors have rolled on already
 
     def begin(self, now: StepState) -> StepState:
         """The state at the beginning of the step, with contacts in states that can last."""
-        return now._replace(contacts=Memory.of(now.contacts).begun(self.t).kept)
+        return now._replace(contact_memory=Memory.of(now.contact_memory).begun(self.t).kept)
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Any]:
         """A substep in which every contact stays in its mode."""
-        m, memory = self.mechanism, Memory.of(begin.contacts)._replace(since=t)
+        m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
         first = _meetings(m, begin.q, begin.v)
-        modes = [mode_of(*one) for one in zip(self.contacts, memory.anchor, first, strict=True)]
+        modes = [mode_of(*one) for one in zip(self.laws, memory.anchor, first, strict=True)]
         moved, solved = step(replace(system, memory=memory._replace(modes=modes)), t, begin, h, held)
         rolled = _rolled(first, _meetings(m, moved.q, moved.v), h)
         anchor = [before + path for before, path in zip(memory.anchor, rolled, strict=True)]
-        return moved._replace(contacts=memory._replace(anchor=anchor).kept), solved
+        return moved._replace(contact_memory=memory._replace(anchor=anchor).kept), solved
 
     def functions(self, begin: StepState, end: StepState) -> Array:
         """Three event functions for each contact pair, not negative as long as it is in the mode that it began in."""
-        before, after = Memory.of(begin.contacts), Memory.of(end.contacts)
-        pairs = zip(self.contacts, before.number, before.anchor, after.anchor, strict=True)
+        before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
+        pairs = zip(self.laws, before.number, before.anchor, after.anchor, strict=True)
         first, last = (_meetings(self.mechanism, state.q, state.v) for state in (begin, end))
         found: list[Number] = []
         for (contact, number, was, anchor), a, b in zip(pairs, first, last, strict=True):
@@ -117,17 +117,17 @@ class ContactSwitching:
         """The state after the contacts whose event functions are negative changed their states."""
         memory, found, there = self._judged(end, t)
         number = []
-        for k, (contact, at) in enumerate(zip(self.contacts, there, strict=True)):
+        for k, (contact, at) in enumerate(zip(self.laws, there, strict=True)):
             mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
             new, mode = found[k], mode_of(contact, memory.anchor[k], at)
             lands = (memory.number[k] == APART) & mode.closed & mode.pressing  # and sticks, unless it slides
             number.append(where(mine, where(lands, where(mode.fast, new, STOPPING), new), memory.number[k]))
-        after = end._replace(contacts=_changed(memory, number, self.still, there, t).begun(self.t).kept)
+        after = end._replace(contact_memory=_changed(memory, number, self.still, there, t).begun(self.t).kept)
         return after._replace(log=self._log(end, after, t)) if len(end.log.lines) else after
 
     def _log(self, before: StepState, after: StepState, t: Number) -> EventLog:
         """The event log with a line for each contact whose state changed."""
-        pairs = list(zip(before.contacts[:, 0], after.contacts[:, 0], strict=True))
+        pairs = list(zip(before.contact_memory[:, 0], after.contact_memory[:, 0], strict=True))
         results = [new + where(old == APART, LANDED, 0.0) for old, new in pairs]
         lines = [Line(-1.0 - k, result, t, 0.0, 0.0, 0.0, 0.0) for k, result in enumerate(results)]
         return write(before.log, [new != old for old, new in pairs], lines)
@@ -135,12 +135,38 @@ class ContactSwitching:
     def end(self, moved: StepState, t: Number) -> StepState:
         """The state at the end of the whole step, where contacts change that passed no event."""
         memory, number, there = self._judged(moved, t)
-        return moved._replace(contacts=_changed(memory, number, self.still, there, t).kept)
+        return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).kept)
 
     def _judged(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[Meeting]]:
-        memory = Memory.of(end.contacts)._replace(since=t)
+        memory = Memory.of(end.contact_memory)._replace(since=t)
         there = _meetings(self.mechanism, end.q, end.v)
         return memory, [found.number for found in grips(self.mechanism.contact_pairs, memory, t, there)], there
+
+
+class NoSwitching:
+    """A step in which no contact event is located."""
+
+    def begin(self, now: StepState) -> StepState:
+        """The state as it is."""
+        return now
+
+    def advance(
+        self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
+    ) -> tuple[StepState, Any]:
+        """The step itself."""
+        return step(system, t, begin, h, held)
+
+    def functions(self, begin: StepState, end: StepState) -> Array:
+        """No event functions (0,)."""
+        return np.zeros(0)
+
+    def switched(self, end: StepState, t: Number, which: list[Any]) -> StepState:
+        """The state as it is."""
+        return end
+
+    def end(self, moved: StepState, t: Number) -> StepState:
+        """The state as it is."""
+        return moved
 
 
 def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: list[Meeting], at: Number) -> Memory:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import smallest
+from linkwork.algorithms.constraints.dense import DenseConstraints
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.reduction import held_rows, to_tree
@@ -79,7 +79,7 @@ class Midpoint:
 
     def _rows(self, q: Array) -> Array:
         """The constraint rows (nh, nv) at q (nq,)."""
-        return held_rows(self.mechanism, q) if self.mechanism.constrained else np.zeros((0, self.mechanism.nv))
+        return held_rows(self.mechanism, q)
 
     def residual(self, unknown: Array) -> Array:
         """Impulse (nv,) that lacks, and rates (nh,) of the constraints, at velocities at the end and impulses."""
@@ -115,12 +115,10 @@ class Midpoint:
 
         def improve(v: Array, *before: Any) -> tuple[tuple[Any, ...], Any]:
             q, mean = self._middle(v)
-            change, impulses = solve(self._imbalance(q, mean, v)), np.zeros(0)
-            if m.constrained:
-                J = self._rows(q)
-                response = solve(J.T)
-                impulses = smallest(J @ response, J @ (mean * 2.0 - change), symmetric=not self.system.laws)
-                change = change + response @ impulses
+            change = solve(self._imbalance(q, mean, v))
+            constraints = DenseConstraints.of(self._rows(q), solve, symmetric=not self.system.laws)
+            impulses = constraints.multipliers(constraints.J @ (mean * 2.0 - change))
+            change = change + constraints.change(impulses)
             better, size, scale = v - change, largest(change), largest(v) + 1.0
             if witness is not None:
                 witness.see(size / scale, change, np.zeros(m.nh), True)
@@ -128,11 +126,11 @@ class Midpoint:
                 return (better,), size <= CONVERGED * scale
             stalled = (size <= ROUND_OFF * scale) & (size >= before[0])
             stalled = stalled | (size <= SLOW * scale) & (size >= 0.5 * before[0])
-            return (better, size, *([-impulses] if m.constrained else [])), (size <= CONVERGED * scale) | stalled
+            return (better, size, -impulses), (size <= CONVERGED * scale) | stalled
 
-        started = () if not (m.line_forces or m.constrained) else (largest(now.v) + 1.0,)
-        none = (np.zeros(m.nh),) if m.constrained else ()
-        (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *started, *none)
+        rounded = m.line_forces or m.constrained  # round-off may then keep changes from becoming smaller
+        more = (largest(now.v) + 1.0, np.zeros(m.nh)) if rounded else ()
+        (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *more)
         return np.concatenate([v, *rest[1:]]), iterations, solved
 
     def _with_contacts(self, M: Array) -> tuple[Array, Number, Any]:
@@ -171,9 +169,6 @@ class Midpoint:
         size = largest(lack) / (largest(M @ self.now.v) + largest(M @ v) + pressed + TINY)
         size = size + largest(J @ mean) / (largest(v) + 1.0)
         factored = lu(A)
-        change, add = factored.solve(lack), np.zeros(0)
-        if self.mechanism.constrained:
-            response = factored.solve(J.T)
-            add = smallest(J @ response, J @ (change - mean * 2.0), symmetric=False)
-            change = change - response @ add
-        return size, change, add
+        change, constraints = factored.solve(lack), DenseConstraints.of(J, factored.solve, symmetric=False)
+        add = constraints.multipliers(J @ (change - mean * 2.0))
+        return size, change - constraints.change(add), add

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING
+from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING, ContactLaw
 from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
 from linkwork.algorithms.constraints.bounded_rows import Block, parts_of
-from linkwork.algorithms.constraints.closure import smallest
+from linkwork.algorithms.constraints.dense import DenseConstraints
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
@@ -37,7 +37,6 @@ from linkwork.algorithms.rigid_contact import (
     settled,
     work,
 )
-from linkwork.model.elements.contact import Contact
 from linkwork.model.elements.keys import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
@@ -66,7 +65,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     there = _there(m, middle, len(boxes))
     blocks: list[Block] = [*boxes, *(block for one in there for block in one.blocks)]
     bounces = any(_may_bounce(pair.contact) for pair in m.contact_pairs)
-    guess = np.concatenate([*(_at_bound(box, now.slip) for box in boxes), *_remembered(there, now.contacts, h)])
+    guess = np.concatenate([*(_at_bound(box, now.slip) for box in boxes), *_remembered(there, now.contact_memory, h)])
 
     def once(_: Number, v: Array, p: Array, rounds: Number, left: Number, agreed: Number) -> tuple[Any, ...]:
         free = middle.free(v)
@@ -80,8 +79,10 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     pushes = [(one.facing, lack) for one, lack in zip(there, _lack(m, there, p, found.v, h), strict=True)]
     out = _out(free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(slippers, box, found.v, h))])
     done = power * h + work(blocks, found.p, now.v, found.v) + out.work
-    touch = [_contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contacts, strict=True)]
-    moved = now._replace(q=out.q, v=found.v, work=now.work + done, contacts=np.array(touch))
+    touch = [
+        _contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
+    ]
+    moved = now._replace(q=out.q, v=found.v, work=now.work + done, contact_memory=np.array(touch))
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.rounds, residual=residual))
     return (_slipped(system, t, moved, h, held, boxes[0], p[0]) if boxes else moved), True
@@ -128,11 +129,7 @@ def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -
     (speed,) = to_tree(m, ("v",), (now.v,))
     M = stiffened_matrix(m, q, resistance(m.tree, speed) * h, [spring.damping * h for spring in m.line_forces])
     solve = stiffened_solver(m, M)
-    if not m.constrained:
-        return Middle(system, t, now, h, held, q, solve, lambda v: v)
-    J = held_rows(m, q)
-    response = solve(J.T)
-    return Middle(system, t, now, h, held, q, solve, lambda v: v - response @ smallest(J @ response, J @ v))
+    return Middle(system, t, now, h, held, q, solve, DenseConstraints.of(held_rows(m, q), solve).without_rates)
 
 
 class There(NamedTuple):
@@ -169,7 +166,7 @@ def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
     met, poses = meetings(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
-    for pair, at, state in zip(m.contact_pairs, met, middle.now.contacts[:, 0], strict=True):
+    for pair, at, state in zip(m.contact_pairs, met, middle.now.contact_memory[:, 0], strict=True):
         own, contact = axes(at.normal), pair.contact
         rows = contact_rows(m.tree, poses, S, pair, at)
         K = own.T @ rows[:3]
@@ -257,7 +254,7 @@ def _slow(m: Mechanism, h: Number) -> Number:
     return np.sqrt(dot(m.gravity, m.gravity)) * h
 
 
-def _may_bounce(contact: Contact) -> bool:
+def _may_bounce(contact: ContactLaw) -> bool:
     """Whether it has a restitution: a number that hides its value may be one."""
     return np.asarray(contact.restitution).dtype == object or contact.restitution > 0.0
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints import closure
+from linkwork.algorithms.constraints.dense import DenseConstraints
 from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.reduction import velocities
 from linkwork.model.mechanism import Mechanism
@@ -67,6 +67,7 @@ class Variational:
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         self.interval = Interval(system, t, now, h, held, self.at_ends)
         self.mechanism, self.now, self.h = self.interval.mechanism, now, h
+        self.has_contacts = bool(self.mechanism.contact_pairs)
         self.rows = self.interval.rows(self.interval.first, np.zeros(self.mechanism.nv))[1]
 
     @staticmethod
@@ -122,7 +123,7 @@ class Variational:
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h
-        if m.constrained or m.contact_pairs or m.line_forces or m.mimics:
+        if self.has_contacts or m.constrained or m.line_forces or m.mimics:
             return straight
         system = replace(interval.system, mechanism=with_armature(m, interval.joint_stiffness(straight) * h))
         loads = system.loads(interval.t, now.q, now.v, interval.held)
@@ -144,7 +145,7 @@ class Variational:
         there = self.tried(dv, multipliers, kick)
         before, after = self._size(here), self._size(there)
         better = after < before
-        if m.contact_pairs:  # at a kink of friction nothing is better on this side: step over it
+        if self.has_contacts:  # at a kink of friction nothing is better on this side: step over it
             better = better | (last.part < SHORT)
         if witness is not None:
             witness.see(after, there.lack, there.errors, better)
@@ -155,7 +156,7 @@ class Variational:
             where(better, there.momentum, here.momentum),
             where(better, there.work, here.work),
         )
-        solved = PRESSED if m.contact_pairs else SOLVED * np.sqrt(1.0 + m.nv / 64.0)  # sums over joints round off so
+        solved = PRESSED if self.has_contacts else SOLVED * np.sqrt(1.0 + m.nv / 64.0)  # sums over joints round off so
         ended = (after <= solved) & (before <= NEAR)
         still = largest(move) <= ROUND_OFF * largest(self.now.q)  # coordinates do not show it
         return tuple(found), ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
@@ -168,13 +169,12 @@ class Variational:
     def _correction(self, tried: Tried, dv: Array, kick: Number) -> tuple[Array, Array]:
         """How a motion dv (nv,) and its multipliers (nh,) are to change, by Newton's matrix there."""
         solve = self.solver(tried, dv, kick)
-        move, more = solve(tried.lack), np.zeros(0)
-        if self.mechanism.constrained:
-            response = solve(self.rows.T)
-            # Over the step, so that the matrix is positive also where composition goes back in time
-            N, r = tried.J @ response / self.h, -(tried.errors + tried.J @ move) / self.h
-            more = closure.smallest(N, r, symmetric=not (self.mechanism.contact_pairs or self.interval.system.laws))
-            move = move + response @ more
+        move = solve(tried.lack)
+        # Over the step, so that the matrix is positive also where composition goes back in time
+        symmetric = not (self.has_contacts or self.interval.system.laws)
+        constraints = DenseConstraints(tried.J, DenseConstraints.of(self.rows, solve).response, symmetric, self.h)
+        more = constraints.multipliers(-(tried.errors + tried.J @ move))
+        move = move + constraints.change(more)
         return tangent_rate(self.mechanism, dv, move), more
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:

@@ -212,7 +212,7 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], ri
     sizes: dict[str, tuple[int | None, ...]] = {
         "motion.q": (m.nq,),
         "motion.v": (m.nv,),
-        "motion.contacts": (len(m.contact_pairs), remembered(m.contact_pairs) if rigid else CONTACT_COLUMNS),
+        "motion.contact_memory": (len(m.contact_pairs), remembered(m.contact_pairs) if rigid else CONTACT_COLUMNS),
         "motion.slip": (len(m.bounded),),
         "motion.modes": (None,),
         "motion.armed": (None,),

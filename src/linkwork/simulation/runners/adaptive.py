@@ -160,7 +160,7 @@ class Member:
         if not m.constrained:
             return
         motion = self.now.motion
-        after = closed_again(holding(m, motion.slip) if m.bounded else m, motion.q, motion.v)
+        after = closed_again(holding(m, motion.slip), motion.q, motion.v)
         solver = motion.solver._replace(projection=np.maximum(motion.solver.projection, after.moved))
         self.now = self.now.moved(q=after.q, v=after.v, solver=solver)
 
@@ -250,8 +250,6 @@ class Member:
         """Joint forces (nv,) with those of constraints that slip, and values in which these are released."""
         slip = self.now.motion.slip
         m = self.problem.system(self.values).in_modes(self.now.motion.modes).mechanism
-        if not m.bounded:
-            return self.now.control, self.values
         engaged = {f"{item.name}.engaged" for item in m.bounded}
         stuck = holding(m, slip).parameters
         return self.now.control + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}

@@ -217,7 +217,7 @@ class Simulator:
 
 def _flat(now: StepState) -> Array:
     """Coordinates, velocities, what contacts remember, which way holders slip, which latches hold or are armed."""
-    return np.concatenate([now.q, now.v, np.ravel(now.contacts), now.slip, now.modes, now.armed])
+    return np.concatenate([now.q, now.v, np.ravel(now.contact_memory), now.slip, now.modes, now.armed])
 
 
 def _unflat(m: Mechanism, x: Array) -> StepState:
@@ -226,7 +226,7 @@ def _unflat(m: Mechanism, x: Array) -> StepState:
     size = (len(x) - m.nq - m.nv - sum(others) - len(m.self_switching)) // max(count, 1)
     q, v, contacts, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, *others]))
     contacts = contacts.reshape(count, size or CONTACT_COLUMNS)
-    return StepState(q, v, contacts=contacts, slip=slip, modes=modes, armed=armed)
+    return StepState(q, v, contact_memory=contacts, slip=slip, modes=modes, armed=armed)
 
 
 class _Stepper:
