@@ -71,7 +71,7 @@ def _why_open(d: Dynamics, q: Array, found: Array, fixed: Iterable[str]) -> str:
 def _descended(d: Dynamics, q: Array, free: Array) -> Array:
     """Coordinates (nq,) from which no step along the free velocities closes loops any more."""
     m = d.mechanism
-    scale = float(row_scales(m, q).max(initial=0.0))
+    scale = float(row_scales(m, q)[: m.nc].max(initial=0.0))
     for _ in range(ROUNDS):
         g = d.constraint(q)
         if float(np.abs(g).max(initial=0.0)) < CLOSED:

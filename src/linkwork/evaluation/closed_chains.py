@@ -107,17 +107,16 @@ def observed(d: Dynamics, q: Array, v: Array, a: Array, sensed: Iterable[str]) -
     known = velocities_of(m, names)
     others = np.setdiff1d(np.arange(m.nv), known)
     q = d.assemble(q, fixed=names)
-    J, _ = closure_rows(m, q, np.zeros(m.nv))
     scales = row_scales(m, q)
-    _refuse_blind(m, free_motions(J[:, others], scales), others)
-    largest = scales.max(initial=0.0)
+    J = closure_rows(m, q, np.zeros(m.nv))[0] / scales[:, None]
+    _refuse_blind(m, free_motions(J[:, others], np.ones(len(J))), others)
     rates = np.zeros(m.nv)
     rates[known] = v[known]
-    rates[others] = -least_squares(J[:, others], J[:, known] @ v[known], largest)
+    rates[others] = -least_squares(J[:, others], J[:, known] @ v[known], 1.0)
     _, gamma = closure_rows(m, q, rates)
     changes = np.zeros(m.nv)
     changes[known] = a[known]
-    changes[others] = -least_squares(J[:, others], J[:, known] @ a[known] + gamma, largest)
+    changes[others] = -least_squares(J[:, others], J[:, known] @ a[known] + gamma / scales, 1.0)
     return Observed(q, rates, changes)
 
 

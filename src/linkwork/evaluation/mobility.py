@@ -114,7 +114,7 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
         raise LinkworkError(f"the velocities of {listed(joints_of(m, numbers))} depend on each other in this position")
     others = np.setdiff1d(np.arange(m.nv), numbers)
     bias = np.zeros(m.nv)
-    bias[others] = -least_squares(J[:, others], gamma, scales.max(initial=0.0))
+    bias[others] = -least_squares(J[:, others] / scales[:, None], gamma / scales, 1.0)
     return Independent(numbers, joints_of(m, numbers), free @ np.linalg.inv(picked), bias, condition)
 
 

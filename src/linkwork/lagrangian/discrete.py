@@ -21,6 +21,7 @@ from linkwork.spatial.scalar import Array
 
 CONSISTENT = 1e-9  # part of the coordinates, or of the velocities, by which a start may miss its constraints
 SINGULAR = 1e-13  # singular values of masses with constraints, over the largest, that are none
+REPEATED = 1e-9  # singular values of rows of equal size, over the largest, at which they repeat each other
 EXPLAINED = 4  # members of a batch whose failures are looked into
 CLOSED, ROUNDS = 1e-14, 50  # of `consistent`
 
@@ -215,12 +216,12 @@ class Discrete:
         for _ in range(ROUNDS):
             if np.abs(left).max(initial=0.0) <= CLOSED:
                 break
-            x = x - np.linalg.lstsq(system.rows(x)[:m], left, rcond=None)[0]
+            x = x - _smallest(system.rows(x)[:m], left)
             left = system.violation(x)
         G = system.rows(x)
         if m and np.abs(left / np.linalg.norm(G[:m], axis=1)).max() > CONSISTENT * np.abs(x).max():
             raise NotConverged(f"no coordinates near these satisfy the constraints: {np.abs(left).max():.3g} is left")
-        return x, xdot - np.linalg.lstsq(G, G @ xdot, rcond=None)[0] if len(G) else xdot
+        return x, xdot - _smallest(G, G @ xdot) if len(G) else xdot
 
     # --- what is between ---
 
@@ -267,6 +268,13 @@ class Discrete:
         cores = [len(shape) for _, shape in programs.gains]
         own = [a[member] if a.ndim > core else a for a, core in zip(values, cores, strict=True)]
         return failure(programs.mover(own), alone, h)
+
+
+def _smallest(rows: Array, right: Array) -> Array:
+    """The smallest x (n,) with rows (m, n) times it = right (m,); rows may repeat each other, but for round-off."""
+    sizes = np.linalg.norm(rows, axis=1)
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=REPEATED)[0]
 
 
 def _arrays(now: State) -> State:
