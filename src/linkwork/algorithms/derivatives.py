@@ -20,11 +20,11 @@ import numpy as np
 
 from linkwork.algorithms.inverse import bias, inverse_dynamics
 from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics
-from linkwork.algorithms.mass import composite_inertias, factor, mass_matrix
+from linkwork.algorithms.mass import composite_inertias, mass_matrix, solver
 from linkwork.algorithms.sweeps import inward, outward, to_root
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Motion, RigidInertia
-from linkwork.spatial.scalar import LDLT, Array, Number, cross, hat, ldlt
+from linkwork.spatial.scalar import Array, Number, cross, hat
 
 
 class Gain(NamedTuple):
@@ -85,14 +85,13 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
     With tau = ID(q, v, a): da/dq = -M^-1 dID/dq, da/dv = -M^-1 dID/dv, da/dtau = M^-1.
     """
     M = mass_matrix(mechanism, q)
-    inverse = ldlt(M) if mechanism.rotors else factor(mechanism, M).inverse()
+    inverse = solver(mechanism, M).inverse()
     a = inverse.solve(tau - bias(mechanism, q, v))
     by_q, by_v, _ = inverse_dynamics_derivatives(mechanism, q, v, a)
     # Four columns at a time: each entry of L^-1 is loaded once for four multiply-adds (18 and 38 dof: 28 and 18 % less)
     groups = [slice(k, k + 4) for k in range(0, mechanism.nv, 4)]
     minus = [np.concatenate([-inverse.solve(matrix[:, four]) for four in groups], axis=1) for matrix in (by_q, by_v)]
-    by_tau = inverse.solve(np.eye(mechanism.nv)) if isinstance(inverse, LDLT) else inverse.matrix()
-    return np.array([*minus, by_tau])
+    return np.array([*minus, inverse.matrix()])
 
 
 def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:

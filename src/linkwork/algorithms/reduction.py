@@ -45,11 +45,6 @@ def _reduced_rows(G: Array, J: Array) -> Array:
     return closure.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
 
 
-def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
-    """The rows (nc, nv) of loops for those joints that move on their own, from those of the tree (nc, tree.nv)."""
-    return _reduced_rows(mechanism.spread, J) if mechanism.mimics else J
-
-
 def _reduced_both(G: Array, M: Array) -> Array:
     return G.T @ M @ G
 
@@ -63,6 +58,16 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
+def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
+    """A quantity of the tree for those joints that move on their own."""
+    return REDUCTIONS[quantity](mechanism.spread, found) if mechanism.mimics and quantity in REDUCTIONS else found
+
+
+def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
+    """The rows (nc, nv) of loops for those joints that move on their own, from those of the tree (nc, tree.nv)."""
+    return reduced("constraint_jacobian", mechanism, J)
+
+
 def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algorithm:
     """The algorithm of a quantity, which takes the named arrays of a state, for mechanisms with and without mimics."""
 
@@ -73,8 +78,7 @@ def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algori
             return algorithm(mechanism, *state)
         if quantity in SOLVED:
             return SOLVED[quantity](mechanism, *state)
-        found = algorithm(mechanism.tree, *to_tree(mechanism, names, state))
-        return REDUCTIONS[quantity](mechanism.spread, found) if quantity in REDUCTIONS else found
+        return reduced(quantity, mechanism, algorithm(mechanism.tree, *to_tree(mechanism, names, state)))
 
     return run
 

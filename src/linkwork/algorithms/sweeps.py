@@ -9,14 +9,13 @@ from linkwork.model.mechanism import WORLD, Joint, Mechanism
 
 def outward(mechanism: Mechanism) -> Iterator[Joint]:
     """Every joint, inboard ones before outboard ones."""
-    assert not mechanism.mimics, "sweeps are over trees: see algorithms.coupled"
+    assert not mechanism.mimics, "sweeps are over trees: see algorithms.reduction"
     return iter(mechanism.joints)
 
 
 def inward(mechanism: Mechanism) -> Iterator[Joint]:
     """Every joint, outboard ones before inboard ones."""
-    assert not mechanism.mimics, "sweeps are over trees: see algorithms.coupled"
-    return reversed(mechanism.joints)
+    return reversed(tuple(outward(mechanism)))
 
 
 def to_root(mechanism: Mechanism, body: int) -> Iterator[Joint]:

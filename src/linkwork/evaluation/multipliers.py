@@ -45,8 +45,6 @@ def forward(function: Callable[..., Array]) -> Callable[..., Array]:
     """Forward dynamics of a formulation, whose accelerations are affine in the joint forces."""
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-        if not (m.mimics or m.constrained):
-            return function(m, q, v, tau, wrenches)
         return _constrained(function, m, q, v, tau, wrenches)[0][leading(m)]
 
     return run
@@ -61,6 +59,8 @@ def _constrained(
     on_tree = np.zeros(m.tree.nv)
     on_tree[leading(m)] = tau
     free = function(m.tree, *state, on_tree, wrenches)
+    if not len(C):
+        return free, np.zeros(0)
     response = np.array([function(m.tree, *state, on_tree + row, wrenches) - free for row in C]).T
     # Loops may repeat each other: the smallest multipliers among those that hold them
     terms = np.concatenate([C[: len(m.mimics)] ** 2, row_terms(m.tree, state[0])])
@@ -73,8 +73,6 @@ def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
     """Inverse dynamics: the followers' forces act on the leaders through their ratios."""
 
     def run(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
-        if not m.mimics:
-            return function(m, q, v, a, wrenches)
         return m.spread.T @ function(m.tree, *to_tree(m, ("q", "v", "a"), (q, v, a)), wrenches)
 
     return run
@@ -84,7 +82,7 @@ def mass(function: Callable[[Mechanism, Array], Array] | None) -> Callable[[Mech
     """The mass matrix, whose kinetic energy is that of the tree."""
     if function is None:
         return None
-    return lambda m, q: m.spread.T @ function(m.tree, m.tree_position(q)) @ m.spread if m.mimics else function(m, q)
+    return lambda m, q: m.spread.T @ function(m.tree, m.tree_position(q)) @ m.spread
 
 
 def reactions(

@@ -313,20 +313,23 @@ class Mechanism:
             found[section] = items if same else items.replaced(new)
         return Sections(found)
 
+    @cached_property
+    def _followers(self) -> list[tuple[int, Mimic]]:
+        """Every joint that mimics another, by number, and how."""
+        return [(k, self.mimics[j.name]) for k, j in enumerate(self.joints) if j.name in self.mimics]
+
     def tree_position(self, q: Array) -> Array:
         """Coordinates (..., tree.nq) of all joints for the coordinates q (..., nq)."""
         parts = [q[..., j.q] for j in self.joints]
-        for k, j in enumerate(self.joints):
-            if j.name in self.mimics:
-                parts[k] = parts[k] * self.mimics[j.name].multiplier + self.mimics[j.name].offset
+        for k, mimic in self._followers:
+            parts[k] = parts[k] * mimic.multiplier + mimic.offset
         return np.concatenate([q[..., :0], *parts], axis=-1)
 
     def tree_velocity(self, v: Array) -> Array:
         """Velocities or accelerations (..., tree.nv) of all joints for those of the leaders, v (..., nv)."""
         parts = [v[..., j.v] for j in self.joints]
-        for k, j in enumerate(self.joints):
-            if j.name in self.mimics:
-                parts[k] = parts[k] * self.mimics[j.name].multiplier
+        for k, mimic in self._followers:
+            parts[k] = parts[k] * mimic.multiplier
         return np.concatenate([v[..., :0], *parts], axis=-1)
 
     @cached_property

@@ -108,8 +108,7 @@ def statements(box: Box) -> list[Statement]:
         ),
         Statement(
             "at most 5 rounds of Newton's method, in the first sliding of vertex 1; 1 at rest, to an unknown tolerance",
-            f"at most {rounds.max():.0f}; {rounds[slides].max():.0f} in that sliding; {rounds[-1]:.0f} at rest, to "
-            "round-off",
+            f"{rounds.max():.0f}; {rounds[slides].max():.0f} in that sliding; {rounds[-1]:.0f} at rest, to round-off",
             bool(rounds.max() <= 5),
         ),
         Statement("411 s for 1.5 s (Matlab, 200 MHz)", f"{box.seconds:.3f} s", box.seconds < 411.0),

@@ -89,30 +89,21 @@ def method_of(method: str, contact: str, locate: Any = False, continued: str | N
 
 def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
     """Raise a LinkworkError if a method cannot follow a mechanism's contacts."""
-    mechanism = problem.mechanism
-    if problem.rigid:
-        _refuse_rigid(problem)
-    if not mechanism.contact_pairs:
-        return
-    for pair in mechanism.contact_pairs:
+    pairs = problem.mechanism.contact_pairs
+    if problem.rigid and not pairs:
+        raise LinkworkError("contact='rigid' is for mechanisms with contacts, which Builder.touch adds; there are none")
+    for pair in pairs:
         varies = f"{pair.contact.name}.stiffness" in problem.parameters
         if not (problem.rigid or varies or pair.contact.stiffness > 0.0):
             raise LinkworkError(
                 f"contact {pair.contact.name!r} has no stiffness: give it one, or simulate(..., contact='rigid')"
             )
-    for pair in mechanism.contact_pairs:
+    for pair in pairs:
         if isinstance(pair.surface.shape, Mesh):
             reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a mesh"
             raise LinkworkError(f"{reason}: name other surfaces `against` it, or make it of boxes and other shapes")
-    if adaptive:
+    if adaptive and pairs:
         raise LinkworkError(f"contacts change at the ends of steps, which {method!r} chooses by itself: name another")
-
-
-def _refuse_rigid(problem: Problem) -> None:
-    """Raise a LinkworkError where rigid contacts cannot do what was said."""
-    m = problem.mechanism
-    if not m.contact_pairs:
-        raise LinkworkError("contact='rigid' is for mechanisms with contacts, which Builder.touch adds; there are none")
 
 
 def check_start(problem: Problem, method: str, dt: float) -> None:

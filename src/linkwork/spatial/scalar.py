@@ -117,6 +117,14 @@ class LDLT:
             x[i] = x[i] - sum(self.L[j][i] * x[j] for j in range(i + 1, d))
         return np.array(x)
 
+    def inverse(self) -> LDLT:
+        """What solves for many columns: these factors, which have no zeros to make use of."""
+        return self
+
+    def matrix(self) -> Array:
+        """A^-1 (d, d)."""
+        return self.solve(np.eye(len(self.inverse_D)))
+
 
 def ldlt(A: Array) -> LDLT:
     """Factor a small dense symmetric positive matrix A (d, d); only its lower half is read."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+VERSION = 1  # of the document; a larger one is refused
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 INDENT = "    "
 

@@ -24,8 +24,8 @@ from linkwork.model.document_values import DEGREES
 from linkwork.model.documents import toml_schema as tables
 from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.reader import LARGEST, LONGEST_NAME, STANDARD_GRAVITY, Options, Reader, Reading
+from linkwork.model.documents.toml_format import VERSION
 from linkwork.model.documents.toml_parser import MOST_BYTES, Key, Source, parse_toml
-from linkwork.model.documents.toml_writer import VERSION
 from linkwork.model.documents.xml_parser import read_bytes, shown
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.faults import Fault

@@ -19,7 +19,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from linkwork.model.document_values import DEGREES, Documented, Name, Text, Velocities, written_name
 from linkwork.model.documents.reader import LONGEST_NAME
-from linkwork.model.documents.toml_writer import VERSION
+from linkwork.model.documents.toml_format import VERSION
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.elements.keys import ClassKind, place
 from linkwork.model.geometry import ROLES, Shape

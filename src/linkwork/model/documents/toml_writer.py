@@ -21,7 +21,7 @@ from linkwork.model.document_values import (
     written_name,
 )
 from linkwork.model.documents.atomic_write import reason_of, write_whole
-from linkwork.model.documents.toml_format import table_text
+from linkwork.model.documents.toml_format import VERSION, table_text
 from linkwork.model.elements import DOCUMENT_ORDER
 from linkwork.model.faults import raise_first
 from linkwork.model.geometry import Geometry
@@ -29,8 +29,6 @@ from linkwork.model.joints import Weld
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.spatial.scalar import Array
-
-VERSION = 1  # of the document; a larger one is refused
 
 
 class Table(NamedTuple):

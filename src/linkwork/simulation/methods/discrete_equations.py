@@ -31,7 +31,7 @@ from linkwork.algorithms.increments import (
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
 from linkwork.algorithms.point_springs import stretches
-from linkwork.algorithms.reduction import reduced_rows, to_tree
+from linkwork.algorithms.reduction import reduced, reduced_rows, to_tree
 from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.algorithms.two_position_solver import Position, Row, TwoPoses, row
@@ -80,7 +80,7 @@ class Interval:
 
     def reduced(self, forces: Array) -> Array:
         """Forces of the tree's joints as those that move on their own feel them."""
-        return self.mechanism.spread.T @ forces if self.mechanism.mimics else forces
+        return reduced("bias", self.mechanism, forces)
 
     def second(self, dv: Array) -> tuple[list[Increment], Position]:
         """The joints' increments for a motion dv (nv,), and the position at its end."""

@@ -43,6 +43,13 @@ class Witness:
             self.residual, self.errors = np.asarray(residual, dtype=float), np.asarray(errors, dtype=float)
 
 
+def changing(mechanism: Mechanism) -> str:
+    """What may change its state within a step, in words; empty if nothing does."""
+    if mechanism.contact_pairs:
+        return "contacts"
+    return "what slips, or switches by itself," if mechanism.bounded or mechanism.self_switching else ""
+
+
 class Equations(Protocol):
     """The equations of one step from one state, which an iteration solves."""
 

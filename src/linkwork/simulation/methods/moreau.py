@@ -25,7 +25,7 @@ from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.reduction import held_rows, to_tree
+from linkwork.algorithms.reduction import held_rows, reduced, to_tree
 from linkwork.algorithms.rigid_contact import (
     Facing,
     Settled,
@@ -169,9 +169,7 @@ def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
     for pair, at, state in zip(m.contact_pairs, met, middle.now.contact_memory[:, 0], strict=True):
         own, contact = axes(at.normal), pair.contact
         rows = contact_rows(m.tree, poses, S, pair, at)
-        K = own.T @ rows[:3]
-        if m.mimics:
-            K = K @ m.spread
+        K = reduced("jacobian", m, own.T @ rows[:3])
         W = np.column_stack([middle.response(row) for row in K])
         approach = -dot(at.normal, at.velocity)
         bounce = where(approach > slow, contact.restitution * approach, 0.0)
@@ -181,8 +179,7 @@ def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
         balls: list[Ball | None] = []
         for coefficient, part in ((contact.rolling, slice(1, 3)), (contact.spinning, slice(0, 1))):
             if may_be_there(coefficient):
-                turn = own.T[part] @ rows[3:]
-                turn = turn @ m.spread if m.mimics else turn
+                turn = reduced("jacobian", m, own.T[part] @ rows[3:])
                 moves = np.column_stack([middle.response(row) for row in turn])
                 balls.append(Ball(facing.acts, turn, moves, coefficient, number))
             else:

@@ -11,7 +11,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.located_step import with_events
 from linkwork.simulation.methods.composition import composed, composition
 from linkwork.simulation.methods.energy_momentum import EnergyMomentum
-from linkwork.simulation.methods.method import Equations, Method, Step, solving
+from linkwork.simulation.methods.method import Equations, Method, Step, changing, solving
 from linkwork.simulation.methods.midpoint import Midpoint
 from linkwork.simulation.methods.moreau import moreau
 from linkwork.simulation.methods.projection import projected
@@ -72,6 +72,6 @@ def _locating(method: Method) -> Method:
 
 def refuse_composed(mechanism: Mechanism, method: Method, guarded: bool = False) -> None:
     """Raise a LinkworkError where a composed method would step back in time through events."""
-    if len(method.parts) > 1 and (mechanism.contact_pairs or mechanism.bounded or mechanism.self_switching or guarded):
-        what = "contacts" if mechanism.contact_pairs else "what slips, or switches by itself,"
+    what = "guards" if guarded else changing(mechanism)
+    if len(method.parts) > 1 and what:
         raise LinkworkError(f"order {method.order} takes some steps back in time, which {what} cannot: leave order out")

@@ -17,7 +17,7 @@ from linkwork.algorithms.ranks import least_squares, row_terms
 from linkwork.compiler import pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.broadcast import Shape
-from linkwork.simulation.methods.method import Method, Step
+from linkwork.simulation.methods.method import Method, Step, changing
 from linkwork.simulation.methods.projection import projected
 from linkwork.simulation.methods.registry import METHODS
 from linkwork.simulation.problem import Problem
@@ -55,8 +55,7 @@ class StepMap:
     ):
         self.problem, self.method, self.dt, self.system, self.changes = problem, method, dt, system, list(changes)
         self.name, m = name, problem.mechanism
-        if m.contact_pairs or m.bounded or m.self_switching:
-            what = "contacts" if m.contact_pairs else "holders that slip, or latches,"
+        if what := changing(m):
             raise LinkworkError(f"a step has no derivatives where {what} may change their state in it")
         self.unknowns = 0 if method.equations is None else method.equations.unknowns(m)
         self._kernels: dict[str, Any] = {}

@@ -124,8 +124,8 @@ def _loops(run: RunData) -> Iterator[Row]:
 
 def _slips(run: RunData) -> Iterator[Row]:
     """How fast clutches and brakes slipped while they held."""
-    if "v" in run.recorded and run.mechanism.velocity_constraints:
-        speeds = slips(run.mechanism, run.v, run.along_time())
+    speeds = slips(run.mechanism, run.v, run.along_time()) if "v" in run.recorded else {}
+    if speeds:
         name = max(speeds, key=lambda name: float(np.nanmax(speeds[name], initial=0.0)))
         fastest = float(np.nanmax(speeds[name], initial=0.0))
         yield Row(
