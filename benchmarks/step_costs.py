@@ -34,10 +34,10 @@ def run_chain(joints: int, effort: Effort, row: Row) -> None:
     row.unit, row.size = "us per joint", {"nv": joints, "states": 1, "steps": STEPS}
     few = Contender("one step", partial(steps, 1), lambda run: run.q)
     many = Contender("linkwork, variational", partial(steps, STEPS + 1), lambda run: run.q)
-    rounds = steps(STEPS + 1)["iterations"][1:].mean()
+    iterations = steps(STEPS + 1)["iterations"][1:].mean()
     around, whole = race([few, many], STEPS * joints, effort)
     row.linkwork = replace(whole, **{x: getattr(whole, x) - around.median for x in ("median", "low", "high", "best")})
-    row.note = f"the first run took {first:.1f} s; {rounds:.1f} rounds of Newton's method a step"
+    row.note = f"the first run took {first:.1f} s; {iterations:.1f} iterations of Newton's method a step"
 
 
 def rows(joints: tuple[int, ...], effort: Effort) -> dict[str, Callable[[Row], None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import linkwork as lw
 from linkwork.app.check import description
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, kernel_of
 from linkwork.model.documents.loading import document_schema
+from linkwork.model.documents.toml_schema import joint_kinds
 from linkwork.model.elements.constraint import Bound
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.force import Acting, Force, point_motion
@@ -145,6 +147,40 @@ def test_its_kernels_are_not_taken_for_others() -> None:
 def test_a_section_belongs_to_one_class() -> None:
     with pytest.raises(lw.ModelError, match="there are clutches already"):
         type("Other", (Element,), {}, section="clutches")
+
+
+# --- joint kinds ---
+
+
+def test_a_joint_kind_of_users_is_saved_and_loaded_also_in_loops(tmp_path: Path) -> None:
+    assert "coil" not in joint_kinds()
+
+    @dataclass(frozen=True)
+    class Coil(lw.Screw):
+        """A screw joint of its own name, with one more number."""
+
+        slack: float = 0.0
+
+    assert {name: kind.__name__ for name, kind in joint_kinds().items()}["coil"] == "Coil"
+    b = lw.Builder("coiled").body("nut", 1.0, inertia=(1, 1, 1)).joint("nut", lw.Free(), "world", "nut")
+    b.body("bolt", 1.0, inertia=(1, 1, 1)).joint("thread", Coil(Z, 0.02, slack=0.1), "world", "bolt")
+    m = b.close("held", Coil(Z, 0.01, slack=0.2), "world", "nut").build()
+    lw.save(m, tmp_path / "coiled.toml")
+    again = lw.load(tmp_path / "coiled.toml")
+    assert again.joints["thread"].kind == m.joints["thread"].kind
+    assert again.loops["held"].kind == m.loops["held"].kind
+    assert "CoilJoint" in document_schema()["$defs"]
+
+
+def test_a_joint_kind_of_users_does_not_hide_one_of_linkwork(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Revolute(lw.Revolute):
+        """Of the same name."""
+
+    assert joint_kinds()["revolute"] is lw.Revolute
+    b = lw.Builder("one").body("a", 1.0, inertia=(1, 1, 1)).joint("a", Revolute(Z), "world", "a")
+    with pytest.raises(lw.ModelError, match=r"joint 'a': in documents 'revolute' is linkwork.model.joints.Revolute"):
+        lw.save(b.build(), tmp_path / "one.toml")
 
 
 # --- forces ---

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from inspect import isabstract
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from linkwork.spatial.rotation import rpy_from_matrix
 from linkwork.spatial.scalar import Array
 
 DEGREES = "_deg"  # a key that ends so is in degrees, and stands for the key without it
+PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Name:
@@ -42,9 +44,23 @@ def written_name(class_: type) -> str:
     return class_.__name__.lower()
 
 
+def named_kinds(base: type) -> dict[str, type]:
+    """The classes below `base` that documents can name, by those names; users' classes never hide linkwork's."""
+    users_first = sorted(_concrete(base), key=lambda class_: class_.__module__.startswith(PACKAGE))
+    return {written_name(class_): class_ for class_ in users_first}
+
+
+def _concrete(base: type) -> Iterator[type]:
+    for class_ in base.__subclasses__():
+        if is_dataclass(class_) and not isabstract(class_):
+            yield class_
+        yield from _concrete(class_)
+
+
 def own_fields(owner: Any) -> dict[str, Any]:
     """All fields of a joint kind or a shape; where a mesh is on this machine is left out."""
-    return {field.name: as_lists(getattr(owner, field.name)) for field in fields(owner) if field.name != "path"}
+    own = fields(owner) if is_dataclass(owner) else ()
+    return {field.name: as_lists(getattr(owner, field.name)) for field in own if field.name != "path"}
 
 
 def as_lists(value: Any) -> Any:

@@ -127,10 +127,10 @@ class _DocumentReader(Reader):
         """The values of a table that are as wanted; all others are noted. `others` are keys read elsewhere."""
         for key in table:
             if key not in keys:
-                owners = [name for name, kind in tables.KINDS.items() if key in tables.own_keys(kind)]
+                owners = [name for name, kind in tables.joint_kinds().items() if key in tables.own_keys(kind)]
                 hint = (
                     f" It is one of joints of kind {listed(owners)}."
-                    if class_ in tables.KINDS.values() and owners
+                    if class_ in tables.joint_kinds().values() and owners
                     else ""
                 )
                 self.error(at[key], unknown_name("key", shown(key), [*others, *keys], hint).reason)
@@ -235,8 +235,9 @@ class _DocumentReader(Reader):
         return self.told_by(at, table, lambda: class_(**numbers)) if self.errors == before else None, options
 
     def joint(self, name: str, at: Key, table: dict[str, Any]) -> None:
-        before, class_ = self.errors, self.choice(at, table, "kind", tables.KINDS)
-        own = reduce(or_, map(tables.own_keys, [class_] if class_ else tables.KINDS.values()))
+        kinds = tables.joint_kinds()
+        before, class_ = self.errors, self.choice(at, table, "kind", kinds)
+        own = reduce(or_, map(tables.own_keys, [class_] if class_ else kinds.values()))
         keys = own | tables.JOINT
         given = self.values(at, _without(table, "kind", "mimic"), keys, "kind", "mimic", class_=class_)
         numbers = {key: given.pop(key) for key in own if key in given}

@@ -6,10 +6,8 @@ a joint kind or a shape adds is read off its own fields, so that a new kind need
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from functools import reduce
-from inspect import isabstract
 from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -17,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from linkwork.model.document_values import DEGREES, Documented, Name, Text, Velocities, written_name
+from linkwork.model.document_values import DEGREES, Documented, Name, Text, Velocities, named_kinds, written_name
 from linkwork.model.documents.reader import LONGEST_NAME
 from linkwork.model.documents.toml_format import VERSION
 from linkwork.model.elements.element import Element, kinds
@@ -151,20 +149,18 @@ WRITTEN: Keys = {
 }
 
 
-def _kinds(base: type = JointKind) -> Iterator[type]:
-    for class_ in base.__subclasses__():
-        if not isabstract(class_):
-            yield class_
-        yield from _kinds(class_)
+def joint_kinds() -> dict[str, type]:
+    """All joint kinds, linkwork's and users', by the names that documents have for them."""
+    return named_kinds(JointKind)
 
 
-KINDS: dict[str, type] = {written_name(class_): class_ for class_ in _kinds()}
 SHAPES: dict[str, type] = {written_name(class_): class_ for class_ in get_args(Shape)}
 
 
 def own_keys(class_: type) -> Keys:
     """The keys that a joint kind or a shape adds."""
-    return {field.name: WRITTEN[str(field.type)] for field in fields(class_) if str(field.type) in WRITTEN}
+    types = {field.name: getattr(field.type, "__name__", str(field.type)) for field in fields(class_)}
+    return {name: WRITTEN[type_] for name, type_ in types.items() if type_ in WRITTEN}
 
 
 def required_keys(keys: Keys, class_: type | None = None) -> list[str]:
@@ -224,7 +220,7 @@ def schema() -> dict[str, Any]:
     tables = {
         "world": _struct("World", geometry),
         "bodies": dict[NAME, _struct("Body", BODY | geometry)],
-        "joints": dict[NAME, _choice("Joint", "kind", KINDS, JOINT | mimic)],
+        "joints": dict[NAME, _choice("Joint", "kind", joint_kinds(), JOINT | mimic)],
     }
     for section, (name, keys) in PLAIN.items():
         tables[section] = dict[NAME, _struct(name.title(), keys)]

@@ -13,6 +13,7 @@ import numpy as np
 from linkwork.errors import ModelError
 from linkwork.model.bodies import Frame, Part
 from linkwork.model.document_values import (
+    named_kinds,
     numbers_of_joints,
     own_fields,
     place_keys,
@@ -25,7 +26,7 @@ from linkwork.model.documents.toml_format import VERSION, table_text
 from linkwork.model.elements import DOCUMENT_ORDER
 from linkwork.model.faults import raise_first
 from linkwork.model.geometry import Geometry
-from linkwork.model.joints import Weld
+from linkwork.model.joints import JointKind, Weld
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.spatial.scalar import Array
@@ -129,7 +130,12 @@ def _shape(item: Geometry) -> dict[str, Any]:
 
 def _joint(mechanism: Mechanism, joint: Joint) -> Table:
     kind = joint.kind
-    keys = {"kind": written_name(type(kind))} | own_fields(kind) | {"parent": joint.carrier, "child": joint.child}
+    name = written_name(type(kind))
+    meant = named_kinds(JointKind).get(name, type(kind))
+    if (meant.__module__, meant.__qualname__) != (type(kind).__module__, type(kind).__qualname__):
+        other = f"{meant.__module__}.{meant.__qualname__}"
+        raise ModelError(f"in documents {name!r} is {other}; give the class another name", f"joint {joint.name!r}")
+    keys = {"kind": name} | own_fields(kind) | {"parent": joint.carrier, "child": joint.child}
     keys |= place_keys(joint.offset)
     for key in ("armature", "damping", "stiffness"):
         keys |= _each(key, getattr(joint, key), 0.0)

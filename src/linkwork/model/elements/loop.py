@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache
-from inspect import isabstract
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,7 +13,7 @@ from linkwork.errors import ModelError
 from linkwork.model.arguments import closing_kind
 from linkwork.model.bodies import Place
 from linkwork.model.constraint_rows import Row
-from linkwork.model.document_values import written_name
+from linkwork.model.document_values import named_kinds
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.elements.keys import ZERO, ClassKind, Posed, body_name, key, place, switch
 from linkwork.model.elements.loop_kinds import PointOnLine
@@ -29,17 +27,9 @@ if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
 
-@cache
 def _closing_kinds() -> Mapping[str, type]:
     """What a document can call the kind of a loop."""
-    return {written_name(class_): class_ for class_ in _concrete(ClosingKind) if class_ is not Free}
-
-
-def _concrete(base: type) -> Iterator[type]:
-    for class_ in base.__subclasses__():
-        if not isabstract(class_):
-            yield class_
-        yield from _concrete(class_)
+    return {name: class_ for name, class_ in named_kinds(ClosingKind).items() if class_ is not Free}
 
 
 class Loop(FrameConstraint, section="loops"):
