@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import linkwork
 from linkwork.compiler import Kernel, digest, shared
@@ -23,8 +24,19 @@ def source_digest() -> str:
     return digest(linkwork.__version__, *(path.read_bytes() for path in files))
 
 
+_digests: WeakKeyDictionary[Mechanism, str] = WeakKeyDictionary()
+
+
 def mechanism_digest(mechanism: Mechanism) -> str:
-    """A name for all numbers and kinds of a mechanism."""
+    """A name for all numbers and kinds of a mechanism, computed once, since it never changes."""
+    found = _digests.get(mechanism)
+    if found is None:
+        found = _digests[mechanism] = digest(*_described(mechanism))
+    return found
+
+
+def _described(mechanism: Mechanism) -> list[str | bytes]:
+    """All numbers and kinds of a mechanism as texts and bytes."""
     parts: list[str | bytes] = [mechanism.gravity.tobytes()]
     for body in mechanism.bodies[1:]:
         inertia = body.inertia
@@ -50,7 +62,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
                 parts.append(one.fingerprint)
     for frame in mechanism.frames:
         parts += [frame.name, str(frame.body), frame.pose.R.tobytes(), frame.pose.p.tobytes()]
-    return digest(*parts)
+    return parts
 
 
 def has_kinds_of_users(mechanism: Mechanism) -> bool:

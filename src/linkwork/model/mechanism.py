@@ -306,12 +306,7 @@ class Mechanism:
 
     def _with_each(self, change: Callable[[Element], Element]) -> Sections:
         """The elements, each changed; sections in which none is are the same."""
-        found: dict[str, Named[Any]] = {}
-        for section, items in self.elements.items():
-            new = [change(one) for one in items]
-            same = all(a is b for a, b in zip(new, items, strict=True))
-            found[section] = items if same else items.replaced(new)
-        return Sections(found)
+        return Sections({section: items.changed(change) for section, items in self.elements.items()})
 
     @cached_property
     def _followers(self) -> list[tuple[int, Mimic]]:
@@ -410,40 +405,52 @@ class Mechanism:
             self.check_parameter(name, array)
             new[name] = array if shape else array[()]
         # Numbers that hide their value, as in tracing, cannot be checked
-        hidden = any(is_hidden(value) for value in (self.parameters | new).values())
+        hidden = any(map(is_hidden, new.values())) or bool(self._hidden - new.keys())
         own: dict[Element, dict[str, Any]] = {}
-        for name in new.keys() & self._owners.keys():
-            one, key = self._owners[name]
-            own.setdefault(one, {})[key] = new[name]
+        others: dict[str, dict[str, Any]] = {}  # by the name of a part or a joint
+        for name, number in new.items():
+            one, key = self._owners.get(name, (None, ""))
+            if one is not None:
+                own.setdefault(one, {})[key] = number
+            else:
+                owner, _, key = name.rpartition(".")
+                others.setdefault(owner, {})[key] = number
 
         def picked(owner: str, keys: Iterable[str]) -> dict[str, Any]:
-            return {key: new[f"{owner}.{key}"] for key in keys if f"{owner}.{key}" in new}
+            return {key: number for key, number in others.get(owner, {}).items() if key in keys}
 
         def changed(body: Body) -> Body:
-            parts = []
-            for part in body.parts:
-                fields = picked(part.name, BODY_PARAMETERS)
-                parts.append(replace(part, **fields))
-                if fields and not hidden:
-                    raise_first(part_faults(parts[-1]))
-            return replace(body, parts=tuple(parts))
+            fields = [picked(part.name, BODY_PARAMETERS) for part in body.parts]
+            if not any(fields):
+                return body
+            parts = tuple(replace(part, **numbers) for part, numbers in zip(body.parts, fields, strict=True))
+            for part, numbers in zip(parts, fields, strict=True):
+                if numbers and not hidden:
+                    raise_first(part_faults(part))
+            return replace(body, parts=parts)
 
         def moved(joint: Joint) -> Joint:
             fields = picked(joint.name, JOINT_PARAMETERS)
             if "at" in fields:
                 fields["offset"] = Transform(joint.offset.R, fields.pop("at"))
-            return replace(joint, **fields)
+            return replace(joint, **fields) if fields else joint
 
         mechanism = replace(
             self,
             gravity=new.get("gravity", self.gravity),
-            bodies=self.bodies.replaced([self.bodies[WORLD], *(changed(body) for body in self.bodies[1:])]),
-            joints=self.joints.replaced([moved(joint) for joint in self.joints]),
+            bodies=self.bodies.changed(changed),
+            joints=self.joints.changed(moved),
             elements=self._with_each(lambda one: one.varied(own[one]) if one in own else one),
         )
-        if not hidden:
+        same = mechanism.bodies is self.bodies and mechanism.joints is self.joints
+        if not hidden and not (same and all(one.rotor is None for one in own)):
             raise_first(massless_faults(mechanism))
         return mechanism
+
+    @cached_property
+    def _hidden(self) -> frozenset[str]:
+        """The parameters that hide their value."""
+        return frozenset(name for name, value in self.parameters.items() if is_hidden(value))
 
     # --- how it shows itself ---
 

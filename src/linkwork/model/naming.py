@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from linkwork.errors import NameNotFound, unknown_name
@@ -31,6 +31,12 @@ class Named(Sequence[T], Generic[T]):
     def replaced(self, items: Sequence[T]) -> Named[T]:
         """Other items of the same names."""
         return Named(self._what, items, self._elsewhere)
+
+    def changed(self, change: Callable[[T], T]) -> Named[T]:
+        """The items, each changed but in its name; itself, if none is."""
+        items = [change(item) for item in self._items]
+        same = all(new is old for new, old in zip(items, self._items, strict=True))
+        return self if same else self.replaced(items)
 
     @property
     def names(self) -> tuple[str, ...]:

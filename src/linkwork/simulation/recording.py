@@ -34,7 +34,7 @@ class Storage:
         self.series = tuple(_names(record, facts, possible))
         shapes = {name: possible[name].shape(facts) for name in self.series}
         self.count = max(1, round(duration / choice.dt))  # steps in all
-        sample = 8 * int(np.prod(batch, dtype=int)) * sum(int(np.prod(shape, dtype=int)) for shape in shapes.values())
+        sample = 8 * math.prod(batch) * sum(map(math.prod, shapes.values()))
         self.every = _every(every, self.count, sample)
         first = int(problem.start.step.max(initial=0.0))
         self.steps = np.append(np.arange(0.0, self.count, self.every), self.count) + first
@@ -90,9 +90,13 @@ _MEMORY = Results()  # the memory of a large run serves the next one, once nobod
 
 def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
     """Arrays of these shapes, one after the other in one piece of memory."""
-    sizes = [math.prod(shape) for shape in shapes.values()]
-    parts = np.split(_MEMORY.new((sum(sizes),)), np.cumsum(sizes)[:-1]) if sizes else []
-    return {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+    memory, begin = _MEMORY.new((sum(map(math.prod, shapes.values())),)), 0
+    found: dict[str, Array] = {}
+    for name, shape in shapes.items():
+        end = begin + math.prod(shape)
+        found[name] = memory[begin:end].reshape(shape)
+        begin = end
+    return found
 
 
 def _names(record: Sequence[str] | None, facts: RunFacts, possible: Mapping[str, Series]) -> list[str]:

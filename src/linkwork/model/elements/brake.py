@@ -86,7 +86,8 @@ def with_locks(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
                     "give one of them another, or the joint a brake"
                 )
         brakes.append(Brake(name, name, engaged=0.0, size=mechanism.joints[name].kind.nv))
-    return mechanism.with_elements(Brake.section, brakes)
+    added = len(brakes) > len(mechanism.brakes)
+    return mechanism.with_elements(Brake.section, brakes) if added else mechanism
 
 
 def locks(mechanism: Mechanism) -> tuple[str, ...]:

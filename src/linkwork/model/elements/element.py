@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, dataclass_transform
 
 import numpy as np
@@ -155,7 +154,7 @@ class Element:
 
     # --- parameters ---
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, Array]:
         """What may vary of it, by key; numbers that may be infinite only where they are not."""
         found = {}
@@ -241,6 +240,8 @@ class Element:
     @cached_property
     def fingerprint(self) -> bytes:
         """The same as one short text of bytes."""
+        from hashlib import sha256  # loads OpenSSL, which few of those need who import linkwork
+
         found = sha256()
         for part in self.digest():
             data = part.encode() if isinstance(part, str) else part

@@ -31,7 +31,8 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
         located = touches and locate_contacts
         if not (has_events(system) or located or (touches and implicit)):
             return through(system.in_modes(now.modes), t, now, h, held)
-        events = _Events(system, held, through, ContactSwitching(system.mechanism, t) if located else NoSwitching())
+        touching = ContactSwitching(system.mechanism, t) if located else NoSwitching()
+        events = _Events(system, held, through, touching, alone=not (touches and (located or implicit)))
         moved, solved = locate(events.switching(t), events.begin(t, now), h)
         return events.end(t + h, moved)._replace(watched=now.watched), events.possible(moved, solved)
 
@@ -39,10 +40,13 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
 
 
 class _Events:
-    """The event sources of one step: slip, latches and guards are watched; contacts, if they are to be located."""
+    """The event sources of one step: slip, latches and guards are watched; contacts, if they are to be located.
 
-    def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching):
-        self.system, self.held, self.step, self.touching = system, held, step, touching
+    They are `alone` where no contact ends substeps, in which nothing else may have switched.
+    """
+
+    def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching, alone: bool):
+        self.system, self.held, self.step, self.touching, self.alone = system, held, step, touching, alone
         self.count = len(sources(system)) if has_events(system) else 0  # of what is watched
 
     def switching(self, t: Number) -> Switching:
@@ -84,7 +88,8 @@ class _Events:
     def _switched(self, t: Number, end: StepState, which: list[Any]) -> StepState:
         after, watched = end, which[: self.count]
         if self.count:
-            after = select(any_of(watched), apply_events(self.system, t, end, self.held, watched), end)
+            after = apply_events(self.system, t, end, self.held, watched)
+            after = after if self.alone else select(any_of(watched), after, end)
         contacts = which[self.count :]
         if not contacts:
             return after

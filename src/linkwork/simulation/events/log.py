@@ -32,13 +32,16 @@ class Line(NamedTuple):
     gap: Number
 
 
-def write(log: EventLog, which: Sequence[Any], lines: Sequence[Line]) -> EventLog:
-    """The log with those lines of which `which` is true; lines beyond its end are only counted."""
+def write(log: EventLog, which: Sequence[Any], lines: Sequence[Sequence[Number]]) -> EventLog:
+    """The log with those lines of which `which` is true; lines beyond its end are only counted.
+
+    Contacts write source, result and time alone: what is in the other columns is not theirs.
+    """
     found, count = [list(line) for line in log.lines], log.count
     for fired, line in zip(which, lines, strict=True):
         for n, old in enumerate(found):
             here = fired & (count == float(n))
-            found[n] = [where(here, new, x) for new, x in zip(line, old, strict=True)]
+            found[n] = [*(where(here, new, x) for new, x in zip(line, old, strict=False)), *old[len(line) :]]
         count = count + where(fired, 1.0, 0.0)
     return EventLog(np.array(found), count)
 
@@ -51,6 +54,9 @@ def events_of(text: Callable[[int, float], str], log: Array, count: int, member:
     for numbers in log[:count].tolist():
         line = Line(*numbers)
         what = text(int(line.source), line.result)
+        if line.source < 0.0:
+            yield event(what, line.time, member, 0.0, 0.0, 0.0)
+            continue
         yield event(what, line.time, member, line.energy, line.impulse, line.carried, line.gap)
     if count > len(log):
         yield Event(float(log[-1][2]), member, f"{count - len(log)} more switches within one step")

@@ -27,7 +27,7 @@ from linkwork.algorithms.contact_geometry import Meeting, meetings
 from linkwork.algorithms.coordinates import difference, integrate
 from linkwork.algorithms.reduction import to_tree
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.log import Line, write
+from linkwork.simulation.events.log import write
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import EventLog, StepState
 from linkwork.simulation.system import System
@@ -129,7 +129,7 @@ class ContactSwitching:
         """The event log with a line for each contact whose state changed."""
         pairs = list(zip(before.contact_memory[:, 0], after.contact_memory[:, 0], strict=True))
         results = [new + where(old == APART, LANDED, 0.0) for old, new in pairs]
-        lines = [Line(-1.0 - k, result, t, 0.0, 0.0, 0.0, 0.0) for k, result in enumerate(results)]
+        lines = [(-1.0 - k, result, t) for k, result in enumerate(results)]
         return write(before.log, [new != old for old, new in pairs], lines)
 
     def end(self, moved: StepState, t: Number) -> StepState:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.simulation.events.impulses import impossible
-from linkwork.simulation.events.log import event, events_of
+from linkwork.simulation.events.log import Line, event, events_of
 from linkwork.simulation.events.schedule import Switch, refused, spoken
 from linkwork.simulation.events.sources import constraint_number, nan_guard, sources
 from linkwork.simulation.method_choice import Choice
@@ -22,11 +22,13 @@ from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.runners.progress import Watch
 from linkwork.simulation.runners.run_program import BatchProgram, MemberProgram
-from linkwork.simulation.state import NON_FINITE, RUNNING, MemberState, flatten, member, unflatten
+from linkwork.simulation.state import NON_FINITE, RUNNING, EventLog, MemberState, flatten, member, unflatten
 from linkwork.spatial.scalar import Array
 
 PIECE = 0.2  # seconds that a piece of a run should take: how soon Ctrl-C is heard
 FIRST = 20_000  # member-steps of the first piece, from which the others are judged
+FIRST_LOCATED = 100  # steps of the first piece at most, where contacts may fill the log
+GROWTH, GROWTH_LOGGED = 8.0, 2.0  # of a piece over the one before at most; the second after a log overflowed
 MOST_BYTES = 64 << 20  # of a piece's samples
 
 
@@ -58,7 +60,9 @@ class FixedSteps:
         some = problem.has_events and 0 not in problem.batch
         self.sources = sources(problem.system(problem.member(problem.first)[1])) if some else []
         self._stride = every  # steps after which the log is read
-        self._count = max(1, FIRST // (max(1, self.now.step.size) * every))  # samples of the next piece
+        first = FIRST // max(1, self.now.step.size)
+        self._count = max(1, (min(first, FIRST_LOCATED) if choice.locate else first) // every)  # samples of a piece
+        self._growth = GROWTH
 
     def go(self, watch: Watch) -> None:
         """Run to the end, telling `watch` the fraction that is done."""
@@ -105,7 +109,7 @@ class FixedSteps:
             begin = time.perf_counter()
             if self._try(lambda count=count: self._rows(count), count * length):
                 spent = time.perf_counter() - begin
-                self._count = max(1, int(count * min(8.0, PIECE / max(spent, 1e-6))))
+                self._count = max(1, int(count * min(self._growth, PIECE / max(spent, 1e-6))))
                 watch(self.done / storage.count)
 
     def _try(self, piece: Callable[[], None], steps: int) -> bool:
@@ -118,11 +122,19 @@ class FixedSteps:
             self._stride = min(length, 2 * self._stride)
             return True
         self.now, self.done, self.storage.rows = before
+        self._growth, fits = GROWTH_LOGGED, self._steps_that_fit(log, steps)
         if steps > length:
-            self._count = max(1, steps // length // 2)
+            self._count = max(1, fits // length)
         else:
-            self._stride = max(1, steps // 2)
+            self._stride = fits
         return False
+
+    def _steps_that_fit(self, log: EventLog, steps: int) -> int:
+        """Of so many steps after which the log overflowed, how many it holds: those before its last line's time."""
+        full = np.asarray(log.count) > log.lines.shape[-2]
+        times = log.lines[..., -1, Line._fields.index("time")]
+        fits = int(np.asarray(np.floor(times / self.dt) - self.now.step)[full].min())
+        return max(1, fits if fits < steps else steps // 2)
 
     def _read_log(self) -> None:
         """Turn the lines of the logs into events."""

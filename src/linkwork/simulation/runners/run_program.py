@@ -108,6 +108,11 @@ class MemberProgram:
         """What computes each recorded series."""
         return formulas(self.problem.facts, self.series)
 
+    @cached_property
+    def shapes(self) -> dict[str, Shape]:
+        """The shape of one sample of each recorded series."""
+        return dict(zip(self.series, sample_shapes(self.problem.facts, self.series), strict=True))
+
     def sample(self, values: Values, dt: Number, now: MemberState) -> Sample:
         """What recorded series are computed from in a state."""
         t, problem = now.step * dt, self.problem
@@ -286,8 +291,7 @@ class BatchProgram:
         if what == SWITCH:
             count = len(problem.mechanism.constraints)
             return dict(zip(Switched._fields, ((), (), (count,), (count,), (count,)), strict=True))
-        series = self.program.series
-        return dict(zip(series, sample_shapes(problem.facts, series), strict=True))
+        return self.program.shapes
 
     @cached_property
     def _users_formulas(self) -> str:
