@@ -56,8 +56,8 @@ def lacks(blocks: list[Block], p: np.ndarray, v: np.ndarray) -> float:
                     worst = max(worst, (high - impulse) / size)
             continue
         normal, along, slip = (x[0], x[1:], u[1:]) if isinstance(one, Facing) else (None, x, u)
-        coefficient = one.friction if isinstance(one, Facing) else one.coefficient
-        limit = coefficient * (normal if normal is not None else parts[one.normal][0])
+        coefficient = one.friction if isinstance(one, Facing) else one.coefficient  # type: ignore[attr-defined]
+        limit = coefficient * (normal if normal is not None else parts[one.normal][0])  # type: ignore[attr-defined]
         if normal is not None:
             worst = max(worst, -normal, -u[0], abs(normal * u[0]) / size)
         worst = max(worst, float(np.linalg.norm(along)) - limit)

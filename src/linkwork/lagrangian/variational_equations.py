@@ -73,7 +73,7 @@ class Variational(Stepper):
         y = now.x + h * d
         last = self._arrived(y, self.ends(now.t, now.x, d, h).after, d)
         state = State(now.t + h, y, last.p, last.xdot, now.energy)
-        return Step(state, (root.multipliers + last.impulses) / h, root.rounds, root.solved & last.solved)
+        return Step(state, (root.multipliers + last.impulses) / h, root.iterations, root.solved & last.solved)
 
     def ends(self, t: Number, x: Array, d: Array, h: Number) -> Ends:
         """The discrete Legendre transforms of a step that moves by d (n,): -D1 and D2 of its action, and forces.

@@ -43,9 +43,11 @@ class FrameConstraint(Constraint):
 
     holonomic = True
 
-    if TYPE_CHECKING:  # fields of its kinds
-        at: Place
-        to: Place
+    if TYPE_CHECKING:  # fields of its kinds, declared here without becoming the first fields of these
+
+        def _declared(self) -> None:
+            self.at: Place
+            self.to: Place
 
     def closed_now(self) -> Self:
         """The same, engaged."""

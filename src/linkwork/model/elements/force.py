@@ -94,12 +94,32 @@ class LineForce(Element):
     Its tension at the distance L is stiffness (L - length) + damping dL/dt [N].
     """
 
-    if TYPE_CHECKING:  # fields of its kinds
-        at: Place
-        to: Place
-        stiffness: Number
-        damping: Number
-        length: Number
+    if TYPE_CHECKING:  # fields of its kinds, whose order these must not change
+
+        @property
+        def at(self) -> Place:
+            """Its point on one body."""
+            ...
+
+        @property
+        def to(self) -> Place:
+            """Its point on the other body."""
+            ...
+
+        @property
+        def stiffness(self) -> Number:
+            """In [N/m]."""
+            ...
+
+        @property
+        def damping(self) -> Number:
+            """In [N s/m]."""
+            ...
+
+        @property
+        def length(self) -> Number:
+            """The distance [m] at which it rests."""
+            ...
 
 
 class Force(Element):

@@ -216,7 +216,7 @@ class Interval:
             at = self.t + 0.5 * self.h
             return lambda dv: law(at, integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h) * (0.5 * self.h)
 
-        return -sum((slopes(impulse(law), dv) for law in self.system.laws), np.zeros((len(dv), len(dv))))
+        return -sum((slopes(impulse(law), dv) for law in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
     def _yielding(self) -> list[Row]:
         """What couples joints of the tree: rotors that turn with several of them, springs between bodies."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,10 +44,10 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import STICKING_SPEED, slip_rows, unbounded
-from linkwork.simulation.state import StepState
+from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import Loads, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import repeat
-from linkwork.spatial.scalar import Array, Number, dot, maximum, may_be_there, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_there, minimum, where
 
 NEAR = 1e-9  # distance [m] from a surface at which a contact rests on it
 HELD = 1.0 - 1e-9  # part of its bound below which a contact sticks, or a clutch holds
@@ -55,7 +55,7 @@ FAR = 1e3  # [m or rad] that nothing is moved out by
 CREEP = 1e-9  # speed [m/s] below which it sticks at the limit too
 
 
-def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
     """Half a step, impulses, half a step. Order 1 with impacts, 2 between them.
 
     Forces that depend on velocities are those of the mean of old and new ones, which is found in two passes.
@@ -68,10 +68,10 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     bounces = any(_may_bounce(pair.contact) for pair in m.contact_pairs)
     guess = np.concatenate([*(_at_bound(box, now.slip) for box in boxes), *_remembered(there, now.contacts, h)])
 
-    def once(_: Number, v: Array, p: Array, rounds: Number, left: Number, agreed: Number) -> tuple[Any, ...]:
+    def once(_: Number, v: Array, p: Array, iterations: Number, left: Number, agreed: Number) -> Leaves:
         free = middle.free(v)
         found = bounced(blocks, now.v, free, p) if bounces else settled(blocks, free, p)
-        return tuple(found._replace(rounds=rounds + found.rounds))
+        return tuple(found._replace(rounds=iterations + found.rounds))
 
     found = Settled(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
     p = parts_of(blocks, found.p)

@@ -117,9 +117,10 @@ def skeleton(m: Mechanism) -> Skeleton:
             points[body].append(point)
     for loop in m.frame_constraints:
         ends = ((loop.at.body, loop.at.pose.p), (loop.to.body, loop.to.pose.p))
-        if isinstance(loop.kind, PointOnLine):
-            found.lines.append((ends[0], loop.at.pose.R @ np.array(loop.kind.axis)))
-        found.joined.append((ends[1], ends[1]) if isinstance(loop.kind, PointOnLine) else ends)
+        kind = getattr(loop, "kind", None)
+        if isinstance(kind, PointOnLine):
+            found.lines.append((ends[0], loop.at.pose.R @ np.array(kind.axis)))
+        found.joined.append((ends[1], ends[1]) if isinstance(kind, PointOnLine) else ends)
         for body, point in ends:
             points[body].append(point)
     for spring in m.line_forces:

@@ -119,7 +119,10 @@ def _has_forces(run: RunData, joint: Joint) -> bool:
     """Whether springs, dampers, friction, stops or a rotor act between a body and the world."""
     own = [joint.damping, joint.stiffness, joint.armature, joint.friction]
     turning = [drive for drive in run.mechanism.actuators if joint.name in drive.joints]
-    own += [np.asarray(run.parameters.get(f"{drive.name}.rotor_inertia", drive.rotor_inertia)) for drive in turning]
+    own += [
+        np.asarray(run.parameters.get(f"{drive.name}.rotor_inertia", getattr(drive, "rotor_inertia", 0.0)))
+        for drive in turning
+    ]
     varied = [run.parameters.get(f"{joint.name}.{key}") for key in ("damping", "stiffness", "armature", "friction")]
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     return bool(limited or any(np.any(x) for x in (*own, *varied) if x is not None))
