@@ -1,8 +1,9 @@
 """With `locate`, contacts land, leave, stick and slip when closed forms say so, and methods keep their order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ import linkwork as lw
 from linkwork.simulation.events.location import BEHIND, TRIALS, Switching, locate
 from linkwork.simulation.results.run import Run
 from linkwork.simulation.state import StepState
-from linkwork.spatial.scalar import Condition
 
 G = 9.81
 ORDERS = {"rk4": 4, "variational": 2, "midpoint": 2, "rattle": 2, "energy-momentum": 2, "semi-implicit": 1}
@@ -234,7 +234,7 @@ def clock(switches: list[float], bend: float = 0.0) -> Switching:
         left = np.array(switches) - end.q[0]
         return np.where(begin.slip > 0, 1.0, np.expm1(bend * left) / bend if bend else left)
 
-    def switched(end: StepState, gone: float, which: Sequence[Condition]) -> StepState:
+    def switched(end: StepState, gone: float, which: Any) -> StepState:
         return end._replace(slip=np.where(which, gone, end.slip))
 
     return Switching(advance, margins, switched)

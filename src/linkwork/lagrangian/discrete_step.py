@@ -14,7 +14,7 @@ from linkwork.compiler import jacobian
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import ITERATIONS, Floor, Root, newton
 from linkwork.spatial.elimination import solve_held
-from linkwork.spatial.scalar import Array, Number, largest
+from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 ROUND_OFF = 1e-12  # part of the positions that a step may be off by
 STILL = 1e-14  # [m or rad] by which a step may be off at rest, where forces cancel but for round-off
@@ -42,7 +42,7 @@ class Step(NamedTuple):
     state: State
     multipliers: Array
     iterations: Number
-    solved: bool
+    solved: Condition
 
 
 class Mover(ABC):

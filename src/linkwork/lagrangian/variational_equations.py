@@ -16,7 +16,7 @@ from linkwork.lagrangian.discrete_step import ROUND_OFF, State, Step, Stepper
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import Floor, Root, newton
 from linkwork.spatial.elimination import solve_held
-from linkwork.spatial.scalar import Array, Number, largest
+from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 
 class Quadrature(NamedTuple):
@@ -44,7 +44,7 @@ class Arrived(NamedTuple):
     p: Array
     xdot: Array
     impulses: Array
-    solved: bool
+    solved: Condition
 
 
 @dataclass(frozen=True, eq=False)
