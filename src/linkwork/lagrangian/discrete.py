@@ -146,7 +146,7 @@ class Discrete:
         outcomes = self._outcomes(programs, final, going, h, values)
 
         def steps(rows: Array) -> list[Array]:
-            """What the derivative of the steps from these rows tells."""
+            """Derivatives of the steps from these samples, and the changes that constraints allow."""
             at = {name: np.take(one, rows, axis) for name, one in zip(SERIES, series, strict=True)}
             state = (at["t"], at["x"], at["p"], at["xdot"], np.broadcast_to(now.energy[..., None], at["t"].shape))
             own = [np.expand_dims(a, axis) if a.shape[:axis] == batch else a for a in values]
@@ -248,7 +248,7 @@ class Discrete:
     def _derivative(
         self, programs: Programs, now: State, batch: Shape, h: float, values: Sequence[Array]
     ) -> list[Array]:
-        """Derivatives of steps, and what tells which changes constraints allow."""
+        """Derivatives of steps, and the rows that changes which constraints allow must satisfy."""
         if not programs.form.linear_momentum:
             raise LinkworkError("derivatives of steps need a momentum that is linear in the velocity; this one is not")
         return programs.kernel("derivative").over_batch([*now, np.asarray(h), *values], batch, None)[0]

@@ -76,7 +76,7 @@ class Programs:
         return *step.state, where(step.solved, 1.0, 0.0)
 
     def derivative(self, *numbers: Value) -> Leaves:
-        """Derivatives (2n, 2n) of a step, and what tells which changes constraints allow (`tangents`)."""
+        """Derivatives (2n, 2n) of a step, and the rows of changes that constraints allow (`tangents`)."""
         now, (h, *values) = _split(numbers)
         mover = self.mover(values)
         return mover.derivative(now, h), *mover.system.tangents(now.x, now.xdot)

@@ -47,7 +47,7 @@ class DiscreteRun:
 
     @cached_property
     def symplectic_defect(self) -> Array:
-        """By how much steps changed the symplectic form, the most of any (...,): round-off, where a rule keeps it.
+        """By how much steps changed the symplectic form, the most of any (...,): round-off, where a rule conserves it.
 
         Areas of the (x, p) plane that changes of the state span are compared before and after the steps from up to a
         thousand rows; the changes are orthonormal, and those that constraints allow.

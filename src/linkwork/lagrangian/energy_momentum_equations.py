@@ -26,7 +26,7 @@ TINY = 1e-200  # square of a step that is none
 
 @dataclass(frozen=True, eq=False)
 class EnergyMomentum(Stepper):
-    """A system with a constant mass matrix, and of which functions the midpoint tells all."""
+    """A system with a constant mass matrix, and which of its functions are quadratic."""
 
     system: LagrangianSystem
     quadratic_potential: bool = False

@@ -140,7 +140,7 @@ class Balance:
     def won(self, q: Array, v: Array, work: Number, dv: Array) -> tuple[Number, Number]:
         """Energy [J] that a step by dv (nv,) to q (nq,) and v (nv,) gains beyond the work, and what there is of it.
 
-        That is also what forces give and take on the way, which may be much where all but rests.
+        That is also what forces give and take during the step, which may be much where all but rests.
         """
         kinetic, stored = self.interval.system.energies(q, v)
         passed = self.pressed * largest(dv) / abs(self.interval.h)

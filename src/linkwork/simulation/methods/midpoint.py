@@ -109,9 +109,9 @@ class Midpoint:
 
     def _smooth(self, M: Array, witness: Witness | None) -> tuple[Array, Number, Condition]:
         """Without contacts: Newton's method with one matrix for all iterations."""
-        m, now, slopes_of_forces = self.mechanism, self.now, self._force_slopes(self.now.v)
-        coupled = any(map(may_be_there, (slopes_of_forces - np.diag(np.diag(slopes_of_forces))).ravel()))
-        solve = lu(M + slopes_of_forces).solve if coupled else stiffened_solver(m, M + slopes_of_forces)
+        m, now, by_velocity = self.mechanism, self.now, self._force_slopes(self.now.v)
+        coupled = any(map(may_be_there, (by_velocity - np.diag(np.diag(by_velocity))).ravel()))
+        solve = lu(M + by_velocity).solve if coupled else stiffened_solver(m, M + by_velocity)
 
         def improve(v: Array, *before: Value) -> tuple[Leaves, Condition]:
             q, mean = self._middle(v)
