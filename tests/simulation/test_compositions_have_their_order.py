@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 import lagrangians as lg
 import linkwork as lw
 from linkwork.errors import LinkworkError
-from linkwork.simulation.methods.composition import COMPOSITIONS, Composition, composition, part_of_round, substeps
+from linkwork.simulation.methods.composition import COMPOSITIONS, Composition, composition, part_of_iteration, substeps
 from linkwork.spatial.scalar import Array
 
 
@@ -99,7 +99,7 @@ def test_a_part_that_has_no_solution_is_told_with_a_step_that_has() -> None:
 
 def test_substeps_follow_each_other() -> None:
     found = substeps(6, 0.3)
-    assert [one.h for one in found] == [0.3 * part_of_round(6, k) for k in range(9)]
+    assert [one.h for one in found] == [0.3 * part_of_iteration(6, k) for k in range(9)]
     ends = np.cumsum([one.h for one in found])
     assert np.allclose([one.offset for one in found[1:]], ends[:-1], atol=1e-15)
     assert abs(ends[-1] - 0.3) < 1e-15

@@ -96,7 +96,7 @@ def test_memory_is_carried_from_sample_to_sample(every: int) -> None:
 
 
 @pytest.mark.parametrize("controller", [None, integral, lw.sampled(integral, 250.0), lw.host(integral, 250.0)])
-def test_a_run_that_is_continued_is_the_uninterrupted_run(controller: object) -> None:
+def test_a_run_that_is_continued_is_the_uninterrupted_run(controller: Any) -> None:
     memory = None if controller is None else np.array([0.0, 0.0])
     whole = lw.simulate(M, STARTS[:3], None, 1.0, 1e-3, "rk4", controller, memory=memory)
     half = lw.simulate(M, STARTS[:3], None, 0.5, 1e-3, "rk4", controller, memory=memory)

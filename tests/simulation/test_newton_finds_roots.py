@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.compiler.kernel import Kernel
-from linkwork.simulation.methods.newton import ROUNDS, Floor, Root, newton
+from linkwork.simulation.methods.newton import ITERATIONS, Floor, Root, newton
 from linkwork.spatial.scalar import Array, where
 
 NONE, EXACT = np.zeros(0), Floor(0.0, 0.0)
@@ -22,24 +22,24 @@ def test_the_line_search_comes_from_far() -> None:
     root = newton(bent, x, NONE, Floor(1e-300, 1e-300))
     assert root.solved
     assert abs(root.unknown[0]) < 1e-15
-    assert root.rounds < ROUNDS
+    assert root.iterations < ITERATIONS
 
 
 def test_every_member_ends_on_its_own() -> None:
     def program(x: Array) -> tuple[Array, float, float]:
         root: Root = newton(bent, x, NONE, Floor(1e-300, 1e-300))
-        return root.unknown, root.rounds, where(root.solved, 1.0, 0.0)
+        return root.unknown, root.iterations, where(root.solved, 1.0, 0.0)
 
     kernel = Kernel("roots", program, [(1,)], [(1,), (), ()], None)
     starts = np.array([[5.0], [0.1], [0.0], [-2.0], [np.nan]])
-    (found, rounds, solved), _ = kernel.over_batch([starts], (5,), None)
+    (found, iterations, solved), _ = kernel.over_batch([starts], (5,), None)
     for k, start in enumerate(starts):
         (alone, count, flag), _ = kernel.over_batch([start], (), None)
         assert np.array_equal(alone, found[k], equal_nan=True)
-        assert (count, flag) == (rounds[k], solved[k])
+        assert (count, flag) == (iterations[k], solved[k])
     assert solved.tolist() == [1.0, 1.0, 1.0, 1.0, 0.0]
-    assert rounds[2] == 1
-    assert rounds[4] == ROUNDS
+    assert iterations[2] == 1
+    assert iterations[4] == ITERATIONS
 
 
 def test_where_there_is_no_root_it_says_so() -> None:
@@ -48,7 +48,7 @@ def test_where_there_is_no_root_it_says_so() -> None:
 
     root = newton(never, np.array([0.7]), NONE, EXACT)
     assert not root.solved
-    assert root.rounds == ROUNDS
+    assert root.iterations == ITERATIONS
     assert np.isfinite(root.unknown).all()
 
 

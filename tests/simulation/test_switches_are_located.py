@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -233,7 +234,7 @@ def clock(switches: list[float], bend: float = 0.0) -> Switching:
         left = np.array(switches) - end.q[0]
         return np.where(begin.slip > 0, 1.0, np.expm1(bend * left) / bend if bend else left)
 
-    def switched(end: StepState, gone: float, which: list[bool]) -> StepState:
+    def switched(end: StepState, gone: float, which: Any) -> StepState:
         return end._replace(slip=np.where(which, gone, end.slip))
 
     return Switching(advance, margins, switched)

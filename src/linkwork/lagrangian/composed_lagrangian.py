@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from linkwork.lagrangian.discrete_step import Mover, State, Step, Stepper
-from linkwork.simulation.methods.composition import composition, part_of_round, substeps
+from linkwork.simulation.methods.composition import composition, part_of_iteration, substeps
+from linkwork.simulation.state import Leaves
 from linkwork.spatial.loops import repeat
-from linkwork.spatial.scalar import Array, Number, maximum, where
+from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 
 
 class Composed(Mover):
-    """Steps of a symmetric mover, so composed that they have an order; the parts are rounds of one loop."""
+    """Steps of a symmetric mover, so composed that they have an order; the parts are iterations of one loop."""
 
     def __init__(self, mover: Mover, order: int):
         self.system, self.mover, self.order = mover.system, mover, order
         self.count = len(composition(order).parts)
 
     def step(self, now: State, h: Number) -> Step:
-        """The state after all parts; multipliers are the mean, rounds the most of any."""
+        """The state after all parts; multipliers are the mean, iterations the most of any."""
 
-        def one(k: Number, *told: Any) -> tuple[Any, ...]:
-            *state, held, most, good = told
-            part = part_of_round(self.order, k)
+        def one(k: Number, *before: Value) -> Leaves:
+            *state, held, most, good = before
+            part = part_of_iteration(self.order, k)
             step = self.mover.step(State(*state), part * h)
             held = held + part * step.multipliers
-            return *step.state, held, maximum(most, step.rounds), where(step.solved, good, 0.0)
+            return *step.state, held, maximum(most, step.iterations), where(step.solved, good, 0.0)
 
         none = np.zeros(len(self.system.rows(now.x)))
         *state, held, most, good = repeat(self.count, one, *now, none, 0.0, 1.0)
@@ -36,9 +35,9 @@ class Composed(Mover):
     def derivative(self, now: State, h: Number) -> Array:
         """The product of the derivatives of the parts."""
 
-        def one(k: Number, *told: Any) -> tuple[Any, ...]:
-            *state, found = told
-            at, part = State(*state), part_of_round(self.order, k)
+        def one(k: Number, *before: Value) -> Leaves:
+            *state, found = before
+            at, part = State(*state), part_of_iteration(self.order, k)
             return *self.mover.step(at, part * h).state, self.mover.derivative(at, part * h) @ found
 
         return repeat(self.count, one, *now, np.eye(2 * self.system.size))[-1]

@@ -1,18 +1,19 @@
-"""`discrete(lagrangian, ...)`: any system that has a Lagrangian, moved by steps that keep what it keeps."""
+"""`discrete(lagrangian, ...)`: any system that has a Lagrangian, moved by steps that conserve what it conserves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError, NonFinite, NotConverged, OverConstrained, ShapeError, unknown_name
 from linkwork.lagrangian.discrete_programs import ENERGY_MOMENTUM, ONE_SIDED, RULES, Programs
 from linkwork.lagrangian.discrete_run import SERIES, DiscreteRun, failure, repeated_row
 from linkwork.lagrangian.discrete_step import State
-from linkwork.lagrangian.user_system import Functions, read_functions
+from linkwork.lagrangian.user_system import ArrayFunction, Functions, ScalarFunction, read_functions
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.simulation.methods.composition import composition
 from linkwork.simulation.problem_setup import positive
@@ -23,22 +24,22 @@ CONSISTENT = 1e-9  # part of the coordinates, or of the velocities, by which a s
 SINGULAR = 1e-13  # singular values of masses with constraints, over the largest, that are none
 REPEATED = 1e-9  # singular values of rows of equal size, over the largest, at which they repeat each other
 EXPLAINED = 4  # members of a batch whose failures are looked into
-CLOSED, ROUNDS = 1e-14, 50  # of `consistent`
+CLOSED, ITERATIONS = 1e-14, 50  # of `consistent`
 
 
 def discrete(
-    lagrangian: Callable[..., Any],
-    constraints: Callable[..., Any] | None = None,
-    forces: Callable[..., Any] | None = None,
+    lagrangian: ScalarFunction,
+    constraints: ArrayFunction | None = None,
+    forces: ArrayFunction | None = None,
     *,
     rule: str = "midpoint",
     order: int = 2,
-    nonholonomic: Callable[..., Any] | None = None,
-    clock: Callable[..., Any] | None = None,
-    chart: Callable[..., Any] | None = None,
-    symmetries: Callable[..., Any] | None = None,
+    nonholonomic: ArrayFunction | None = None,
+    clock: ScalarFunction | None = None,
+    chart: ArrayFunction | None = None,
+    symmetries: ArrayFunction | None = None,
 ) -> Discrete:
-    """A system in coordinates x (n,) as a discrete one, whose steps keep momenta and the symplectic form, or energy.
+    """A discrete system in coordinates x (n,), whose steps conserve momenta and the symplectic form, or energy.
 
     Parameters
     ----------
@@ -107,21 +108,22 @@ class Discrete:
 
     def run(
         self,
-        x0: Any,
-        xdot0: Any = None,
+        x0: ArrayLike | State,
+        xdot0: ArrayLike | None = None,
         duration: float = 1.0,
         h: float = 0.01,
         every: int = 1,
         *,
-        x1: Any = None,
-        gains: Mapping[str, Any] | None = None,
+        x1: ArrayLike | None = None,
+        gains: Mapping[str, ArrayLike] | None = None,
         threads: int | None = None,
     ) -> DiscreteRun:
         """Move for `duration` [s] by steps h [s], from coordinates x0 (..., n) with velocities xdot0 (..., n).
 
         Instead of velocities, x1 (..., n) may be the point after the first step; instead of x0, a state may be given,
-        such as `final` of another run. Rows are kept every so many steps. A step that has no solution ends a member,
-        whose last good state is kept; `run.outcome` says why. Where there is a clock, duration and h are its times.
+        such as `final` of another run. Samples are recorded every so many steps. A step that has no solution ends a
+        member, which stays in its last good state; `run.outcome` says why. Where there is a clock, duration and h are
+        its times.
         """
         rows = _rows(positive("duration", duration), positive("h", h), every)
         if isinstance(x0, State) and (xdot0 is not None or x1 is not None):
@@ -145,7 +147,7 @@ class Discrete:
         outcomes = self._outcomes(programs, final, going, h, values)
 
         def steps(rows: Array) -> list[Array]:
-            """What the derivative of the steps from these rows tells."""
+            """Derivatives of the steps from these samples, and the changes that constraints allow."""
             at = {name: np.take(one, rows, axis) for name, one in zip(SERIES, series, strict=True)}
             state = (at["t"], at["x"], at["p"], at["xdot"], np.broadcast_to(now.energy[..., None], at["t"].shape))
             own = [np.expand_dims(a, axis) if a.shape[:axis] == batch else a for a in values]
@@ -155,12 +157,12 @@ class Discrete:
 
     def start(
         self,
-        x0: Any,
-        xdot0: Any = None,
+        x0: ArrayLike,
+        xdot0: ArrayLike | None = None,
         *,
-        x1: Any = None,
+        x1: ArrayLike | None = None,
         h: float | None = None,
-        gains: Mapping[str, Any] | None = None,
+        gains: Mapping[str, ArrayLike] | None = None,
     ) -> State:
         """The state (t = 0) at x0 (..., n) with velocities xdot0 (..., n), or from which a step h [s] leads to x1."""
         if (xdot0 is None) == (x1 is None):
@@ -191,7 +193,7 @@ class Discrete:
             _refuse_inconsistent(member, now.x[member], now.xdot[member], Start(*(a[member] for a in looked_at)))
         return now
 
-    def step(self, now: State, h: float, *, gains: Mapping[str, Any] | None = None) -> State:
+    def step(self, now: State, h: float, *, gains: Mapping[str, ArrayLike] | None = None) -> State:
         """The state after a step h [s]; NotConverged, with what is known of it, if there is none for a member."""
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
@@ -201,19 +203,21 @@ class Discrete:
             raise self._failure(programs, now, member, h, values)
         return State(*state)
 
-    def derivative(self, now: State, h: float, *, gains: Mapping[str, Any] | None = None) -> Array:
+    def derivative(self, now: State, h: float, *, gains: Mapping[str, ArrayLike] | None = None) -> Array:
         """Derivatives (..., 2n, 2n) of (x, p) after a step h [s] by (x, p) before it."""
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
         return self._derivative(programs, now, batch, positive("h", h), values)[0]
 
-    def consistent(self, x: Any, xdot: Any, *, gains: Mapping[str, Any] | None = None) -> tuple[Array, Array]:
+    def consistent(
+        self, x: ArrayLike, xdot: ArrayLike, *, gains: Mapping[str, ArrayLike] | None = None
+    ) -> tuple[Array, Array]:
         """Coordinates and velocities (n,) of one member that constraints allow, moved as little as can be."""
         (x, xdot), _ = checked({"x": Input(x, np.shape(x)[-1:]), "xdot": Input(xdot, np.shape(x)[-1:])})
         values, _, programs = self._prepared(x, gains)
         system = programs.mover(values).system
         left, m = system.violation(x), programs.form.positions
-        for _ in range(ROUNDS):
+        for _ in range(ITERATIONS):
             if np.abs(left).max(initial=0.0) <= CLOSED:
                 break
             x = x - _smallest(system.rows(x)[:m], left)
@@ -225,7 +229,7 @@ class Discrete:
 
     # --- what is between ---
 
-    def _prepared(self, x: Array, gains: Mapping[str, Any] | None) -> tuple[list[Array], Shape, Programs]:
+    def _prepared(self, x: Array, gains: Mapping[str, ArrayLike] | None) -> tuple[list[Array], Shape, Programs]:
         """Values of the gains in order, the batch, and the programs for their shapes."""
         given, wanted = dict(gains or {}), self._functions.gains
         for name in given:
@@ -245,7 +249,7 @@ class Discrete:
     def _derivative(
         self, programs: Programs, now: State, batch: Shape, h: float, values: Sequence[Array]
     ) -> list[Array]:
-        """Derivatives of steps, and what tells which changes constraints allow."""
+        """Derivatives of steps, and the rows that changes which constraints allow must satisfy."""
         if not programs.form.linear_momentum:
             raise LinkworkError("derivatives of steps need a momentum that is linear in the velocity; this one is not")
         return programs.kernel("derivative").over_batch([*now, np.asarray(h), *values], batch, None)[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,9 @@ from linkwork.lagrangian.energy_momentum_equations import EnergyMomentum
 from linkwork.lagrangian.user_system import Form, Functions
 from linkwork.lagrangian.variational_equations import ENDS, FIRST_ORDER, MIDPOINT, Variational
 from linkwork.model.broadcast import Shape
+from linkwork.simulation.state import Leaves
 from linkwork.spatial.loops import record, repeat
-from linkwork.spatial.scalar import Array, Number, maximum, where
+from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 
 RULES = {"midpoint": MIDPOINT, "first-order": FIRST_ORDER, "shake": FIRST_ORDER, "rattle": ENDS, "verlet": ENDS}
 ENERGY_MOMENTUM = "energy-momentum"
@@ -41,12 +41,12 @@ class Programs:
             )
         self.kernel = cache(self._kernel)
 
-    def mover(self, values: Sequence[Any]) -> Mover:
+    def mover(self, values: Sequence[Value]) -> Mover:
         """How steps are taken, with values of the gains."""
         plain = self._plain(values)
         return plain if self.order == 2 else Composed(plain, self.order)
 
-    def _plain(self, values: Sequence[Any]) -> Mover:
+    def _plain(self, values: Sequence[Value]) -> Mover:
         named = dict(zip((name for name, _ in self.gains), values, strict=True))
         system = self.functions.bound(self.size, named, self.form.linear_momentum)
         if self.constant is not None:
@@ -56,43 +56,43 @@ class Programs:
 
     # --- programs ---
 
-    def start(self, x: Array, xdot: Array, *values: Any) -> tuple[Any, ...]:
+    def start(self, x: Array, xdot: Array, *values: Value) -> Leaves:
         """The state at x that moves by xdot, and what is to be looked at, in the order of `discrete.Start`."""
         mover = self.mover(values)
         system = mover.system
         looked_at = system.violation(x), system.rows(x), system.mass(x, xdot), system.pace(x)
         return *mover.start(0.0, x, xdot), *looked_at
 
-    def start_between(self, x: Array, y: Array, h: Number, *values: Any) -> tuple[Any, ...]:
+    def start_between(self, x: Array, y: Array, h: Number, *values: Value) -> Leaves:
         """The velocity (n,) at x from which a step leads to y."""
         plain = self._plain(values)
         assert isinstance(plain, Variational)
         return (plain.velocity_between(0.0, x, y, h),)
 
-    def step(self, *numbers: Any) -> tuple[Any, ...]:
+    def step(self, *numbers: Value) -> Leaves:
         """The next state, and 1 if it was found, from a state, the step h and gains."""
         now, (h, *values) = _split(numbers)
         step = self.mover(values).step(now, h)
         return *step.state, where(step.solved, 1.0, 0.0)
 
-    def derivative(self, *numbers: Any) -> tuple[Any, ...]:
-        """Derivatives (2n, 2n) of a step, and what tells which changes constraints allow (`tangents`)."""
+    def derivative(self, *numbers: Value) -> Leaves:
+        """Derivatives (2n, 2n) of a step, and the rows of changes that constraints allow (`tangents`)."""
         now, (h, *values) = _split(numbers)
         mover = self.mover(values)
         return mover.derivative(now, h), *mover.system.tangents(now.x, now.xdot)
 
-    def first_row(self, *numbers: Any) -> tuple[Any, ...]:
+    def first_row(self, *numbers: Value) -> Leaves:
         """What is recorded of a start: nothing is known of multipliers."""
         now, values = _split(numbers)
         return self._row(self.mover(values), now, np.full(self.form.held, np.nan), 0.0)
 
-    def run(self, every: int, *numbers: Any) -> tuple[Any, ...]:
+    def run(self, every: int, *numbers: Value) -> Leaves:
         """So many rows, each after `every` steps: steps done, 1 if all were, the last state, and the series."""
         begun, (h, *values, count) = _split(numbers)
         mover = self.mover(values)
 
-        def one(_: Number, done: Number, going: Number, *told: Any) -> tuple[Any, ...]:
-            now, (held, most) = _split(told)
+        def one(_: Number, done: Number, going: Number, *before: Value) -> Leaves:
+            now, (held, most) = _split(before)
             step = mover.step(now, h)
             good = (going == 1.0) & step.solved
             after = step.state
@@ -103,10 +103,10 @@ class Programs:
                 where(good, 1.0, 0.0),
                 *(where(good, a, b) for a, b in zip(after, now, strict=True)),
                 where(good, step.multipliers, held) if len(held) else held,
-                where(good, maximum(most, step.rounds), most),
+                where(good, maximum(most, step.iterations), most),
             )
 
-        def row(_: Number, *state: Any) -> tuple[Any, Any]:
+        def row(_: Number, *state: Value) -> tuple[Leaves, Leaves]:
             first = (*state, np.zeros(self.form.held), 0.0)
             *after, held, most = one(0.0, *first) if every == 1 else repeat(every, one, *first)
             return tuple(after), self._row(mover, State(*after[2:]), held, most)
@@ -114,18 +114,18 @@ class Programs:
         (done, going, *last), series = record(count, row, 0.0, 1.0, *begun)
         return done, going, *last, *series
 
-    def _row(self, mover: Mover, now: State, held: Array, rounds: Number) -> tuple[Any, ...]:
+    def _row(self, mover: Mover, now: State, held: Array, iterations: Number) -> Leaves:
         """What is recorded, in the order of SERIES."""
         energy, momenta = mover.system.energy(now.x, now.xdot), mover.system.momenta(now.x, now.p)
-        return now.t, now.x, now.xdot, now.p, held, energy, momenta, rounds
+        return now.t, now.x, now.xdot, now.p, held, energy, momenta, iterations
 
     # --- kernels ---
 
     def _kernel(self, what: str, every: int = 1) -> Kernel:
         n, form = self.size, self.form
         state: list[Shape] = [(), (n,), (n,), (n,), ()]
-        row: list[Shape] = [(), (n,), (n,), (n,), (form.held,), (), (form.kept,), ()]
-        ports: dict[str, tuple[list[Shape], list[Any]]] = {
+        row: list[Shape] = [(), (n,), (n,), (n,), (form.held,), (), (form.symmetries,), ()]
+        ports: dict[str, tuple[list[Shape], Sequence[Shape | Rows]]] = {
             "start": ([(n,), (n,)], [*state, (form.positions,), (form.held, n), (n, n), ()]),
             "start_between": ([(n,), (n,), ()], [(n,)]),
             "step": ([*state, ()], [*state, ()]),
@@ -134,14 +134,14 @@ class Programs:
             "run": ([*state, ()], [(), (), *state, *(Rows(Count(0), shape) for shape in row)]),
         }
         shapes, results = ports[what]
-        program: Callable[..., Any] = getattr(self, what)
+        program: Callable[..., Leaves] = getattr(self, what)
         if what == "run":
             program = lambda *numbers: self.run(every, *numbers)  # noqa: E731
         shapes = [*shapes, *(shape for _, shape in self.gains)]
         return Kernel(f"{what} of a discrete system", program, shapes, results, None, counts=int(what == "run"))
 
 
-def _split(numbers: Sequence[Any]) -> tuple[State, list[Any]]:
+def _split(numbers: Sequence[Value]) -> tuple[State, list[Value]]:
     """The state that numbers begin with, and those after it."""
     size = len(State._fields)
     return State(*numbers[:size]), list(numbers[size:])

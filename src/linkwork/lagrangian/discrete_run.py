@@ -25,9 +25,9 @@ class DiscreteRun:
     """A motion of a discrete system, or of a batch of them.
 
     `t` (T,) [s], where there is a clock (..., T); `x`, `xdot` and `p` (..., T, n); `multipliers` (..., T, m), those
-    over the step that led to a row; `energy` (..., T) [J]; `momentum` (..., T, k), what the symmetries keep;
-    `iterations` (..., T), the most rounds of Newton's method in a step since the row before. A member that ended early
-    has numbers until then and nan after.
+    over the step that led to a row; `energy` (..., T) [J]; `momentum` (..., T, k), what the symmetries conserve;
+    `iterations` (..., T), the most of Newton's method in a step since the row before. A member that ended early has
+    numbers until then and nan after.
     `outcome` is how the run ended: an `Outcome`, for a batch an array of them. `final` is the last good state, from
     which it can go on.
     """
@@ -47,7 +47,7 @@ class DiscreteRun:
 
     @cached_property
     def symplectic_defect(self) -> Array:
-        """By how much steps changed the symplectic form, the most of any (...,): round-off, where a rule keeps it.
+        """By how much steps changed the symplectic form, the most of any (...,): round-off, where a rule conserves it.
 
         Areas of the (x, p) plane that changes of the state span are compared before and after the steps from up to a
         thousand rows; the changes are orthonormal, and those that constraints allow.
@@ -73,7 +73,7 @@ class DiscreteRun:
 
 
 def _form_changed(A: Array, held: Array, dp: Array) -> float:
-    """By how much a derivative A (2n, 2n) of (x, p) changes the areas of tangents, told by `system.tangents`."""
+    """By how much a derivative A (2n, 2n) of (x, p) changes the areas of tangents, which `system.tangents` gives."""
     n = len(A) // 2
     allowed = np.linalg.svd(held)[2][np.linalg.matrix_rank(held) :].T if len(held) else np.eye(2 * n)
     before = np.linalg.qr(np.concatenate([allowed[:n], dp @ allowed]))[0]
@@ -111,10 +111,10 @@ def failure(mover: Mover, start: State, length: float) -> NotConverged:
         )
     else:
         remedy = f"h={smaller:.6g} converges here"
-    told = ", ".join(f"{one:.1e}" for one in (*history[:4], *history[-1:]))
+    residuals = ", ".join(f"{one:.1e}" for one in (*history[:4], *history[-1:]))
     return NotConverged(
-        f"the step of {length:g} s from t = {float(start.t):.6g} s has no solution that {len(history)} rounds could "
-        f"find; worst is {worst}; residuals {told}; {remedy}",
+        f"the step of {length:g} s from t = {float(start.t):.6g} s has no solution that {len(history)} iterations "
+        f"could find; worst is {worst}; residuals {residuals}; {remedy}",
         tuple(history),
         smaller,
     )

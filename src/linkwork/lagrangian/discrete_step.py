@@ -1,6 +1,6 @@
 """One step of a discrete system, from (x, p) to (x, p): equations for the velocity of the step, and their solution.
 
-The unknown is the velocity of the step, not its end: nothing is lost to cancellation where steps are small.
+The unknown is the velocity of the step, not its end: there is no cancellation where steps are small.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 
 from linkwork.compiler import jacobian
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
-from linkwork.simulation.methods.newton import ROUNDS, Floor, Root, newton
+from linkwork.simulation.methods.newton import ITERATIONS, Floor, Root, newton
 from linkwork.spatial.elimination import solve_held
-from linkwork.spatial.scalar import Array, Number, largest
+from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 ROUND_OFF = 1e-12  # part of the positions that a step may be off by
 STILL = 1e-14  # [m or rad] by which a step may be off at rest, where forces cancel but for round-off
@@ -34,19 +34,19 @@ class State(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The state after a step, the multipliers (m,) over it, rounds of Newton's method, and whether they solved it.
+    """The state after a step, the multipliers (m,) over it, iterations of Newton's method, and whether they solved it.
 
     Constraints act on the momentum by Dg^T multipliers, per second.
     """
 
     state: State
     multipliers: Array
-    rounds: Number
-    solved: bool
+    iterations: Number
+    solved: Condition
 
 
 class Mover(ABC):
-    """A way to take steps."""
+    """Takes steps of a system."""
 
     system: LagrangianSystem
 
@@ -91,12 +91,12 @@ class Stepper(Mover):
         """The next state after h [s]."""
         return self.landed(now, h, self.solve(now, h))
 
-    def solve(self, now: State, h: Number, rounds: int = ROUNDS) -> Root:
+    def solve(self, now: State, h: Number, most: int = ITERATIONS) -> Root:
         """The velocity (n,) of a step and the impulses (m,) of constraints."""
         sure = ROUND_OFF * largest(now.x) / h
         floor = Floor(sure, sure + STILL / h)
         guess = np.zeros(len(self.system.rows(now.x)))  # the first correction finds them
-        return newton(lambda d, held: self.correction(now, h, d, held), now.xdot, guess, floor, rounds)
+        return newton(lambda d, held: self.correction(now, h, d, held), now.xdot, guess, floor, most)
 
     def residual(self, now: State, h: Number, d: Array, held: Array) -> tuple[Array, Array]:
         """What is left of the equations: momenta (n,), and violations of constraints over h, and slip (m + l,)."""

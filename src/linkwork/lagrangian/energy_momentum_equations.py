@@ -26,7 +26,7 @@ TINY = 1e-200  # square of a step that is none
 
 @dataclass(frozen=True, eq=False)
 class EnergyMomentum(Stepper):
-    """A system with a constant mass matrix, and of which functions the midpoint tells all."""
+    """A system with a constant mass matrix, and which of its functions are quadratic."""
 
     system: LagrangianSystem
     quadratic_potential: bool = False
@@ -53,7 +53,7 @@ class EnergyMomentum(Stepper):
         d, y = root.unknown, now.x + h * root.unknown
         p = 2.0 * self.system.momentum(now.x, d) - now.p
         state = State(now.t + h, y, p, lu(self.system.mass(y, d)).solve(p), now.energy)
-        return Step(state, root.multipliers / h, root.rounds, root.solved)
+        return Step(state, root.multipliers / h, root.iterations, root.solved)
 
     def _potential(self, x: Array) -> Number:
         return -1.0 * self.system.lagrangian(x, np.zeros(len(x)))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,13 @@ from linkwork.compiler import jacobian, lifted, on_inputs, vanishes
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.model.broadcast import Shape
-from linkwork.spatial.scalar import Array, Number
+from linkwork.simulation.user_functions import Values
+from linkwork.spatial.scalar import Array, Number, Value
+
+# Functions that users write, of coordinates and velocities and of gains by name; what they return is checked
+ScalarFunction = Callable[..., Number]
+ArrayFunction = Callable[..., Value | Sequence[Value]]
+Seen = TypeVar("Seen")  # what is found by looking at a system
 
 
 class Form(NamedTuple):
@@ -22,7 +28,7 @@ class Form(NamedTuple):
 
     positions: int  # how many constraints of positions there are
     held: int  # how many constraints there are, with those that are nonholonomic
-    kept: int  # how many symmetries
+    symmetries: int  # how many there are
     linear_momentum: bool  # in the velocity, as that of bodies is
 
 
@@ -37,13 +43,13 @@ class ConstantMass(NamedTuple):
 class Functions:
     """The functions of a system as users write them, and the names of what else they take, such as t and gains."""
 
-    lagrangian: Callable[..., Any]
-    constraints: Callable[..., Any] | None
-    forces: Callable[..., Any] | None
-    nonholonomic: Callable[..., Any] | None
-    clock: Callable[..., Any] | None
-    chart: Callable[..., Any] | None
-    symmetries: Callable[..., Any] | None
+    lagrangian: ScalarFunction
+    constraints: ArrayFunction | None
+    forces: ArrayFunction | None
+    nonholonomic: ArrayFunction | None
+    clock: ScalarFunction | None
+    chart: ArrayFunction | None
+    symmetries: ArrayFunction | None
     more: Mapping[str, tuple[str, ...]]
 
     @property
@@ -57,8 +63,8 @@ class Functions:
         def looked_at(system: LagrangianSystem, x: Array, xdot: Array) -> Form:
             system.load(0.0, system.point(x), system.point(xdot))
             system.pace(x)
-            positions, held, kept = len(system.violation(x)), len(system.rows(x)), len(system.momenta(x, xdot))
-            return Form(positions, held, kept, vanishes(jacobian(system.mass, 1)(x, xdot)))
+            positions, held, symmetries = len(system.violation(x)), len(system.rows(x)), len(system.momenta(x, xdot))
+            return Form(positions, held, symmetries, vanishes(jacobian(system.mass, 1)(x, xdot)))
 
         return self._of_unknowns(size, gains, looked_at)
 
@@ -77,15 +83,17 @@ class Functions:
 
         return self._of_unknowns(size, gains, looked_at)
 
-    def _of_unknowns(self, size: int, gains: Mapping[str, Shape], look: Callable[..., Any]) -> Any:
+    def _of_unknowns(
+        self, size: int, gains: Mapping[str, Shape], look: Callable[[LagrangianSystem, Array, Array], Seen]
+    ) -> Seen:
         """What `look(system, x, xdot)` sees in numbers of which nothing is known."""
 
-        def look_at(x: Array, xdot: Array, *values: Any) -> Any:
+        def look_at(x: Array, xdot: Array, *values: Value) -> Seen:
             return look(self.bound(size, dict(zip(gains, values, strict=True))), x, xdot)
 
         return on_inputs(look_at, (size,), (size,), *gains.values())
 
-    def bound(self, size: int, values: Mapping[str, Any], linear_momentum: bool = False) -> LagrangianSystem:
+    def bound(self, size: int, values: Values, linear_momentum: bool = False) -> LagrangianSystem:
         """The system in n coordinates, with values of the gains."""
         called = partial(self._called, values)
         return LagrangianSystem(
@@ -100,21 +108,21 @@ class Functions:
             linear_momentum,
         )
 
-    def _called(self, values: Mapping[str, Any], name: str, *state: Any, t: Any = None) -> Any:
+    def _called(self, values: Values, name: str, *state: Array, t: Number = None) -> Value:
         names = self.more[name]
         extra = [t if one == "t" else values[one] for one in names]
         function = getattr(self, name)
 
-        def run(*arguments: Any) -> Any:
+        def run(*arguments: Value) -> object:
             given = dict(zip(names, arguments[len(state) :], strict=True))
             return function(*arguments[: len(state)], **given)
 
         return _shaped(name, lifted(run)(*state, *extra), len(state[0]))
 
 
-def _shaped(name: str, value: Any, size: int) -> Any:
+def _shaped(name: str, value: object, size: int) -> Value:
     """What a user's function returned, if it has the shape that it must have."""
-    array = np.asarray(value)
+    array: Array = np.asarray(value)
     if array.dtype != object and array.dtype.kind not in "biuf":
         raise ShapeError(f"{name} must return numbers; got {value!r:.80}")
     wanted: dict[str, tuple[bool, str]] = {
@@ -132,7 +140,7 @@ def _shaped(name: str, value: Any, size: int) -> Any:
     return array[()] if array.ndim == 0 else array
 
 
-def read_functions(**functions: Callable[..., Any] | None) -> Functions:
+def read_functions(**functions: ScalarFunction | ArrayFunction | None) -> Functions:
     """Users' functions, each with the names of what it takes besides the state."""
     states = dict.fromkeys(functions, 1) | {"lagrangian": 2, "forces": 2}
     more: dict[str, tuple[str, ...]] = {}

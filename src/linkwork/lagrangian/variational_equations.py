@@ -16,7 +16,7 @@ from linkwork.lagrangian.discrete_step import ROUND_OFF, State, Step, Stepper
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import Floor, Root, newton
 from linkwork.spatial.elimination import solve_held
-from linkwork.spatial.scalar import Array, Number, largest
+from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 
 class Quadrature(NamedTuple):
@@ -44,7 +44,7 @@ class Arrived(NamedTuple):
     p: Array
     xdot: Array
     impulses: Array
-    solved: bool
+    solved: Condition
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Variational(Stepper):
         y = now.x + h * d
         last = self._arrived(y, self.ends(now.t, now.x, d, h).after, d)
         state = State(now.t + h, y, last.p, last.xdot, now.energy)
-        return Step(state, (root.multipliers + last.impulses) / h, root.rounds, root.solved & last.solved)
+        return Step(state, (root.multipliers + last.impulses) / h, root.iterations, root.solved & last.solved)
 
     def ends(self, t: Number, x: Array, d: Array, h: Number) -> Ends:
         """The discrete Legendre transforms of a step that moves by d (n,): -D1 and D2 of its action, and forces.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ FINE = 0.1  # product of step and rate at which a bounce is followed by sixty st
 EXPLICIT = {"rk4": 2.5}  # product of step and rate of dampers beyond which a method blows up
 COARSE = 1.5  # product of step and rate of springs beyond which no method follows a bounce
 DEEP = 3.0  # times the weight: a spring at the start that throws the mechanism
-INSIDE = 1e-3  # depth [m] at the start that is told of rigid contacts
+INSIDE = 1e-3  # depth [m] at the start that is reported for rigid contacts
 MOREAU = "moreau"  # the method of rigid contacts
 RIGID = "rigid"
 CONTACT = ("compliant", RIGID)  # what contacts may be
@@ -62,8 +62,8 @@ def _largest(M: Array, K: Array) -> float:
     return float(np.abs(np.linalg.eigvals(np.linalg.solve(M, K))).max())
 
 
-def method_of(method: str, contact: str, locate: Any = False, continued: str | None = None) -> str:
-    """The method that was problem for, or the one of rigid contacts; a LinkworkError if they do not go together.
+def method_of(method: str, contact: str, locate: bool | None = False, continued: str | None = None) -> str:
+    """The method that was named, or the one of rigid contacts; a LinkworkError if they do not go together.
 
     `continued` is the method of the run that goes on, if one does.
     """

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from linkwork.simulation.events.schedule import Switch, modes_of
 from linkwork.simulation.series_entry import RunFacts
 from linkwork.simulation.state import MemberState, member
 from linkwork.simulation.system import System
-from linkwork.simulation.user_functions import Answer, Sampled, UserFunction
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.simulation.user_functions import Answer, Sampled, UserFunction, Values
+from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
 CONSTANT = "wrenches"  # the name under which constant wrenches are handed to their function
 
@@ -87,8 +87,8 @@ class Problem:
             modes=self.switched,
         )
 
-    def system(self, values: Mapping[str, Any]) -> System:
-        """The mechanism with a member's parameters, under laws with its gains."""
+    def system(self, values: Values) -> System:
+        """The mechanism with a member's parameters, under functions with its gains."""
         varied = {name: values[name] for name in self.parameters}
         m, wrenches = self.mechanism.varied(varied) if varied else self.mechanism, self.wrenches
         control = None if self.control is None else self._commanding(self.control, values)
@@ -103,15 +103,15 @@ class Problem:
             rigid=self.rigid,
         )
 
-    def _bound_guards(self, values: Mapping[str, Any]) -> Iterator[Guard]:
+    def _bound_guards(self, values: Values) -> Iterator[Guard]:
         """The guards of the schedule, with a member's gains."""
         guarded = [switch for switch in self.switches if switch.guarded]
-        for law, switch in zip(self.guards, guarded, strict=True):
+        for guard, switch in zip(self.guards, guarded, strict=True):
             only = isinstance(switch.when, Once)
             mode = self.switched.index(switch.parameter)
-            yield Guard(partial(_guarded, law, values), mode, switch.value, only, switch.what)
+            yield Guard(partial(_guarded, guard, values), mode, switch.value, only, switch.what)
 
-    def sample(self, values: Mapping[str, Any], t: Number, now: MemberState) -> Answer:
+    def sample(self, values: Values, t: Number, now: MemberState) -> Answer:
         """Joint forces (nv,) of the sampled controller from now on, its memory (k,), and what it wants of modes."""
         assert self.sampler
         sampler, shape = self._commanding(self.sampler, values), (self.mechanism.nv,)
@@ -129,16 +129,16 @@ class Problem:
         element, key = self.mechanism.owner(name)
         return element.possible(key, mode)
 
-    def motor_forces(self, values: Mapping[str, Any], t: Number, now: MemberState) -> Array:
+    def motor_forces(self, values: Values, t: Number, now: MemberState) -> Array:
         """Forces (ndrives,) [N m or N] of the motors of drives, where the controller commands them."""
         motors = self._commanding(self.control, values).motors if self.control else None
         assert motors
         return motors.forces(values, (len(self.mechanism.actuators),), t, now.q, now.v)
 
-    def _commanding(self, law: UserFunction, values: Mapping[str, Any]) -> UserFunction:
-        """A law as it acts on a member, whose drives may have numbers of their own."""
+    def _commanding(self, controller: UserFunction, values: Values) -> UserFunction:
+        """A controller as it acts on a member, whose drives may have numbers of their own."""
         own = {name: values[name] for name in self.parameters if name.rpartition(".")[0] in self.mechanism.actuators}
-        return law.on(self.mechanism.varied(own)) if own else law
+        return controller.on(self.mechanism.varied(own)) if own else controller
 
     @property
     def in_python(self) -> bool:
@@ -150,20 +150,19 @@ class Problem:
         """Whether a controller is sampled inside the program."""
         return self.sampling is not None and not self.sampling.in_python
 
-    def stop_function(self, values: Mapping[str, Any], t: Number, q: Array, v: Array) -> Number:
+    def stop_function(self, values: Values, t: Number, q: Array, v: Array) -> Number:
         """The event function of the condition to stop: not negative until the run is to stop."""
         if self.stop is None:
             return 1.0
         found = self.stop(values, t, q, v)
-        if isinstance(found, (bool, np.bool_)) or hasattr(found, "select"):
-            return where(found, -1.0, 1.0)
-        return -found
+        is_condition = isinstance(found, (bool, np.bool_)) or hasattr(found, "select")
+        return where(found, -1.0, 1.0) if is_condition else -cast(Number, found)
 
-    def stops_at(self, values: Mapping[str, Any], t: Number, q: Array, v: Array) -> Any:
+    def stops_at(self, values: Values, t: Number, q: Array, v: Array) -> Condition:
         """Whether the run is to stop, by a condition or a number that becomes positive."""
         return self.stop_function(values, t, q, v) < 0.0
 
-    def answers(self, values: Mapping[str, Any], t: Number, now: MemberState) -> Iterator[Any]:
+    def answers(self, values: Values, t: Number, now: MemberState) -> Iterator[Value]:
         """What all users' functions that are part of a program say in one state of one member."""
         state, system = (t, now.q, now.v), self.system(values)
         if system.control is not None:
@@ -198,5 +197,5 @@ class Problem:
         return member(self.start, index), values
 
 
-def _guarded(law: UserFunction, values: Mapping[str, Any], *state: Any) -> Any:
-    return law(values, *state)
+def _guarded(guard: UserFunction, values: Values, *state: Value) -> Number:
+    return guard(values, *state)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.joint_forces import Stops
@@ -42,8 +43,8 @@ from linkwork.simulation.state import (
     SolverState,
     StepState,
 )
-from linkwork.simulation.user_functions import Sampled, UserFunction
-from linkwork.spatial.scalar import Array
+from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, UserFunction, Wrenches
+from linkwork.spatial.scalar import Array, Number
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,16 +67,16 @@ class Setup:
     `continued` is the run that goes on, in place of q0; `commands` are parameters that the controller switches.
     """
 
-    mechanism: Any
-    q0: Any = None
-    v0: Any = None
-    controller: Any = None
-    schedule: Any = None
-    wrenches: Any = None
-    parameters: Mapping[str, Any] | None = None
-    gains: Mapping[str, Any] | None = None
-    memory: Any = None
-    stop_when: Any = None
+    mechanism: Mechanism
+    q0: ArrayLike | None = None
+    v0: ArrayLike | None = None
+    controller: Controller | Sampled | None = None
+    schedule: Iterable[object] | None = None
+    wrenches: Wrenches | None = None
+    parameters: Mapping[str, ArrayLike] | None = None
+    gains: Mapping[str, ArrayLike] | None = None
+    memory: ArrayLike | None = None
+    stop_when: StopCondition | None = None
     stops: float | None = None
     baumgarte: float | None = None
     rigid: bool = False
@@ -152,7 +153,10 @@ def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
     commands = try_once(problem, step)
     if not commands:
         return setup, problem
-    controller = setup.controller if problem.sampling is not None else Sampled(setup.controller)
+    controller = setup.controller
+    if problem.sampling is None:
+        assert not isinstance(controller, Sampled | None)
+        controller = Sampled(controller)
     setup = replace(setup, controller=controller, commands=commands)
     return setup, problem_of(setup)
 
@@ -190,14 +194,18 @@ def _switches(m: Mechanism, setup: Setup) -> Switches:
     return Switches(timeline, tuple(names))
 
 
-def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, Any]:
+def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, ArrayLike]:
     """All parameters that are given or change, by name."""
-    given = {**({} if setup.continued is None else setup.continued.parameters), **(setup.parameters or {})}
+    given: dict[str, ArrayLike] = {
+        **({} if setup.continued is None else setup.continued.parameters),
+        **(setup.parameters or {}),
+    }
     for name in given:
         if name not in m.parameters:
             raise m.unknown_parameter(name)
     changing = [*switches.names, *(f"{item.name}.engaged" for item in m.bounded)]
-    return {name: m.parameters[name] for name in changing} | given
+    built: dict[str, ArrayLike] = {name: m.parameters[name] for name in changing}
+    return built | given
 
 
 def _refuse_conflicts(m: Mechanism, setup: Setup, timeline: Sequence[Switch], parameters: Mapping[str, Array]) -> None:
@@ -210,7 +218,7 @@ def _refuse_conflicts(m: Mechanism, setup: Setup, timeline: Sequence[Switch], pa
 # --- users' functions ---
 
 
-def _gains(setup: Setup, given: Mapping[str, Any]) -> tuple[dict[str, Any], UserFunction | None]:
+def _gains(setup: Setup, given: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], UserFunction | None]:
     """The gains by name, constant wrenches among them, and the function of wrenches."""
     gains = dict(setup.gains or {})
     clash = [name for name in gains if name in given or name == CONSTANT]
@@ -223,17 +231,19 @@ def _gains(setup: Setup, given: Mapping[str, Any]) -> tuple[dict[str, Any], User
     return gains, None if function is None else UserFunction("function of wrenches", function, list(gains))
 
 
-def _constant(t: Any, q: Any, v: Any, wrenches: Any) -> Any:
+def _constant(t: Number, q: Array, v: Array, wrenches: Array) -> Array:
     return wrenches
 
 
-def _gain(name: str, value: Any) -> Array:
+def _gain(name: str, value: ArrayLike) -> Array:
     array = as_numbers(f"gain {name!r}", value)
     refuse_non_finite(f"gain {name!r}", array)
     return array
 
 
-def _controllers(controller: Any, gains: list[str]) -> tuple[UserFunction | None, UserFunction | None, Sampled | None]:
+def _controllers(
+    controller: Controller | Sampled | None, gains: list[str]
+) -> tuple[UserFunction | None, UserFunction | None, Sampled | None]:
     """The controller if it acts at every instant; if it is sampled; and how it is sampled."""
     if controller is None:
         return None, None, None
@@ -270,11 +280,11 @@ def _guards(timeline: Sequence[Switch], gains: list[str]) -> tuple[UserFunction,
     return tuple(UserFunction("guard of the schedule", function, gains) for function in functions)
 
 
-def _refuse_unused(gains: Mapping[str, Any], functions: Functions) -> None:
+def _refuse_unused(gains: Mapping[str, Array], functions: Functions) -> None:
     """Raise a LinkworkError if no function takes a gain."""
-    laws = (functions.control, functions.sampler, functions.wrenches, functions.stop, *functions.guards)
+    users = (functions.control, functions.sampler, functions.wrenches, functions.stop, *functions.guards)
     for name in gains:
-        if not any(law is not None and name in law.gains for law in laws):
+        if not any(one is not None and name in one.gains for one in users):
             raise LinkworkError(
                 f"no function takes a gain {name!r}: write it among the arguments, as in controller(t, q, v, {name})"
             )
@@ -283,14 +293,16 @@ def _refuse_unused(gains: Mapping[str, Any], functions: Functions) -> None:
 # --- states ---
 
 
-def positive(name: str, value: Any) -> float:
+def positive(name: str, value: object) -> float:
     """`value` as a float, or an error that names it if it is not a positive number."""
     if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0.0):
         raise LinkworkError(f"{name} must be a positive number; got {value!r}")
     return float(value)
 
 
-def _arrays(m: Mechanism, setup: Setup, given: Mapping[str, Any], gains: Mapping[str, Any], memory: Array) -> Arrays:
+def _arrays(
+    m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike], gains: Mapping[str, ArrayLike], memory: Array
+) -> Arrays:
     """States, constant wrenches and parameters as arrays of one batch."""
     run = setup.continued
     q = run.final.q if run is not None else _positions(m, setup.q0)
@@ -308,7 +320,7 @@ def _arrays(m: Mechanism, setup: Setup, given: Mapping[str, Any], gains: Mapping
     return Arrays(found, batch, {name: found[name] for name in given})
 
 
-def _positions(m: Mechanism, q0: Any) -> Array:
+def _positions(m: Mechanism, q0: ArrayLike | None) -> Array:
     """Coordinates with unit quaternions."""
     q = as_numbers("q0", start_of(m).q if q0 is None else q0)
     if q.ndim == 0 or q.shape[-1] != m.nq:
@@ -329,7 +341,7 @@ def start_of(m: Mechanism) -> Keyframe:
     return m.keyframes["start"] if "start" in m.keyframes else Keyframe("start", m.neutral(), np.zeros(m.nv))
 
 
-def _velocities(m: Mechanism, setup: Setup) -> Any:
+def _velocities(m: Mechanism, setup: Setup) -> ArrayLike:
     if setup.v0 is None:
         return start_of(m).v if setup.q0 is None else np.zeros(m.nv)
     return setup.v0
@@ -432,14 +444,14 @@ def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
         problem = replace(problem, sampler=problem.control)  # called alike, it may also switch
     if problem.sampler is not None:
         forces, memory, wanted = problem.sample(values, t, now)
-        _refuse_lost(problem, forces)
+        _refuse_non_finite_forces(problem, forces)
         refuse_non_finite("the memory of the controller", np.asarray(memory, dtype=float))
         commands = tuple(wanted)
     if problem.wrenches is not None:
         found = problem.wrenches.forces(values, (m.nbodies, 6), *state)
         refuse_non_finite("wrenches", np.asarray(found, dtype=float))
-    for law in problem.guards:
-        found = law(values, *state)
+    for guard in problem.guards:
+        found = guard(values, *state)
         if not (np.shape(found) == () and np.isreal(found) and not isinstance(found, (bool, np.bool_))):
             raise ShapeError(f"a guard of the schedule returns one number, such as q[0] - 1.0; got {found!r:.80}")
         refuse_non_finite("a guard of the schedule, at the start,", np.asarray(found, dtype=float))
@@ -448,7 +460,7 @@ def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
     return commands
 
 
-def _refuse_lost(problem: Problem, forces: Any) -> None:
+def _refuse_non_finite_forces(problem: Problem, forces: Array) -> None:
     array = np.asarray(forces, dtype=float)
     for joint in problem.mechanism.leaders:
         if not np.isfinite(array[joint.v]).all():

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError, NotTraceable, listed, unknown_name
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
 from linkwork.simulation.contact_checks import check_start, method_of, refuse_unfit
-from linkwork.simulation.events.schedule import entries_of
+from linkwork.simulation.events.schedule import Schedule, entries_of
 from linkwork.simulation.method_choice import ADAPTIVE, Choice, chosen
 from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order, refuse_composed
 from linkwork.simulation.problem import Problem
@@ -30,6 +30,7 @@ from linkwork.simulation.runners.runner import Runner
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.start_checks import refuse_open
 from linkwork.simulation.state import RUNNING, STOPPED, MemberState
+from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, Wrenches
 
 NAMES = ("auto", *METHODS, RIGID.name, *ADAPTIVE)
 TARGETS = ("cpu", "numpy")
@@ -90,22 +91,22 @@ class Recording:
 
 def simulate(
     mechanism: Mechanism,
-    q0: Any = None,
-    v0: Any = None,
+    q0: ArrayLike | Run | None = None,
+    v0: ArrayLike | None = None,
     duration: float = 10.0,
     dt: float | None = None,
     method: str = "auto",
-    controller: Any = None,
-    schedule: Sequence[Any] | None = None,
-    wrenches: Any = None,
+    controller: Controller | Sampled | None = None,
+    schedule: Schedule | None = None,
+    wrenches: Wrenches | None = None,
     record: Sequence[str] | None = None,
     progress: bool | Watch | None = None,
     *,
     every: int | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    gains: Mapping[str, Any] | None = None,
-    memory: Any = None,
-    stop_when: Callable[..., Any] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    gains: Mapping[str, ArrayLike] | None = None,
+    memory: ArrayLike | None = None,
+    stop_when: StopCondition | None = None,
     stops: float | None = 0.02,
     contact: str = "compliant",
     baumgarte: float | None = None,
@@ -123,20 +124,20 @@ def simulate(
     `baumgarte`, a rate [1/s], forces pull them closed instead, which lets them drift a little. `schedule` says what is
     switched when: [(0.5, "open", "pin"), (lambda t, q, v: q[0] - 1.0, "close", "pin")]; a guard in place of a time
     switches where it becomes positive, which is located within the step. Closing makes velocities jump as impulses
-    along the loop do, which `run.events` tells with the energy it takes; a gap of more than 1 cm or 0.01 rad is not
+    along the loop do, which `run.events` reports with the energy it takes; a gap of more than 1 cm or 0.01 rad is not
     closed.
 
     `method` is "semi-implicit", "rk4" or "midpoint" (for stiff springs and dampers) with the step `dt` [s]; one that
-    keeps momenta at any step, with the symplectic form ("variational", "rattle", "shake") or with energy
+    conserves momenta at any step, with the symplectic form ("variational", "rattle", "shake") or with energy
     ("energy-momentum"), which an `order` of 4 or 6 makes more accurate by several substeps; one of SciPy's "dop853",
     "radau", "lsoda" with the tolerances `rtol` and `atol`; or "auto", which picks one, and a step if none is given;
     `run.settings.why` says why. Joint springs, dampers and friction act, and joints are stopped at their
     limits by springs and dampers with the time constant `stops` [s], None for none. Contacts change their states at the
     ends of steps; with `locate` the instants at which they land, leave, stick and slip are found within the step, which
-    is then made in parts: `run["contact.since"]` tells them, and methods have their order again.
+    is then made in substeps: `run["contact.since"]` records them, and methods have their order again.
 
     Contacts are springs and dampers with anchors, as Builder.touch says of them, or with `contact="rigid"` bodies that
-    do not give way: impulses keep them apart, with the restitution and friction of each contact and no stiffness. The
+    do not deform: impulses keep them apart, with the restitution and friction of each contact and no stiffness. The
     method is then "moreau", which meets impacts once a step.
 
     `controller(t, q, v)` returns joint forces (nv,) [N m, N] and acts at every instant; `controller(t, q, v, memory)`
@@ -150,7 +151,7 @@ def simulate(
 
     Samples are recorded at the start, after `every` steps and at the end; `record` names the series ("q", "v", "tau",
     "work", "memory", "stops", "wrenches", "iterations", "drive.force", "contact.state", ..., or one of your own, see
-    `linkwork.simulation.series`); beside q and v that is also what is switched on the way. A run given
+    `linkwork.simulation.series`); beside q and v that is also what is switched during the run. A run given
     as `q0` is continued from its end. `progress` shows a bar, by itself on long runs at a terminal, or is called with
     the fraction that is done.
 
@@ -162,7 +163,7 @@ def simulate(
     how = replace(how, method=method_of(method, contact, locate, None if run is None else run.method))
     setup = Setup(
         mechanism,
-        None if run is not None else q0,
+        None if isinstance(q0, Run) else q0,
         v0,
         controller,
         entries_of(schedule),  # gone through more than once

@@ -7,11 +7,11 @@ sequences of leaves; everything else works on records.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
 # Status of a member: running, or why it ended
 RUNNING, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = 0.0, 1.0, 2.0, 3.0, 4.0
@@ -19,7 +19,9 @@ HUGE = 1e300  # numbers beyond this count as infinite
 LOG_COLUMNS = 7  # numbers of one line of the event log, see `events.log.Line`
 CONTACT_COLUMNS = 5  # numbers that one contact pair remembers: its state, its anchor or force (3,), since when
 
-Record = TypeVar("Record", bound=tuple[Any, ...])
+Leaves = tuple[Value, ...]  # the leaves of a record in order: what loops hand from one iteration to the next
+Record = TypeVar("Record", bound=tuple[Any, ...])  # fields are leaves or further records
+Selected = TypeVar("Selected")  # a number, an array or a record
 
 
 class EventLog(NamedTuple):
@@ -33,7 +35,7 @@ class SolverState(NamedTuple):
     """How well the equations of steps were solved.
 
     `iterations` of the last step; `projection` [m or rad], the farthest that any step so far moved a coordinate to
-    close loops; `residual` [m/s], the largest violation that any step so far left in the laws of rigid contacts.
+    close loops; `residual` [m/s], the largest violation that any step so far left in the force laws of rigid contacts.
     """
 
     iterations: Number = 0.0
@@ -91,24 +93,25 @@ class MemberState(NamedTuple):
         """Velocities (..., nv)."""
         return self.motion.v
 
-    def moved(self, **changes: Any) -> MemberState:
+    def moved(self, **changes: Value | EventLog | SolverState) -> MemberState:
         """The same member with fields of its motion replaced."""
         return self._replace(motion=self.motion._replace(**changes))
 
 
-def select(condition: Any, yes: Any, no: Any) -> Any:
+def select(condition: Condition, yes: Selected, no: Selected) -> Selected:
     """`yes` where the condition holds, else `no`: two numbers, two arrays (also empty ones), or two records."""
-    if isinstance(yes, tuple):
-        return type(yes)(*(select(condition, a, b) for a, b in zip(yes, no, strict=True)))
-    return where(condition, yes, no) if np.ndim(yes) == 0 or np.size(yes) else no
+    one, other = cast(Any, yes), cast(Any, no)
+    if isinstance(one, tuple):
+        return cast(Any, type(one))(*(select(condition, a, b) for a, b in zip(one, other, strict=True)))
+    return where(condition, one, other) if np.ndim(one) == 0 or np.size(one) else other
 
 
-def flatten(record: tuple[Any, ...]) -> list[Any]:
+def flatten(record: tuple[object, ...]) -> list[Value]:
     """The leaves of a record, in order."""
     return [leaf for part in record for leaf in (flatten(part) if isinstance(part, tuple) else [part])]
 
 
-def unflatten(like: Record, leaves: Sequence[Any]) -> Record:
+def unflatten(like: Record, leaves: Sequence[Value]) -> Record:
     """The record of the same structure as `like` with these leaves."""
     values = iter(leaves)
     found = _rebuilt(like, values)
@@ -116,11 +119,11 @@ def unflatten(like: Record, leaves: Sequence[Any]) -> Record:
     return found
 
 
-def _rebuilt(like: Any, values: Iterator[Any]) -> Any:
+def _rebuilt(like: Record, values: Iterator[Value]) -> Record:
     return type(like)(*(_rebuilt(part, values) if isinstance(part, tuple) else next(values) for part in like))
 
 
-def leaf_names(record: tuple[Any, ...], prefix: str = "") -> list[str]:
+def leaf_names(record: tuple[object, ...], prefix: str = "") -> list[str]:
     """The names of the leaves of a record, as 'motion.q'."""
     names: Sequence[str] = getattr(record, "_fields", ())
     return [
@@ -130,7 +133,7 @@ def leaf_names(record: tuple[Any, ...], prefix: str = "") -> list[str]:
     ]
 
 
-def mapped(function: Callable[[Any], Any], record: Record) -> Record:
+def mapped(function: Callable[[Value], Value], record: Record) -> Record:
     """The record with a function applied to every leaf."""
     return unflatten(record, [function(leaf) for leaf in flatten(record)])
 

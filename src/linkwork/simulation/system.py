@@ -97,7 +97,7 @@ class System:
         return coupled(PASSIVE, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(self.mechanism, q, v)
 
     @property
-    def laws(self) -> list[ForceLaw]:
+    def force_laws(self) -> list[ForceLaw]:
         """Joint forces (nv,) whose derivatives Newton's matrix needs and the mechanism does not give."""
         own = (self.stops and self._stop_forces, self.element_forces if self.mechanism.forces else None)
         return [law for law in (self.control, *own) if law is not None]

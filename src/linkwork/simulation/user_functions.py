@@ -1,4 +1,4 @@
-"""Users' functions of time and state: controllers, wrenches, conditions; called with what they ask for, and checked."""
+"""Users' functions of time and state: controllers, wrenches, conditions; called with their gains, and checked."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.compiler import lifted
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.scalar import Array, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, where
+
+Values = Mapping[str, Value]  # parameters and gains of one member, by name
+
+# Functions that users write, of (t, q, v) and of gains by name; what they return is checked when they are called.
+StateFunction = Callable[..., Value]  # wrenches (nbodies, 6), or the number of a guard
+StopCondition = Callable[..., Condition | Value]  # true or positive where the run is to stop
+Wrenches = ArrayLike | StateFunction  # (..., nbodies, 6) [N, N m], constant or a function
+Controller = Callable[..., Value | Sequence[Value] | tuple[object, Value] | Mapping[str, Value | Condition]]
 
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
     """A controller that runs `rate` times a second [1/s], or once a step if None; its output is held in between."""
 
-    function: Callable[..., Any]
+    function: Controller
     rate: float | None = None
     in_python: bool = False
 
@@ -37,17 +46,17 @@ class Sampled:
         return round(steps)
 
 
-def sampled(function: Callable[..., Any], rate: float | None = None) -> Sampled:
+def sampled(function: Controller, rate: float | None = None) -> Sampled:
     """A controller that is called `rate` times a second [1/s], its joint forces held in between; still traced.
 
     `function(t, q, v)` returns the joint forces (nv,); `function(t, q, v, memory)` returns them and the next memory.
     Without a rate it is called once a step. Instead of forces it may return a mapping that switches too, such as
-    {"tau": forces, "clutch.engaged": q[0] > 1.0}; with an argument `modes` it is told how all is switched.
+    {"tau": forces, "clutch.engaged": q[0] > 1.0}; an argument `modes` is a mapping of all modes.
     """
     return Sampled(_callable(function), _positive_rate(rate))
 
 
-def host(function: Callable[..., Any], rate: float) -> Sampled:
+def host(function: Controller, rate: float) -> Sampled:
     """A controller that stays in Python and is called `rate` times a second [1/s], its joint forces held in between.
 
     It may be any function `function(t, q, v)` or `function(t, q, v, memory)` of floats and NumPy arrays, and is called
@@ -58,13 +67,13 @@ def host(function: Callable[..., Any], rate: float) -> Sampled:
     return Sampled(_callable(function), _positive_rate(rate), in_python=True)
 
 
-def _callable(function: Any) -> Callable[..., Any]:
+def _callable(function: Controller) -> Controller:
     if not callable(function) or isinstance(function, Sampled):
         raise LinkworkError(f"a controller is a function controller(t, q, v); got {function!r:.80}")
     return function
 
 
-def _positive_rate(rate: Any) -> float | None:
+def _positive_rate(rate: object) -> float | None:
     if rate is None:
         return None
     if not (isinstance(rate, (int, float)) and np.isfinite(rate) and rate > 0):
@@ -72,7 +81,10 @@ def _positive_rate(rate: Any) -> float | None:
     return float(rate)
 
 
-FORCES, MODES = "tau", "modes"  # what a controller calls joint forces where it switches too, and what it is told
+FORCES, MODES = (
+    "tau",
+    "modes",
+)  # in what a controller returns: joint forces; the argument with all modes
 SWITCHED, YES_OR_NO = (".closed", ".engaged", ".ratio", ".direction", ".selected"), (".closed", ".engaged")
 
 
@@ -81,13 +93,13 @@ class Answer(NamedTuple):
 
     forces: Array
     memory: Array
-    modes: dict[str, Any]
+    modes: dict[str, Number]
 
 
 class UserFunction:
     """A user's function of (t, q, v), perhaps of memory, that names what else it takes among the gains."""
 
-    def __init__(self, what: str, function: Callable[..., Any], gains: Sequence[str]):
+    def __init__(self, what: str, function: Controller | StateFunction | StopCondition, gains: Sequence[str]):
         self.what, self.function = what, function
         try:
             parameters = list(inspect.signature(function).parameters.values())
@@ -107,23 +119,23 @@ class UserFunction:
             wanted = "(t, q, v)" if what != "controller" else "(t, q, v) or (t, q, v, memory)"
             raise LinkworkError(f"a {what} takes {wanted} and gains by name; got a function of {_listing(parameters)}")
 
-    def __call__(self, values: Mapping[str, Any], *state: Any) -> Any:
+    def __call__(self, values: Values, *state: Value) -> Any:
         """The function of a state, with the gains that it names, and with all modes if it names those."""
         names = [*self.gains, *(name for name in values if self.takes_modes and name.endswith(SWITCHED))]
         gains = [values[name] for name in names]
 
-        def called(*arguments: Any) -> Any:
+        def called(*arguments: Value) -> object:
             given = dict(zip(names, arguments[len(state) :], strict=True))
             modes = {MODES: {name: x for name, x in given.items() if name not in self.gains}}
             named = {name: given[name] for name in self.gains}
             return self.function(*arguments[: len(state)], **named, **(modes if self.takes_modes else {}))
 
-        if np.asarray(state[1]).dtype == object:  # traced: users' NumPy is met half-way
+        if np.asarray(state[1]).dtype == object:  # traced: NumPy's functions must accept traced numbers
             called = lifted(called)
         return called(*state, *gains)
 
     def on(self, mechanism: Mechanism) -> UserFunction:
-        """The same law for a member of a batch, whose mechanism it commands: its drives have numbers of their own."""
+        """The same function for one member of a batch: its drives may have parameters of their own."""
         bound = getattr(self.function, "on", None)
         if bound is None:
             return self
@@ -133,15 +145,15 @@ class UserFunction:
 
     @property
     def motors(self) -> UserFunction | None:
-        """The law of the motors' forces (ndrives,) [N m or N], if it is one of drives."""
+        """The controller of the motors' forces (ndrives,) [N m or N], if it is one of drives."""
         function = getattr(self.function, "motors", None)
         return None if function is None else UserFunction(f"{self.what} of motors", function, self.gains)
 
-    def forces(self, values: Mapping[str, Any], shape: tuple[int, ...], *state: Any) -> Array:
+    def forces(self, values: Values, shape: tuple[int, ...], *state: Value) -> Array:
         """What the function returns, if it has the shape that it must have."""
         return self.shaped(self(values, *state), shape)
 
-    def answer(self, values: Mapping[str, Any], shape: tuple[int, ...], *state: Any) -> Answer:
+    def answer(self, values: Values, shape: tuple[int, ...], *state: Value) -> Answer:
         """What a sampled controller says: joint forces and the next memory, of the shapes that they must have."""
         found, memory = self(values, *state), np.zeros(0)
         if self.has_memory:
@@ -154,16 +166,17 @@ class UserFunction:
         forces = self.shaped(found[FORCES], shape) if FORCES in found else np.zeros(shape)
         return Answer(forces, memory, wanted)
 
-    def _mode(self, name: str, value: Any) -> Any:
+    def _mode(self, name: str, value: Condition | Value) -> Number:
         """What a controller wants of a mode: a number, 1 or 0 of what is a condition."""
         if isinstance(value, (bool, np.bool_)) or hasattr(value, "select"):
             return where(value, 1.0, 0.0)
-        if np.shape(value) != () or isinstance(value, str):
+        number = cast(Number, value)
+        if np.shape(number) != () or isinstance(number, str):
             raise ShapeError(f"the controller must give one number or condition for {name!r}; got {value!r:.80}")
         off = 0.0 if str(name).endswith(YES_OR_NO) else -1.0 if str(name).endswith(".direction") else None
-        return value if off is None else where(value > 0.0, 1.0, where(value <= 0.0, off, np.nan))
+        return number if off is None else where(number > 0.0, 1.0, where(number <= 0.0, off, np.nan))
 
-    def shaped(self, value: Any, shape: tuple[int, ...], part: str = "") -> Array:
+    def shaped(self, value: object, shape: tuple[int, ...], part: str = "") -> Array:
         """`value` as an array, if it has this shape; ShapeError if not."""
         array = value if isinstance(value, np.ndarray) else _as_array(value)
         if array is None or array.shape != shape:
@@ -172,7 +185,7 @@ class UserFunction:
         return array
 
 
-def _as_array(value: Any) -> Array | None:
+def _as_array(value: object) -> Array | None:
     try:
         array = np.array(value)
     except ValueError:

@@ -8,22 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 Number = Any  # float, or an object with arithmetic and the methods sin, cos, sqrt, arctan2
 Array = np.ndarray[Any, np.dtype[Any]]  # of floats or of such objects
+Value = Number | Array  # one number, or an array of them
 
 
-def where(condition: Any, yes: Any, no: Any) -> Any:
+class TracedCondition(Protocol):
+    """A comparison of traced numbers: combined by &, | and ~; it has no truth value until the kernel runs."""
+
+    def select(self, yes: Number, no: Number) -> Number:
+        """`yes` where the condition holds, else `no`."""
+        ...
+
+    def __and__(self, other: Condition, /) -> Condition: ...
+
+    def __rand__(self, other: Condition, /) -> Condition: ...
+
+    def __or__(self, other: Condition, /) -> Condition: ...
+
+    def __ror__(self, other: Condition, /) -> Condition: ...
+
+    def __invert__(self) -> Condition: ...
+
+
+Condition = bool | np.bool_ | TracedCondition  # a truth value, known now or when the kernel runs
+
+
+def where(condition: Condition | Array, yes: Value, no: Value) -> Any:
     """`yes` where `condition` holds, else `no`; both are evaluated, so both must be harmless.
 
     For one condition `yes` and `no` are numbers or arrays of one shape; for an array of them it is `np.where`.
     """
     select = getattr(condition, "select", None)
     if select is None:
-        return np.where(condition, yes, no) if np.ndim(condition) else yes if condition else no
+        known: Any = condition
+        return np.where(known, yes, no) if np.ndim(known) else yes if known else no
     if np.ndim(yes) == 0:
         return select(yes, no)
     pairs = zip(np.ravel(yes), np.ravel(no), strict=True)
@@ -31,7 +54,7 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
 
 
 def lookup(table: Array, index: Any) -> Any:
-    """The row of a table (n, ...) at an index, a number that is floored and kept within 0 and n - 1.
+    """The row of a table (n, ...) at an index, a number that is floored and clipped to 0 ... n - 1.
 
     What is not a number reads the first row. An index that is being traced has a method `lookup(table)`, called here.
     """

@@ -25,7 +25,7 @@ from linkwork.algorithms.kinematics import Kinematics
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import ArticulatedInertia, Force, Motion
-from linkwork.spatial.scalar import LDLT, Array, Number, ldlt, where
+from linkwork.spatial.scalar import LDLT, Array, Condition, Number, ldlt, where
 
 # W may be singular: loops repeat each other, or a position is singular. A part of its mean diagonal is added, and what
 # that changes is corrected in rounds, which leaves the smallest reactions among those that hold the loops.
@@ -69,7 +69,7 @@ class Met(NamedTuple):
     N: LDLT
     others: Rows
     W: Array
-    moved: list[object]  # whether anything moves a row
+    moved: list[Condition]  # whether anything moves a row
 
 
 class Passed(NamedTuple):

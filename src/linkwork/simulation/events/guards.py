@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.algorithms.reduction import to_tree
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.simulation.user_functions import StateFunction
+from linkwork.spatial.scalar import Array, Condition, Number, where
 
 AGAIN = 1e-9  # below zero, where a guard that fired is armed again
 NEVER = -1e300  # a guard that fires once is armed again below this
@@ -19,10 +20,10 @@ NEVER = -1e300  # a guard that fires once is armed again below this
 class Once(NamedTuple):
     """A guard that fires once."""
 
-    function: Callable[..., Any]
+    function: StateFunction
 
 
-def once(guard: Callable[..., Any]) -> Once:
+def once(guard: StateFunction) -> Once:
     """A guard of a schedule that fires the first time alone: `(lw.once(lambda t, q, v: q[0]), "engage", "clutch")`."""
     if not callable(guard):
         raise LinkworkError(f"a guard is a function guard(t, q, v); got {guard!r:.80}")
@@ -32,7 +33,7 @@ def once(guard: Callable[..., Any]) -> Once:
 class Guard(NamedTuple):
     """Where `function` of t, q (nq,) and v (nv,) becomes positive, the mode of this number gets a new value.
 
-    Without a `value` it changes its sign. `once` says whether that happens the first time alone, `what` tells it.
+    Without a `value` it changes its sign. `once`: it fires the first time alone. `what` is the text of the event.
     """
 
     function: Callable[[Number, Array, Array], Number]
@@ -78,7 +79,7 @@ def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], ar
     return found + [where(a > 0.0, -g, 1.0) for g, a in zip(values, armed[len(found) :], strict=True)]
 
 
-def disarmed(mechanism: Mechanism, guards: Sequence[Guard], armed: Array, fired: Sequence[Any]) -> Array:
+def disarmed(mechanism: Mechanism, guards: Sequence[Guard], armed: Array, fired: Sequence[Condition]) -> Array:
     """What latches and guards remember (g,) after some of them fired."""
     after = [one.disarmed for one in mechanism.self_switching] + [NEVER if guard.once else -AGAIN for guard in guards]
     return np.array([where(which, new, old) for which, new, old in zip(fired, after, armed, strict=True)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,10 @@ from linkwork.simulation.events.slip import (
     slip_speeds,
 )
 from linkwork.simulation.methods.projection import NOT_CLOSED
-from linkwork.simulation.state import StepState
+from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, largest, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, where
 
 GAP = 0.01  # [m or rad] that closing may bridge, by moving the mechanism
 ITERATIONS = 6  # of Newton's method, for such a gap
@@ -35,11 +35,11 @@ PULL = 1e-9  # impulse that pulls, of the largest, which counts as none
 
 
 class Impact(NamedTuple):
-    """What a switch does at once: coordinates q (nq,), velocities v (nv,), which way holders slip (k,).
+    """What a switch does at once: coordinates q (nq,), velocities v (nv,), slip directions (k,).
 
     `energy` [J] is what is won. `gap` [m or rad] is how far loops were open that are closed now; `possible` is whether
-    it was bridged, and whether couplings agree with each other. By loop, then by holder, `impulses` (n,) [N s or N m s]
-    are those along what it holds, and `energies` (n,) [J] what they won.
+    it was bridged, and whether couplings agree with each other. By loop, then by velocity constraint, `impulses` (n,)
+    [N s or N m s] are those along its rows, and `energies` (n,) [J] what they won.
     """
 
     q: Array
@@ -47,13 +47,13 @@ class Impact(NamedTuple):
     slip: Array
     energy: Number
     gap: Number
-    possible: Any
+    possible: Condition
     impulses: Array
     energies: Array
 
 
 class Push(NamedTuple):
-    """Impulses at once: velocities (nv,) after them, and by loop and holder their sizes (n,) and the energies (n,)."""
+    """Impulses at once: velocities (nv,) after them, and their sizes (n,) and energies (n,) by constraint."""
 
     v: Array
     impulses: Array
@@ -61,11 +61,16 @@ class Push(NamedTuple):
 
 
 def impact(
-    system: System, q: Array, v: Array, slip: Array, iterations: int = ITERATIONS, decided: Sequence[Any] | None = None
+    system: System,
+    q: Array,
+    v: Array,
+    slip: Array,
+    iterations: int = ITERATIONS,
+    decided: Sequence[Condition] | None = None,
 ) -> Impact:
     """Impulses along the rows of what is held stop what would open loops, or slip; small gaps of loops are bridged.
 
-    What is held can still move any way it could: momentum in all those directions is kept (S0 3.1.1). Ratchets only
+    Momentum is conserved in all directions in which what is held can still move (S0 3.1.1). Ratchets only
     push: those that would have to pull let go, and those that would fall behind hold, one change after the other (Murty
     1974, by least index). What has a capacity takes no part, and slips after it where speeds say so, but for those of
     which it is `decided` (k,) otherwise.
@@ -85,7 +90,7 @@ def impact(
     free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
     trial = np.array([where(keep, s, new) for keep, s, new in zip(kept, slip, free, strict=True)])
 
-    def improve(slip: Array, *_: Any) -> tuple[tuple[Any, ...], Any]:
+    def improve(slip: Array, *_: Value) -> tuple[Leaves, Condition]:
         push = _pushed(holding(m, slip), q, v)
         speeds, least = slip_speeds(m, push.v), -PULL * largest(push.impulses) - BOUND_SLACK
         changed, settled = list(slip), 1.0
@@ -127,10 +132,10 @@ def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
 def by_constraint(
     mechanism: Mechanism, rows: Sequence[Number] | Array, reduce: Callable[[Sequence[Number]], Number]
 ) -> Array:
-    """Numbers of all rows (nh,) as one for each loop, then for each holder (n,)."""
+    """Numbers of all rows (nh,) as one for each loop, then for each velocity constraint (n,)."""
     values = iter(rows)
     found = [reduce([next(values) for _ in one.rows]) for one in mechanism.frame_constraints]
-    names = [tie.name for tie in mechanism.velocity_rows]
+    names = [row.name for row in mechanism.velocity_rows]
     found += [reduce([next(values) for _ in range(names.count(item.name))]) for item in mechanism.velocity_constraints]
     return np.array(found)
 
@@ -143,7 +148,7 @@ def size_of(rows: Sequence[Number]) -> Number:
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
-    """Force (n,) [N m or N] that each loop and holder of a system in its modes carries; 0 of what slips."""
+    """Force (n,) [N m or N] that each constraint of a system in its modes carries; 0 of what slips."""
     m = system.mechanism
     memory = None if system.rigid else Memory.of(now.contact_memory).begun(t)
     loads = replace(system, memory=memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from linkwork.simulation.methods.contact_stepping import ContactSwitching, NoSwi
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import StepState, select
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Condition, Number
 
 
 def with_events(step: Step, implicit: bool = False, locate_contacts: bool = False) -> Step:
@@ -26,7 +26,7 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
     """
     through = step if locate_contacts else with_contacts(step, in_the_middle=implicit)
 
-    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         touches = bool(system.mechanism.contact_pairs) and not system.rigid
         located = touches and locate_contacts
         if not (has_events(system) or located or (touches and implicit)):
@@ -66,11 +66,11 @@ class _Events:
         """The state in which the step ends."""
         return self.touching.end(moved, t)
 
-    def possible(self, moved: StepState, solved: Any) -> Any:
+    def possible(self, moved: StepState, solved: Condition) -> Condition:
         """Whether the step was solved, and its last event was possible."""
         return solved & (moved.watched[-1] > 0.0) if self.count else solved
 
-    def _advance(self, t: Number, begin: StepState, h: Number) -> tuple[StepState, Any]:
+    def _advance(self, t: Number, begin: StepState, h: Number) -> tuple[StepState, Condition]:
         here, forces = self.system.in_modes(begin.modes), self.held
         if not here.rigid:
             forces = forces + slip_forces(here.mechanism, begin.slip)
@@ -85,7 +85,7 @@ class _Events:
     def _functions(self, begin: StepState, end: StepState) -> Array:
         return np.concatenate([end.watched[: self.count], self.touching.functions(begin, end)])
 
-    def _switched(self, t: Number, end: StepState, which: list[Any]) -> StepState:
+    def _switched(self, t: Number, end: StepState, which: Sequence[Condition]) -> StepState:
         after, watched = end, which[: self.count]
         if self.count:
             after = apply_events(self.system, t, end, self.held, watched)

@@ -10,13 +10,13 @@ solved is shortened too. `Bracket` is the search; `locate` makes whole steps wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.state import StepState, flatten, select, unflatten
+from linkwork.simulation.state import Leaves, StepState, flatten, select, unflatten
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, maximum, minimum, where
 
 BEHIND = 1e-9  # part of a step by which an event may be late, and the shortest substep
 ROUNDED = 1.001  # a substep this many times BEHIND is short enough
@@ -32,9 +32,9 @@ class Switching(NamedTuple):
     nothing has switched since `begin`; `switched(end, elapsed, which)` is the state after the events `which` (k,).
     """
 
-    advance: Callable[[StepState, Number, Number], tuple[StepState, Any]]
+    advance: Callable[[StepState, Number, Number], tuple[StepState, Condition]]
     functions: Callable[[StepState, StepState], Array]
-    switched: Callable[[StepState, Number, list[Any]], StepState]
+    switched: Callable[[StepState, Number, list[Condition]], StepState]
 
 
 class Bracket(NamedTuple):
@@ -96,13 +96,13 @@ class Search(NamedTuple):
     begin: StepState
 
 
-def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, Any]:
+def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, Condition]:
     """The state after a step h [s] with all its events, and whether all substeps were solved."""
     first = switching.functions(now, now)
     bracket = Bracket(0.0, first, 1.0, np.zeros(len(first)), 0.0)
     search = Search(0.0, 1.0, 0.0, 1.0, bracket, now.solved_in(0.0))
 
-    def one(*state: Any) -> tuple[tuple[Any, ...], Any]:
+    def one(*state: Value) -> tuple[Leaves, Condition]:
         found, ended = _tried(switching, unflatten(search, state), h)
         return tuple(flatten(found)), ended
 
@@ -111,7 +111,7 @@ def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, 
     return found.begin, found.solved == 1.0
 
 
-def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Any]:
+def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condition]:
     """One trial substep: the search after it, and whether the step has ended."""
     last = now.tried >= TRIALS - 1
     to = where(last, 1.0, now.to)

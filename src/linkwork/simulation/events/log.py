@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import EventLog
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.spatial.scalar import Array, Condition, Number, where
 
 LINES = 4  # of a log at least; it holds all that can happen at one instant
 SMALLEST_ENERGY = 1e-12  # [J] that an event's text mentions
@@ -32,7 +32,7 @@ class Line(NamedTuple):
     gap: Number
 
 
-def write(log: EventLog, which: Sequence[Any], lines: Sequence[Sequence[Number]]) -> EventLog:
+def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Number]]) -> EventLog:
     """The log with those lines of which `which` is true; lines beyond its end are only counted.
 
     Contacts write source, result and time alone: what is in the other columns is not theirs.

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.broadcast import Shape, as_numbers
@@ -17,7 +18,13 @@ from linkwork.simulation.events.guards import Once
 from linkwork.simulation.events.slip import row_speeds
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import HUGE, NON_FINITE, NOT_CONVERGED, RUNNING
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.simulation.user_functions import StateFunction
+from linkwork.spatial.scalar import Array, Number, Value, where
+
+When = ArrayLike | StateFunction | Once  # a time [s], or one for every member (*batch,), or a guard
+ScheduleEntry = tuple[When, str, str] | tuple[When, str, str, float]  # when, verb, name; "shift" has a ratio or gear
+Schedule = Sequence[ScheduleEntry]
+Change = tuple[str, float | str]  # the mode that a verb sets, and its new value, FLIP or GIVEN
 
 PACKAGE = "linkwork."
 LOCKS = ("lock", "unlock")  # verbs that also take the name of a joint
@@ -40,14 +47,14 @@ class Switch(NamedTuple):
         """Whether a guard fires it."""
         return callable(self.when) or isinstance(self.when, Once)
 
-    def applied(self, now: Any) -> Any:
+    def applied(self, now: Value) -> Value:
         """The new value of the parameter."""
         return -now if self.value is None else self.value
 
 
-def verbs() -> dict[str, dict[str, tuple[str, Any]]]:
+def verbs() -> dict[str, dict[str, Change]]:
     """The verbs of schedules: for each, by section of elements, the mode that it sets and to what."""
-    found: dict[str, dict[str, tuple[str, Any]]] = {}
+    found: dict[str, dict[str, Change]] = {}
     for section, kind in kinds().items():
         for verb, change in kind.switches.items():
             found.setdefault(verb, {})[section] = change
@@ -59,7 +66,7 @@ def modes_of(mechanism: Mechanism) -> dict[str, float]:
     return {name: float(mechanism.parameters[name]) for name in mechanism.modes}
 
 
-def entries_of(schedule: Any) -> list[Any]:
+def entries_of(schedule: object) -> list[object]:
     """The entries of a schedule, or an error if it has none to go through."""
     if schedule is None:
         return []
@@ -68,13 +75,13 @@ def entries_of(schedule: Any) -> list[Any]:
     return list(schedule)
 
 
-def locked_names(schedule: Sequence[Any]) -> list[str]:
+def locked_names(schedule: Sequence[object]) -> list[str]:
     """What a schedule locks or unlocks."""
     entries = [entry for entry in schedule if isinstance(entry, (tuple, list)) and len(entry) == 3]
     return [str(name) for _, verb, name in entries if isinstance(verb, str) and verb in LOCKS]
 
 
-def scheduled(mechanism: Mechanism, schedule: Sequence[Any]) -> tuple[Switch, ...]:
+def scheduled(mechanism: Mechanism, schedule: Sequence[object]) -> tuple[Switch, ...]:
     """The switches of a schedule [(time or guard, verb, name), ...], or an error that names what is wrong.
 
     "shift" has a fourth entry, the new ratio, or the number of a gear.
@@ -84,7 +91,7 @@ def scheduled(mechanism: Mechanism, schedule: Sequence[Any]) -> tuple[Switch, ..
     )
 
 
-def switch_of(mechanism: Mechanism, where_: str, entry: Any) -> Switch:
+def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
     """What one entry (time or guard, verb, name) switches, or an error that names what is wrong with it."""
     when, verb, name, ratio = _checked_entry(where_, entry)
     rules = verbs()[verb]
@@ -104,8 +111,8 @@ def switch_of(mechanism: Mechanism, where_: str, entry: Any) -> Switch:
         raise LinkworkError(f"{where_} must be with a ratio other than 0; got {entry!r}")
     if value is GIVEN:
         mechanism.check_parameter(f"{name}.{parameter}", np.asarray(ratio))
-    what = spoken(f"{name}.{parameter}", ratio) if parameter == "selected" else f"{verb} {name}"
-    given: Any = ratio if value is GIVEN else None if value is FLIP else value
+    what = mode_event(f"{name}.{parameter}", ratio) if parameter == "selected" else f"{verb} {name}"
+    given = ratio if value is GIVEN else None if value is FLIP else float(value)
     return Switch(when, f"{name}.{parameter}", given, what, where_)
 
 
@@ -125,8 +132,8 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
             found.append(switch)
             continue
         if np.shape(switch.when) not in ((), batch):
-            told = f"expected (), or that of the batch, {batch}" if batch else "expected one time for one member"
-            raise ShapeError(f"{switch.entry}: its times have shape {np.shape(switch.when)}, {told}")
+            wanted = f"expected (), or that of the batch, {batch}" if batch else "expected one time for one member"
+            raise ShapeError(f"{switch.entry}: its times have shape {np.shape(switch.when)}, {wanted}")
         when = np.broadcast_to(switch.when, batch)
         if (when < last).any():
             raise LinkworkError(f"{switch.entry} is earlier than the one before it: {switch.what}")
@@ -146,7 +153,7 @@ def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) ->
     return switch._replace(when=np.where(made & (abs(switch.when - end) <= 0.5 * dt), -1.0, switch.when))
 
 
-def _checked_entry(where_: str, entry: Any) -> tuple[Any, str, str, float]:
+def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
     """Time or guard, verb, name and ratio of an entry, or an error that says what is wrong with it."""
     if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
         raise LinkworkError(f"{where_} must be (time, verb, name), or have a guard for its time; got {entry!r}")
@@ -166,8 +173,8 @@ def _checked_entry(where_: str, entry: Any) -> tuple[Any, str, str, float]:
     return when, str(verb), str(name), float(ratio)
 
 
-def spoken(parameter: str, value: float) -> str:
-    """What is told of a parameter that a controller switches to a value."""
+def mode_event(parameter: str, value: float) -> str:
+    """The text of the event in which a parameter is switched to a value."""
     name, _, key = parameter.rpartition(".")
     words = {"closed": ("open", "close"), "engaged": ("release", "engage")}
     if key in words:
@@ -177,7 +184,7 @@ def spoken(parameter: str, value: float) -> str:
     return f"shift {name} to {value:g}" if key == "ratio" else f"turn {name} to {value:+g}"
 
 
-def refused(names: Iterable[str], modes: Iterable[Number]) -> Number:
+def command_status(names: Iterable[str], modes: Iterable[Number]) -> Number:
     """The status with which a member ends whose controller wants these modes of parameters; RUNNING if it does not."""
     code: Number = RUNNING
     for name, mode in zip(names, modes, strict=True):
@@ -188,7 +195,7 @@ def refused(names: Iterable[str], modes: Iterable[Number]) -> Number:
 
 
 def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[str, Array]:
-    """By holder, as messages call it: how fast (...) what is engaged slips at velocities v (..., nv), and must not."""
+    """Slip speeds (...) at velocities v (..., nv) of engaged constraints that must not slip, by their labels."""
     found: dict[str, Array] = {}
     for name, item, speed in row_speeds(mechanism, v, given):
         ahead, behind = map(is_finite, item.capacities)

@@ -2,7 +2,7 @@
 
 Every constraint with a bounded multiplier has a number in the state: 0 while it holds, else the direction of its slip,
 against which it then pushes with its bound. While it holds it is a row of the mechanism, until its multiplier exceeds
-the bound. A one-sided constraint has the bound 0 on one side: it slips freely that way, and holds the other way.
+the bound. A one-sided constraint has the bound 0 on one side: it slips freely in that direction only.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from linkwork.algorithms.constraints.velocity_constraints import factors
 from linkwork.model.elements.keys import is_finite
+from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
-NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
+NOTHING_GIVEN: Mapping[str, Value] = MappingProxyType({})
 STICKING_SPEED = 1e-9  # slip [rad/s or m/s] that counts as none
 BOUND_SLACK = 1e-9  # force [N m or N] beyond a bound that counts as none
 
@@ -48,7 +48,9 @@ def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
     return slip_rows(mechanism) @ v
 
 
-def slip_multipliers(mechanism: Mechanism, slip: Iterable[Any], given: Mapping[str, Any] = NOTHING_GIVEN) -> list[Any]:
+def slip_multipliers(
+    mechanism: Mechanism, slip: Iterable[Value], given: Mapping[str, Value] = NOTHING_GIVEN
+) -> list[Value]:
     """The multiplier [N m or N] of each that slips, at its bound, were it engaged; `given` are parameters by name."""
     found = []
     for item, s in zip(mechanism.bounded, slip, strict=True):
@@ -65,10 +67,12 @@ def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
     return slip_rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
 
 
-def slip_of_speeds(slippers: Sequence[Any], speeds: Iterable[Any], slip: Iterable[Any]) -> list[Any]:
-    """The slip direction of each at these speeds; `slip` where the speed is zero. What cannot slip that way holds."""
+def slip_of_speeds(
+    bounded: Sequence[VelocityConstraint], speeds: Iterable[Value], slip: Iterable[Value]
+) -> list[Value]:
+    """The slip direction of each at these speeds; `slip` where the speed is zero. What cannot slip so holds."""
     found = []
-    for item, w, s in zip(slippers, speeds, slip, strict=True):
+    for item, w, s in zip(bounded, speeds, slip, strict=True):
         ahead, behind = (float(is_finite(most)) for most in item.capacities)
         found.append(where(w > STICKING_SPEED, ahead, where(w < -STICKING_SPEED, -behind, s)) * item.engaged)
     return found
@@ -90,12 +94,12 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
     return found
 
 
-def one_releases(slip: Array, which: Sequence[Any]) -> list[Any]:
+def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
     """Of the events (2n,), all but those of constraints that release after the first.
 
     Multipliers change when one constraint releases, so that others may hold: they are looked at again.
     """
-    found: list[Any] = []
+    found: list[Condition] = []
     first: Number = 1.0
     for s, backward, forward in zip(slip, which[::2], which[1::2], strict=True):
         allowed = (s != 0.0) | (first == 1.0)
@@ -104,7 +108,7 @@ def one_releases(slip: Array, which: Sequence[Any]) -> list[Any]:
     return found
 
 
-def slip_after(slip: Array, which: Sequence[Any]) -> list[Number]:
+def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
     """The slip direction of each after some of these events (2n,)."""
     pairs = zip(slip, which[::2], which[1::2], strict=True)
     return [
@@ -113,7 +117,9 @@ def slip_after(slip: Array, which: Sequence[Any]) -> list[Number]:
     ]
 
 
-def row_speeds(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> Iterator[tuple[str, Any, Array]]:
+def row_speeds(
+    mechanism: Mechanism, v: Array, given: Mapping[str, Array]
+) -> Iterator[tuple[str, VelocityConstraint, Array]]:
     """Every velocity constraint with its name and the parameters `given`, and its row speed (...) at v (..., nv)."""
     velocities = mechanism.tree_velocity(v)
     for item in mechanism.velocity_constraints:

@@ -7,7 +7,7 @@ modes, slip and velocities at an event and writes the event log.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from linkwork.simulation.events.guards import armed_again, disarmed, guard_funct
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constraint_forces, impact
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
-from linkwork.simulation.state import StepState
+from linkwork.simulation.state import MemberState, StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
 class Source(NamedTuple):
@@ -60,15 +60,15 @@ def constraint_number(mechanism: Mechanism, parameter: str) -> int:
     return next(k for k, one in pairs if key in one.modes() and name in (one.name, f"{one.section}.{one.name}"))
 
 
-def any_of(conditions: Sequence[Any]) -> Any:
+def any_of(conditions: Sequence[Condition]) -> Condition:
     """Whether any of some conditions holds, which may be traced."""
-    found: Any = conditions[0]
+    found = conditions[0]
     for condition in conditions[1:]:
         found = found | condition
     return found
 
 
-def nan_guard(system: System, *states: tuple[float, Any]) -> str:
+def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) -> str:
     """Which guard is nan in one of these states, each with its time [s], in words; empty if none is."""
     for t, now in states:
         for guard in system.guards:
@@ -98,7 +98,7 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     return now._replace(armed=armed, watched=np.array([*functions, *forces, possible]))
 
 
-def apply_events(system: System, t: Number, end: StepState, held: Array, which: list[Any]) -> StepState:
+def apply_events(system: System, t: Number, end: StepState, held: Array, which: Sequence[Condition]) -> StepState:
     """The state after the events `which` (k,): modes, slip and velocities, and the log of it."""
     m = system.mechanism
     bounded = len(m.bounded)
@@ -122,7 +122,9 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
     return _logged(system, t, end, after, found, [*slips, *others]) if len(end.log.lines) else after
 
 
-def _logged(system: System, t: Number, end: StepState, after: StepState, found: Impact, which: list[Any]) -> StepState:
+def _logged(
+    system: System, t: Number, end: StepState, after: StepState, found: Impact, which: list[Condition]
+) -> StepState:
     """The state with a line of its log for each event."""
     m, known = system.mechanism, sources(system)
     count, bounded = len(known), len(end.slip)

@@ -1,21 +1,21 @@
 """Steps of higher order, composed of steps of a symmetric method of order 2, some of them backwards in time.
 
-A composition of steps keeps what each of them keeps: momenta, energy, the symplectic form. Coefficients are symmetric,
-so that the composed step is symmetric too, and of even order.
+A composition of steps conserves what each of them conserves: momenta, energy, the symplectic form. Coefficients are
+symmetric, so that the composed step is symmetric too, and of even order.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.errors import LinkworkError
 from linkwork.simulation.methods.method import Step
-from linkwork.simulation.state import StepState, flatten, unflatten
+from linkwork.simulation.state import Leaves, StepState, flatten, unflatten
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import repeat
-from linkwork.spatial.scalar import Array, Number, lookup, maximum, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, lookup, maximum, where
 
 
 class Composition(NamedTuple):
@@ -67,8 +67,8 @@ def composition(order: int) -> Composition:
     raise LinkworkError(f"order={order!r} is none that steps are composed to; give one of {orders}")
 
 
-def part_of_round(order: int, k: Number) -> Number:
-    """The part of a step that its round k = 0, 1, ... is, where rounds are those of a loop that is traced."""
+def part_of_iteration(order: int, k: Number) -> Number:
+    """The part of a step that iteration k = 0, 1, ... makes, where the loop over its parts is traced."""
     parts = composition(order).parts
     found = parts[0]
     for j in range(1, len(parts)):
@@ -91,8 +91,8 @@ def composed(step: Step, parts: tuple[float, ...]) -> Step:
     lengths = np.array(parts)
     begins = np.cumsum(lengths) - lengths
 
-    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
-        def part(k: Number, good: Number, *state: Any) -> tuple[Any, ...]:
+    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
+        def part(k: Number, good: Number, *state: Value) -> Leaves:
             before = unflatten(now, state)
             moved, solved = step(system, t + lookup(begins, k) * h, before, lookup(lengths, k) * h, held)
             iterations = maximum(before.solver.iterations, moved.solver.iterations)

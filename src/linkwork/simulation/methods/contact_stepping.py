@@ -6,8 +6,8 @@ functions with which these changes are located within a step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from linkwork.simulation.events.log import write
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import EventLog, StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Number, dot, where
+from linkwork.spatial.scalar import Array, Condition, Number, dot, where
 
 LANDED = 10.0  # added to the result of a contact event where the contact was apart before
 CONTACT_EVENTS = {
@@ -55,7 +55,7 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
     beginning which contacts touch.
     """
 
-    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         m = system.mechanism
         if not m.contact_pairs or system.rigid:
             return step(system, t, now, h, held)
@@ -93,7 +93,7 @@ class ContactSwitching:
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
-    ) -> tuple[StepState, Any]:
+    ) -> tuple[StepState, Condition]:
         """A substep in which every contact stays in its mode."""
         m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
         first = _meetings(m, begin.q, begin.v)
@@ -113,7 +113,7 @@ class ContactSwitching:
             found += mode_margins(contact, number, anchor, b, mode_of(contact, was, a))
         return np.array(found)
 
-    def switched(self, end: StepState, t: Number, which: list[Any]) -> StepState:
+    def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
         """The state after the contacts whose event functions are negative changed their states."""
         memory, found, there = self._judged(end, t)
         number = []
@@ -152,7 +152,7 @@ class NoSwitching:
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
-    ) -> tuple[StepState, Any]:
+    ) -> tuple[StepState, Condition]:
         """The step itself."""
         return step(system, t, begin, h, held)
 
@@ -160,7 +160,7 @@ class NoSwitching:
         """No event functions (0,)."""
         return np.zeros(0)
 
-    def switched(self, end: StepState, t: Number, which: list[Any]) -> StepState:
+    def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
         """The state as it is."""
         return end
 

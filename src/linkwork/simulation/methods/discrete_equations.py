@@ -112,7 +112,7 @@ class Interval:
         return Between(joints, bodies, second, loads, lack, momentum, self.pressed(loads, own_before))
 
     def pressed(self, loads: Loads, own: Array) -> Number:
-        """How much forces give in the step [N s], of whatever sort: weight, laws, contacts, springs and `own` (nv,)."""
+        """Sum of the sizes of all impulses [N s] in a step: weight, controllers, contacts, springs and `own` (nv,)."""
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
         grips = [] if loads.touching is None else loads.touching.grips
         found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
@@ -180,7 +180,7 @@ class Interval:
     def rows(self, at: Position, dv: Array) -> tuple[Array, Array]:
         """Errors (nh,) of what is held, in a position reached by dv (nv,), and the rows J (nh, nv) there.
 
-        Loops are to be closed; clutches and brakes are not to slip on the way.
+        Loops are to be closed; clutches and brakes are not to slip during the step.
         """
         tree = self.tree
         if not tree.constrained:
@@ -197,26 +197,26 @@ class Interval:
     def solver(self, guess: Between, dv: Array) -> Callable[[Array], Array]:
         """Newton's matrix at a guess: how the joints' motion must change for a lack of momentum (nv,) or (nv, k)."""
         m, tree, touching = self.mechanism, self.tree, guess.loads.touching
-        laws = self._laws(dv)
+        by_motion = self._force_slopes(dv)
         if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.contact_pairs)):
-            return self._coupled_solver(touching, dv, laws)
+            return self._coupled_solver(touching, dv, by_motion)
         contacts = self._contacts(guess)
 
         def B(k: int) -> Array:
             return momentum_derivative(tree.bodies[k].inertia, guess.bodies[k], self.h) + contacts[k]
 
-        own = tree.armature / self.h + self.joint_stiffness(dv) + np.diag(laws)
-        rows = [*self._yielding(), *law_rows(tree, laws)]
+        own = tree.armature / self.h + self.joint_stiffness(dv) + np.diag(by_motion)
+        rows = [*self._yielding(), *force_rows(tree, by_motion)]
         return TwoPoses(tree, self.first, guess.second, B, own, rows).solve
 
-    def _laws(self, dv: Array) -> Array:
-        """What laws take (nv, nv) from the momentum that lacks, by the motion dv (nv,), in the middle of the step."""
+    def _force_slopes(self, dv: Array) -> Array:
+        """What force laws in the middle of a step take from the lacking momentum, by the motion dv (nv,): (nv, nv)."""
 
         def impulse(law: ForceLaw) -> Callable[[Array], Array]:
             at = self.t + 0.5 * self.h
             return lambda dv: law(at, integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h) * (0.5 * self.h)
 
-        return -sum((slopes(impulse(law), dv) for law in self.system.laws), np.zeros((len(dv), len(dv))))
+        return -sum((slopes(impulse(law), dv) for law in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
     def _yielding(self) -> list[Row]:
         """What couples joints of the tree: rotors that turn with several of them, springs between bodies."""
@@ -231,13 +231,13 @@ class Interval:
         springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
         return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
-    def _coupled_solver(self, touching: ContactLoads | None, dv: Array, laws: Array) -> Callable[[Array], Array]:
-        """The same where mimics or contacts tie bodies to each other, as in no tree; inertia is of the first pose."""
+    def _coupled_solver(self, touching: ContactLoads | None, dv: Array, by_motion: Array) -> Callable[[Array], Array]:
+        """The same where mimics or contacts couple bodies, as in no tree; inertia is of the first pose."""
         m, tree, h = self.mechanism, self.tree, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
         extra = resistance(tree, m.tree_velocity(dv) / h) * (0.5 * h) + stiffness * (0.25 * h * h)
         weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
-        M = stiffened_matrix(m, self.now.q, extra, weights) + laws * h
+        M = stiffened_matrix(m, self.now.q, extra, weights) + by_motion * h
         if touching is not None:
             M = M + self.system.contact_step_matrix(self.now.q, touching, h)
         return lambda lack: lu(M).solve(lack) * h
@@ -257,11 +257,11 @@ class Interval:
         return found
 
 
-def law_rows(tree: Mechanism, laws: Array) -> list[Row]:
-    """How laws of changes (nv, nv) couple joints of a tree to others: a row for each force that depends on them."""
-    others = laws - np.diag(np.diag(laws))
+def force_rows(tree: Mechanism, by_motion: Array) -> list[Row]:
+    """How derivatives of forces by the motion (nv, nv) couple joints of a tree: a row for each force."""
+    others = by_motion - np.diag(np.diag(by_motion))
     coupled = [k for k, each in enumerate(others) if any(map(may_be_there, each))]
-    return [row(tree, np.eye(len(laws))[k], others[k]) for k in coupled]
+    return [row(tree, np.eye(len(by_motion))[k], others[k]) for k in coupled]
 
 
 def _at_point(R: Array, arm: Array) -> Array:
@@ -308,7 +308,7 @@ def gathered(
 ) -> list[Array]:
     """Joint forces (nv,) in each position, by the Jacobian's transpose, of wrenches on the bodies, in their frames.
 
-    The wrenches on a body are asked for where they are needed, so that few are alive at a time.
+    The wrenches on a body are computed where they are needed, so that few are alive at a time.
     """
     carried = [[Force.zero() for _ in positions] for _ in mechanism.bodies]
     found = [[np.zeros(0)] for _ in positions]

@@ -1,9 +1,9 @@
-"""Steps that keep momenta and energy exactly: a variational step, and one number that balances energy around it."""
+"""Steps that conserve momenta and energy exactly: a variational step, and one number that balances energy around it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, momenta_of_joints
 from linkwork.simulation.methods.method import Solution, Witness
 from linkwork.simulation.methods.variational import TINY, Guess, Tried, Variational, let_go
-from linkwork.simulation.state import StepState, select
+from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, ldlt, where
 
 KICKS = 12  # impulses along the motion that are tried to balance energy, at most
 BALANCED, STALLED = 1e-15, 1e-13  # energy won, of what there is, at which it has ended; if it does not become less
@@ -49,7 +49,7 @@ class EnergyMomentum(Variational):
 
     As in the discrete gradient of Gonzalez, it closes the balance of energy and vanishes with the second power of the
     step. It is a part, the kick, of the momentum of the motion through the step, at both of its ends, less what moves
-    as a whole by symmetries, so that their momenta are kept too.
+    as a whole by symmetries, so that their momenta are conserved too.
     """
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
@@ -88,7 +88,7 @@ class EnergyMomentum(Variational):
         none, free = np.zeros(self.mechanism.nh), np.zeros(self.mechanism.nv)
         begin = Kick(0.0, 0.0, FAR, 0.0, self.foreseen(), none, free, 0.0)
 
-        def improve(*state: Any) -> tuple[tuple[Any, ...], Any]:
+        def improve(*state: Value) -> tuple[Leaves, Condition]:
             best = Kick(*state)
             guess, iterations, good = self.newton(best.dv, best.multipliers, best.next, witness)
             won, power = self._won(guess)
@@ -140,7 +140,7 @@ class Balance:
     def won(self, q: Array, v: Array, work: Number, dv: Array) -> tuple[Number, Number]:
         """Energy [J] that a step by dv (nv,) to q (nq,) and v (nv,) gains beyond the work, and what there is of it.
 
-        That is also what forces give and take on the way, which may be much where all but rests.
+        That is also what forces give and take during the step, which may be much where all but rests.
         """
         kinetic, stored = self.interval.system.energies(q, v)
         passed = self.pressed * largest(dv) / abs(self.interval.h)

@@ -1,7 +1,7 @@
-"""How joint forces of laws change with the motion through a step: what Newton's matrix must know of them.
+"""Derivatives of joint forces of controllers by the motion through a step, for Newton's matrix.
 
-A servo is a spring and a damper that only its law knows of. Beside light links it is stiff: rounds whose matrix leaves
-it out come nearer slowly, or not at all where half a step times its damping is more than what it moves.
+A servo is a spring and a damper that only its controller knows. Beside light links it is stiff: iterations whose matrix
+leaves it out converge slowly, or not at all where half a step times its damping is more than the inertia it moves.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import numpy as np
 from linkwork.compiler import jacobian_if_short
 from linkwork.spatial.scalar import Array, where
 
-# Operations of a law for each velocity, beyond which it is left out: servos have about ten, and a derivative that is no
-# longer; computed torque of seven joints has 120, and a derivative of 1,100
+# Operations of a controller for each velocity, beyond which it is left out: servos have about ten, and a derivative
+# that is no longer; computed torque of seven joints has 120, and a derivative of 1,100
 SHORT = 60
-STEEP = 1e300  # slopes beyond it, and those that are no numbers, are left out
+STEEP = 1e300  # derivatives beyond it, and those that are NaN, are ignored
 NEAR = 1e-7  # a difference of plain numbers, for those of a few meters or radians in a second
 
 
 def slopes(forces: Callable[[Array], Array], x: Array) -> Array:
     """The derivative (nv, nv) of forces (nv,) by the numbers x (nv,) of a motion, 0.0 where nothing depends on them.
 
-    Of traced numbers it is exact, but left out of long laws; of plain ones, of whose law nothing is known, it is found
-    by differences. Newton's method ends at the same motion with any.
+    Of traced numbers it is exact, but left out of long functions; of plain ones, of whose function nothing is known, it
+    is found by differences. Newton's method ends at the same motion with any.
     """
     if x.dtype == object:
         found = jacobian_if_short(forces, SHORT * len(x))(x)

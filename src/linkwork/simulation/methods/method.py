@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Condition, Number
 
 # A step of h [s] of a system from a state at the time t [s], under joint forces (nv,) of sampled controllers:
 # the next state, and whether its equations were solved (True, or a condition that may be traced)
-Step = Callable[[System, Number, StepState, Number, Array], tuple[StepState, Any]]
+Step = Callable[[System, Number, StepState, Number, Array], tuple[StepState, Condition]]
 
 
 class Solution(NamedTuple):
@@ -23,7 +23,7 @@ class Solution(NamedTuple):
 
     unknown: Array
     moved: StepState
-    solved: Any
+    solved: Condition
 
 
 class Witness:
@@ -76,7 +76,7 @@ class Equations(Protocol):
 def solving(equations: type[Equations]) -> Step:
     """The step that solves these equations."""
 
-    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         found = equations(system, t, now, h, held).solve()
         return found.moved, found.solved
 

@@ -9,7 +9,7 @@ at zero.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from linkwork.algorithms.reduction import held_rows, to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.force_derivatives import slopes
 from linkwork.simulation.methods.method import Solution, Witness
-from linkwork.simulation.state import StepState, select
+from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import ForceLaw, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, largest, lu, may_be_there, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_there, minimum, where
 
 ITERATIONS = 60  # at most
 CONVERGED = 1e-14  # change of a velocity, relative to the largest, at which the iteration ends
@@ -75,7 +75,7 @@ class Midpoint:
         def impulse(law: ForceLaw) -> Callable[[Array], Array]:
             return lambda v: law(self.t + 0.5 * self.h, *self._middle(v)) * self.h
 
-        return -sum((slopes(impulse(law), v) for law in self.system.laws), np.zeros((len(v), len(v))))
+        return -sum((slopes(impulse(law), v) for law in self.system.force_laws), np.zeros((len(v), len(v))))
 
     def _rows(self, q: Array) -> Array:
         """The constraint rows (nh, nv) at q (nq,)."""
@@ -107,16 +107,16 @@ class Midpoint:
         unknown, iterations, solved = self._with_contacts(M) if m.contact_pairs else self._smooth(M, witness)
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
-    def _smooth(self, M: Array, witness: Witness | None) -> tuple[Array, Number, Any]:
+    def _smooth(self, M: Array, witness: Witness | None) -> tuple[Array, Number, Condition]:
         """Without contacts: Newton's method with one matrix for all iterations."""
-        m, now, laws = self.mechanism, self.now, self._force_slopes(self.now.v)
-        coupled = any(map(may_be_there, (laws - np.diag(np.diag(laws))).ravel()))
-        solve = lu(M + laws).solve if coupled else stiffened_solver(m, M + laws)
+        m, now, by_velocity = self.mechanism, self.now, self._force_slopes(self.now.v)
+        coupled = any(map(may_be_there, (by_velocity - np.diag(np.diag(by_velocity))).ravel()))
+        solve = lu(M + by_velocity).solve if coupled else stiffened_solver(m, M + by_velocity)
 
-        def improve(v: Array, *before: Any) -> tuple[tuple[Any, ...], Any]:
+        def improve(v: Array, *before: Value) -> tuple[Leaves, Condition]:
             q, mean = self._middle(v)
             change = solve(self._imbalance(q, mean, v))
-            constraints = DenseConstraints.of(self._rows(q), solve, symmetric=not self.system.laws)
+            constraints = DenseConstraints.of(self._rows(q), solve, symmetric=not self.system.force_laws)
             impulses = constraints.multipliers(constraints.J @ (mean * 2.0 - change))
             change = change + constraints.change(impulses)
             better, size, scale = v - change, largest(change), largest(v) + 1.0
@@ -133,11 +133,11 @@ class Midpoint:
         (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *more)
         return np.concatenate([v, *rest[1:]]), iterations, solved
 
-    def _with_contacts(self, M: Array) -> tuple[Array, Number, Any]:
+    def _with_contacts(self, M: Array) -> tuple[Array, Number, Condition]:
         """With contacts, whose forces have kinks: the matrix of their present states, and shortened corrections."""
         m = self.mechanism
 
-        def improve(*state: Any) -> tuple[tuple[Any, ...], Any]:
+        def improve(*state: Value) -> tuple[Leaves, Condition]:
             guess = ContactGuess(*state)
             v, along = guess.best + guess.move * guess.part, guess.impulses + guess.more * guess.part
             size, change, add = self._contact_correction(M, v, along)

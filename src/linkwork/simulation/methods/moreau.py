@@ -1,8 +1,8 @@
 """Steps through which rigid contacts bounce, slide and stick, in the manner of Moreau: no spring, no damper.
 
-A step goes half way with the old velocities, finds there what touches, and the impulses that forces and contacts give
-to velocities together; then it goes the other half with the new ones. Bodies thus meet late by a step at most: what is
-then inside is moved out, without a velocity from it. Between impacts this is leapfrog, of second order.
+A step moves to its middle with the old velocities, finds there what touches, and the impulses that forces and contacts
+give to velocities together; then it moves to its end with the new ones. Bodies thus meet late by a step at most: what
+is then inside is moved out, without a velocity from it. Between impacts this is leapfrog, of second order.
 
 Clutches, brakes and ratchets that can slip are bounded rows beside the contacts: with a capacity c, the impulse of a
 step h is at most c h, and they slip where it is at that bound. No event is located for them: the step finds which of
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,10 +43,10 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import STICKING_SPEED, slip_rows, unbounded
-from linkwork.simulation.state import StepState
+from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import Loads, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import repeat
-from linkwork.spatial.scalar import Array, Number, dot, maximum, may_be_there, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_there, minimum, where
 
 NEAR = 1e-9  # distance [m] from a surface at which a contact rests on it
 HELD = 1.0 - 1e-9  # part of its bound below which a contact sticks, or a clutch holds
@@ -54,30 +54,30 @@ FAR = 1e3  # [m or rad] that nothing is moved out by
 CREEP = 1e-9  # speed [m/s] below which it sticks at the limit too
 
 
-def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
     """Half a step, impulses, half a step. Order 1 with impacts, 2 between them.
 
     Forces that depend on velocities are those of the mean of old and new ones, which is found in two passes.
     """
-    slippers, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
+    bounded, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, _middle(free, t, now, h, held)
-    boxes = [_box(system.mechanism, middle)] if slippers else []
+    boxes = [_box(system.mechanism, middle)] if bounded else []
     there = _there(m, middle, len(boxes))
     blocks: list[Block] = [*boxes, *(block for one in there for block in one.blocks)]
     bounces = any(_may_bounce(pair.contact) for pair in m.contact_pairs)
     guess = np.concatenate([*(_at_bound(box, now.slip) for box in boxes), *_remembered(there, now.contact_memory, h)])
 
-    def once(_: Number, v: Array, p: Array, rounds: Number, left: Number, agreed: Number) -> tuple[Any, ...]:
+    def once(_: Number, v: Array, p: Array, iterations: Number, left: Number, agreed: Number) -> Leaves:
         free = middle.free(v)
         found = bounced(blocks, now.v, free, p) if bounces else settled(blocks, free, p)
-        return tuple(found._replace(rounds=rounds + found.rounds))
+        return tuple(found._replace(rounds=iterations + found.rounds))
 
     found = Settled(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
     p = parts_of(blocks, found.p)
     power = free.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
     q = integrate(m, middle.q, found.v * (0.5 * h))
     pushes = [(one.facing, lack) for one, lack in zip(there, _lack(m, there, p, found.v, h), strict=True)]
-    out = _out(free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(slippers, box, found.v, h))])
+    out = _out(free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))])
     done = power * h + work(blocks, found.p, now.v, found.v) + out.work
     touch = [
         _contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
@@ -92,8 +92,8 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 class Middle:
     """The middle q (nq,) of a step h [s], with what does not depend on the velocities at its end.
 
-    `solve` gives velocities (nv,) for impulses (nv,) [N s, N m s], dampers in them; `kept` takes from velocities (nv,)
-    what would open loops there.
+    `solve` gives velocities (nv,) for impulses (nv,) [N s, N m s], dampers in them; `project` takes what would
+    open loops from velocities (nv,).
     """
 
     system: System
@@ -103,7 +103,7 @@ class Middle:
     held: Array
     q: Array
     solve: Callable[[Array], Array]
-    kept: Callable[[Array], Array]
+    project: Callable[[Array], Array]
 
     def loads(self, v: Array) -> Loads:
         """What acts if velocities at the end are v (nv,)."""
@@ -116,11 +116,11 @@ class Middle:
         needed = system.needed(self.q, (last + v) * 0.5, np.zeros(m.nv), loads)
         found = last + self.solve(system.joint_forces(self.q, last, loads) - needed) * self.h
         # The mean velocity keeps loops closed, which leaves the order of a step as it was
-        return self.kept(last + found) - last
+        return self.project(last + found) - last
 
     def response(self, row: Array) -> Array:
         """What an impulse of one [N s] along a row (nv,) does to velocities (nv,)."""
-        return self.kept(self.solve(row))
+        return self.project(self.solve(row))
 
 
 def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -> Middle:
@@ -207,7 +207,7 @@ def _box(mechanism: Mechanism, middle: Middle) -> Box:
     free = [middle.solve(row) for row in K]
     return Box(
         K,
-        np.column_stack([middle.kept(response) for response in free]),
+        np.column_stack([middle.project(response) for response in free]),
         [-most * middle.h for most, _ in bounds],
         [most * middle.h for _, most in bounds],
         [item.engaged > 0.0 for item in mechanism.bounded],
@@ -216,7 +216,7 @@ def _box(mechanism: Mechanism, middle: Middle) -> Box:
 
 
 def _at_bound(box: Box, slip: Array) -> Array:
-    """Impulses (k,) of those that slip the way they did; none of others, nor of those without a bound that way."""
+    """Impulses (k,) at the bounds of those that slip in the same direction; 0 of others, and without a bound."""
     found = []
     for s, (low, high) in zip(slip, box.bounds(), strict=True):
         bound = where(s > 0.0, low, where(s < 0.0, high, 0.0))
@@ -225,7 +225,7 @@ def _at_bound(box: Box, slip: Array) -> Array:
 
 
 def _slipped(system: System, t: Number, moved: StepState, h: Number, held: Array, box: Box, p: Array) -> StepState:
-    """The state with which way each slips at the end of a step that began at t [s], for impulses p (k,) in it.
+    """The state with the slip directions at the end of a step that began at t [s], for impulses p (k,) in it.
 
     The log gets a line for each that began to slip, or to hold.
     """
@@ -278,13 +278,13 @@ def _lack(m: Mechanism, there: list[There], p: Sequence[Array], v: Array, h: Num
     return lack
 
 
-def _one_way(slippers: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[Facing, Number]]:
+def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[Facing, Number]]:
     """Rows of ratchets that no force overcomes, and the least by which they may move as contacts are moved out.
 
-    They must not fall back by more than they ran ahead in the step h [s]. Others give way, as they do in an impact.
+    They must not fall back by more than they ran ahead in the step h [s]. Others yield, as they do in an impact.
     """
     found = []
-    for k, item in enumerate(slippers):
+    for k, item in enumerate(bounded):
         if not is_finite(item.capacities[1]):
             row = Facing(box.engaged[k], box.K[k : k + 1], box.W[:, k : k + 1], 0.0, 0.0)
             found.append((row, where(box.engaged[k], -maximum(box.K[k] @ v, 0.0) * h, -FAR)))

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, largest, where
+from linkwork.spatial.scalar import Array, Condition, Number, largest, where
 
-ROUNDS = 25
+ITERATIONS = 25  # at most
 CLOSE = 1e-8  # part of the unknown below which a correction is the last: the next would be its square
 FAR = 1e300
 
@@ -18,12 +18,12 @@ Correction = Callable[[Array, Array], tuple[Array, Array]]  # of the unknown and
 
 
 class Root(NamedTuple):
-    """What was found: unknowns (n,), multipliers (m,), rounds, and whether it is a solution."""
+    """What was found: unknowns (n,), multipliers (m,), iterations, and whether it is a solution."""
 
     unknown: Array
     multipliers: Array
-    rounds: Number
-    solved: bool
+    iterations: Number
+    solved: Condition
 
 
 class Floor(NamedTuple):
@@ -33,16 +33,16 @@ class Floor(NamedTuple):
     stalled: Number
 
 
-def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Floor, rounds: int = ROUNDS) -> Root:
+def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Floor, most: int = ITERATIONS) -> Root:
     """The root near a guess, where corrections are smaller than CLOSE of the unknown, or round-off.
 
-    A round tries a part of the last correction. If the correction from there is smaller, it goes on from there, else
-    it tries half of that part: this measure does not depend on the units of the equations.
+    An iteration tries a part of the last correction. If the correction from there is smaller, it goes on from there,
+    else it tries half of that part: this measure does not depend on the units of the equations.
     """
 
-    def one_round(
+    def iteration(
         x: Array, y: Array, dx: Array, dy: Array, part: Number, size: Number
-    ) -> tuple[tuple[Array, ...], bool]:
+    ) -> tuple[tuple[Array, ...], Condition]:
         x_next, y_next = x + part * dx, y + part * dy
         dx_next, dy_next = correction(x_next, y_next)
         size_next = largest(dx_next)
@@ -59,9 +59,9 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Fl
         ), done
 
     state = (unknown, multipliers, np.zeros(len(unknown)), np.zeros(len(multipliers)), 1.0, FAR)
-    (unknown, multipliers, *_), count, solved = iterate(rounds, one_round, *state)
+    (unknown, multipliers, *_), count, solved = iterate(most, iteration, *state)
     return Root(unknown, multipliers, count, solved)
 
 
-def _chosen(condition: bool, yes: Array, no: Array) -> Array:
+def _chosen(condition: Condition, yes: Array, no: Array) -> Array:
     return where(condition, yes, no) if len(yes) else no

@@ -1,4 +1,4 @@
-"""What is told of a step whose equations were not solved: it is tried again in plain numbers, then by smaller steps."""
+"""Diagnosis of a step whose equations were not solved: it is tried again in plain numbers, then by smaller steps."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array
 
 SHORTER = 6  # times that a step is halved in search of one that is solved
-SHOWN = 3  # first rounds whose lack is told, and the last
+SHOWN = 3  # first iterations whose residual is reported, and the last
 OPEN = 1e-6  # [m or rad] beyond which a loop is to blame
 
 
 class Unsolved(NamedTuple):
-    """What was left after every round, of one; where most of it was; a step [s] that is solved, None if none is."""
+    """The relative residual after every iteration; where most of it was; a step [s] that is solved, None if none is."""
 
     history: tuple[float, ...]
     worst: str
     step: float | None
 
-    def told(self, h: float) -> str:
+    def text(self, h: float) -> str:
         """The same in words, of a step h [s]."""
         left = [f"{size:.1e}" for size in self.history]
         if len(left) > SHOWN + 1:
             left = [*left[:SHOWN], "...", left[-1]]
         remedy = f"try dt={self.step:g}, at which they are" if self.step else f"nor at {h / 2**SHORTER:.3g} s"
-        rounds = f"not solved in {len(self.history)} rounds at a step of {h:g} s"
-        return f"its equations were {rounds} (left: {', '.join(left)}), worst at {self.worst}; {remedy}"
+        failed = f"not solved in {len(self.history)} iterations at a step of {h:g} s"
+        return f"its equations were {failed} (left: {', '.join(left)}), worst at {self.worst}; {remedy}"
 
 
 def unsolved(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Unsolved | None:

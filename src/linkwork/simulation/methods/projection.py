@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwork.algorithms.reduction import closed_again
 from linkwork.simulation.events.slip import holding, unbounded
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Number, maximum
+from linkwork.spatial.scalar import Array, Condition, Number, maximum
 
 NOT_CLOSED = 1e-6  # error of loop closure [m or rad] that a projection must not leave
 
@@ -17,7 +15,7 @@ NOT_CLOSED = 1e-6  # error of loop closure [m or rad] that a projection must not
 def projected(step: Step) -> Step:
     """The step, followed by a projection onto the constraints."""
 
-    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+    def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         moved, solved = step(system, t, now, h, held)
         m = system.mechanism
         if system.rigid and m.bounded:  # the step itself decided which of them hold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TypedDict, Unpack
 
 from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
@@ -20,15 +20,24 @@ from linkwork.simulation.methods.semi_implicit import semi_implicit
 from linkwork.simulation.methods.variational import Rattle, Shake, Variational
 
 
+class Facts(TypedDict, total=False):
+    """What is true of a method; see `Method`."""
+
+    projects: bool
+    symmetric: bool
+    symplectic: bool
+    opens: bool
+
+
 def _method(
-    name: str, step: Step, order: int, about: str, equations: type[Equations] | None = None, **facts: Any
+    name: str, step: Step, order: int, about: str, equations: type[Equations] | None = None, **facts: Unpack[Facts]
 ) -> Method:
     """A method whose step goes through contacts and events; equations that it solves hold in its middle."""
     return Method(name, with_events(step, equations is not None), order, about, equations, bare=step, **facts)
 
 
-def _structured(name: str, equations: type[Equations], about: str, **facts: Any) -> Method:
-    usual = {"symmetric": True, "symplectic": True}
+def _structured(name: str, equations: type[Equations], about: str, **facts: Unpack[Facts]) -> Method:
+    usual: Facts = {"symmetric": True, "symplectic": True}
     return _method(name, solving(equations), 2, about, equations, **(usual | facts))
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from linkwork.algorithms.coordinates import integrate, tangent_rate
-from linkwork.simulation.state import StepState
+from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import repeat
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
-def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
     """One step of order 4, its stages in the tangent space of the coordinates."""
     m, zero = system.mechanism, np.zeros(system.mechanism.nv)
 
-    def stage(k: Number, dq: Array, dv: Array, sum_q: Array, sum_v: Array, sum_work: Number) -> tuple[Any, ...]:
+    def stage(k: Number, dq: Array, dv: Array, sum_q: Array, sum_v: Array, sum_work: Number) -> Leaves:
         outer = (k == 0) | (k == 3)
         reach = h * where(k == 0, 0.0, where(k == 3, 1.0, 0.5))
         weight = h * where(outer, 1.0 / 6.0, 1.0 / 3.0)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwork.algorithms.coordinates import integrate
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array, Condition, Number
 
 
-def semi_implicit(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Any]:
+def semi_implicit(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
     """One step of order 1; dampers and friction act with the velocities at its end, so that stiff ones are stable."""
     loads = system.loads(t, now.q, now.v, held)
     viscous = None if loads.touching is None else system.viscous(now.q, loads.touching)

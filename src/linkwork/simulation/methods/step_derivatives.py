@@ -1,20 +1,20 @@
 """Derivatives of a step as a map of states, exact to round-off: what control on the discrete map is made from.
 
-What a step computes is differentiated as it is written. Where it solves equations R(z; x) = 0 in rounds, the rounds are
-not: at the solution dz = -(dR/dz)^-1 dR, the implicit function theorem. Both need derivatives along directions alone,
-which are one kernel that runs for all directions at once, in vector lanes.
+What a step computes is differentiated as it is written. Where it solves equations R(z; x) = 0 by iteration, the
+iterations are not: at the solution dz = -(dR/dz)^-1 dR, the implicit function theorem. Both need derivatives along
+directions alone, which are one kernel that runs for all directions at once, in vector lanes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.algorithms.coordinates import qdot, tangent
 from linkwork.algorithms.ranks import least_squares, row_terms
-from linkwork.compiler import pushforward
+from linkwork.compiler import Kernel, pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.methods.method import Method, Step, changing
@@ -25,7 +25,7 @@ from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import unrolled
-from linkwork.spatial.scalar import Array, Number, where
+from linkwork.spatial.scalar import Array, Condition, Number, where
 
 RANK = 1e-11  # of the terms of rows and columns: smaller singular values are those of loops that repeat others
 TINY = 1e-300
@@ -41,7 +41,7 @@ class StepDerivatives(NamedTuple):
 class StepMap:
     """One step of a method, from states (nq + nv,) under joint forces (nv,), with its derivatives.
 
-    `system` gives what moves, from arrays of the shapes `changes` if there are any; `name` tells it from others.
+    `system` gives what moves, from arrays of the shapes `changes` if there are any; `name` identifies it.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class StepMap:
         if what := changing(m):
             raise LinkworkError(f"a step has no derivatives where {what} may change their state in it")
         self.unknowns = 0 if method.equations is None else method.equations.unknowns(m)
-        self._kernels: dict[str, Any] = {}
+        self._kernels: dict[str, Kernel] = {}
 
     def derivatives(self, x: Array, tau: Array, *changes: Array) -> StepDerivatives:
         """Those of the step from x (nq + nv,) under tau (nv,)."""
@@ -93,9 +93,9 @@ class StepMap:
         nq, system, equations = self.problem.mechanism.nq, self.system(*changes), self.method.equations
         now, unknown = StepState(x[:nq], x[nq:]), [np.zeros(0)]
 
-        def step(*state: Any) -> tuple[StepState, Any]:
+        def step(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
             assert equations
-            found = equations(*state).solve()
+            found = equations(system, t, now, h, held).solve()
             unknown[0] = found.unknown
             return found.moved, found.solved
 

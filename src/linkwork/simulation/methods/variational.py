@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from linkwork.algorithms.reduction import velocities
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Between, Interval
 from linkwork.simulation.methods.method import Solution, Witness
-from linkwork.simulation.state import StepState, select
+from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System, with_armature
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Number, largest, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, largest, minimum, where
 
 ITERATIONS = 50  # at most
 SOLVED, NEAR = 1e-15, 1e-6  # lack of momentum, of what there is, at which it has ended if it was near before
@@ -129,7 +129,9 @@ class Variational:
         loads = system.loads(interval.t, now.q, now.v, interval.held)
         return straight + system.acceleration(now.q, now.v, loads) * (0.5 * h * h)
 
-    def newton(self, dv: Array, multipliers: Array, kick: Number, witness: Witness | None) -> tuple[Guess, Number, Any]:
+    def newton(
+        self, dv: Array, multipliers: Array, kick: Number, witness: Witness | None
+    ) -> tuple[Guess, Number, Condition]:
         """The motion under a kick, from a guess at it and the multipliers; iterations, and whether it converged."""
         begin = Guess(dv, multipliers, 1.0, np.zeros(self.mechanism.nv), 0.0)
         found, iterations, solved = iterate(
@@ -137,7 +139,7 @@ class Variational:
         )
         return Guess(*found), iterations, solved
 
-    def _improved(self, last: Guess, kick: Number, witness: Witness | None) -> tuple[tuple[Any, ...], Any]:
+    def _improved(self, last: Guess, kick: Number, witness: Witness | None) -> tuple[Leaves, Condition]:
         m = self.mechanism
         here = self.tried(last.dv, last.multipliers, kick)
         move, more = self._correction(here, last.dv, kick)
@@ -171,7 +173,7 @@ class Variational:
         solve = self.solver(tried, dv, kick)
         move = solve(tried.lack)
         # Over the step, so that the matrix is positive also where composition goes back in time
-        symmetric = not (self.has_contacts or self.interval.system.laws)
+        symmetric = not (self.has_contacts or self.interval.system.force_laws)
         constraints = DenseConstraints(tried.J, DenseConstraints.of(self.rows, solve).response, symmetric, self.h)
         more = constraints.multipliers(-(tried.errors + tried.J @ move))
         move = move + constraints.change(more)
@@ -183,7 +185,7 @@ class Variational:
 
 
 class Rattle(Variational):
-    """The same with springs at both ends of a step (S4 2.33 to 2.37): each is asked where the mechanism is."""
+    """The same with springs at both ends of a step (S4 2.33 to 2.37): each is evaluated at the positions there."""
 
     at_ends = True
 

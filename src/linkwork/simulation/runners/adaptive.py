@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from linkwork.algorithms.reduction import closed_again
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.location import first_event
 from linkwork.simulation.events.log import event, events_of
-from linkwork.simulation.events.schedule import Switch, refused, spoken
+from linkwork.simulation.events.schedule import Switch, command_status, mode_event
 from linkwork.simulation.events.slip import holding, slip_forces
 from linkwork.simulation.events.sources import apply_events, constraint_number, nan_guard, sources, watch
 from linkwork.simulation.method_choice import Choice
@@ -36,10 +36,23 @@ from linkwork.simulation.state import (
     mapped,
     member,
 )
+from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
 AT_ONCE = 50  # switches at one instant, at most
 SOLVERS = {"dop853": "DOP853", "radau": "Radau", "lsoda": "LSODA"}
+
+
+class Solver(Protocol):
+    """A solver of SciPy that has made a step, from the time `t_old` to `t` [s], where the state is `y` (n,)."""
+
+    t: float
+    t_old: float
+    y: Array
+
+    def dense_output(self) -> Callable[[float], Array]:
+        """The state (n,) as a function of the time within the step."""
+        ...
 
 
 class Adaptive:
@@ -68,7 +81,7 @@ class Adaptive:
         storage.rows = len(storage.steps)
 
     def go(self, watch: Watch) -> None:
-        """Run to the end, telling `watch` the fraction that is done."""
+        """Run to the end, calling `watch` with the fraction that is done."""
         members = max(1, self.now.step.size)
         for done, index in enumerate(np.ndindex(self.problem.batch)):
             if self.now.status[index] == STOPPED:
@@ -83,13 +96,13 @@ class Adaptive:
                 self.storage.rows += 1
         watch(1.0)
 
-    def again(self, values: Mapping[str, Any], now: MemberState) -> None:
+    def again(self, values: Values, now: MemberState) -> None:
         """The state derivative of one member in plain Python."""
         x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         self.derivative.one(np.array([float(now.step) * self.dt]), x, now.control, *flat)
 
-    def not_converged(self, values: Mapping[str, Any], now: MemberState) -> str:
+    def not_converged(self, values: Values, now: MemberState) -> str:
         """What can be said of a method that gave up."""
         system, t = self.problem.system(values).in_modes(now.motion.modes), float(now.step) * self.dt
         return (
@@ -194,14 +207,14 @@ class Member:
     def _sample(self, t: float) -> None:
         answer, now = self.problem.sample(self.values, t, self.now), self.now
         modes = np.array(self.problem.wanted(answer, now.motion.modes), dtype=float)
-        lost = not np.isfinite(np.asarray(answer.forces, dtype=float)).all()
-        if (status := NON_FINITE if lost else refused(self.problem.switched, modes)) != RUNNING:
+        non_finite = not np.isfinite(np.asarray(answer.forces, dtype=float)).all()
+        if (status := NON_FINITE if non_finite else command_status(self.problem.switched, modes)) != RUNNING:
             self.now = now._replace(status=status)
             return
         memory = np.array(answer.memory, dtype=float) if len(answer.memory) else now.memory
         self.now = now._replace(control=np.array(answer.forces, dtype=float), memory=memory)
         pairs = zip(self.problem.switched, modes, now.motion.modes, strict=True)
-        changed = [(name, spoken(name, float(new))) for name, new, old in pairs if new != old]
+        changed = [(name, mode_event(name, float(new))) for name, new, old in pairs if new != old]
         if changed:
             self._switch_to(modes, t, changed)
 
@@ -246,7 +259,7 @@ class Member:
         )
         self.now = self.now.moved(log=log._replace(count=np.zeros(())))
 
-    def _acting(self) -> tuple[Array, dict[str, Any]]:
+    def _acting(self) -> tuple[Array, Values]:
         """Joint forces (nv,) with those of constraints that slip, and values in which these are released."""
         slip = self.now.motion.slip
         m = self.problem.system(self.values).in_modes(self.now.motion.modes).mechanism
@@ -278,7 +291,7 @@ class Member:
                 watch(solver.t)
         return end
 
-    def _accepted(self, solver: Any, times: Array) -> float:
+    def _accepted(self, solver: Solver, times: Array) -> float:
         """Record a step of SciPy's solver up to its first event; the time [s] of its end."""
         curve = solver.dense_output()
         last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, solver.t)

@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.errors import LinkworkError
 from linkwork.evaluation.diagnosis import failures_named
-from linkwork.simulation.events.schedule import refused
+from linkwork.simulation.events.schedule import command_status
 from linkwork.simulation.results.outcomes import FINISHED, KINDS, Event, Outcome
 from linkwork.simulation.runners.runner import Runner
 from linkwork.simulation.state import EVENT, NON_FINITE, NOT_CONVERGED, RUNNING, member
@@ -47,7 +47,7 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
             answer = problem.sample(values, t, now)
             forces = answer.forces
             for name, mode in answer.modes.items():
-                if refused([name], [mode]) != RUNNING:
+                if command_status([name], [mode]) != RUNNING:
                     return f"the controller returned {mode:g} for {name!r} at {t:g} s"
         for joint in problem.mechanism.leaders:
             if not np.isfinite(np.asarray(forces, dtype=float)[joint.v]).all():

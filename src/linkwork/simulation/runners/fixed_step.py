@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import gcd
-from typing import Any
+from typing import overload
 
 import numpy as np
 
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.log import Line, event, events_of
-from linkwork.simulation.events.schedule import Switch, refused, spoken
+from linkwork.simulation.events.schedule import Switch, command_status, mode_event
 from linkwork.simulation.events.sources import constraint_number, nan_guard, sources
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.methods.contact_stepping import contact_event
@@ -22,7 +22,8 @@ from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.runners.progress import Watch
 from linkwork.simulation.runners.run_program import BatchProgram, MemberProgram
-from linkwork.simulation.state import NON_FINITE, RUNNING, EventLog, MemberState, flatten, member, unflatten
+from linkwork.simulation.state import NON_FINITE, RUNNING, EventLog, MemberState, StepState, flatten, member, unflatten
+from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
 PIECE = 0.2  # seconds that a piece of a run should take: how soon Ctrl-C is heard
@@ -65,7 +66,7 @@ class FixedSteps:
         self._growth = GROWTH
 
     def go(self, watch: Watch) -> None:
-        """Run to the end, telling `watch` the fraction that is done."""
+        """Run to the end, calling `watch` with the fraction that is done."""
         storage = self.storage
         fresh = storage.steps[0] == 0
         if fresh and self.in_python:
@@ -92,7 +93,13 @@ class FixedSteps:
     def _running(self) -> bool:
         return bool((self.now.status == RUNNING).any())
 
-    def _wanted(self, steps: Any) -> Any:
+    @overload
+    def _wanted(self, steps: int) -> bool: ...
+
+    @overload
+    def _wanted(self, steps: Array) -> Array: ...
+
+    def _wanted(self, steps: int | Array) -> bool | Array:
         """Whether a sample is recorded after so many steps."""
         return (steps % self.storage.every == 0) | (steps == self.storage.count)
 
@@ -152,7 +159,7 @@ class FixedSteps:
             return contact_event(self.problem.mechanism, source, result)
         if source < len(self.sources):
             return self.sources[source].what[int(result) + 1]
-        return spoken(self.problem.commands[source - len(self.sources)], result)
+        return mode_event(self.problem.commands[source - len(self.sources)], result)
 
     def _steps(self, count: int) -> None:
         self.now = self.batch_program.steps(self.now, count)
@@ -233,8 +240,8 @@ class FixedSteps:
                 one = member(now, index)
                 answer = problem.sample(values, float(one.step) * self.dt, one)
                 wanted = problem.wanted(answer, one.motion.modes)
-                lost = not np.isfinite(np.asarray(answer.forces, dtype=float)).all()
-                status[index] = NON_FINITE if lost else refused(problem.switched, wanted)
+                non_finite = not np.isfinite(np.asarray(answer.forces, dtype=float)).all()
+                status[index] = NON_FINITE if non_finite else command_status(problem.switched, wanted)
                 if status[index] == RUNNING:
                     control[index], modes[index] = answer.forces, wanted
                     memory[index] = answer.memory if len(answer.memory) else one.memory
@@ -249,19 +256,19 @@ class FixedSteps:
             for value in np.unique(modes[..., k]):
                 who = (modes[..., k] == value) & (modes[..., k] != before)
                 if who.any():
-                    yield name, spoken(name, float(value)), who
+                    yield name, mode_event(name, float(value)), who
 
     # --- failures ---
 
-    def again(self, values: Mapping[str, Any], now: MemberState) -> None:
+    def again(self, values: Values, now: MemberState) -> None:
         """One step of one member in plain Python."""
         system, t = self.problem.system(values), float(now.step) * self.dt
         self.program.method.step(system, t, now.motion, self.dt, now.control)
 
-    def not_converged(self, values: Mapping[str, Any], now: MemberState) -> str:
+    def not_converged(self, values: Values, now: MemberState) -> str:
         """Why the equations of a member's next step were not solved, in words."""
         t, system, method = float(now.step) * self.dt, self.problem.system(values), self.program.method
-        states: list[tuple[float, Any]] = [(t, now.motion)]
+        states: list[tuple[float, StepState]] = [(t, now.motion)]
         if system.guards:  # which switch within the step
             with np.errstate(all="ignore"):
                 moved, _ = method.step(system, t, now.motion, self.dt, now.control)
@@ -272,7 +279,7 @@ class FixedSteps:
         if failed := nan_guard(system, *states):
             return failed
         if failed := unsolved(method, system, t, now.motion, self.dt, now.control):
-            return failed.told(self.dt)
+            return failed.text(self.dt)
         solved = method.equations is not None
         failed = "its equations were not solved" if solved else "its loops were not closed again"
         return f"{failed} at a step of {self.dt:g} s: try dt={self.dt / 4:g}"

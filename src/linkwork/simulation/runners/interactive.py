@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, unknown_name
 from linkwork.evaluation.diagnosis import failures_named
@@ -49,8 +50,8 @@ class Simulator:
     def __init__(
         self,
         mechanism: Mechanism,
-        q0: Any = None,
-        v0: Any = None,
+        q0: ArrayLike | None = None,
+        v0: ArrayLike | None = None,
         dt: float = 1e-3,
         method: str | None = None,
         stops: float | None = 0.02,
@@ -79,14 +80,14 @@ class Simulator:
         self._free = _Stepper(self, changed=False)
         self._changed = _Stepper(self, changed=True)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """For copies and other processes: without machine code, which each makes or finds on disk when it steps."""
         state = {name: value for name, value in vars(self).items() if name not in ("_free", "_changed")}
         return state | {"_method": self._method.locates, "_pushes": list(self._pushes), "_modes": dict(self._modes)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
-        self._method = method_of_order(self.method, self.order, state["_method"])
+        self._method = method_of_order(self.method, self.order, bool(state["_method"]))
         self._free, self._changed = _Stepper(self, changed=False), _Stepper(self, changed=True)
 
     def __repr__(self) -> str:
@@ -99,7 +100,7 @@ class Simulator:
         return State(self._steps * self.dt, now.q, now.v)
 
     @state.setter
-    def state(self, new: tuple[float, Any, Any]) -> None:
+    def state(self, new: tuple[float, ArrayLike, ArrayLike]) -> None:
         """Put the mechanism elsewhere: t [s], q (nq,), v (nv,). Contacts forget what they held, and latches let go.
 
         What was engaged stays so, and must not slip in the new state, unless it has a capacity.
@@ -116,7 +117,7 @@ class Simulator:
         self._steps = round(float(t) / self.dt)
         self._x, self._modes = _flat(problem.start.motion), modes
 
-    def step(self, tau: Any = None) -> None:
+    def step(self, tau: ArrayLike | None = None) -> None:
         """Go on by one step under the joint forces tau (nv,) [N m or N], none if not given."""
         forces = self._zero if tau is None else tau
         if self._pushes or self._switched:
@@ -125,7 +126,7 @@ class Simulator:
             self._x = self._free.step(self._x, forces)
         self._steps += 1
 
-    def push(self, body: str, wrench: Any, duration: float | None = None) -> None:
+    def push(self, body: str, wrench: ArrayLike, duration: float | None = None) -> None:
         """Let a wrench (6,) [N, N m] act on a body, at its frame's origin in its frame, for some time [s] or a step."""
         number = self.mechanism.bodies.index_of(body)
         if number == 0:
@@ -172,7 +173,7 @@ class Simulator:
         """Let a joint that was locked move again."""
         self._switch("unlock", joint)
 
-    def step_derivatives(self, tau: Any = None) -> StepDerivatives:
+    def step_derivatives(self, tau: ArrayLike | None = None) -> StepDerivatives:
         """Derivatives of the step that `step(tau)` would make from here: A (2 nv, 2 nv) by (q, v), B (2 nv, nv) by tau.
 
         They are exact, also where the step solves equations and closes loops; dq before and after is in the tangent
@@ -184,7 +185,7 @@ class Simulator:
         stepper = self._changed if self._pushes or self._switched else self._free
         return stepper.map.derivatives(self._x, forces, *(self._changes() if stepper.changed else ()))
 
-    def _switch(self, *entry: Any) -> float:
+    def _switch(self, *entry: str | float) -> float:
         held = with_locks(self.mechanism, locked_names([(0.0, *entry)]))
         now, latched = _unflat(held, self._x), own_modes(held)
         before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
@@ -209,14 +210,14 @@ class Simulator:
             wrenches[body - 1] += wrench
         return wrenches, np.array(list(self._modes.values()))
 
-    def _under_changes(self, forces: Any) -> Array:
+    def _under_changes(self, forces: ArrayLike) -> Array:
         found = self._changed.step(self._x, forces, *self._changes())
         self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
         return found
 
 
 def _flat(now: StepState) -> Array:
-    """Coordinates, velocities, what contacts remember, which way holders slip, which latches hold or are armed."""
+    """Coordinates, velocities, what contacts remember, slip directions, which latches hold or are armed."""
     return np.concatenate([now.q, now.v, np.ravel(now.contact_memory), now.slip, now.modes, now.armed])
 
 
@@ -242,12 +243,12 @@ class _Stepper:
     def system(self, *changes: Array) -> System:
         """What moves."""
         sim = self.simulator
-        m, law = sim.mechanism, None
+        m, forces = sim.mechanism, None
         if self.changed:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
-            m, law = m.varied(named), lambda t, q, v: wrenches
-        return System(m, None, law, sim._problem.stops, modes=own_modes(m), rigid=sim._problem.rigid)
+            m, forces = m.varied(named), lambda t, q, v: wrenches
+        return System(m, None, forces, sim._problem.stops, modes=own_modes(m), rigid=sim._problem.rigid)
 
     @cached_property
     def map(self) -> StepMap:
@@ -270,14 +271,14 @@ class _Stepper:
         found = _flat(moved)
         return found if solved is True else where(solved, found, np.full(len(found), np.nan))
 
-    def _build(self, *inputs: Any) -> Array:
+    def _build(self, *inputs: ArrayLike) -> Array:
         sim = self.simulator
         name = ("changed step" if self.changed else "step", sim._method.title, repr(sim.dt), repr(list(sim._modes)))
         self.kernel = kernel_of(sim._problem, name, self.one, self.shapes, self.shapes[:1])
         self.step = self.kernel.fast_call(self._slow, "step", "One step of the simulator.")
         return self.step(*inputs)
 
-    def _slow(self, x: Array, tau: Any, *changes: Array) -> Array:
+    def _slow(self, x: Array, tau: ArrayLike, *changes: Array) -> Array:
         """Convert what was given, or explain what is wrong."""
         forces = as_numbers("tau", tau)
         if forces.shape != (self.simulator.mechanism.nv,):
@@ -287,11 +288,11 @@ class _Stepper:
         if finite:
             return found
         with failures_named("the state after a step", 0):
-            lost = self.one(x, forces, *changes)
+            after = self.one(x, forces, *changes)
         at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
-        if np.isfinite(x).all() and np.isnan(lost).all():
+        if np.isfinite(x).all() and np.isnan(after).all():
             sim, system = self.simulator, self.system(*changes)
             if failed := unsolved(sim._method, system, 0.0, _unflat(system.mechanism, x), sim.dt, forces):
-                raise NotConverged(f"the step at {sim.state.t:g} s: {failed.told(sim.dt)}", failed.history, failed.step)
+                raise NotConverged(f"the step at {sim.state.t:g} s: {failed.text(sim.dt)}", failed.history, failed.step)
             raise NotConverged(f"loops were not closed again after a step {at}: a smaller step may do")
         raise NonFinite(f"the state after a step is not finite {at}: its numbers became too large")

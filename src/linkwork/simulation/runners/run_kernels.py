@@ -1,7 +1,7 @@
 """Kernels of runs, and what they are known by.
 
-A request tells all that a program is made of, save what users' functions do, since the text of a function does not tell
-what it depends on. They are traced alone, every time, and their graphs are part of the name; the program around them is
+A problem determines its program, except what users' functions compute, since the text of a function does not say what
+it depends on. They are traced alone, every time, and their graphs are part of the name; the program around them is
 traced only where no kernel of that name was built before.
 """
 
@@ -10,54 +10,54 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from linkwork.compiler import Count, Kernel, Rows, description, digest, shared, trace
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
+from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Once
 from linkwork.simulation.problem import Problem
-from linkwork.simulation.state import MemberState, flatten, unflatten
-from linkwork.spatial.scalar import Array, Number
+from linkwork.simulation.state import Leaves, MemberState, flatten, unflatten
+from linkwork.spatial.scalar import Array, Number, Value
 
 __all__ = ["Count", "Rows", "formula_digest", "kernel_of"]
 
-_traced: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # of each request's functions, traced once: their name
+_traced: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # digest of each problem's functions, traced once
 
 
 def kernel_of(
     problem: Problem,
     name: tuple[str, ...],
-    program: Callable[..., Any],
-    shapes: Sequence[Any],
-    results: Sequence[Any],
+    program: Callable[..., Value | Leaves],
+    shapes: Sequence[Shape],
+    results: Sequence[Shape | Rows],
     counts: int = 0,
 ) -> Kernel:
-    """The kernel of a program that answers a request; `name` says which. It may be one that was used lately."""
+    """The kernel of a program of a problem; `name` says which. It may be one that was used lately."""
     title = f"{name[0]} of {problem.mechanism.name}"
     key = _key(problem, *name, repr(shapes), repr(results))
     return shared(Kernel(title, program, shapes, results, key, counts))
 
 
 def _key(problem: Problem, *name: str) -> str | None:
-    """What a kernel is known by: all that its program is made of; None where only its graph tells that."""
+    """What a kernel is known by: all that its program is made of; None where only its graph says that."""
     m = problem.mechanism
     if has_kinds_of_users(m):
         return None
     stops = () if problem.stops is None else (a.tobytes() for a in problem.stops)
     limits = [a.tobytes() for j in m.joints for a in j.limits]
     guarded = [(s.parameter, s.value, isinstance(s.when, Once)) for s in problem.switches if s.guarded]
-    told = (problem.baumgarte, problem.switched, problem.commands, problem.rigid, guarded, list(problem.values))
-    parts = (*stops, *limits, *_contacts(m), repr(told), *name)
-    return digest(source_digest(), _room_digest(), mechanism_digest(m), _functions_digest(problem), *parts)
+    facts = (problem.baumgarte, problem.switched, problem.commands, problem.rigid, guarded, list(problem.values))
+    parts = (*stops, *limits, *_contacts(m), repr(facts), *name)
+    return digest(source_digest(), _package_digest(), mechanism_digest(m), _functions_digest(problem), *parts)
 
 
 def _functions_digest(problem: Problem) -> str:
     """A name for what users' functions do with any numbers: which there are, and their graphs."""
-    laws = [
+    users = [
         problem.control,
         problem.sampler if problem.traced_sampler else None,
         problem.wrenches,
@@ -65,18 +65,18 @@ def _functions_digest(problem: Problem) -> str:
         *problem.guards,
     ]
     own = [function for one in problem.mechanism.all_elements for function in one.functions]
-    if problem in _traced or not (any(laws) or own):
+    if problem in _traced or not (any(users) or own):
         return _traced.get(problem, "")
     size = len(flatten(problem.start))
 
-    def all_of_them(t: Number, place: Array, *inputs: Any) -> tuple[Any, ...]:
+    def all_of_them(t: Number, place: Array, *inputs: Value) -> Leaves:
         now, values = unflatten(problem.start, inputs[:size]), dict(zip(problem.values, inputs[size:], strict=True))
         heights = [function(*place) for function in own]
         return (*problem.answers(values, t, now), *heights)
 
     states = [np.shape(x)[len(problem.batch) :] for x in flatten(problem.start)]
     graph = trace(all_of_them, [(), (2,), *states, *map(problem.core, problem.values)])
-    present = repr(([law is not None for law in laws], len(own)))
+    present = repr(([one is not None for one in users], len(own)))
     return _traced.setdefault(problem, digest(present, description(graph)))
 
 
@@ -103,6 +103,6 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
 
 
 @cache
-def _room_digest() -> str:
-    """A name for the text of this room."""
+def _package_digest() -> str:
+    """A name for the text of the package `simulation`."""
     return digest(*(path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py"))))

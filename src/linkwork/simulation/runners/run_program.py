@@ -14,7 +14,7 @@ from linkwork.compiler import Kernel
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.events.impulses import Impact, constraint_forces, impact
 from linkwork.simulation.events.log import Line, write
-from linkwork.simulation.events.schedule import refused
+from linkwork.simulation.events.schedule import command_status
 from linkwork.simulation.events.sources import any_of, constraint_number, sources
 from linkwork.simulation.methods.method import Method
 from linkwork.simulation.problem import Problem
@@ -26,15 +26,15 @@ from linkwork.simulation.state import (
     NON_FINITE,
     NOT_CONVERGED,
     RUNNING,
+    Leaves,
     MemberState,
     flatten,
     select,
     unflatten,
 )
+from linkwork.simulation.user_functions import Values
 from linkwork.spatial.loops import record, repeat
-from linkwork.spatial.scalar import Array, Number, maximum, where
-
-Values = Mapping[str, Any]  # a member's parameters and gains, by name
+from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,31 +72,31 @@ class MemberProgram:
             most_iterations=where(running, maximum(now.most_iterations, iterations), now.most_iterations),
         )
 
-    def steps(self, values: Values, dt: Number, now: MemberState, count: Any) -> MemberState:
+    def steps(self, values: Values, dt: Number, now: MemberState, count: int | Count) -> MemberState:
         """`count` steps without a sample."""
 
-        def one(_: Number, *state: Any) -> tuple[Any, ...]:
+        def one(_: Number, *state: Value) -> Leaves:
             after = self.step(values, dt, unflatten(now, state))
             sampled = self.problem.traced_sampler
             return tuple(flatten(self.sampled(values, dt, after, self.tick == 1) if sampled else after))
 
         return unflatten(now, repeat(count, one, *flatten(now)))
 
-    def rows(self, values: Values, dt: Number, now: MemberState, count: Any) -> tuple[MemberState, tuple[Any, ...]]:
+    def rows(self, values: Values, dt: Number, now: MemberState, count: int | Count) -> tuple[MemberState, Leaves]:
         """`count` times the steps between two samples, then a sample of every series."""
         sampled = self.problem.traced_sampler
         inner = gcd(self.every, self.tick) if sampled else self.every
 
-        def one(_: Number, *state: Any) -> tuple[Any, ...]:
+        def one(_: Number, *state: Value) -> Leaves:
             return tuple(flatten(self.step(values, dt, unflatten(now, state))))
 
-        def block(_: Number, *state: Any) -> tuple[Any, ...]:
+        def block(_: Number, *state: Value) -> Leaves:
             after = _repeated(inner, one, *state)
             if not sampled:
                 return after
             return tuple(flatten(self.sampled(values, dt, unflatten(now, after), always=inner == self.tick)))
 
-        def body(_: Number, *state: Any) -> tuple[Any, Any]:
+        def body(_: Number, *state: Value) -> tuple[Leaves, Leaves]:
             after = _repeated(self.every // inner, block, *state)
             return after, self.row(values, dt, unflatten(now, after))
 
@@ -120,7 +120,7 @@ class MemberProgram:
             t, now, values, lambda: problem.system(values), lambda state: problem.motor_forces(values, t, state)
         )
 
-    def row(self, values: Values, dt: Number, now: MemberState) -> tuple[Any, ...]:
+    def row(self, values: Values, dt: Number, now: MemberState) -> tuple[Array, ...]:
         """One sample of every recorded series."""
         sample = self.sample(values, dt, now)
         return tuple(formula(sample) for formula in self.formulas.values())
@@ -138,7 +138,7 @@ class MemberProgram:
         if not self.problem.commands:
             return after
         wanted = self.problem.wanted(answer, now.motion.modes)
-        status = where(running, refused(self.problem.switched, wanted), now.status)
+        status = where(running, command_status(self.problem.switched, wanted), now.status)
         wanted = where(running & (status == RUNNING), wanted, now.motion.modes)
         return self._commanded(values, dt, after._replace(status=status), wanted)
 
@@ -180,7 +180,7 @@ class MemberProgram:
         return after, found, np.array([where(b == 0.0, a, b) for a, b in zip(before, forces, strict=True)])
 
 
-def _repeated(count: int, body: Callable[..., tuple[Any, ...]], *state: Any) -> tuple[Any, ...]:
+def _repeated(count: int, body: Callable[..., Leaves], *state: Value) -> Leaves:
     """`count` iterations of a loop; one iteration needs no loop."""
     return body(0.0, *state) if count == 1 else repeat(count, body, *state)
 
@@ -238,7 +238,7 @@ class BatchProgram:
         found, size = self._run(SWITCH, now, (), modes=modes), len(flatten(now))
         return unflatten(now, found[:size]), Switched(*found[size:])
 
-    def _member(self, what: str, like: MemberState, *inputs: Any) -> tuple[Any, ...]:
+    def _member(self, what: str, like: MemberState, *inputs: Any) -> Leaves:
         """One member: its state, the step dt, its values, and for a run how many samples."""
         program, size = self.program, len(flatten(like))
         now, dt = unflatten(like, inputs[:size]), inputs[size]
@@ -311,7 +311,7 @@ class BatchProgram:
 
 
 def _in_plain_python(
-    program: Callable[..., Any],
+    program: Callable[..., Leaves],
     arrays: Sequence[Array],
     cores: Sequence[Shape],
     batch: Shape,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.runners.progress import Watch
 from linkwork.simulation.state import MemberState
+from linkwork.simulation.user_functions import Values
 
 
 class Runner(Protocol):
@@ -22,13 +22,13 @@ class Runner(Protocol):
     events: list[Event]
 
     def go(self, watch: Watch) -> None:
-        """Run to the end, telling `watch` the fraction that is done."""
+        """Run to the end, calling `watch` with the fraction that is done."""
         ...
 
-    def again(self, values: Mapping[str, Any], now: MemberState) -> None:
+    def again(self, values: Values, now: MemberState) -> None:
         """Evaluate the failing step of one member in plain Python."""
         ...
 
-    def not_converged(self, values: Mapping[str, Any], now: MemberState) -> str:
+    def not_converged(self, values: Values, now: MemberState) -> str:
         """Why the equations of a member's next step were not solved, in words."""
         ...

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from linkwork.algorithms.coordinates import qdot
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
 
@@ -20,9 +20,9 @@ class StateDerivative:
         self.problem, self.target = problem, target
         m = problem.mechanism
         self.nq, self.size = m.nq, m.nq + m.nv + 1
-        self._quick: Any = None
+        self._quick: Callable[..., Array] | None = None
 
-    def one(self, t: Array, x: Array, held: Array, *values: Any) -> Array:
+    def one(self, t: Array, x: Array, held: Array, *values: Array) -> Array:
         """The rates in one state x at the time t (1,) [s], with joint forces `held` (nv,) and a member's values."""
         problem, nq = self.problem, self.nq
         given = {name: np.reshape(a, problem.core(name))[()] for name, a in zip(problem.values, values, strict=True)}
@@ -33,7 +33,7 @@ class StateDerivative:
         a = system.acceleration(q, v, loads)
         return np.concatenate([qdot(system.mechanism, q, v), a, np.reshape(np.asarray(power, dtype=a.dtype), 1)])
 
-    def __call__(self, t: float, x: Array, held: Array, values: Mapping[str, Any]) -> Array:
+    def __call__(self, t: float, x: Array, held: Array, values: Values) -> Array:
         """The rates in one state x at the time t [s]."""
         arrays = [np.reshape(np.asarray(a, dtype=float), -1) for a in values.values()]
         if self.target == "numpy":
