@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,8 @@ def numbers_of(value: Any, shape: tuple[int, ...], what: str, element: str, acce
 
 def number_of(value: Any, what: str, element: str, accept: Acceptance = np.isfinite) -> float:
     """`value` as one float."""
+    if isinstance(value, float) and isfinite(value):  # as most are, and everybody accepts
+        return float(value)
     return float(numbers_of(value, (), what, element, accept))
 
 
@@ -196,7 +199,8 @@ def placement(at: Any, rpy: Any, rotation: Any, element: str, where: str = "at",
     """
     at = numbers_of(at, (3,), where, element)
     if rotation is None:
-        return Transform.place(at, numbers_of(rpy, (3,), f"{turn}rpy", element)).snapped()
+        angles = numbers_of(rpy, (3,), f"{turn}rpy", element)
+        return (Transform.place(at, angles) if angles.any() else Transform(np.eye(3), at)).snapped()
     R = numbers_of(rotation, (3, 3), f"{turn}rotation", element)
     left, _, right = np.linalg.svd(R)
     nearest = left @ right

@@ -104,9 +104,10 @@ class Contact(Element, section="contacts"):
 
     def checked(self) -> Self:
         """The same with its fields checked; a rigid one that a mechanism has is checked as it was given."""
-        rigid = isinstance(self.at, Place) and not self.stiffness
-        left_out = dict.fromkeys(("stiffness", "tangential_stiffness", "tangential_damping") if rigid else ())
-        return super(Contact, replace(self, **left_out)).checked()
+        if isinstance(self.at, Place) and not self.stiffness:
+            given = replace(self, stiffness=None, tangential_stiffness=None, tangential_damping=None)
+            return super(Contact, given).checked()
+        return super().checked()
 
     def completed(self) -> Self:
         """The same with what was left out as along the normal; what does not fit together is refused."""
@@ -123,13 +124,13 @@ class Contact(Element, section="contacts"):
         hard = self.stiffness or 0.0
         along = above_zero(hard if along is None else along, "tangential_stiffness", self.label) if hard else 0.0
         losses = self.damping if losses is None else losses
-        return replace(self, stiffness=hard, tangential_stiffness=along, tangential_damping=losses)
+        return self._with({"stiffness": hard, "tangential_stiffness": along, "tangential_damping": losses})
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
         """What it names that is not there, and whether its parameters can be told from those of others."""
-        others = [one for items in draft.elements.values() for one in items.values() if not isinstance(one, Contact)]
-        stiff = {one.name for one in others if "stiffness" in one.definitions()}
-        if self.name in draft.joints or self.name in stiff:
+        namesakes = [items[self.name] for items in draft.elements.values() if self.name in items]
+        others = [one for one in namesakes if not isinstance(one, Contact)]
+        if self.name in draft.joints or any("stiffness" in one.definitions() for one in others):
             reason = f"its name is that of a joint or spring, whose '{self.name}.stiffness' is another number"
             yield Fault(reason, self.label, "call one of them otherwise")
         yield from super().draft_faults(draft)
@@ -141,7 +142,7 @@ class Contact(Element, section="contacts"):
         placed = self.placed(layout.homes)
         surfaces: Any = layout.elements[Surface.section]
         others = tuple(surface.name for surface in surfaces if surface.place.body != placed.at.body)
-        return replace(placed, against=self.against or others)
+        return placed._with({"against": self.against or others})
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
         """Whether there are surfaces of other bodies."""

@@ -132,8 +132,9 @@ class Element:
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
         """What it names that is not in a draft, or does not fit."""
+        label = self.label
         for name, one in self.definitions().items():
-            yield from one.kind.faults(getattr(self, name), self.label, draft)
+            yield from one.kind.faults(getattr(self, name), label, draft)
 
     def placed(self, homes: Homes) -> Self:
         """The same with its places on bodies, given the body and pose of every part."""
