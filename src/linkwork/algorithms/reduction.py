@@ -59,7 +59,7 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
-    """A quantity of the tree for those joints that move on their own."""
+    """A quantity of the tree, such as forces (tree.nv,), for those joints that move on their own: (nv,)."""
     return REDUCTIONS[quantity](mechanism.spread, found) if mechanism.mimics and quantity in REDUCTIONS else found
 
 
