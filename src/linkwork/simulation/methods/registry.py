@@ -81,6 +81,5 @@ def _locating(method: Method) -> Method:
 
 def refuse_composed(mechanism: Mechanism, method: Method, guarded: bool = False) -> None:
     """Raise a LinkworkError where a composed method would step back in time through events."""
-    what = "guards" if guarded else changing(mechanism)
-    if len(method.parts) > 1 and what:
+    if len(method.parts) > 1 and (what := "guards" if guarded else changing(mechanism)):
         raise LinkworkError(f"order {method.order} takes some steps back in time, which {what} cannot: leave order out")
