@@ -144,6 +144,18 @@ def test_its_kernels_are_not_taken_for_others() -> None:
     assert once.key != twice.key  # they are known by their graphs
 
 
+def test_mechanisms_without_it_are_as_they_were(tmp_path: Path) -> None:
+    """Whether a kind was defined before or after them, or ever."""
+    m = lw.example("double_pendulum")
+
+    class Tape(Magnet, section="tapes"):
+        """A kind that no mechanism here has."""
+
+    lw.save(m, tmp_path / "m.toml")
+    assert list(lw.load(tmp_path / "m.toml").elements) == list(m.elements) == []
+    assert len(getattr(m, Tape.section)) == 0
+
+
 def test_a_section_belongs_to_one_class() -> None:
     with pytest.raises(lw.ModelError, match="there are clutches already"):
         type("Other", (Element,), {}, section="clutches")

@@ -75,10 +75,10 @@ class Named(Sequence[T], Generic[T]):
 
 
 class Sections(Mapping[str, Named[Any]]):
-    """Collections by section, in order, that never change."""
+    """Collections by section, in order, that never change; empty ones are left out."""
 
     def __init__(self, sections: Mapping[str, Named[Any]]):
-        self._sections = dict(sections)
+        self._sections = {section: items for section, items in sections.items() if items}
 
     def __getitem__(self, section: str) -> Named[Any]:
         return self._sections[section]
