@@ -124,6 +124,11 @@ def read(told: str, code: int, seconds: float) -> Result:
 
 
 def pytest_configure() -> None:
+    """Begin as the variant wants it: this file is a plugin of pytest."""
+    pretend()
+
+
+def pretend() -> None:
     """Where a processor is named, let linkwork make its kernels for that one."""
     name = os.environ.get(MADE_FOR)
     if name is None:
