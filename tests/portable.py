@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -124,6 +125,11 @@ def read(told: str, code: int, seconds: float) -> Result:
 
 
 def pytest_configure() -> None:
+    """Begin as the variant wants it: this file is a plugin of pytest."""
+    pretend()
+
+
+def pretend() -> None:
     """Where a processor is named, let linkwork make its kernels for that one."""
     name = os.environ.get(MADE_FOR)
     if name is None:
@@ -148,6 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = [name for name in names if name not in known]
     if unknown:
         parser.error(f"there is no variant {unknown[0]!r}; there are {', '.join(known)}")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, also by tests of Ctrl-C
     failed = False
     for variant in (known[name] for name in names):
         if variant.why_not:

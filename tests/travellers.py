@@ -9,6 +9,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.spatial.scalar import Array
+from portable import pretend
 
 
 def motion(d: lw.Dynamics) -> list[Array]:
@@ -46,6 +47,7 @@ def same_bits(a: list[Array], b: list[Array]) -> bool:
 
 def answer(connection: Connection) -> None:
     """Send back what functions of this file, by name, say of what is received, until None is."""
+    pretend()  # to be the processor that the tests run on
     while (asked := connection.recv()) is not None:
         name, item = asked
         found: Any = globals()[name](item)

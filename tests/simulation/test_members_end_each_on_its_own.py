@@ -78,18 +78,24 @@ def test_events_of_adaptive_methods_are_located(method: str) -> None:
 
 def test_control_c_keeps_what_was_computed() -> None:
     lw.simulate(M, STARTS, duration=0.2, dt=1e-4, method="rk4", every=1000)  # compiled beforehand
-    stopped = threading.Event()
+    going, stopped = threading.Event(), threading.Event()
+
+    def watch(done: float) -> None:
+        if done > 0.0:
+            going.set()
 
     def press() -> None:
         """As people do, again if nothing happens: Python itself can lose an interrupt."""
+        going.wait(60.0)  # a busy machine may take long to compute anything
         while not stopped.wait(0.5):
             os.kill(os.getpid(), signal.SIGINT)
 
     pressing = threading.Thread(target=press)
     pressing.start()
     try:
-        run = lw.simulate(M, STARTS, duration=3000.0, dt=1e-4, method="rk4", every=1000)
+        run = lw.simulate(M, STARTS, duration=3000.0, dt=1e-4, method="rk4", every=1000, progress=watch)
     finally:
+        going.set()
         stopped.set()
         pressing.join()
     assert {outcome.kind for outcome in run.outcome} == {"stopped"}
