@@ -108,12 +108,12 @@ def test_creep_is_told_beside_mujocos(tmp_path: Path) -> None:
     assert default > 1e-4 > elliptic > 1e-7 > without_slip  # the best settings hold too
 
 
-def test_long_chains_tell_their_rounds_and_the_time_until_the_first_run(tmp_path: Path) -> None:
+def test_long_chains_tell_their_iterations_and_the_time_until_the_first_run(tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     ran = python("-m", "benchmarks", "--quick", "--only", "chain4: a variational step", "--json", str(file))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (row,) = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    assert re.search(r"the first run took [0-9.]+ s; [1-4]\.[0-9] rounds", row["note"]), row
+    assert re.search(r"the first run took [0-9.]+ s; [1-4]\.[0-9] iterations", row["note"]), row
 
 
 def test_answers_that_differ_are_not_timed() -> None:
