@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,29 @@ def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
 def test_a_mechanism_knows_nothing_of_files() -> None:
     for path in sorted((PACKAGE / "model").glob("*.py")):
         assert "linkwork.model.documents" not in path.read_text(encoding="utf-8"), name_of(path)
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(node: ast.AST, known: set[str]) -> set[str]:
+    """The modules that a file loads, at once or inside functions; what only type checkers read is not loaded."""
+    found: set[str] = set()
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.ImportFrom) and child.module in known:
+            full = {f"{child.module}.{alias.name}" for alias in child.names}
+            found |= (full & known) or {str(child.module)}
+        found |= imported_modules(child, known)
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {module_of(path): path for path in SOURCES}
+    TopologicalSorter({name: imported_modules(parsed(path), set(modules)) for name, path in modules.items()}).prepare()
 
 
 def test_every_room_is_in_the_layering() -> None:
