@@ -91,6 +91,7 @@ def test_control_c_keeps_what_was_computed() -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     pressing = threading.Thread(target=press)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background begin without it
     pressing.start()
     try:
         run = lw.simulate(M, STARTS, duration=3000.0, dt=1e-4, method="rk4", every=1000, progress=watch)
@@ -98,6 +99,7 @@ def test_control_c_keeps_what_was_computed() -> None:
         going.set()
         stopped.set()
         pressing.join()
+        signal.signal(signal.SIGINT, before)
     assert {outcome.kind for outcome in run.outcome} == {"stopped"}
     assert 1 < len(run.t) < 30_001
     assert np.isfinite(run.q).all()
