@@ -51,7 +51,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Result:
-    """How the tests ended: the counts that pytest tells, the tests that failed, and how long it took [s]."""
+    """How the tests ended: the counts that pytest prints, the tests that failed, and how long it took [s]."""
 
     counts: Mapping[str, int]
     failures: Sequence[str]

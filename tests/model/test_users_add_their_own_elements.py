@@ -156,6 +156,17 @@ def test_mechanisms_without_it_are_as_they_were(tmp_path: Path) -> None:
     assert len(getattr(m, Tape.section)) == 0
 
 
+def test_a_kind_that_lacks_an_answer_is_named() -> None:
+    class Rope(VelocityConstraint, section="ropes"):
+        """A constraint without rows."""
+
+        engaged: Number = key(switch, default=True, mode=True)
+
+    b = lw.Builder("m").body("a", mass=1.0, inertia=(1, 1, 1)).joint("j", lw.Revolute(Z), "world", "a")
+    with pytest.raises(lw.LinkworkError, match="rope 'r' is of class 'Rope', which must define 'velocity_rows'"):
+        lw.simulate(b.add(Rope("r")).build(), duration=0.1)
+
+
 def test_a_section_belongs_to_one_class() -> None:
     with pytest.raises(lw.ModelError, match="there are clutches already"):
         type("Other", (Element,), {}, section="clutches")

@@ -33,7 +33,7 @@ class Start(NamedTuple):
 def run_machine(
     console: Console, what: str, out: Path, seed: int, plot: bool | None, report: bool, compare: bool, **how: Any
 ) -> int:
-    """Run an example or a model file as `how` tells `simulate`; TRUSTED, or DOUBTED if a check failed.
+    """Run an example or a model file with the arguments `how` of `simulate`; TRUSTED, or DOUBTED if a check failed.
 
     What is None in `how` is left to the example, or to `simulate`.
     """

@@ -47,7 +47,7 @@ class Servo(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a drive is told."""
+        """The arguments of `Builder.drive` that make it a position controller."""
         bias, limits = (0.0, -self.stiffness, -self.damping), (-self.torque, self.torque)
         return {"gain": self.stiffness, "bias": bias, "force_limits": limits}
 

@@ -35,12 +35,12 @@ class Actuator(Element):
 
     def speed(self, v: Array) -> Number:
         """The motor's speed [rad/s or m/s] at velocities v (nv,)."""
-        raise NotImplementedError
+        raise self.lacks("speed")
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
         """The motor's force [N m or N] at the control u."""
-        raise NotImplementedError
+        raise self.lacks("motor_force")
 
     def output(self, f: Number, v: Array) -> Number:
         """What of a motor's force f [N m or N] the joints feel, each times its entry of `row`."""
-        raise NotImplementedError
+        raise self.lacks("output")

@@ -35,7 +35,7 @@ class Constraint(Element):
     @property
     def bounds(self) -> tuple[Bound, ...]:
         """The least and the most that each row's multiplier may be [N or N m]."""
-        raise NotImplementedError
+        raise self.lacks("bounds")
 
 
 class FrameConstraint(Constraint):
@@ -57,7 +57,7 @@ class FrameConstraint(Constraint):
 
     def closed_now(self) -> Self:
         """The same, engaged."""
-        raise NotImplementedError
+        raise self.lacks("closed_now")
 
     @property
     def guide(self) -> Array | None:
@@ -67,12 +67,12 @@ class FrameConstraint(Constraint):
     @property
     def child(self) -> str:
         """The name of the body, part or frame that `to` is placed in."""
-        raise NotImplementedError
+        raise self.lacks("child")
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """What must be zero between the two frames."""
-        raise NotImplementedError
+        raise self.lacks("rows")
 
     @property
     def bounds(self) -> tuple[Bound, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, dataclass_tra
 
 import numpy as np
 
-from linkwork.errors import ModelError
+from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.arguments import checked_name
 from linkwork.model.bodies import Place
 from linkwork.model.document_values import same_bits
@@ -105,6 +105,13 @@ class Element:
         own = [getattr(self, name) for name, one in self.definitions().items() if isinstance(one.kind, ClassKind)]
         return any(type(one).__module__.partition(".")[0] != PACKAGE for one in (self, *own))
 
+    def lacks(self, answer: str) -> LinkworkError:
+        """The error of a kind that does not define what every kind like it must."""
+        return LinkworkError(
+            f"{self.label} is of class {type(self).__name__!r}, which must define {answer!r}; "
+            "docs/contributing.md has examples"
+        )
+
     # --- from a verb onto the tree ---
 
     def several(self) -> Iterable[Self]:
@@ -183,7 +190,7 @@ class Element:
         """Users' functions of a place (x, y) [m] in it, whose graphs are part of a kernel's identity."""
         return ()
 
-    # --- what it tells ---
+    # --- what it says of itself ---
 
     @property
     def rotor(self) -> Rotor | None:

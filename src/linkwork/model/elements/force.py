@@ -127,7 +127,7 @@ class Force(Element):
 
     def force(self, motion: Motion) -> Acting:
         """What it applies, [N] and [N m]."""
-        raise NotImplementedError
+        raise self.lacks("force")
 
     def energy(self, motion: Motion) -> Number:
         """What it stores [J]; its force is the negative gradient of that."""

@@ -48,7 +48,7 @@ class VelocityConstraint(Constraint):
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
         """What it holds at zero."""
-        raise NotImplementedError
+        raise self.lacks("velocity_rows")
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
