@@ -16,17 +16,18 @@ PACKAGE = ROOT / "src" / "linkwork"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
-# What each room may import besides itself. `errors` is open to all; `app` may import everything.
+# What each package may import. `errors` and `tolerances` are single modules; `app` may import everything.
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "spatial": {"errors"},
-    "model": {"errors", "spatial"},
-    "algorithms": {"errors", "spatial", "model"},
+    "tolerances": set(),
+    "spatial": {"errors", "tolerances"},
+    "model": {"errors", "tolerances", "spatial"},
+    "algorithms": {"errors", "tolerances", "spatial", "model"},
     "compiler": {"errors", "spatial"},
-    "evaluation": {"errors", "spatial", "model", "algorithms", "compiler", "door"},
-    "simulation": {"errors", "spatial", "model", "algorithms", "compiler", "evaluation", "door"},
-    "lagrangian": {"errors", "spatial", "model", "algorithms", "compiler", "simulation"},
-    "control": {"errors", "spatial", "model", "algorithms"},
+    "evaluation": {"errors", "tolerances", "spatial", "model", "algorithms", "compiler", "door"},
+    "simulation": {"errors", "tolerances", "spatial", "model", "algorithms", "compiler", "evaluation", "door"},
+    "lagrangian": {"errors", "tolerances", "spatial", "model", "algorithms", "compiler", "simulation"},
+    "control": {"errors", "tolerances", "spatial", "model", "algorithms"},
     "examples": {"errors", "spatial", "model", "algorithms", "control", "simulation"},
     "papers": {"errors", "spatial", "model", "algorithms", "compiler", "evaluation", "simulation", "lagrangian"}
     | {"control", "examples", "door"},
@@ -42,24 +43,28 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """The rooms of linkwork that a file imports, wherever in it."""
+def imported_packages(path: Path) -> set[str]:
+    """The packages of linkwork that a file imports, wherever in it."""
     found: set[str] = set()
     for node in ast.walk(parsed(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name_of(path)} has a relative import; the full path shows the room"
+            assert node.level == 0, f"{name_of(path)} has a relative import; the full path shows the package"
             names = [node.module or ""]
         found |= {name.split(".")[1] if "." in name else "door" for name in names if name.split(".")[0] == "linkwork"}
     return found
 
 
-@pytest.mark.parametrize("room", MAY_IMPORT)
-def test_a_room_imports_only_the_rooms_below_it(room: str) -> None:
-    files = [PACKAGE / f"{room}.py"] if room == "errors" else sorted((PACKAGE / room).rglob("*.py"))
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_packages_below_it(package: str) -> None:
+    files = (
+        [PACKAGE / f"{package}.py"]
+        if package in ("errors", "tolerances")
+        else sorted((PACKAGE / package).rglob("*.py"))
+    )
     assert files
     for path in files:
-        assert imported_rooms(path) - {room} <= MAY_IMPORT[room], name_of(path)
+        assert imported_packages(path) - {package} <= MAY_IMPORT[package], name_of(path)
 
 
 def test_a_mechanism_knows_nothing_of_files() -> None:
@@ -90,9 +95,9 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     TopologicalSorter({name: imported_modules(parsed(path), set(modules)) for name, path in modules.items()}).prepare()
 
 
-def test_every_room_is_in_the_layering() -> None:
-    rooms = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert rooms - {"__init__", "__pycache__", "app", "py.typed"} == set(MAY_IMPORT)
+def test_every_package_is_in_the_layering() -> None:
+    packages = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert packages - {"__init__", "__pycache__", "app", "py.typed"} == set(MAY_IMPORT)
 
 
 def test_no_file_is_longer_than_500_lines() -> None:
@@ -110,7 +115,7 @@ def test_the_architecture_names_every_file_and_no_other() -> None:
     assert named <= {path.name for path in SOURCES + TESTS}
 
 
-def test_every_room_opens_with_a_paragraph() -> None:
+def test_every_package_opens_with_a_paragraph() -> None:
     for path in SOURCES:
         assert ast.get_docstring(parsed(path)), name_of(path)
 

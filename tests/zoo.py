@@ -14,7 +14,6 @@ from linkwork.model.bodies import Place
 from linkwork.model.elements.spring import Spring
 from linkwork.model.mechanism import numbered
 from linkwork.model.mimic import Mimic
-from linkwork.model.naming import Named
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from slices import some_quick
@@ -137,8 +136,7 @@ def coupled_tree(seed: int) -> lw.Mechanism:
     followers, leaders = names[: len(names) // 2], names[len(names) // 2 :]
     numbers = rng.uniform(-2.0, 2.0, size=(len(followers), 2)).tolist()
     pairs = [Mimic(name, str(rng.choice(leaders)), *two) for name, two in zip(followers, numbers, strict=True)]
-    mimics = Named("mimic", sorted(pairs, key=lambda mimic: m.joints.index_of(mimic.joint)))
-    return replace(m, joints=numbered(m.joints, mimics), mimics=mimics)
+    return replace(m, joints=numbered(m.joints, {mimic.joint: mimic for mimic in pairs}))
 
 
 @cache

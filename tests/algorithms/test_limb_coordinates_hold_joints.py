@@ -16,7 +16,6 @@ from linkwork.algorithms.formulations.limbs import block_diagonal
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.model.mechanism import numbered
 from linkwork.model.mimic import Mimic
-from linkwork.model.naming import Named
 from linkwork.spatial.rotation import matrix_about_axis, matrix_from_rpy
 from linkwork.spatial.scalar import Array, hat
 from zoo import random_inertia, relative, revolute_tree, state
@@ -158,8 +157,8 @@ def test_coupled_joints_are_mimics(seed: int) -> None:
 def _mimicking(m: lw.Mechanism, motor: Mapping[str, float]) -> lw.Mechanism:
     """The same mechanism whose joints follow the motor's first, by Builder.mimic."""
     first, *others = motor
-    mimics = Named("mimic", [Mimic(name, first, motor[name] / motor[first], 0.0) for name in others])
-    return replace(m, joints=numbered(m.joints, mimics), mimics=mimics)
+    mimics = {name: Mimic(name, first, motor[name] / motor[first], 0.0) for name in others}
+    return replace(m, joints=numbered(m.joints, mimics))
 
 
 def rotations(n: int, seed: int = 0) -> Array:

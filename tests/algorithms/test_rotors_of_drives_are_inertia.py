@@ -22,7 +22,7 @@ def driven(m: lw.Mechanism, seed: int, count: int = 3) -> lw.Mechanism:
         ratios = {moving[i].name: rng.uniform(-2.0, 2.0, size=moving[i].kind.nv) for i in picked}
         numbers = float(rng.uniform(-9, 9)), float(rng.uniform(0.001, 0.1))
         drive = Drive(f"drive {k}", ratios, gear=numbers[0], rotor_inertia=numbers[1]).checked()
-        drives.append(drive.numbered(m.joints, m.mimics))
+        drives.append(drive.numbered(m.joints))
     return m.with_elements("drives", drives)
 
 

@@ -18,9 +18,9 @@ from linkwork.algorithms.contact_geometry import Meeting
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, where
+from linkwork.tolerances import TINY
 
 APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED = 1.0, 2.0, 3.0, 4.0, 5.0, 6.0
-TINY = 1e-300
 
 
 class ContactLaw(Protocol):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.sweeps import outward
-from linkwork.model.mechanism import Mechanism
+from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array
 
@@ -31,10 +31,12 @@ class Kinematics(NamedTuple):
 
 def joint_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
     """X_ik of every body k in its inboard body i: place of the joint, then the joint's own motion (3.7)."""
-    X = [Transform.identity()]
-    for j in outward(mechanism):
-        X.append(j.place @ j.kind.transform(q[j.q]))
-    return X
+    return [Transform.identity(), *(joint_pose(j, q) for j in outward(mechanism))]
+
+
+def joint_pose(joint: Joint, q: Array) -> Transform:
+    """X_ik of the body k that a joint carries in its inboard body i, at the coordinates q (nq,) of the tree."""
+    return joint.place @ joint.kind.transform(q[joint.q])
 
 
 def subspaces(mechanism: Mechanism, q: Array) -> list[Motion]:

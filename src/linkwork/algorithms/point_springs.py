@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.kinematics import joint_poses, subspaces
+from linkwork.algorithms.kinematics import joint_pose
 from linkwork.algorithms.sweeps import to_meeting
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
-from linkwork.spatial import Force, Motion, Transform
+from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, where
 
 TOUCHING = 1e-12  # distance [m] below which two points have no direction between them
@@ -29,15 +29,13 @@ class Stretch(NamedTuple):
 
 def stretches(mechanism: Mechanism, q: Array) -> list[Stretch]:
     """How long every spring of a tree is, and how its joints stretch it."""
-    if not mechanism.line_forces:
-        return []
-    X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
-    return [_stretch(mechanism, spring, X, S) for spring in mechanism.line_forces]
+    return [_stretch(mechanism, spring, q) for spring in mechanism.line_forces]
 
 
-def _stretch(mechanism: Mechanism, spring: LineForce, X: list[Transform], S: list[Motion]) -> Stretch:
+def _stretch(mechanism: Mechanism, spring: LineForce, q: Array) -> Stretch:
     """Seen from the body on which both ends hang, which the spring neither moves nor turns."""
     near, far = to_meeting(mechanism, spring.at.body, spring.to.body)
+    X = {j.o: joint_pose(j, q) for j in (*near, *far)}
     start = _seen(near, X, spring.at.pose.p)
     line = _seen(far, X, spring.to.pose.p) - start
     squared = dot(line, line)
@@ -50,11 +48,11 @@ def _stretch(mechanism: Mechanism, spring: LineForce, X: list[Transform], S: lis
         F = unit
         for j in reversed(joints):
             F = X[j.o].down(F)
-            row[j.v] = list(S[j.o].pair(F) * sign)
+            row[j.v] = list(j.kind.subspace(q[j.q]).pair(F) * sign)
     return Stretch(where(apart, distance, 0.0), np.array(row))
 
 
-def _seen(joints: Iterable[Joint], X: list[Transform], point: Array) -> Array:
+def _seen(joints: Iterable[Joint], X: dict[int, Transform], point: Array) -> Array:
     """A point (3,) [m] of the body that the first of these joints carries, seen from the body behind the last."""
     for j in joints:
         point = X[j.o].point(point)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.algorithms.constraints.closure import closed, rows_and_terms
-from linkwork.algorithms.kinematics import kinematics, world_poses
+from linkwork.algorithms.kinematics import kinematics
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
-
-RANK = 1e-9  # singular values below this part of the scale are zero
+from linkwork.tolerances import RANK
 
 
 def row_terms(mechanism: Mechanism, q: Array) -> Array:
@@ -25,7 +24,7 @@ def row_terms(mechanism: Mechanism, q: Array) -> Array:
     """
     tree = mechanism.tree.closed
     motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))
-    _, squares = rows_and_terms(tree, motion, closed(tree, world_poses(tree, motion.X)))
+    _, squares = rows_and_terms(tree, motion, closed(tree, motion.X))
     held = np.zeros((len(tree.velocity_rows), tree.nv))
     for row, tie in zip(held, tree.velocity_rows, strict=True):
         for joint, number, factor in tie.velocities:

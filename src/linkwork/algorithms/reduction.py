@@ -23,7 +23,6 @@ from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt
 
 Algorithm = Callable[..., Array]
 Result = TypeVar("Result")
-CLOSED_DERIVATIVES = "closed_forward_dynamics_derivatives"  # whose algorithm knows mimics itself
 
 
 def to_tree(mechanism: Mechanism, names: Sequence[str], state: Sequence[Array]) -> list[Array]:
@@ -45,6 +44,10 @@ def _reduced_rows(G: Array, J: Array) -> Array:
     return closure.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
 
 
+def _unchanged(G: Array, found: Array) -> Array:
+    return found
+
+
 def _reduced_both(G: Array, M: Array) -> Array:
     return G.T @ M @ G
 
@@ -60,7 +63,7 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
     """A quantity of the tree, such as forces (tree.nv,), for those joints that move on their own: (nv,)."""
-    return REDUCTIONS[quantity](mechanism.spread, found) if mechanism.mimics and quantity in REDUCTIONS else found
+    return _either(lambda _: found, lambda m: REDUCTIONS.get(quantity, _unchanged)(m.spread, found))(mechanism)
 
 
 def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
@@ -74,10 +77,9 @@ def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algori
     def run(mechanism: Mechanism, *state: Array) -> Array:
         if mechanism.constrained and quantity in CLOSED:
             return CLOSED[quantity](mechanism, *state)
-        if not mechanism.mimics or quantity == CLOSED_DERIVATIVES:
-            return algorithm(mechanism, *state)
-        if quantity in SOLVED:
-            return SOLVED[quantity](mechanism, *state)
+        return _either(algorithm, SOLVED.get(quantity, by_tree))(mechanism, *state)
+
+    def by_tree(mechanism: Mechanism, *state: Array) -> Array:
         return reduced(quantity, mechanism, algorithm(mechanism.tree, *to_tree(mechanism, names, state)))
 
     return run
@@ -180,7 +182,7 @@ def closed_positions(mechanism: Mechanism, q: Array, rounds: int) -> tuple[Array
 
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """The velocities (nv,) nearest to v that keep loops closed at q."""
-    return closure.consistent_velocity(held(mechanism, q), v) if mechanism.constrained else v
+    return closure.consistent_velocity(held(mechanism, q), v)
 
 
 def held_rows(mechanism: Mechanism, q: Array) -> Array:
@@ -203,6 +205,8 @@ def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 
 def held(mechanism: Mechanism, q: Array) -> closure.Held:
     """The loops at q, of mechanisms with and without mimics."""
+    if not mechanism.constrained:
+        return closure.not_held(mechanism)
     return _either(closure.held, _reduced_held)(mechanism, q)
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.model.mechanism import Mechanism
+from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.scalar import Array, Number
+
+
+def turns_with_rotor(mechanism: Mechanism, joint: Joint) -> bool:
+    """Whether the rotor of a drive turns with a joint."""
+    return any(drive.rotor and joint.name in drive.joints for drive in mechanism.actuators)
 
 
 def rotor_matrix(mechanism: Mechanism) -> Array:

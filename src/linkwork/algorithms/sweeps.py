@@ -9,7 +9,7 @@ from linkwork.model.mechanism import WORLD, Joint, Mechanism
 
 def outward(mechanism: Mechanism) -> Iterator[Joint]:
     """Every joint, inboard ones before outboard ones."""
-    assert not mechanism.mimics, "sweeps are over trees: see algorithms.reduction"
+    assert mechanism.tree is mechanism, "sweeps are over trees: see algorithms.reduction"
     return iter(mechanism.joints)
 
 

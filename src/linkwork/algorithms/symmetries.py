@@ -10,13 +10,13 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.momentum import sum_in_world
-from linkwork.algorithms.rotors import rotor_momenta
+from linkwork.algorithms.rotors import rotor_momenta, turns_with_rotor
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.spatial import Motion, Transform
 from linkwork.spatial.scalar import Array, cross, ldlt
+from linkwork.tolerances import RANK
 
 TRIED = 5  # positions of a joint in which it must be able to follow
-RANK = 1e-9  # sine of an angle below which two directions of twists are one
 ROUNDED = 1e-12  # of one: entries of twists that are round-off
 
 
@@ -53,7 +53,7 @@ def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
     numbers = (*forces, joint.place.p, joint.place.R, mechanism.gravity)
     if any(np.asarray(x).dtype == object for x in numbers):
         return False
-    if joint.kind.nv > 1 and any(drive.rotor and joint.name in drive.joints for drive in mechanism.actuators):
+    if joint.kind.nv > 1 and turns_with_rotor(mechanism, joint):
         return False
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     coupled = any(joint.name in (mimic.name, mimic.of) for mimic in mechanism.mimics)
@@ -62,11 +62,10 @@ def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
 
 
 def _held_elsewhere(mechanism: Mechanism) -> bool:
-    if mechanism.forces:  # they may push from anywhere
-        return True
+    anywhere = [(WORLD,) for _ in mechanism.forces]  # they may push from the world
     held = [(tie.at.body, tie.to.body) for tie in (*mechanism.frame_constraints, *mechanism.line_forces)]
     touching = [(pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs]
-    return any(WORLD in bodies for bodies in (*held, *touching))
+    return any(WORLD in bodies for bodies in (*anywhere, *held, *touching))
 
 
 def _keeping_heights(gravity: Array) -> Array:

@@ -47,8 +47,8 @@ def description(m: Mechanism) -> RenderableType:
         child = joint.child + (f" + {', '.join(welded)}" if welded else "")
         low, high = joint.limits
         limits = ", ".join(f"{a:.3g} to {b:.3g}" for a, b in zip(low, high, strict=True) if a > -1e9 or b < 1e9)
-        follows = f"{m.mimics[joint.name].of} x {m.mimics[joint.name].multiplier:g}" if joint.name in m.mimics else ""
-        table.add_row(joint.name, type(joint.kind).__name__, joint.parent, child, f"{body.mass:.4g}", limits, follows)
+        mimic = "" if joint.mimic is None else f"{joint.mimic.of} x {joint.mimic.multiplier:g}"
+        table.add_row(joint.name, type(joint.kind).__name__, joint.parent, child, f"{body.mass:.4g}", limits, mimic)
     title = f"{m.name}: {m.nbodies} bodies, {len(m.joints)} joints, {m.nv} degrees of freedom, {m.mass:.6g} kg"
     return Group(Text(title, style="bold"), table, *_besides(m))
 

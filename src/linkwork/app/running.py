@@ -93,7 +93,7 @@ def start_of(m: lw.Mechanism, seed: int) -> Start:
         q, v, about = first.q, first.v, f"from keyframe {first.name!r}"
     else:
         q, v, about = m.by_joint(_neutral_within_limits), np.zeros(m.nv), "from its neutral position"
-    if m.frame_constraints and np.abs(d.constraint(q)).max() > OPEN:
+    if np.abs(d.constraint(q)).max(initial=0.0) > OPEN:
         q, about = d.assemble(q), f"{about}, where its loops were closed"
     if np.any(v):
         return Start(q, d.consistent(q, v), about)

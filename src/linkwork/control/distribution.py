@@ -10,6 +10,7 @@ import numpy as np
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.loops import iterate, repeat
 from linkwork.spatial.scalar import Array, Number, cross, dot, ldlt, where
+from linkwork.tolerances import TINY
 
 LOOSE = 1e-9  # of the mean diagonal, added where feet in the air could leave a direction that none of them holds
 NEAR = 1e-4  # weight of the distance to the last multiplier, which makes every matrix positive
@@ -19,7 +20,6 @@ SOLVED = 1e-9  # what is left of the conditions, relative to the wrench, when it
 ENOUGH = 1e-4  # of the decrease that the slope promises, which a shortened step must reach
 ROUNDED = 1e-13  # of the value, below which a decrease is not to be seen
 SHORTENED = 12  # halvings of a step, at most
-TINY = 1e-300
 
 
 def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence[Number]) -> list[Array]:

@@ -69,9 +69,9 @@ class Stance:
 def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
     """The stance of a tree on the named feet, frames or bodies; errors say what is missing."""
     refuse_no_mechanism(m)
-    if m.mimics or m.constrained:
-        what = "loops, clutches or brakes" if m.constrained else "joints that mimic others"
-        raise LinkworkError(f"balance is for trees, whose legs move freely; {m.name} has {what}")
+    for what, there in (("loops, clutches or brakes", m.constrained), ("joints that mimic others", m.mimics)):
+        if there:
+            raise LinkworkError(f"balance is for trees, whose legs move freely; {m.name} has {what}")
     names = [feet] if isinstance(feet, str) else list(feet)
     if not names:
         raise LinkworkError(f"{m.name} stands on nothing: name at least one foot, a frame or body")

@@ -10,12 +10,12 @@ import numpy as np
 from linkwork.algorithms.ranks import least_squares, row_scales
 from linkwork.errors import NotConverged, listed
 from linkwork.spatial.scalar import Array
+from linkwork.tolerances import CLOSURE_ASSEMBLED
 
 if TYPE_CHECKING:
     from linkwork.evaluation.dynamics import Dynamics
 
-CLOSED = 1e-13  # error of closure [m or rad] that is as good as none
-ROUND_OFF = 1e3 * CLOSED  # what may be left of it where no step makes it less
+ROUND_OFF = 1e3 * CLOSURE_ASSEMBLED  # what may be left of it where no step makes it less
 ROUNDS = 200
 MOST_TOLD = 5  # loops that stay open
 STEP = 0.5  # farthest that a round moves a coordinate [rad or m]
@@ -74,7 +74,7 @@ def _descended(d: Dynamics, q: Array, free: Array) -> Array:
     scale = float(row_scales(m, q)[: m.nc].max(initial=0.0))
     for _ in range(ROUNDS):
         g = d.constraint(q)
-        if float(np.abs(g).max(initial=0.0)) < CLOSED:
+        if float(np.abs(g).max(initial=0.0)) < CLOSURE_ASSEMBLED:
             return q
         J = d.constraint_jacobian(q)[:, free]
         dq = np.zeros(m.nv)

@@ -100,8 +100,6 @@ def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
 
 def _free_acceleration(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> float:
     """The largest acceleration without constraints: where they hold all joints still, their own are but round-off."""
-    if not m.constrained:
-        return 0.0
     on_tree = np.zeros(m.tree.nv)
     on_tree[leading(m)] = tau
     position, velocity = to_tree(m, ("q", "v"), (q, v))

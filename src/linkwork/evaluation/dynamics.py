@@ -14,7 +14,7 @@ from linkwork.algorithms.forward import forward_dynamics
 from linkwork.algorithms.joint_forces import passive, spring_energy
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.reactions import reactions, reactions_about
-from linkwork.algorithms.reduction import CLOSED_DERIVATIVES, carried, consistent_velocity, coupled
+from linkwork.algorithms.reduction import CLOSED, carried, consistent_velocity, coupled
 from linkwork.algorithms.symmetries import momentum_maps
 from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation import assembly, closed_chains
@@ -33,11 +33,11 @@ Parameters = Mapping[str, Any] | None
 Out = Array | None
 PLAIN = {"q", "v", "a", "tau"}  # inputs that a quick call takes
 SEVERAL = {
-    CLOSED_DERIVATIVES,
     "energy",
     "forward_dynamics_derivatives",
     "inverse_dynamics_derivatives",
 }  # methods that make several results of one
+CLOSED["forward_dynamics_derivatives"] = closed_forward_derivatives  # here, as algorithms do not know the compiler
 
 
 def compile(
@@ -321,8 +321,6 @@ class Dynamics:
 
         dq is in the tangent space: the change of coordinates is `mechanism.integrate(q, dq)` with dq (nv,).
         """
-        if self.mechanism.constrained:
-            return self._derivatives(CLOSED_DERIVATIVES, closed_forward_derivatives, q, v, parameters, tau=tau)
         return self._derivatives(
             "forward_dynamics_derivatives", forward_dynamics_derivatives, q, v, parameters, tau=tau
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.ranks import RANK, free_motions, least_squares, row_scales
+from linkwork.algorithms.ranks import free_motions, least_squares, row_scales
 from linkwork.errors import LinkworkError, listed
 from linkwork.evaluation.closed_chains import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
@@ -16,8 +16,8 @@ from linkwork.model.analyses import Independent, LoopCheck, answers
 from linkwork.model.broadcast import Input, one_state
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
+from linkwork.tolerances import CLOSURE_OPEN, RANK
 
-OPEN = 1e-6  # error of closure [m or rad] beyond which loops are not closed
 STEP = 1e-4  # to either side [rad or m], for how rows change
 CHANGED = 1e-6  # part of the largest change of rows beyond which one is no round-off
 
@@ -56,7 +56,7 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
 def refuse_open(d: Dynamics, q: Array) -> None:
     """Raise a LinkworkError unless all loops are closed at q (nq,)."""
     errors = np.abs(d.constraint(q))
-    if errors.max(initial=0.0) > OPEN:
+    if errors.max(initial=0.0) > CLOSURE_OPEN:
         loop = d.mechanism.frame_constraint_of_row(int(np.argmax(errors)))
         raise LinkworkError(
             f"the loops are not closed at q: loop {loop.name!r} is open by {errors.max():.3g} (m or rad); "

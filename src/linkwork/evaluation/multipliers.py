@@ -17,8 +17,7 @@ from linkwork.algorithms.ranks import row_terms, smallest_multipliers
 from linkwork.algorithms.reduction import to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
-
-RANK = 1e-10  # effects of multipliers below this part of what they could be are none
+from linkwork.tolerances import RANK_OF_UNIT_ROWS
 
 
 def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
@@ -65,7 +64,7 @@ def _constrained(
     # Loops may repeat each other: the smallest multipliers among those that hold them
     terms = np.concatenate([C[: len(m.mimics)] ** 2, row_terms(m.tree, state[0])])
     mobilities = np.linalg.inv(mass_matrix(m.tree, state[0])).diagonal()
-    multipliers = -smallest_multipliers(C @ response, C @ free + bias, terms, mobilities, RANK)
+    multipliers = -smallest_multipliers(C @ response, C @ free + bias, terms, mobilities, RANK_OF_UNIT_ROWS)
     return free + response @ multipliers, multipliers
 
 

@@ -34,7 +34,7 @@ def motor_power(run: Run, since: float = 0.0) -> Array:
     Motors are the drives, or else all joints.
     """
     m, late = run.mechanism, run.t >= since
-    rows = np.array([drive.row for drive in m.drives]) if len(m.drives) else np.eye(m.nv)
+    rows = np.array([drive.row for drive in m.drives] or np.eye(m.nv))
     forces = np.linalg.lstsq(rows.T, run.tau[late].T, rcond=None)[0]
     return np.maximum(forces * (rows @ run.v[late].T), 0.0).mean(axis=1)
 

@@ -301,7 +301,7 @@ class Builder(Verbs):
                 parts.append([part])
                 who, placed = (request.name, request.kind, names[i], part.name, i, o), (mount, request.offset)
                 spans = UNNUMBERED, UNNUMBERED
-                joints.append(Joint(*who, *spans, *placed, **request.numbers, carrier=request.parent))
+                joints.append(Joint(*who, *spans, *placed, **request.numbers, carrier=request.parent, mimic=None))
             frames.append(Frame(part.name, *home[part.name]))
             stack.extend(reversed(children[part.name]))
         for request in self._frames.values():
@@ -309,14 +309,12 @@ class Builder(Verbs):
             attachment = Attachment(request.body, request.pose)
             frames.append(Frame(request.name, body, (pose @ request.pose).snapped(), attachment))
         elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}: see m.frames." for frame in frames}
-        resolved = self.mimics
-        mimics = Named("mimic", [resolved[joint.name] for joint in joints if joint.name in resolved])
-        own = numbered(Named("joint", joints), mimics)
-        leaders = [joint for joint in own if joint.name not in mimics]
+        own = numbered(Named("joint", joints), self.mimics)
+        leaders = [joint for joint in own if joint.mimic is None]
         bodies = [Body(name, k, tuple(p)) for k, (name, p) in enumerate(zip(names, parts, strict=True))]
         states = [Keyframe.of(k.name, k.positions, k.velocities, leaders) for k in self._keyframes.values()]
         elements: dict[str, Named[Element]] = {}
-        layout = Layout(home, own, mimics, self._joints, elements)
+        layout = Layout(home, own, self._joints, elements)
         for section, class_ in kinds().items():
             items = self._elements.get(section, {}).values()
             elements[section] = Named(class_.what, [one.laid_out(layout) for one in items])
@@ -326,7 +324,6 @@ class Builder(Verbs):
             Named("body", bodies, elsewhere),
             own,
             Named("frame", frames),
-            mimics,
             Named("keyframe", states),
             Sections(elements),
         )

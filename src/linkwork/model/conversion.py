@@ -181,8 +181,6 @@ def convert(
     Quaternions are reordered, not normalised; angles that come from cosines and sines are within half a turn. Where our
     joints mimic others, the other tool's have coordinates of their own; from those, only the ones that lead are read.
     """
-    if mechanism.mimics:
-        return _with_mimics(mechanism, q, v, source=source, target=target, names=names, continuous=continuous)
     for tool in (source, target):
         if tool not in TOOLS:
             raise unknown_name("layout", tool, TOOLS)
@@ -190,16 +188,20 @@ def convert(
         raise LinkworkError(f"one of source and target must be {OURS!r}, the other not; got {source!r}, {target!r}")
     reads = target == OURS
     tool = source if reads else target
-    joints = _in_order(mechanism, tool, names)
+    tree = mechanism.tree  # the other tool's joints all have coordinates, those that mimic another too
+    joints = _in_order(tree, tool, names)
     forms = _forms(joints, tool, continuous)
     theirs = sum(form.nq for form in forms)
     inputs = {"q": Input(q, (theirs if reads else mechanism.nq,))}
     if v is not None:
-        inputs["v"] = Input(v, (mechanism.nv,))
+        inputs["v"] = Input(v, (tree.nv if reads else mechanism.nv,))
     arrays, batch = checked(inputs)
+    if not reads:
+        expand = (mechanism.tree_position, mechanism.tree_velocity)
+        arrays = [of(array) for of, array in zip(expand, arrays, strict=False)]
     flat = [np.broadcast_to(a, (*batch, a.shape[-1])).reshape(math.prod(batch), a.shape[-1]).T for a in arrays]
-    q1, v1 = flat[0], flat[1] if v is not None else np.zeros((mechanism.nv, flat[0].shape[1]))
-    q2 = np.empty((mechanism.nq if reads else theirs, q1.shape[1]))
+    q1, v1 = flat[0], flat[1] if v is not None else np.zeros((tree.nv, flat[0].shape[1]))
+    q2 = np.empty((tree.nq if reads else theirs, q1.shape[1]))
     v2 = np.empty_like(v1)
     at_q = at_v = 0
     for joint, form in zip(joints, forms, strict=True):
@@ -210,22 +212,11 @@ def convert(
             q2[to_q], v2[to_v] = (form.read if reads else form.write)(q1[from_q], v1[from_v])
         _refuse_no_rotation(joint, (q2 if reads else q1)[joint.q])
         at_q, at_v = there[0].stop, there[1].stop
+    if reads:
+        leaders = [tree.joints[joint.name] for joint in mechanism.leaders]
+        q2, v2 = np.vstack([q2[:0], *(q2[j.q] for j in leaders)]), np.vstack([v2[:0], *(v2[j.v] for j in leaders)])
     found = [np.ascontiguousarray(a.T).reshape(*batch, a.shape[0]) for a in (q2, v2)]
     return found[0] if v is None else (found[0], found[1])
-
-
-def _with_mimics(mechanism: Mechanism, q: Any, v: Any, **options: Any) -> Array | tuple[Array, Array]:
-    """The same by way of the tree, in which every joint has coordinates of its own."""
-    tree = mechanism.tree
-    if options["source"] == OURS:
-        inputs = {"q": Input(q, (mechanism.nq,))} | ({} if v is None else {"v": Input(v, (mechanism.nv,))})
-        arrays, _ = checked(inputs)
-        spread = [each(a) for each, a in zip((mechanism.tree_position, mechanism.tree_velocity), arrays, strict=False)]
-        return convert(tree, *spread, **options)
-    found = convert(tree, q, v, **options)
-    leaders = [tree.joints[joint.name] for joint in mechanism.leaders]
-    picks = [np.concatenate([np.r_[getattr(j, key)] for j in leaders]) for key in ("q", "v")]
-    return found[..., picks[0]] if v is None else tuple(a[..., pick] for a, pick in zip(found, picks, strict=True))
 
 
 def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> list[Joint]:

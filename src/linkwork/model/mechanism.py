@@ -24,7 +24,7 @@ from linkwork.model.elements.keys import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, may_hold
 from linkwork.model.faults import raise_first
 from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
-from linkwork.model.mimic import NO_MIMICS, Mimic, numbered
+from linkwork.model.mimic import Mimic, numbered
 from linkwork.model.naming import Named, Sections
 from linkwork.model.parameters import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_hidden
 from linkwork.model.physical_validity import massless_faults, part_faults
@@ -42,9 +42,8 @@ class Mechanism:
     """A tree of bodies and joints that never changes. Made by a Builder.
 
     `bodies`, `joints`, `frames` and `keyframes` (named states) iterate in order and are indexed by number or name;
-    body 0 is the world, and joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. A joint in
-    `mimics` has no coordinates of its own: its slices are those of the joint that it follows. `elements` has all that
-    is put on the tree, by section; every section is an attribute too: `m.loops`, `m.drives`, `m.clutches`.
+    body 0 is the world, and joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. `elements`
+    holds everything attached to the tree, by section; each section is also an attribute: `m.loops`, `m.clutches`.
     """
 
     name: str
@@ -52,7 +51,6 @@ class Mechanism:
     bodies: Named[Body]
     joints: Named[Joint]
     frames: Named[Frame]
-    mimics: Named[Mimic] = NO_MIMICS
     keyframes: Named[Keyframe] = NO_KEYFRAMES
     elements: Sections = field(default_factory=lambda: Sections({}))
 
@@ -87,7 +85,7 @@ class Mechanism:
     @cached_property
     def leaders(self) -> tuple[Joint, ...]:
         """The joints that have coordinates of their own: all but those that mimic another."""
-        return tuple(joint for joint in self.joints if joint.name not in self.mimics)
+        return tuple(joint for joint in self.joints if joint.mimic is None)
 
     @cached_property
     def nq(self) -> int:
@@ -287,6 +285,11 @@ class Mechanism:
     # --- mimics ---
 
     @cached_property
+    def mimics(self) -> Named[Mimic]:
+        """How joints mimic others."""
+        return Named("mimic", [joint.mimic for joint in self.joints if joint.mimic is not None])
+
+    @cached_property
     def tree(self) -> Mechanism:
         """The same mechanism with every joint independent; itself, if no joint mimics another."""
         if not self.mimics:
@@ -299,32 +302,22 @@ class Mechanism:
         return replace(
             self,
             joints=joints,
-            mimics=NO_MIMICS,
             keyframes=self.keyframes.replaced(keyframes),
-            elements=self._with_each(lambda one: one.numbered(joints, NO_MIMICS)),
+            elements=self._with_each(lambda one: one.numbered(joints)),
         )
 
     def _with_each(self, change: Callable[[Element], Element]) -> Sections:
         """The elements, each changed; sections in which none is are the same."""
         return Sections({section: items.changed(change) for section, items in self.elements.items()})
 
-    @cached_property
-    def _followers(self) -> list[tuple[int, Mimic]]:
-        """Every joint that mimics another, by number, and how."""
-        return [(k, self.mimics[j.name]) for k, j in enumerate(self.joints) if j.name in self.mimics]
-
     def tree_position(self, q: Array) -> Array:
         """Coordinates (..., tree.nq) of all joints for the coordinates q (..., nq)."""
-        parts = [q[..., j.q] for j in self.joints]
-        for k, mimic in self._followers:
-            parts[k] = parts[k] * mimic.multiplier + mimic.offset
+        parts = [q[..., j.q] if j.mimic is None else j.mimic.position(q[..., j.q]) for j in self.joints]
         return np.concatenate([q[..., :0], *parts], axis=-1)
 
     def tree_velocity(self, v: Array) -> Array:
         """Velocities or accelerations (..., tree.nv) of all joints for those of the leaders, v (..., nv)."""
-        parts = [v[..., j.v] for j in self.joints]
-        for k, mimic in self._followers:
-            parts[k] = parts[k] * mimic.multiplier
+        parts = [v[..., j.v] if j.mimic is None else v[..., j.v] * j.mimic.multiplier for j in self.joints]
         return np.concatenate([v[..., :0], *parts], axis=-1)
 
     @cached_property

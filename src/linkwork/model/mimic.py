@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from linkwork.errors import listed, unknown_name
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 from linkwork.model.naming import Named
+from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Joint
@@ -28,6 +30,10 @@ class Mimic:
     def name(self) -> str:
         """That of the joint that follows."""
         return self.joint
+
+    def position(self, q: Array) -> Array:
+        """Its coordinate [rad or m], from that of the joint that it mimics."""
+        return q * self.multiplier + self.offset
 
     def through(self, next_: Mimic) -> Mimic:
         """The same follower, but of the joint that `of` itself follows."""
@@ -83,16 +89,17 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
             yield Fault(reason, f"joint {ring[0]!r}", "let one of them move on its own")
 
 
-NO_MIMICS: Named[Mimic] = Named("mimic", [])
-
-
-def numbered(joints: Named[Joint], mimics: Named[Mimic] = NO_MIMICS) -> Named[Joint]:
-    """The joints with their slices: those that move on their own in order, those that mimic one with its slices."""
+def numbered(joints: Named[Joint], mimics: Mapping[str, Mimic] = MappingProxyType({})) -> Named[Joint]:
+    """The joints with their mimics and slices: independent joints in order, mimic joints with those of their leader."""
     slices: dict[str, tuple[slice, slice]] = {}
     nq = nv = 0
     for joint in joints:
         if joint.name not in mimics:
             slices[joint.name] = slice(nq, nq + joint.kind.nq), slice(nv, nv + joint.kind.nv)
             nq, nv = nq + joint.kind.nq, nv + joint.kind.nv
-    owners = {joint.name: mimics[joint.name].of if joint.name in mimics else joint.name for joint in joints}
-    return joints.replaced([replace(j, q=slices[owners[j.name]][0], v=slices[owners[j.name]][1]) for j in joints])
+    found = []
+    for joint in joints:
+        mimic = mimics.get(joint.name)
+        q, v = slices[joint.name if mimic is None else mimic.of]
+        found.append(replace(joint, q=q, v=v, mimic=mimic))
+    return joints.replaced(found)

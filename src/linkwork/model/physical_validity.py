@@ -64,7 +64,7 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
         about = abs(float(np.trace(composite.rotational))) * (S.angular**2).sum(axis=0)
         terms = np.sqrt(composite.mass * (S.linear**2).sum(axis=0) + about + np.abs(np.diag(inertia)))
         part = float(np.linalg.eigvalsh(inertia / np.maximum(np.outer(terms, terms), 1e-300))[0])
-        if joint.name not in mechanism.mimics and not part > MASSLESS:
+        if joint.mimic is None and not part > MASSLESS:
             least = 0.0 if abs(part) <= MASSLESS else float(np.linalg.eigvalsh(inertia)[0])
             yield Fault(
                 f"it moves body {joint.child!r} and what hangs on it, of {composite.mass:g} kg in all, but some of its "

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from linkwork.model.joints import JointKind
+from linkwork.model.mimic import Mimic
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 
@@ -19,7 +20,8 @@ class Joint:
     `q` and `v` are the slices of its coordinates and velocities. `armature` [kg m^2 or kg], `damping` [N m s/rad or
     N s/m] and `stiffness` [N m/rad or N/m] towards `rest` have one number per velocity; so have the dry `friction`
     [N m or N] and the limits `lower` and `upper` [rad or m], `velocity_limit` [rad/s or m/s] and `effort_limit`
-    [N m or N], infinite where there is none.
+    [N m or N], infinite where there is none. A joint with a `mimic` has no coordinates of its own: its slices are those
+    of the joint that it mimics.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Joint:
     velocity_limit: Array
     effort_limit: Array
     carrier: str  # the part of the parent that `mount` places, as its author named it
+    mimic: Mimic | None
 
     @cached_property
     def place(self) -> Transform:

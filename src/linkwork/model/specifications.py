@@ -70,14 +70,13 @@ class Draft:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The numbered tree: where parts are (`homes`), its `joints`, who `mimics` whom, and joints as given (`requests`).
+    """The numbered tree: where parts are (`homes`), its `joints`, and joints as given (`requests`).
 
     `elements` has those sections that are on the tree already.
     """
 
     homes: Homes
     joints: Named[Joint]
-    mimics: Named[Mimic]
     requests: Mapping[str, JointRequest]
     elements: Mapping[str, Named[Element]]
 

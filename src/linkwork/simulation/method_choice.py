@@ -49,7 +49,7 @@ def chosen(
         return Choice(method, dt, "as given")
     if problem.mechanism.nv == 0 or 0 in problem.batch:
         return Choice("rk4" if method == "auto" else method, dt or LONG, "nothing moves")
-    if problem.mechanism.contact_pairs and not problem.rigid:
+    if problem.compliant:
         return _for_contacts(problem, method, dt, duration)
     rate = fastest_rate(problem, derivative, problem.member(problem.first)[0])
     first = _judged(problem, method, dt, duration, rate, "at the start")

@@ -141,6 +141,11 @@ class Problem:
         return controller.on(self.mechanism.varied(own)) if own else controller
 
     @property
+    def compliant(self) -> bool:
+        """Whether there are compliant contacts."""
+        return bool(self.mechanism.contact_pairs) and not self.rigid
+
+    @property
     def in_python(self) -> bool:
         """Whether a controller is sampled outside the program."""
         return self.sampling is not None and self.sampling.in_python

@@ -351,13 +351,18 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
     """The state (*batch, ...) in which the run begins."""
     batch, parameters = arrays.batch, arrays.parameters
     begin = _at_rest(m, arrays, setup.rigid) if setup.continued is None else _resumed(setup.continued, setup.dt)
-    if setup.continued is None and m.bounded:
+    if setup.continued is None:
         names = {item.name for item in m.bounded}
         found = {item.name: (item, w) for _, item, w in row_speeds(m, begin.v, parameters) if item.name in names}
         slip = slip_of_speeds([item for item, _ in found.values()], [w for _, w in found.values()], [0.0] * len(found))
-        begin = begin.moved(slip=np.stack([np.broadcast_to(s, batch) for s in slip], axis=-1))
-    modes = [np.broadcast_to(parameters[name], batch) for name in switched]
-    return begin.moved(modes=np.stack(modes, axis=-1) if modes else np.zeros((*batch, 0)))
+        begin = begin.moved(slip=_stacked(slip, batch))
+    return begin.moved(modes=_stacked([parameters[name] for name in switched], batch))
+
+
+def _stacked(values: Sequence[Array | float], batch: tuple[int, ...]) -> Array:
+    """Numbers of the members (*batch, n), from one array for each number."""
+    each = [np.broadcast_to(value, batch) for value in values]
+    return np.stack(each, axis=-1) if each else np.zeros((*batch, 0))
 
 
 def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:

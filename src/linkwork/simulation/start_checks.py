@@ -8,9 +8,9 @@ from linkwork.errors import LinkworkError
 from linkwork.evaluation import compile
 from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.problem import Problem
+from linkwork.tolerances import CLOSURE_OPEN
 
 REMEDIES = [f"{call}, with d = lw.compile(m)" for call in ("q0 = d.assemble(q0)", "v0 = d.consistent(q0, v0)")]
-OPEN = 1e-6  # errors of closure [m or rad] at the start beyond which someone must decide how to close it
 
 
 def refuse_open(problem: Problem, opening: bool = True) -> None:
@@ -25,7 +25,7 @@ def refuse_open(problem: Problem, opening: bool = True) -> None:
         J = d.constraint_jacobian(problem.start.q, parameters=given)
         speeds = np.abs((J @ problem.start.v[..., None])[..., 0])
         for what, found, remedy in zip(("is open by", "opens at"), (errors, speeds), REMEDIES, strict=True):
-            if found.max(initial=0.0) > OPEN and (opening or found is errors):
+            if found.max(initial=0.0) > CLOSURE_OPEN and (opening or found is errors):
                 name = m.frame_constraint_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
                 raise LinkworkError(f"loop {name!r} {what} {found.max():.3g} at the start; {remedy}, closes it")
     refuse_slipping(problem)
@@ -34,5 +34,5 @@ def refuse_open(problem: Problem, opening: bool = True) -> None:
 def refuse_slipping(problem: Problem) -> None:
     """Raise a LinkworkError if something slips at the start that is engaged, and must not."""
     for name, speeds in slips(problem.mechanism, problem.start.v, problem.parameters).items():
-        if speeds.max(initial=0.0) > OPEN:
+        if speeds.max(initial=0.0) > CLOSURE_OPEN:
             raise LinkworkError(f"{name} slips at {speeds.max():.3g} at the start; {REMEDIES[1]}, holds it")

@@ -99,17 +99,24 @@ class System:
     @property
     def force_laws(self) -> list[ForceLaw]:
         """Joint forces (nv,) whose derivatives Newton's matrix needs and the mechanism does not give."""
-        own = (self.stops and self._stop_forces, self.element_forces if self.mechanism.forces else None)
-        return [law for law in (self.control, *own) if law is not None]
+        return [law for law in (self.control, self.stops and self._stop_forces, self.element_law) if law is not None]
 
-    def element_forces(self, _: Number, q: Array, v: Array) -> Array:
-        """Joint forces (nv,) [N m or N] of force elements, which `joint_forces` contains."""
-        return coupled(PASSIVE, element_forces, ("q", "v"))(self.mechanism, q, v)
+    @property
+    def element_law(self) -> ForceLaw | None:
+        """Joint forces (nv,) [N m or N] of force elements, which `joint_forces` contains; None without any."""
+        law = coupled(PASSIVE, element_forces, ("q", "v"))
+        return (lambda _, q, v: law(self.mechanism, q, v)) if self.mechanism.forces else None
+
+    def begun(self, t: Number, contact_memory: Array) -> System:
+        """The system at the beginning of a step [s], whose compliant contacts, if any, remember (n, 5)."""
+        if self.rigid or not self.mechanism.contact_pairs:
+            return self
+        return replace(self, memory=Memory.of(contact_memory).begun(t))
 
     def _contact_loads(self, t: Number, q: Array, v: Array) -> ContactLoads | None:
         """What compliant contacts do in a state."""
         m = self.mechanism
-        if self.memory is None or not m.contact_pairs:
+        if self.memory is None:
             return None
         there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (q, v)))
         found = grips(m.contact_pairs, self.memory, t, there)

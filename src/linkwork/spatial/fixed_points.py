@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
+from linkwork.tolerances import HUGE, TINY
 
 DEPTH = 6  # rounds that are remembered
 WORSE = 2.0  # times what was left before: what was remembered is forgotten then
 QUICK, CAREFUL = 100, 300  # rounds in one way, after which the other is tried
 ALIKE = 1e-10  # part that is added to products of moves, which may be alike
-FAR, TINY = 1e300, 1e-300
 
 
 class Search(NamedTuple):
@@ -41,7 +41,7 @@ class Search(NamedTuple):
     @staticmethod
     def at(x: Array, moves: int) -> Search:
         """Before the first round, whose moves have so many numbers."""
-        return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), FAR)
+        return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
 
     @property
     def careful(self) -> Any:

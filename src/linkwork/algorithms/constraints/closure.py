@@ -68,23 +68,22 @@ class Closed(NamedTuple):
     wrenches: Force
 
 
-def closed(mechanism: Mechanism, X_0: list[Transform]) -> list[Closed]:
-    """All loops, given the poses of all bodies in the world."""
-    found = []
+def closed(mechanism: Mechanism, X: list[Transform]) -> list[Closed]:
+    """All loops, given the poses of all bodies in their parents."""
+    X_0, found = world_poses(mechanism, X) if mechanism.frame_constraints else [], []
     for one in mechanism.frame_constraints:
         A, B = X_0[one.at.body] @ one.at.pose, X_0[one.to.body] @ one.to.pose
-        X = A.inverse() @ B
-        rows, engaged = one.rows, one.engaged
-        columns = [row.wrench(X) * engaged for row in rows]
+        X_AB, rows, engaged = A.inverse() @ B, one.rows, one.engaged
+        columns = [row.wrench(X_AB) * engaged for row in rows]
         wrenches = Force(np.column_stack([F.linear for F in columns]), np.column_stack([F.angular for F in columns]))
-        found.append(Closed(one, X, [row.error(X) * engaged for row in rows], wrenches))
+        found.append(Closed(one, X_AB, [row.error(X_AB) * engaged for row in rows], wrenches))
     return found
 
 
 def constraint(mechanism: Mechanism, q: Array) -> Array:
     """Errors of closure (nc,) [m or rad]: the rows of all loops, one after the other."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    return errors(closed(mechanism, world_poses(mechanism, motion.X)))
+    return errors(closed(mechanism, motion.X))
 
 
 def errors(loops: list[Closed]) -> Array:
@@ -95,7 +94,7 @@ def errors(loops: list[Closed]) -> Array:
 def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
     """J (nc, nv): J v is the rate of `constraint`."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    return rows(mechanism, motion, closed(mechanism, world_poses(mechanism, motion.X)))
+    return rows(mechanism, motion, closed(mechanism, motion.X))
 
 
 def rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
@@ -189,7 +188,7 @@ def _each(V: Motion, wrenches: Force) -> list[Number]:
 def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """J (nh, nv) and gamma (nh,) in one state, of loops, clutches and brakes: accelerations obey J a + gamma = 0."""
     motion = kinematics(mechanism, q, v)
-    loops = closed(mechanism, world_poses(mechanism, motion.X))
+    loops = closed(mechanism, motion.X)
     return all_rows(mechanism, motion, loops), _with_ties(mechanism, bias(mechanism, motion, loops))
 
 
@@ -215,7 +214,7 @@ def forward_dynamics(
     With a rate `baumgarte` [1/s], loops that are open close as critically damped springs would.
     """
     motion = kinematics(mechanism, q, v)
-    loops = closed(mechanism, world_poses(mechanism, motion.X))
+    loops = closed(mechanism, motion.X)
     J = all_rows(mechanism, motion, loops)
     joined = factored(mechanism, motion, J)
     target = -_with_ties(mechanism, bias(mechanism, motion, loops))
@@ -229,7 +228,7 @@ def forward_dynamics(
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     """The velocities (nv,) of a tree at q to which momenta p (nv,) [N s, N m s] belong, and that keep loops closed."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    J = all_rows(mechanism, motion, closed(mechanism, world_poses(mechanism, motion.X)))
+    J = all_rows(mechanism, motion, closed(mechanism, motion.X))
     joined, none = factored(mechanism, motion, J), np.zeros(len(J))
     return corrected(mechanism, motion, joined, J, none, pushed(mechanism, motion, joined, none, p)).a
 
@@ -242,7 +241,7 @@ def stabilized(target: Array, errors: Array, rates: Array, rate: float) -> Array
 def held(mechanism: Mechanism, q: Array) -> Held:
     """The loops of a tree at q, in linear time."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    loops = closed(mechanism, world_poses(mechanism, motion.X))
+    loops = closed(mechanism, motion.X)
     J = all_rows(mechanism, motion, loops)
     joined = factored(mechanism, motion, J)
 
@@ -250,6 +249,12 @@ def held(mechanism: Mechanism, q: Array) -> Held:
         return corrected(mechanism, motion, joined, J, target, pushed(mechanism, motion, joined, target))
 
     return Held(_with_ties(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
+
+
+def not_held(mechanism: Mechanism) -> Held:
+    """The loops of a mechanism without constraints."""
+    none = Constrained(np.zeros(mechanism.nv), np.zeros(0))
+    return Held(np.zeros(0), lambda _: np.zeros(0), lambda _: none)
 
 
 class Reactions(NamedTuple):
@@ -264,7 +269,7 @@ def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Rea
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     total = [Force.zero() for _ in mechanism.bodies]
     through, start = [], 0
-    for one in closed(mechanism, world_poses(mechanism, motion.X)):
+    for one in closed(mechanism, motion.X):
         stop = start + len(one.errors)
         for body, wrenches in on_bodies(one):
             total[body] = total[body] + wrenches @ multipliers[start:stop]

@@ -73,7 +73,7 @@ def limb_system(
     reason = why_not(mechanism)
     if reason:
         raise LinkworkError(f"{mechanism.name!r} is not made of limbs: {reason}")
-    if mechanism.mimics:
+    if mechanism.tree is not mechanism:
         raise LinkworkError(f"joints of {mechanism.name!r} mimic others; take its .tree, and say so by couplings")
     driven = [name for ratios in (couplings or {}).values() for name in ratios]
     for name in (*driven, *locked, *(measured_from or {})):

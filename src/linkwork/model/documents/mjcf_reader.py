@@ -113,9 +113,9 @@ class _MjcfReader:
                 self.body(body)
             self.geoms(body)
         self.sites()
-        self.couplings()
-        self.loops()
-        self.springs()
+        self.joint_equalities()
+        self.body_equalities()
+        self.tendons()
         self.actuators()
         self.keyframes()
 
@@ -166,8 +166,8 @@ class _MjcfReader:
             place = place @ kind.transform(-c.qpos0[q])
         limited = c.jnt_limited[j] and kind.nq == 1 and not c.disabled("LIMIT") and not c.disabled("CONSTRAINT")
         force = np.abs(c.jnt_actfrcrange[j])
-        drives = c.drives(j)
-        gear = c.gear[drives, 0] ** 2  # what the joint feels of its actuators' own inertia and damping
+        own = c.actuators_of(j)
+        gear = c.gear[own, 0] ** 2  # what the joint feels of its actuators' own inertia and damping
         self.builder.joint(
             self.joints[j],
             kind,
@@ -175,8 +175,8 @@ class _MjcfReader:
             child,
             place.p,
             rotation=place.R,
-            armature=c.dof_armature[v] + gear @ c.actuator_armature[drives],
-            damping=0.0 if c.disabled("DAMPER") else c.dof_damping[v] + gear @ c.actuator_damping[drives],
+            armature=c.dof_armature[v] + gear @ c.actuator_armature[own],
+            damping=0.0 if c.disabled("DAMPER") else c.dof_damping[v] + gear @ c.actuator_damping[own],
             stiffness=0.0 if c.disabled("SPRING") else c.jnt_stiffness[j],
             rest=c.qpos_spring[q],
             friction=0.0 if c.disabled("FRICTIONLOSS") else c.dof_frictionloss[v],
@@ -234,7 +234,7 @@ class _MjcfReader:
             X = _pose(c.site_pos[k], c.site_quat[k])
             self.builder.frame(unused(free, self.taken), self.bodies[c.site_bodyid[k]], X.p, rotation=X.R)
 
-    def couplings(self) -> None:
+    def joint_equalities(self) -> None:
         """Joints that follow another linearly: q1 - ref1 = a0 + a1 (q2 - ref2)."""
         c = self.compiled
         for k in range(c.neq if self.options.mimic else 0):
@@ -244,7 +244,7 @@ class _MjcfReader:
                 ref1, ref2 = (float(c.qpos0[c.jnt_qposadr[j]]) for j in (first, second))
                 self.builder.mimic(self.joints[first], self.joints[second], a1, ref1 + a0 - a1 * ref2)
 
-    def loops(self) -> None:
+    def body_equalities(self) -> None:
         """Points and bodies that are held together: by a ball joint, and by a weld."""
         c, names = self.compiled, self.compiled.names("equality")
         for k in range(c.neq):
@@ -270,7 +270,7 @@ class _MjcfReader:
             first, second = _pose(data[3:6], data[6:10]), first
         return [(int(ends[0]), first), (int(ends[1]), second)]
 
-    def springs(self) -> None:
+    def tendons(self) -> None:
         """Tendons that are springs; where a joint has the name of one, it has underscores behind it."""
         for name, given in springs_of(self.compiled):
             self.builder.spring(unused(name, self.welds), **given)

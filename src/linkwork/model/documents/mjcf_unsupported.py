@@ -62,7 +62,7 @@ def _forces(c: Compiled) -> Iterator[Gap]:
     )
     tendons &= ~np.isin(c.names("tendon"), list(dict(springs_of(c))))
     muscles = c.is_a(c.actuator_gaintype, "mjGAIN_MUSCLE") | c.is_a(c.actuator_biastype, "mjBIAS_MUSCLE")
-    direct = np.any([c.drives(j) for j in range(c.njnt)], axis=0)
+    direct = np.any([c.actuators_of(j) for j in range(c.njnt)], axis=0)
     loads = ~direct & ((c.actuator_armature != 0.0) | dampers & (c.actuator_damping != 0.0))
     loads |= dampers & c.actuator_dampingpoly.any(axis=1)
     heavy = free & ((c.dof_armature[c.jnt_dofadr] != 0.0) | springs & (c.jnt_stiffness != 0.0))

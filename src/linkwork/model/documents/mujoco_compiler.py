@@ -104,7 +104,7 @@ class Compiled:
         """Whether equality k holds anything from the start."""
         return bool(self.model.eq_active0[k]) and not self.disabled("EQUALITY") and not self.disabled("CONSTRAINT")
 
-    def drives(self, j: int) -> Array:
+    def actuators_of(self, j: int) -> Array:
         """Which actuators turn or push the one coordinate of joint j directly, so that it feels their inertia."""
         direct = self.is_a(self.model.actuator_trntype, "mjTRN_JOINT") & (self.model.actuator_trnid[:, 0] == j)
         return direct & (

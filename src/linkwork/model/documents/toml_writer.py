@@ -88,7 +88,7 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
     for frame in mechanism.frames:  # lists all parts as they were numbered, then the other frames
         if frame.name in parts:
             yield Table(("bodies", frame.name), _body(parts[frame.name]))
-            yield _joint(mechanism, joints[frame.name]) if frame.name in joints else _weld(parts[frame.name])
+            yield _joint(joints[frame.name]) if frame.name in joints else _weld(parts[frame.name])
         elif frame.attachment:
             yield _frame(frame)
     for keyframe in mechanism.keyframes:
@@ -128,7 +128,7 @@ def _shape(item: Geometry) -> dict[str, Any]:
     return own | place_keys(item.pose) | {key: value for key, value in rest.items() if value is not None}
 
 
-def _joint(mechanism: Mechanism, joint: Joint) -> Table:
+def _joint(joint: Joint) -> Table:
     kind = joint.kind
     name = written_name(type(kind))
     meant = named_kinds(JointKind).get(name, type(kind))
@@ -146,9 +146,8 @@ def _joint(mechanism: Mechanism, joint: Joint) -> Table:
         keys["limits"] = [_one_or_many(joint.lower), _one_or_many(joint.upper)]
     for key in ("velocity_limit", "effort_limit"):
         keys |= _each(key, getattr(joint, key), np.inf)
-    if joint.name in mechanism.mimics:
-        mimic = mechanism.mimics[joint.name]
-        keys["mimic"] = {"of": mimic.of, "multiplier": mimic.multiplier, "offset": mimic.offset}
+    if joint.mimic is not None:
+        keys["mimic"] = {key: getattr(joint.mimic, key) for key in ("of", "multiplier", "offset")}
     return Table(("joints", joint.name), keys, rotation_note(joint.offset))
 
 

@@ -20,7 +20,6 @@ from linkwork.model.elements.velocity_constraint import (
     state_text,
 )
 from linkwork.model.faults import Fault
-from linkwork.model.mimic import Mimic
 from linkwork.model.specifications import Draft
 from linkwork.spatial.scalar import Number
 
@@ -43,7 +42,7 @@ class Brake(VelocityConstraint, section="brakes"):
     locks_joint = True
     switches = MappingProxyType({**VelocityConstraint.switches, "lock": ("engaged", 1.0), "unlock": ("engaged", 0.0)})
 
-    def numbered(self, joints: Named[Joint], mimics: Named[Mimic]) -> Self:
+    def numbered(self, joints: Named[Joint]) -> Self:
         """The same, knowing how many velocities its joint has."""
         return replace(self, size=joints[self.joint].kind.nv)
 

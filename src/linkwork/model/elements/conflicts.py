@@ -21,12 +21,11 @@ from linkwork.model.elements.velocity_constraint import (
 )
 from linkwork.model.faults import Fault
 from linkwork.spatial.scalar import Array, Number, where
+from linkwork.tolerances import RANK_OF_UNIT_ROWS, TINY
 
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
-TINY = 1e-300
-RANK = 1e-10  # of rows of unit size, below which one follows from the others
 STILL = 1e-12  # part of a velocity below which nothing of it is left
 
 
@@ -99,7 +98,9 @@ def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -
     number, name = int(np.flatnonzero(_held_still(rows[:count]))[0]), names[count - 1]
     # The joint's own direction as a sum of rows: those in it take part
     shares = np.linalg.lstsq(np.array(rows[:count]).T, np.eye(mechanism.nv)[number], rcond=None)[0]
-    others = [other for other, share in zip(names, shares, strict=False) if abs(share) > RANK and other != name]
+    others = [
+        other for other, share in zip(names, shares, strict=False) if abs(share) > RANK_OF_UNIT_ROWS and other != name
+    ]
     joint = next(j.name for j in mechanism.leaders if j.v.start <= number < j.v.stop)
     if others:
         together = f"{listed(others)} {'do together' if len(others) > 1 else 'does'}"
@@ -135,7 +136,7 @@ def left_free(rows: Sequence[Array]) -> list[Number]:
         for unit in (*units, *units):
             row = row - unit * (unit @ row)
         size = np.sqrt(row @ row)
-        new = size > RANK
+        new = size > RANK_OF_UNIT_ROWS
         units.append(row * where(new, 1.0 / where(new, size, 1.0), 0.0))
     found: list[Number] = []
     for number in range(len(rows[0]) if len(rows) else 0):

@@ -27,7 +27,6 @@ from linkwork.model.elements.keys import (
     three_numbers,
 )
 from linkwork.model.faults import Fault
-from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
 from linkwork.model.parameters import FADING_SPEED
 from linkwork.model.specifications import Draft, JointRequest, Layout
@@ -205,17 +204,15 @@ class Drive(Actuator, section="drives"):
                     found[one.name] = found.get(one.name, np.zeros(1)) + numbers
                 if one.parent == self.measured_from:
                     break
-        return replace(self, reached=tuple(found.items())).numbered(layout.joints, layout.mimics)
+        return replace(self, reached=tuple(found.items())).numbered(layout.joints)
 
-    def numbered(self, joints: Named[Joint], mimics: Named[Mimic]) -> Self:
+    def numbered(self, joints: Named[Joint]) -> Self:
         """The same with its row in the coordinates of these joints."""
         row, offset = np.zeros(max((joint.v.stop for joint in joints), default=0)), 0.0
         for name, numbers in self.reached or self.ratios:
-            if name in mimics:  # it has one coordinate, and the slices of the joint that it follows
-                row[joints[name].v] += numbers * mimics[name].multiplier
-                offset += float(numbers[0]) * mimics[name].offset
-            else:
-                row[joints[name].v] += numbers
+            mimic = joints[name].mimic
+            row[joints[name].v] += numbers if mimic is None else numbers * mimic.multiplier
+            offset += 0.0 if mimic is None else float(numbers[0]) * mimic.offset
         row.flags.writeable = False  # a mechanism never changes
         return replace(self, row=row, offset=offset)
 

@@ -19,7 +19,6 @@ from linkwork.model.bodies import Place
 from linkwork.model.document_values import same_bits
 from linkwork.model.elements.keys import ClassKind, Key, derived, is_finite, key
 from linkwork.model.faults import Fault
-from linkwork.model.mimic import Mimic
 from linkwork.model.naming import Named
 from linkwork.model.parameters import check_values
 from linkwork.spatial import Transform
@@ -148,13 +147,13 @@ class Element:
         own = self.definitions().items()
         return self._with({name: one.kind.placed(getattr(self, name), self, homes) for name, one in own})
 
-    def numbered(self, joints: Named[Joint], mimics: Named[Mimic]) -> Self:
+    def numbered(self, joints: Named[Joint]) -> Self:
         """The same for these joints, with their slices of coordinates."""
         return self
 
     def laid_out(self, layout: Layout) -> Self:
         """The same on the numbered tree."""
-        return self.placed(layout.homes).numbered(layout.joints, layout.mimics)
+        return self.placed(layout.homes).numbered(layout.joints)
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
         """What is wrong with it on its mechanism."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import Memory, wrenches_of
+from linkwork.algorithms.compliant_contact import wrenches_of
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.reduction import closed_forward_dynamics, closed_positions, held, to_tree
 from linkwork.algorithms.rigid_contact import forces_of
@@ -16,20 +15,17 @@ from linkwork.model.elements.conflicts import agreeing, contradictions
 from linkwork.model.elements.keys import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.slip import (
-    BOUND_SLACK,
-    STICKING_SPEED,
     holding,
     slip_forces,
     slip_of_speeds,
     slip_speeds,
 )
-from linkwork.simulation.methods.projection import NOT_CLOSED
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, where
+from linkwork.tolerances import BOUND_SLACK, CLOSURE_GAP, CLOSURE_OPEN, STICKING_SPEED
 
-GAP = 0.01  # [m or rad] that closing may bridge, by moving the mechanism
 ITERATIONS = 6  # of Newton's method, for such a gap
 PULL = 1e-9  # impulse that pulls, of the largest, which counts as none
 
@@ -37,19 +33,19 @@ PULL = 1e-9  # impulse that pulls, of the largest, which counts as none
 class Impact(NamedTuple):
     """What a switch does at once: coordinates q (nq,), velocities v (nv,), slip directions (k,).
 
-    `energy` [J] is what is won. `gap` [m or rad] is how far loops were open that are closed now; `possible` is whether
-    it was bridged, and whether couplings agree with each other. By loop, then by velocity constraint, `impulses` (n,)
-    [N s or N m s] are those along its rows, and `energies` (n,) [J] what they won.
+    `energy` [J] is what is won; `possible` is whether gaps of loops were bridged, and whether couplings agree with each
+    other. By loop, then by velocity constraint: `impulses` (n,) [N s or N m s] along its rows, the `energies` (n,) [J]
+    that they won, and the `gaps` (n,) [m or rad] of loops that were bridged.
     """
 
     q: Array
     v: Array
     slip: Array
     energy: Number
-    gap: Number
     possible: Condition
     impulses: Array
     energies: Array
+    gaps: Array
 
 
 class Push(NamedTuple):
@@ -76,10 +72,8 @@ def impact(
     which it is `decided` (k,) otherwise.
     """
     m = system.mechanism
-    gap: Number = 0.0
-    error: Number = 0.0
-    before = q
-    if m.frame_constraints and iterations:
+    gap, error, before = 0.0, 0.0, q
+    if iterations:
         gap = largest(held(m, q).errors)
         q, error = closed_positions(m, q, iterations)
     names = [item.name for item in m.velocity_constraints]
@@ -113,15 +107,16 @@ def impact(
     found = slip_of_speeds(m.bounded, slip_speeds(m, push.v), slip)
     slip = np.array([x if k in one_way else where(kept[k], slip[k], found[k]) for k, x in enumerate(trial)])
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
-    possible = (gap <= GAP) & (error <= NOT_CLOSED) & agreeing(m)
-    return Impact(q, push.v, slip, energy, gap, possible, push.impulses, push.energies)
+    possible = (gap <= CLOSURE_GAP) & (error <= CLOSURE_OPEN) & agreeing(m)
+    loops = len(m.frame_constraints)
+    bridged = energy - sum(push.energies, 0.0)  # by moving the mechanism, which only loops do
+    energies = np.concatenate([push.energies[:loops] + bridged, push.energies[loops:]])
+    gaps = np.array([gap] * loops + [0.0] * len(m.velocity_constraints))
+    return Impact(q, push.v, slip, energy, possible, push.impulses, energies, gaps)
 
 
 def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
     """What takes away the velocities that would slip or open: nearest in kinetic energy."""
-    if not mechanism.constrained:
-        none = np.zeros(len(mechanism.constraints))
-        return Push(v, none, none)
     rows = held(mechanism, q)
     rates = rows.rates(v)
     push = rows.push(rates)
@@ -150,12 +145,9 @@ def size_of(rows: Sequence[Number]) -> Number:
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
     """Force (n,) [N m or N] that each constraint of a system in its modes carries; 0 of what slips."""
     m = system.mechanism
-    memory = None if system.rigid else Memory.of(now.contact_memory).begun(t)
-    loads = replace(system, memory=memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))
+    loads = system.begun(t, now.contact_memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))
     tau = system.joint_forces(now.q, now.v, loads)
     stuck = holding(m, now.slip)
-    if not stuck.constrained:
-        return np.zeros(len(m.constraints))
     outside = loads.outside
     if system.rigid:
         met = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
@@ -170,7 +162,7 @@ def impossible(mechanism: Mechanism, q: Array) -> str:
     for fault in contradictions(mechanism):
         return f"{fault.element} {fault.reason}"
     errors = np.abs(held(mechanism, q).errors[: mechanism.nc])
-    if errors.max(initial=0.0) <= GAP:
+    if errors.max(initial=0.0) <= CLOSURE_GAP:
         return ""
     name = mechanism.frame_constraint_of_row(int(np.argmax(errors))).name
-    return f"loop {name!r} is open by {errors.max():.3g} where it is to be closed: bring it within {GAP:g} before"
+    return f"loop {name!r} has a closure error of {errors.max():.3g}: bring it within {CLOSURE_GAP:g} before engaging"

@@ -18,10 +18,9 @@ from linkwork.model.elements.keys import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
+from linkwork.tolerances import BOUND_SLACK, STICKING_SPEED
 
 NOTHING_GIVEN: Mapping[str, Value] = MappingProxyType({})
-STICKING_SPEED = 1e-9  # slip [rad/s or m/s] that counts as none
-BOUND_SLACK = 1e-9  # force [N m or N] beyond a bound that counts as none
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:

@@ -126,14 +126,13 @@ def _logged(
     system: System, t: Number, end: StepState, after: StepState, found: Impact, which: list[Condition]
 ) -> StepState:
     """The state with a line of its log for each event."""
-    m, known = system.mechanism, sources(system)
+    known = sources(system)
     count, bounded = len(known), len(end.slip)
-    bridged = found.energy - sum(found.energies, 0.0)  # by moving the mechanism, which only loops do
     lines = []
     for number, source in enumerate(known):
         result = after.slip[number // 2] if number < 2 * bounded else 0.0
-        before, now = end.watched[count + source.constraint], after.watched[count + source.constraint]
-        energy = found.energies[source.constraint] + (bridged if source.constraint < len(m.frame_constraints) else 0.0)
-        carried = where(now == 0.0, before, now)
-        lines.append(Line(float(number), result, t, energy, found.impulses[source.constraint], carried, found.gap))
+        k = source.constraint
+        before, now = end.watched[count + k], after.watched[count + k]
+        took = (found.energies[k], found.impulses[k], where(now == 0.0, before, now), found.gaps[k])
+        lines.append(Line(float(number), result, t, *took))
     return after._replace(log=write(end.log, which, lines))

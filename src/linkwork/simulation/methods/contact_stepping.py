@@ -56,10 +56,10 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
     """
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-        m = system.mechanism
-        if not m.contact_pairs or system.rigid:
+        m, memory = system.mechanism, system.begun(t, now.contact_memory).memory
+        if memory is None:
             return step(system, t, now, h, held)
-        memory, first = Memory.of(now.contact_memory).begun(t), _meetings(m, now.q, now.v)
+        first = _meetings(m, now.q, now.v)
         if in_the_middle:
             memory = memory._replace(foreseen=[_predicted(at, 0.5 * h) < 0.0 for at in first])
         moved, solved = step(replace(system, memory=memory), t, now, h, held)

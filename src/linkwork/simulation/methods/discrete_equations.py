@@ -105,8 +105,8 @@ class Interval:
         before, after = gathered(tree, (self.first, second), wrenches)
         own_before, own_after = self._of_joints(self.mechanism.tree_velocity(dv))
         acting = (loads.control + loads.stops) * (0.5 * h)
-        if self.mechanism.forces:
-            acting = acting + self.system.element_forces(self.t + 0.5 * h, middle, mean) * (0.5 * h)
+        if (elements := self.system.element_law) is not None:
+            acting = acting + elements(self.t + 0.5 * h, middle, mean) * (0.5 * h)
         lack = self.p + self.reduced(before + own_before) + acting
         momentum = self.reduced(after + own_after) + acting
         return Between(joints, bodies, second, loads, lack, momentum, self.pressed(loads, own_before))
@@ -183,9 +183,7 @@ class Interval:
         Loops are to be closed; clutches and brakes are not to slip during the step.
         """
         tree = self.tree
-        if not tree.constrained:
-            return np.zeros(0), np.zeros((0, self.mechanism.nv))
-        loops = closure.closed(tree, world_poses(tree, at.X))
+        loops = closure.closed(tree, at.X)
         J = reduced_rows(self.mechanism, closure.all_rows(tree, at, loops))
         return np.concatenate([closure.errors(loops), J[tree.nc :] @ dv]), J
 

@@ -16,15 +16,15 @@ from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, momenta_of_joints
 from linkwork.simulation.methods.method import Solution, Witness
-from linkwork.simulation.methods.variational import TINY, Guess, Tried, Variational, let_go
+from linkwork.simulation.methods.variational import Guess, Tried, Variational, let_go
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, ldlt, where
+from linkwork.tolerances import HUGE, TINY
 
 KICKS = 12  # impulses along the motion that are tried to balance energy, at most
 BALANCED, STALLED = 1e-15, 1e-13  # energy won, of what there is, at which it has ended; if it does not become less
-FAR = 1e300
 STANDING = 1e-15  # of the energy: internal motion so slow that no impulse along it can change the energy
 
 
@@ -86,14 +86,14 @@ class EnergyMomentum(Variational):
     def solve(self, witness: Witness | None = None) -> Solution:
         """The solution: the kick that balances energy by the secant method, the motion under each by Newton's."""
         none, free = np.zeros(self.mechanism.nh), np.zeros(self.mechanism.nv)
-        begin = Kick(0.0, 0.0, FAR, 0.0, self.foreseen(), none, free, 0.0)
+        begin = Kick(0.0, 0.0, HUGE, 0.0, self.foreseen(), none, free, 0.0)
 
         def improve(*state: Value) -> tuple[Leaves, Condition]:
             best = Kick(*state)
             guess, iterations, good = self.newton(best.dv, best.multipliers, best.next, witness)
             won, power = self._won(guess)
             better = good & (abs(won) < abs(best.won))
-            apart, first = best.next - best.best, best.won == FAR
+            apart, first = best.next - best.best, best.won == HUGE
             slope = where(first, power, (won - best.won) / where(apart == 0.0, 1.0, apart))
             standing = first & (power <= STANDING)
             nearer, least = where(better, best.next, best.best), where(better, won, best.won)

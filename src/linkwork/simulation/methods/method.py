@@ -44,10 +44,9 @@ class Witness:
 
 
 def changing(mechanism: Mechanism) -> str:
-    """What may change its state within a step, in words; empty if nothing does."""
-    if mechanism.contact_pairs:
-        return "contacts"
-    return "what slips, or switches by itself," if mechanism.bounded or mechanism.self_switching else ""
+    """The label of the first element that may change its state within a step; empty if none does."""
+    contacts = (pair.contact for pair in mechanism.contact_pairs)
+    return next((one.label for one in (*contacts, *mechanism.bounded, *mechanism.self_switching)), "")
 
 
 class Equations(Protocol):

@@ -24,13 +24,13 @@ from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import ForceLaw, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_there, minimum, where
+from linkwork.tolerances import HUGE, TINY
 
 ITERATIONS = 60  # at most
 CONVERGED = 1e-14  # change of a velocity, relative to the largest, at which the iteration ends
 ROUND_OFF = 1e-10  # the same if changes no longer decrease: springs between bodies and loops are rounded
 SLOW = 1e-6  # the same if changes decrease by less than half: near singular positions of loops
 SHORTEST = 1e-3  # part of a correction below which a contact's kink is stepped over
-FAR, TINY = 1e300, 1e-300
 
 
 class ContactGuess(NamedTuple):
@@ -104,7 +104,9 @@ class Midpoint:
         extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
         weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
         M = stiffened_matrix(m, now.q, extra, weights)
-        unknown, iterations, solved = self._with_contacts(M) if m.contact_pairs else self._smooth(M, witness)
+        unknown, iterations, solved = (
+            self._with_contacts(M) if self.system.memory is not None else self._smooth(M, witness)
+        )
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
     def _smooth(self, M: Array, witness: Witness | None) -> tuple[Array, Number, Condition]:
@@ -153,7 +155,7 @@ class Midpoint:
             return tuple(found), (size <= CONVERGED) | (size >= guess.least) & (guess.least <= ROUND_OFF)
 
         still, none = np.zeros(m.nv), np.zeros(m.nh)
-        begin = ContactGuess(self.now.v, none, still, none, 1.0, FAR)
+        begin = ContactGuess(self.now.v, none, still, none, 1.0, HUGE)
         (v, impulses, *_), iterations, solved = iterate(ITERATIONS, improve, *begin)
         return np.concatenate([v, impulses]), iterations, solved
 

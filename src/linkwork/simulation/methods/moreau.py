@@ -42,16 +42,16 @@ from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.log import Line, write
-from linkwork.simulation.events.slip import STICKING_SPEED, slip_rows, unbounded
+from linkwork.simulation.events.slip import slip_rows, unbounded
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import Loads, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_there, minimum, where
+from linkwork.tolerances import STICKING_SPEED
 
 NEAR = 1e-9  # distance [m] from a surface at which a contact rests on it
 HELD = 1.0 - 1e-9  # part of its bound below which a contact sticks, or a clutch holds
 FAR = 1e3  # [m or rad] that nothing is moved out by
-CREEP = 1e-9  # speed [m/s] below which it sticks at the limit too
 
 
 def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
@@ -305,7 +305,7 @@ def _contact_state(one: There, impulses: Sequence[Array], before: Array, v: Arra
     """
     p = one.force(impulses)
     limit, u = one.facing.friction * p[0] * HELD, one.facing.K @ v
-    slides = (p[1] * p[1] + p[2] * p[2] >= limit * limit) & (u[1] * u[1] + u[2] * u[2] > CREEP * CREEP)
+    slides = (p[1] * p[1] + p[2] * p[2] >= limit * limit) & (u[1] * u[1] + u[2] * u[2] > STICKING_SPEED**2)
     number = where(p[0] > 0.0, where(slides, SLIDING, STICKING), APART)
     torque = one.axes @ one.torque(impulses) / h if has_torques(before) else ()
     return np.array([number, *(one.axes @ p / h), where(number == before[0], before[4], at), *torque])

@@ -9,10 +9,10 @@ import numpy as np
 
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, largest, where
+from linkwork.tolerances import HUGE
 
 ITERATIONS = 25  # at most
 CLOSE = 1e-8  # part of the unknown below which a correction is the last: the next would be its square
-FAR = 1e300
 
 Correction = Callable[[Array, Array], tuple[Array, Array]]  # of the unknown and the multipliers, at a guess of both
 
@@ -47,7 +47,7 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Fl
         dx_next, dy_next = correction(x_next, y_next)
         size_next = largest(dx_next)
         better = size_next < size
-        stalled = (part == 1.0) & (size < FAR) & (size_next <= floor.stalled)
+        stalled = (part == 1.0) & (size < HUGE) & (size_next <= floor.stalled)
         done = (better & (size_next <= CLOSE * largest(x_next) + floor.sure)) | stalled
         return (
             where(done, x_next + dx_next, where(better, x_next, x)),
@@ -58,7 +58,7 @@ def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Fl
             where(better, size_next, size),
         ), done
 
-    state = (unknown, multipliers, np.zeros(len(unknown)), np.zeros(len(multipliers)), 1.0, FAR)
+    state = (unknown, multipliers, np.zeros(len(unknown)), np.zeros(len(multipliers)), 1.0, HUGE)
     (unknown, multipliers, *_), count, solved = iterate(most, iteration, *state)
     return Root(unknown, multipliers, count, solved)
 

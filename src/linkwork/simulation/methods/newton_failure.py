@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.methods.method import Method, Witness
+from linkwork.simulation.methods.method import Method, Witness, changing
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array
+from linkwork.tolerances import CLOSURE_OPEN
 
 SHORTER = 6  # times that a step is halved in search of one that is solved
 SHOWN = 3  # first iterations whose residual is reported, and the last
-OPEN = 1e-6  # [m or rad] beyond which a loop is to blame
 
 
 class Unsolved(NamedTuple):
@@ -35,12 +35,7 @@ class Unsolved(NamedTuple):
 
 def unsolved(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Unsolved | None:
     """What can be said of a step from a state; None if it can be solved after all, solves nothing, or has contacts."""
-    if (
-        method.equations is None
-        or system.mechanism.contact_pairs
-        or system.mechanism.bounded
-        or system.mechanism.self_switching
-    ):
+    if method.equations is None or changing(system.mechanism):
         return None
     with np.errstate(all="ignore"):
         witness = _failing(method, system, t, now, h, held)
@@ -67,7 +62,7 @@ def _worst(system: System, witness: Witness) -> str:
     """The joint that lacks most, or the loop that is open."""
     m = system.mechanism
     errors: Any = np.nan_to_num(np.abs(witness.errors), nan=np.inf)
-    if errors.max(initial=0.0) > OPEN:
+    if errors.max(initial=0.0) > CLOSURE_OPEN:
         return m.constraint_of_row(int(np.argmax(errors)))
     lack: Any = np.nan_to_num(np.abs(witness.residual), nan=np.inf)
     number = int(np.argmax(lack))

@@ -8,8 +8,7 @@ from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, maximum
-
-NOT_CLOSED = 1e-6  # error of loop closure [m or rad] that a projection must not leave
+from linkwork.tolerances import CLOSURE_OPEN
 
 
 def projected(step: Step) -> Step:
@@ -18,12 +17,12 @@ def projected(step: Step) -> Step:
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         moved, solved = step(system, t, now, h, held)
         m = system.mechanism
-        if system.rigid and m.bounded:  # the step itself decided which of them hold
+        if system.rigid:  # the step itself decided which of them hold
             m = holding(m, moved.slip) if unbounded(m).constrained else unbounded(m)
         if not m.constrained or system.baumgarte is not None:
             return moved, solved
         q, v, error, distance = closed_again(m, moved.q, moved.v)
-        closed = (error <= NOT_CLOSED) | (error != error)  # a state that is not finite is reported as such
+        closed = (error <= CLOSURE_OPEN) | (error != error)  # a state that is not finite is reported as such
         solver = moved.solver._replace(projection=maximum(now.solver.projection, distance))
         return moved._replace(q=q, v=v, solver=solver), closed if solved is True else closed & solved
 

@@ -26,9 +26,9 @@ from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.loops import unrolled
 from linkwork.spatial.scalar import Array, Condition, Number, where
+from linkwork.tolerances import TINY
 
 RANK = 1e-11  # of the terms of rows and columns: smaller singular values are those of loops that repeat others
-TINY = 1e-300
 
 
 class StepDerivatives(NamedTuple):
@@ -56,7 +56,7 @@ class StepMap:
         self.problem, self.method, self.dt, self.system, self.changes = problem, method, dt, system, list(changes)
         self.name, m = name, problem.mechanism
         if what := changing(m):
-            raise LinkworkError(f"a step has no derivatives where {what} may change their state in it")
+            raise LinkworkError(f"a step has no derivatives where {what} may change its state in it")
         self.unknowns = 0 if method.equations is None else method.equations.unknowns(m)
         self._kernels: dict[str, Kernel] = {}
 

@@ -21,6 +21,7 @@ from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System, with_armature
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, largest, minimum, where
+from linkwork.tolerances import TINY
 
 ITERATIONS = 50  # at most
 SOLVED, NEAR = 1e-15, 1e-6  # lack of momentum, of what there is, at which it has ended if it was near before
@@ -29,7 +30,6 @@ ROUND_OFF = 2e-16
 ROUNDED = 1e-9  # at which it has ended if it does not become less
 OPEN = 0.1  # how much an error of closure of one [m or rad] counts
 SHORT = 1e-3  # part of a step that is tried no further
-TINY = 1e-300
 
 
 class Guess(NamedTuple):
@@ -67,7 +67,7 @@ class Variational:
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         self.interval = Interval(system, t, now, h, held, self.at_ends)
         self.mechanism, self.now, self.h = self.interval.mechanism, now, h
-        self.has_contacts = bool(self.mechanism.contact_pairs)
+        self.has_contacts = system.memory is not None
         self.rows = self.interval.rows(self.interval.first, np.zeros(self.mechanism.nv))[1]
 
     @staticmethod

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import DAMPING
-from linkwork.algorithms.ranks import RANK, row_scales
+from linkwork.algorithms.ranks import row_scales
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Joint
 from linkwork.simulation.derived_series import run_energies
@@ -25,6 +25,7 @@ from linkwork.simulation.results.report_rows import Report, Row, checked, member
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.symplecticity import STEPS, run_defect, without_form
 from linkwork.spatial.scalar import Array
+from linkwork.tolerances import RANK
 
 GOOD = ("finished", "event")
 

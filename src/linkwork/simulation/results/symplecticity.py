@@ -15,6 +15,7 @@ import numpy as np
 
 from linkwork.algorithms.coordinates import tangent_rate
 from linkwork.algorithms.ranks import free_motions, row_scales
+from linkwork.algorithms.rotors import turns_with_rotor
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.joints import JointKind
 from linkwork.simulation.methods.registry import METHODS
@@ -45,10 +46,8 @@ def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
     sim.step()
     after = sim.state
     first, second = (symplectic_form(d, at.q, at.v) for at in (before, after))
-    allowed = np.eye(2 * m.nv)
-    if m.frame_constraints:
-        free = free_motions(d.constraint_jacobian(before.q), row_scales(m, before.q)[: m.nc])
-        allowed = np.block([[free, np.zeros((m.nv, m.nv))], [np.zeros((m.nv, free.shape[1])), np.eye(m.nv)]])
+    free = free_motions(d.constraint_jacobian(before.q), row_scales(m, before.q)[: m.nc])
+    allowed = np.block([[free, np.zeros((m.nv, m.nv))], [np.zeros((m.nv, free.shape[1])), np.eye(m.nv)]])
     after_step, form = (allowed.T @ x @ allowed for x in (A.T @ second @ A, first))
     return float(np.linalg.norm(after_step - form) / np.linalg.norm(form))
 
@@ -69,10 +68,11 @@ def without_form(run: RunData) -> str:
             return f"joint {joint.name!r} has a damper or friction, which preserve no form"
         if joint.kind.nv > 1 and joint.armature.any() and _bends(joint.kind):
             return f"the armature of joint {joint.name!r} has no kinetic energy of coordinates"
-        if joint.kind.nv > 1 and _bends(joint.kind) and any(d.rotor and joint.name in d.joints for d in m.actuators):
+        if joint.kind.nv > 1 and _bends(joint.kind) and turns_with_rotor(m, joint):
             return f"a rotor that turns with joint {joint.name!r} has no kinetic energy of coordinates"
-    if any(spring.damping for spring in m.line_forces):
-        return "dampers act, which preserve no form"
+    for spring in m.line_forces:
+        if spring.damping:
+            return f"{spring.label} has a damper, which preserves no form"
     for one in m.forces:
         return f"{one.label} acts, which may preserve no form"
     return ""

@@ -169,10 +169,7 @@ class Member:
         return dict(sorted(found.items()))
 
     def _close(self) -> None:
-        m = self.problem.system(self.values).mechanism
-        if not m.constrained:
-            return
-        motion = self.now.motion
+        m, motion = self.problem.system(self.values).mechanism, self.now.motion
         after = closed_again(holding(m, motion.slip), motion.q, motion.v)
         solver = motion.solver._replace(projection=np.maximum(motion.solver.projection, after.moved))
         self.now = self.now.moved(q=after.q, v=after.v, solver=solver)
@@ -191,17 +188,13 @@ class Member:
 
     def _switch_to(self, modes: Array, t: float, changes: Sequence[tuple[str, str]]) -> None:
         """Change modes (m,) at a time [s]; `changes` are parameters, and what is said of them."""
-        m = self.problem.mechanism
         now = self.now._replace(step=np.array(1.0))
         after, found, carried = self.runner.program.switched(self.values, t, now, modes)
         self.now = mapped(np.asarray, after._replace(step=self.now.step))
         self.values |= dict(zip(self.problem.switched, self.now.motion.modes, strict=True))
-        bridged = found.energy - sum(found.energies)
         for parameter, what in changes if self.now.status == RUNNING else ():
-            n = constraint_number(m, parameter)
-            loop = n < len(m.frame_constraints)
-            energy = found.energies[n] + (bridged if loop else 0.0)
-            numbers = [float(x) for x in (energy, found.impulses[n], carried[n], found.gap if loop else 0.0)]
+            n = constraint_number(self.problem.mechanism, parameter)
+            numbers = [float(x) for x in (found.energies[n], found.impulses[n], carried[n], found.gaps[n])]
             self.runner.events.append(event(what, t, self.index, *numbers))
 
     def _sample(self, t: float) -> None:

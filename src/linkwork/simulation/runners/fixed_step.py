@@ -213,7 +213,7 @@ class FixedSteps:
         """Change modes (*batch, m); `changes` are parameters, in words, and for which members (*batch,)."""
         if not changes:
             return
-        m, batch = self.problem.mechanism, self.problem.batch
+        batch = self.problem.batch
         any_ = np.any([who for _, _, who in changes], axis=0)
         after, took = self.batch_program.switched(self.now, modes)
         self.now = _chosen(any_, after, self.now, len(batch))
@@ -222,13 +222,11 @@ class FixedSteps:
             if self.now.status[k] != RUNNING:
                 continue
             at = float(self.now.step[k]) * self.dt
-            bridged = took.energy[k] - took.energies[k].sum()  # by moving the mechanism, which only loops do
             for parameter, what, who in changes:
                 if who[k]:
-                    n = constraint_number(m, parameter)
-                    energy = took.energies[k][n] + (bridged if n < len(m.frame_constraints) else 0.0)
-                    gap = took.gap[k] if n < len(m.frame_constraints) else 0.0
-                    self.events.append(event(what, at, k, energy, took.impulses[k][n], took.carried[k][n], gap))
+                    n = (*k, constraint_number(self.problem.mechanism, parameter))
+                    numbers = (took.energies[n], took.impulses[n], took.carried[n], took.gaps[n])
+                    self.events.append(event(what, at, k, *numbers))
 
     def _call(self) -> None:
         """New joint forces and memory from a controller in Python, member by member."""

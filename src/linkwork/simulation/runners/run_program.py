@@ -148,11 +148,9 @@ class MemberProgram:
         after, found, carried = self.switched(values, dt, now, wanted)
         fired, lines, known = [], [], len(sources(system))
         for number, name in enumerate(problem.commands):
-            k, constraint = problem.switched.index(name), constraint_number(system.mechanism, name)
+            k, n = problem.switched.index(name), constraint_number(system.mechanism, name)
             fired.append(wanted[k] != now.motion.modes[k])
-            energy, loop = found.energies[constraint], constraint < len(system.mechanism.frame_constraints)
-            energy = energy + (found.energy - sum(found.energies, 0.0) if loop else 0.0)
-            took = (energy, found.impulses[constraint], carried[constraint], found.gap if loop else 0.0)
+            took = (found.energies[n], found.impulses[n], carried[n], found.gaps[n])
             lines.append(Line(float(known + number), wanted[k], now.step * dt, *took))
         log = write(now.motion.log, [one & found.possible for one in fired], lines)
         return select(any_of(fired), after.moved(log=log), now)
@@ -193,16 +191,15 @@ def _floor(x: Number) -> Number:
 
 
 class Switched(NamedTuple):
-    """What switching took, of every member: gap [m or rad] and energy [J] (*batch,), and by constraint the rest.
+    """What switching took, of every member and constraint, each (*batch, n).
 
-    `energies` (*batch, n) [J], `impulses` (*batch, n) [N s or N m s] and forces `carried` (*batch, n) [N or N m].
+    `energies` [J], `impulses` [N s or N m s], forces `carried` [N or N m] and `gaps` of loops [m or rad].
     """
 
-    gap: Array
-    energy: Array
     energies: Array
     impulses: Array
     carried: Array
+    gaps: Array
 
 
 RUN, STEPS, SWITCH, SAMPLE, FIRST_SAMPLE = "run", "steps", "switch", "sample", "first sample, controlled"
@@ -250,7 +247,7 @@ class BatchProgram:
             return tuple(flatten(program.steps(values, dt, now, inputs[-1])))
         if what == SWITCH:
             after, found, carried = program.switched(values, dt, now, inputs[-1])
-            return (*flatten(after), found.gap, found.energy, found.energies, found.impulses, carried)
+            return (*flatten(after), found.energies, found.impulses, carried, found.gaps)
         if what == FIRST_SAMPLE:
             now = program.sampled(values, dt, now, always=True)
         return (*flatten(now), *program.row(values, dt, now))
@@ -289,8 +286,7 @@ class BatchProgram:
         if what == STEPS:
             return {}
         if what == SWITCH:
-            count = len(problem.mechanism.constraints)
-            return dict(zip(Switched._fields, ((), (), (count,), (count,), (count,)), strict=True))
+            return dict.fromkeys(Switched._fields, (len(problem.mechanism.constraints),))
         return self.program.shapes
 
     @cached_property
