@@ -37,7 +37,7 @@ def biped() -> Biped:
 
 
 def test_the_biped_does_what_the_paper_says(biped: Biped) -> None:
-    """All statements agree; the trunk is within 2 mm and 0.5 degrees at 3 s, the feet within 1 mm after landing."""
+    """All checks pass; the trunk is within 2 mm and 0.5 degrees at 3 s, the feet within 1 mm after landing."""
     assert [one.paper for one in biped_statements(biped) if not one.agrees] == []
     for one in (biped.reach, biped.hit):
         apart, turned = converged(one)
@@ -120,7 +120,7 @@ def test_a_page_is_written(
     assert all(b"<svg" in base64.b64decode(image) for image in images)
     assert len(images) == 11 + 18 + 4
     assert page.count("<tr>") == 2 + 4 + 8 + 1 + 12 + 1 + 12
-    assert "biped: 12 of 12 statements agree; box: 12 of 12 statements agree" in said
+    assert "biped: 12 of 12 checks passed; box: 12 of 12 checks passed" in said
     assert 'class="far"' not in page
     assert "http" not in page  # the page loads no external resources
 
@@ -136,7 +136,7 @@ def test_a_page_is_written(
     code, said = command(capsys, "paper", "wendlandt", "--out", tmp_path, "--no-plot")
     assert code == 1
     assert (
-        "1 of 36 errors differ by more than 3%; biped: 11 of 12 statements agree; box: 10 of 12 statements agree"
+        "1 of 36 errors differ by more than 3%; biped: 11 of 12 checks passed; box: 10 of 12 checks passed"
         in said
     )
     page = (tmp_path / "wendlandt.html").read_text(encoding="utf-8")

@@ -88,15 +88,14 @@ def _wendlandt(console: Console, out: Path, drawn: bool) -> int:
     write_page(file, "Wendlandt: integrators, balance and contact", text)
     tables_agree = f"{far} of {count} errors differ by more than {AGREES:.0%}"
     tables_agree = tables_agree if far else f"all errors agree within {AGREES:.0%}"
-    verdict = f"Tables 2.1 and 2.2: {tables_agree}; biped: {_agreement(on_biped)}; box: {_agreement(on_box)}"
+    verdict = f"Tables 2.1 and 2.2: {tables_agree}; biped: {_passed(on_biped)}; box: {_passed(on_box)}"
     failed = bool(far) or not all(one.agrees for one in (*on_biped, *on_box))
     console.print(Text(f"{verdict}; page written to {file}", "bold red" if failed else ""), soft_wrap=True)
     return DOUBTED if failed else TRUSTED
 
 
-def _agreement(found: Sequence[Statement]) -> str:
-    agreeing = sum(one.agrees for one in found)
-    return f"{agreeing} of {len(found)} statements agree"
+def _passed(found: Sequence[Statement]) -> str:
+    return f"{sum(one.agrees for one in found)} of {len(found)} checks passed"
 
 
 PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {"wendlandt": _wendlandt, "nelson-quinn": nelson_quinn}

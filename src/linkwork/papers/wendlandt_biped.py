@@ -31,7 +31,8 @@ actuated. The controller of chapter 4 runs at 500 Hz; the integration step is {s
 gains, set points and friction are as printed. The paper gives no contact geometry. Here the soles are those of wedges
 of water with the mass and moments of the feet, and the trunk is the box of water with the trunk's moments. Contacts
 are springs and dampers, where the paper's simulator uses impulses. Therefore the same events occur at different
-times, with one exception: the front of the left foot does not lift off in the first experiment.</p>
+times, with one exception: the front of the left foot does not lift off in the first experiment. The checks of the
+statements below allow for these differences.</p>
 """
 
 

@@ -39,7 +39,7 @@ class Box(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A statement of the paper, the result of linkwork, and whether they agree."""
+    """A statement of the paper, the result of linkwork, and whether the result passes the check of the statement."""
 
     paper: str
     ours: str
