@@ -135,10 +135,7 @@ def test_a_page_is_written(
     monkeypatch.setattr(papers, "rigid_body_experiment", lambda: body._replace(measured=wrong))
     code, said = command(capsys, "paper", "wendlandt", "--out", tmp_path, "--no-plot")
     assert code == 1
-    assert (
-        "1 of 36 errors differ by more than 3%; biped: 11 of 12 checks passed; box: 10 of 12 checks passed"
-        in said
-    )
+    assert "1 of 36 errors differ by more than 3%; biped: 11 of 12 checks passed; box: 10 of 12 checks passed" in said
     page = (tmp_path / "wendlandt.html").read_text(encoding="utf-8")
     assert page.count('class="far"') == 1 + 1 + 2
     assert "matplotlib" in page
