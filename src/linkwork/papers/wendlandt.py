@@ -165,10 +165,10 @@ def pendulum_start() -> tuple[Array, Array]:
     x, v = [], []
     above, rate_above = np.zeros(3), np.zeros(3)
     for length, place, speed in zip(LENGTHS, PLACE, SPEED, strict=True):
-        across, moving = np.array(place) - above[:2], np.array(speed) - rate_above[:2]
+        across, rate = np.array(place) - above[:2], np.array(speed) - rate_above[:2]
         down = -np.sqrt(length**2 - across @ across)
         above = above + np.array([*across, down])
-        rate_above = rate_above + np.array([*moving, -(across @ moving) / down])
+        rate_above = rate_above + np.array([*rate, -(across @ rate) / down])
         x, v = [*x, *above], [*v, *rate_above]
     return np.array(x), np.array(v)
 
