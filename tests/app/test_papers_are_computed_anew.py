@@ -1,4 +1,4 @@
-"""`linkwork paper NAME`: tables and matrices are those that are printed, and pages show them with the figures."""
+"""`linkwork paper NAME` reproduces the printed tables and matrices, and its pages show them with the figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def experiments() -> tuple[Experiment, Experiment]:
 
 @pytest.fixture(scope="module")
 def biped() -> Biped:
-    """Both experiments; the map is as the slow test below finds it."""
+    """Both experiments; the map has the results of the slow test below."""
     printed, in_cones = np.ones((2, 4, 2), bool)
     few = Map(np.array([3.0, 4.6, 6.0, 8.0]), np.array([0.0, 0.1]), printed, in_cones, seconds=1.0)
     few.printed[2:] = few.in_cones[3] = False
@@ -37,7 +37,7 @@ def biped() -> Biped:
 
 
 def test_the_biped_does_what_the_paper_says(biped: Biped) -> None:
-    """Sentence by sentence; the trunk within 2 mm and half a degree at 3 s, feet within 1 mm after they landed."""
+    """All checks pass; the trunk is within 2 mm and 0.5 degrees at 3 s, the feet within 1 mm after landing."""
     assert [one.paper for one in biped_statements(biped) if not one.agrees] == []
     for one in (biped.reach, biped.hit):
         apart, turned = converged(one)
@@ -62,7 +62,7 @@ def test_throws_are_survived_up_to_a_speed_and_alone_as_in_the_batch(biped: Bipe
 
 
 def test_table_2_1(experiments: tuple[Experiment, Experiment]) -> None:
-    """Energy and momentum to three digits and more, within 2 % at the smallest step; quaternions within 2 %."""
+    """Energy and momentum agree to three digits or more, at the smallest step within 2 %; quaternions within 2 %."""
     for (_, h), (position, energy, momentum) in experiments[0].differences().items():
         close = 5e-4 if h >= 1e-3 else 0.02
         assert abs(energy) < close
@@ -78,12 +78,14 @@ def test_the_energies_that_the_text_quotes(experiments: tuple[Experiment, Experi
     for h in (1e-2, 1e-1):
         assert np.ptp(body["DVP", h].energy) < 1e-9  # "no deviation"
     large = pendulum["DVP", 1e-1].energy
-    assert large.min() == pytest.approx(20.910805793, rel=5e-4)  # their start has more decimals than are printed
+    assert large.min() == pytest.approx(
+        20.910805793, rel=5e-4
+    )  # the paper's initial state has more decimals than printed
     assert large.max() == pytest.approx(25.583335766, rel=5e-4)
 
 
 def test_table_2_2(experiments: tuple[Experiment, Experiment]) -> None:
-    """Within 3 %; energy and momentum of the energy-momentum method are kept to round-off."""
+    """Errors agree within 3 %; the energy-momentum method conserves energy and momentum to round-off."""
     for (method, _), differences in experiments[1].differences().items():
         assert np.nanmax(np.abs([0.0, *differences])) < 0.03, method
     for (method, _), ours in experiments[1].measured.items():
@@ -118,22 +120,22 @@ def test_a_page_is_written(
     assert all(b"<svg" in base64.b64decode(image) for image in images)
     assert len(images) == 11 + 18 + 4
     assert page.count("<tr>") == 2 + 4 + 8 + 1 + 12 + 1 + 12
-    assert "the biped balances, the box moves as the paper says" in said
+    assert "biped: 12 of 12 checks passed; box: 12 of 12 checks passed" in said
     assert 'class="far"' not in page
-    assert "http" not in page  # nothing is fetched from elsewhere
+    assert "http" not in page  # the page loads no external resources
 
     box = wendlandt_box.box_experiment()
-    slow = box._replace(run=replace(box.run, t=box.run.t * 1.1))  # it lands too late, and settles so
+    slow = box._replace(run=replace(box.run, t=box.run.t * 1.1))  # too late: first contact and rest
     monkeypatch.setattr(papers, "box_experiment", lambda: slow)
     late = biped._replace(
         hit=biped.hit._replace(run=replace(biped.hit.run, t=biped.hit.run.t * 1.2))
-    )  # and is hit late
+    )  # too late: the block hits the back
     monkeypatch.setattr(papers, "biped_experiments", lambda: late)
     wrong = body.measured | {("DVP", 1e-1): Measured(1.0, 3.648e-2, 6.217e-1, 0.2)}
     monkeypatch.setattr(papers, "rigid_body_experiment", lambda: body._replace(measured=wrong))
     code, said = command(capsys, "paper", "wendlandt", "--out", tmp_path, "--no-plot")
     assert code == 1
-    assert "1 number(s) differ by more than 3%, 1 sentence(s) on the biped do not hold, 2" in said
+    assert "1 of 36 errors differ by more than 3%; biped: 11 of 12 checks passed; box: 10 of 12 checks passed" in said
     page = (tmp_path / "wendlandt.html").read_text(encoding="utf-8")
     assert page.count('class="far"') == 1 + 1 + 2
     assert "matplotlib" in page
@@ -150,7 +152,7 @@ def test_a_page_shows_the_matrices_of_the_walker_and_how_it_walks(
     code, said = command(capsys, "paper", "nelson-quinn", "--out", tmp_path)
     assert code == 0, said
     assert "68 -> 26 -> 23 -> 11" in said
-    assert "all matrices are as printed, and the walker got where it should" in said
+    assert "all matrices equal the printed ones, and all walks reached their goal" in said
     page = (tmp_path / "nelson-quinn.html").read_text(encoding="utf-8")
     shown = [
         np.array([[float(x) for x in line.replace(".", "0").split()] for line in block.splitlines()])
@@ -158,12 +160,15 @@ def test_a_page_shows_the_matrices_of_the_walker_and_how_it_walks(
     ]
     assert all(np.array_equal(*pair) for pair in zip(shown, walker.printed().values(), strict=True))
     images = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
-    assert [b"<svg" in base64.b64decode(image) for image in images] == [True, True]  # in its place, and its way
+    assert [b"<svg" in base64.b64decode(image) for image in images] == [
+        True,
+        True,
+    ]  # drawing of the walker, and path of the turn
     for words in ("a short turn", "unlock yaw brake", "lock yaw brake", "1.000 s", "3.98 s", "cost of transport"):
         assert words in said
         assert words in page
     assert 'class="far"' not in page
-    assert "http" not in page  # nothing is fetched from elsewhere
+    assert "http" not in page  # the page loads no external resources
 
     wrong = walker.printed() | {"D3": -walker.printed()["D3"]}
     monkeypatch.setattr(walker, "printed", lambda: wrong)
@@ -172,7 +177,7 @@ def test_a_page_shows_the_matrices_of_the_walker_and_how_it_walks(
     monkeypatch.setattr(walks, "COURSES", {"turning": far})
     code, said = command(capsys, "paper", "nelson-quinn", "--out", tmp_path, "--no-plot")
     assert code == 1
-    assert "otherwise or not arrived: D3, the walk 'turning', motion with motors" in said
+    assert "checks failed: matrix D3, walk 'turning', accelerations with motors" in said
     page = (tmp_path / "nelson-quinn.html").read_text(encoding="utf-8")
     assert page.count('class="far"') == 1
     assert "matplotlib" in page
@@ -185,4 +190,4 @@ def test_mistakes_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "file").write_text("")
     code, said = command(capsys, "paper", "wendlandt", "--out", tmp_path / "file")
     assert code == 2
-    assert "nothing can be written" in said
+    assert "cannot write to the folder" in said

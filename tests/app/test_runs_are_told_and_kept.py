@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_run(
     (tmp_path / "file").write_text("")
     code, told = command(capsys, "run", "double_pendulum", "--out", tmp_path / "file")
     assert code == 2
-    assert "nothing can be written in the folder" in told
+    assert "cannot write to the folder" in told
     closed = tmp_path / "closed"
     closed.mkdir()
     closed.chmod(0o500)

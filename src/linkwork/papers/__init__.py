@@ -1,1 +1,1 @@
-"""The papers' tables and figures, computed anew."""
+"""Reproduction of tables and figures from the papers that linkwork follows."""

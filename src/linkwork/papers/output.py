@@ -1,4 +1,4 @@
-"""Output folders, whether figures are drawn, and exit codes: shared by commands that compute something."""
+"""Output folders, availability of figures, and exit codes, shared by the commands that compute results."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 import linkwork as lw
 from linkwork.model.documents.atomic_write import reason_of
 
-TRUSTED, DOUBTED = 0, 1  # exit codes; errors are 2
+TRUSTED, DOUBTED = 0, 1  # exit codes: all checks passed, a check failed; 2 is an error
 
 
 def ready_folder(folder: Path) -> None:
-    """Make a folder if it is not there; a LinkworkError unless files can be written in it."""
+    """Create the folder if it does not exist; raise a LinkworkError if it is not writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (OSError, ValueError) as error:
-        raise lw.LinkworkError(f"nothing can be written in the folder {str(folder)!r}: {reason_of(error)}") from None
+        raise lw.LinkworkError(f"cannot write to the folder {str(folder)!r}: {reason_of(error)}") from None
 
 
 def drawing(wanted: bool | None) -> bool:
-    """Whether figures are drawn: if they are wanted, or by themselves where matplotlib is installed."""
-    there = find_spec("matplotlib") is not None
-    if wanted and not there:
+    """Return whether to draw figures: as `wanted`, or if it is None, whether matplotlib is installed."""
+    installed = find_spec("matplotlib") is not None
+    if wanted and not installed:
         raise lw.LinkworkError("figures need matplotlib, which is not installed: pip install 'linkwork[plot]'")
-    return there if wanted is None else wanted
+    return installed if wanted is None else wanted

@@ -1,4 +1,4 @@
-"""Pages that need nothing but themselves: a head with its style, and writing them."""
+"""Self-contained HTML pages: head, style, embedded figures, and writing to a file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_FIGURES = "<p>Figures need matplotlib: pip install 'linkwork[plot]'.</p>"
 
 
 def figure(svg: bytes, about: str, wide: bool = False) -> str:
-    """A picture in the page itself, as wide as others or as the page, and below it what it shows."""
+    """Return the HTML of an embedded SVG with caption `about`; `wide` figures span the page."""
     image, about = base64.b64encode(svg).decode(), html.escape(about)
     picture = f'<img alt="{about}" src="data:image/svg+xml;base64,{image}">'
     kind = ' class="wide"' if wide else ""
@@ -38,9 +38,9 @@ def figure(svg: bytes, about: str, wide: bool = False) -> str:
 
 
 def write_page(file: Path, title: str, body: str) -> None:
-    """Write a page with a body of HTML, whole or not at all; a LinkworkError says why that cannot be."""
+    """Write an HTML page atomically; raise a LinkworkError if that fails."""
     text = HEAD.format(title=html.escape(title)) + body + "</body></html>\n"
     try:
         write_whole(file, lambda beside: beside.write_text(text, encoding="utf-8"))
     except OSError as error:
-        raise lw.LinkworkError(f"{file}: it cannot be written: {reason_of(error)}") from None
+        raise lw.LinkworkError(f"cannot write {file}: {reason_of(error)}") from None

@@ -1,4 +1,4 @@
-"""The experiments of Wendlandt's chapter 2: a free rigid body in quaternions, and a double spherical pendulum."""
+"""Experiments of Wendlandt's chapter 2: free rigid body in quaternions, and double spherical pendulum."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from linkwork.spatial.scalar import Array
 
 DURATION = 30.0  # [s]
 STEPS = (1e-4, 1e-3, 1e-2, 1e-1)  # [s]
-FINE = 1e-5  # step [s] with which the rigid body's second point is found
+FINE = 1e-5  # step [s] that gives the second point of the rigid body
 
 
 class Measured(NamedTuple):
-    """A line of a table: time that the run took [s], and errors of position, energy [J] and momentum by (2.53)."""
+    """One line of a table: run time [s], and errors of position, energy [J] and momentum by (2.53)."""
 
     seconds: float
     position: float
@@ -27,7 +27,7 @@ class Measured(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """A run as figures show it: times (T,) [s], positions (T, n), energies (T - 1,) [J], multipliers (T, m)."""
+    """Data of a run for figures: times (T,) [s], positions (T, n), energies (T - 1,) [J], multipliers (T, m)."""
 
     t: Array
     x: Array
@@ -36,29 +36,29 @@ class Trace(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """What was measured and what the paper prints, by method and step, and the runs themselves."""
+    """Measured and printed table lines, and data of the runs, by method and step size."""
 
     measured: dict[tuple[str, float], Measured]
     printed: dict[tuple[str, float], Measured]
     traces: dict[tuple[str, float], Trace]
 
     def differences(self) -> dict[tuple[str, float], Array]:
-        """By how much errors differ from printed ones, as parts of these (3,); nan where the paper has zero."""
+        """Return relative differences (3,) of the errors from the printed ones; nan where the paper prints zero."""
         found = {}
         for key, printed in self.printed.items():
-            wanted = np.array(printed[1:])
-            wanted[wanted == 0.0] = np.nan
-            found[key] = np.array(self.measured[key][1:]) / wanted - 1.0
+            expected = np.array(printed[1:])
+            expected[expected == 0.0] = np.nan
+            found[key] = np.array(self.measured[key][1:]) / expected - 1.0
         return found
 
 
 def error(values: Array, standard: Array) -> float:
-    """(2.53), (2.56): the mean distance of rows (N, m) from a standard, over m."""
+    """Return the error (2.53), (2.56): mean distance of samples (N, m) from the reference, divided by m."""
     return float(np.linalg.norm(np.atleast_2d(values - standard), axis=1).mean() / values.shape[1])
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call gives, and how long it takes [s] once its machine code is there."""
+    """Return the result of a second call, and its duration [s]; the first call compiles."""
     run()
     begin = time.perf_counter()
     found = run()
@@ -69,7 +69,7 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
 
 INERTIA = np.array([1.0, 2.0, 3.0])  # (2.52) [kg m^2]
 TURN = np.array([1.0, 0.0, 0.0, 0.0])
-SPIN = np.array([0.0, 3.0, 4.0])  # in the body [rad/s]
+SPIN = np.array([0.0, 3.0, 4.0])  # in body axes [rad/s]
 TABLE_2_1 = {
     ("DVP", 1e-4): Measured(97.620, 0.0, 6.256e-7, 1.671e-7),
     ("DVP", 1e-3): Measured(9.905, 3.960e-6, 6.274e-5, 1.687e-5),
@@ -79,7 +79,7 @@ TABLE_2_1 = {
 
 
 def rigid_body() -> Any:
-    """The free rigid body in unit quaternions: the midpoint rule makes (2.51) of (2.46), and keeps both norms."""
+    """Return the free rigid body in unit quaternions; the midpoint rule turns (2.46) into (2.51)."""
 
     def lagrangian(q: Array, rate: Array) -> Any:
         w = 2.0 * product(conjugate(q), rate)[1:]
@@ -95,18 +95,21 @@ def rigid_body() -> Any:
 
 
 def spins(q: Array, h: float) -> Array:
-    """Angular velocities (T - 1, 3) in the body between quaternions (T, 4), by (2.50)."""
+    """Return body angular velocities (T - 1, 3) [rad/s] between quaternions (T, 4), by (2.50)."""
     x, y = q[:-1].T, q[1:].T
     return ((product(conjugate(x), y) - product(conjugate(y), x)) / h)[1:].T
 
 
 def spin_energies(q: Array, h: float) -> Array:
-    """Energies (T - 1,) [J] between quaternions (T, 4)."""
+    """Return energies (T - 1,) [J] between quaternions (T, 4)."""
     return 0.5 * (INERTIA * spins(q, h) ** 2).sum(axis=1)
 
 
 def rigid_body_experiment() -> Experiment:
-    """Table 2.1. An Euler step, made a unit quaternion, and DVP steps of 1e-5 s lead to the second points."""
+    """Compute Table 2.1.
+
+    A normalized Euler step of 1e-5 s, then DVP steps of 1e-5 s, give the second point of each run.
+    """
     system = rigid_body()
     second = TURN + FINE * product(TURN, np.array([0.0, *(0.5 * SPIN)]))
     second = second / np.linalg.norm(second)
@@ -141,7 +144,7 @@ TABLE_2_2 = {
 
 
 def double_spherical_pendulum(rule: str) -> Any:
-    """Two point masses on rods (2.54), in the coordinates of the masses (6,)."""
+    """Return two point masses on rods (2.54), in the Cartesian coordinates of the masses (6,)."""
     masses = np.repeat(MASSES, 3)
 
     def lagrangian(x: Array, rate: Array) -> Any:
@@ -158,26 +161,26 @@ def double_spherical_pendulum(rule: str) -> Any:
 
 
 def pendulum_start() -> tuple[Array, Array]:
-    """Coordinates and velocities (6,): heights and their rates follow from the rods, masses hang down."""
+    """Return initial coordinates and velocities (6,); z and its rate follow from the rods, with both masses below."""
     x, v = [], []
     above, rate_above = np.zeros(3), np.zeros(3)
     for length, place, speed in zip(LENGTHS, PLACE, SPEED, strict=True):
-        across, moving = np.array(place) - above[:2], np.array(speed) - rate_above[:2]
+        across, rate = np.array(place) - above[:2], np.array(speed) - rate_above[:2]
         down = -np.sqrt(length**2 - across @ across)
         above = above + np.array([*across, down])
-        rate_above = rate_above + np.array([*moving, -(across @ moving) / down])
+        rate_above = rate_above + np.array([*rate, -(across @ rate) / down])
         x, v = [*x, *above], [*v, *rate_above]
     return np.array(x), np.array(v)
 
 
 def pendulum_energies(x: Array, h: float) -> Array:
-    """Energies (T - 1,) [J] between positions (T, 6): of mean velocities, at midpoints."""
+    """Return energies (T - 1,) [J] between positions (T, 6), from mean velocities and midpoint positions."""
     middle, rate = 0.5 * (x[1:] + x[:-1]), np.diff(x, axis=0) / h
     return 0.5 * rate**2 @ np.repeat(MASSES, 3) + GRAVITY * middle[:, [2, 5]] @ np.array(MASSES)
 
 
 def pendulum_experiment() -> Experiment:
-    """Table 2.2. The standard is EM at 1e-4 s, which also gives the second points of DVP."""
+    """Compute Table 2.2. The reference is EM at 1e-4 s, which also gives the second points of DVP."""
     x0, v0 = pendulum_start()
     variational, energetic = double_spherical_pendulum("midpoint"), double_spherical_pendulum("energy-momentum")
     standard = energetic.run(x0, v0, DURATION, STEPS[0])

@@ -1,4 +1,4 @@
-"""Figures 4.3 to 4.19 of Wendlandt's chapter 4, from runs of linkwork, and which speeds of the block are survived."""
+"""Figures 4.3 to 4.19 of Wendlandt's chapter 4, computed by linkwork, and a map of throws with recovery."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.examples import biped, biped_hit
-from linkwork.papers.wendlandt_biped import Biped, Map, Told, experiment, survived
+from linkwork.papers.wendlandt_biped import Biped, BipedRun, Map, experiment, survived
 from linkwork.papers.wendlandt_figures import Drawn, as_drawn
 from linkwork.simulation.results.drawing import draw
 from linkwork.spatial.scalar import Array
@@ -19,36 +19,38 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#1f5fa8", "#c2571a", "#2a9d57", "#7a3b9e", "#b8a02c", "#5aa9c8")
-SNAPSHOT = 0.2  # [s], of Figure 4.11, while heels are up; the paper's is at 0.32 s
+SNAPSHOT = 0.2  # [s], time of Figure 4.11, with lifted heels; the paper shows 0.32 s
 SIZE, TALL = (6.4, 3.8), (6.4, 4.4)  # inches
 
 
 def biped_figures(found: Biped) -> Iterator[Drawn]:
-    """All of them, in order, and one more."""
+    """Yield all figures in the order of the paper, then the map of throws."""
     yield from _of_run(found.reach, 3, "Experiment 1")
-    about = f"Experiment 2: the biped and the block at {SNAPSHOT:g} s, heels up; faint: at 0 s"
+    about = f"Experiment 2: biped and block at {SNAPSHOT:g} s with lifted heels; faint: at 0 s"
     yield as_drawn("4.11", about, _snapshot(found.hit))
     yield from _of_run(found.hit, 12, "Experiment 2")
-    about = "Blocks of 1.8 kg that the biped survives (filled), by speed and place"
+    about = "Throws of the 1.8 kg block from which the biped recovers (blue), by speed and lateral position"
     yield as_drawn("", about, _map(found.survived))._replace(wide=True)
 
 
-def _of_run(one: Told, first: int, name: str) -> Iterator[Drawn]:
-    """Joint angles, torques, position, orientation, their errors, force and torque on the trunk."""
+def _of_run(one: BipedRun, first: int, name: str) -> Iterator[Drawn]:
+    """Yield figures of joint angles, joint torques, trunk pose, its errors, and desired wrench on the trunk."""
     run, t = one.run, one.run.t
     angles = [np.degrees(run.q[:, run.mechanism.joints[joint].q.start]) for joint in _joints()]
     torques = [run["tau"][:, run.mechanism.joints[joint].v.start] for joint in _joints()]
-    position, turn = 100.0 * run.q[:, :3].T, run.q[:, 3:7].T
+    position, quaternion = 100.0 * run.q[:, :3].T, run.q[:, 3:7].T
     force, torque = one.wrench[:, :3].T, one.wrench[:, 3:].T
     made = (
         _legs(f"{name}: joint angles", t, angles, "[degrees]"),
         _legs(f"{name}: joint torques", t, torques, "[N m]"),
-        _lines(f"{name}: position of the trunk", t, position, "xyz", "[cm]", rows=True),
-        _lines(f"{name}: quaternion of the trunk", t, turn, "sxyz", "quaternion", rows=False),
-        _lines(f"{name}: error of the position", t, 100.0 * one.error[:, :3].T, "xyz", "error [cm]", rows=False),
-        _lines(f"{name}: quaternion of the error", t, one.error[:, 3:].T, "sxyz", "quaternion", rows=False),
-        _lines(f"{name}: desired force on the trunk, in its axes", t, force, "xyz", "force [N]", rows=False),
-        _lines(f"{name}: desired torque on the trunk, in its axes", t, torque, "xyz", "torque [N m]", rows=False),
+        _lines(f"{name}: position of the trunk", t, position, "xyz", "[cm]", stacked=True),
+        _lines(f"{name}: quaternion of the trunk", t, quaternion, "sxyz", "quaternion", stacked=False),
+        _lines(f"{name}: position error", t, 100.0 * one.error[:, :3].T, "xyz", "error [cm]", stacked=False),
+        _lines(
+            f"{name}: quaternion of the orientation error", t, one.error[:, 3:].T, "sxyz", "quaternion", stacked=False
+        ),
+        _lines(f"{name}: desired force on the trunk, in trunk axes", t, force, "xyz", "force [N]", stacked=False),
+        _lines(f"{name}: desired torque on the trunk, in trunk axes", t, torque, "xyz", "torque [N m]", stacked=False),
     )
     for k, (about, figure) in enumerate(made):
         yield as_drawn(f"4.{first + k}", about, figure)
@@ -73,7 +75,7 @@ def _figure(size: tuple[float, float], down: int, across: int = 1) -> tuple[Figu
 
 
 def _legs(about: str, t: Array, lines: Sequence[Array], unit: str) -> tuple[str, Figure]:
-    """Lines of the left leg above those of the right one."""
+    """Draw the left leg in the upper panel and the right leg in the lower panel."""
     figure, grid = _figure(TALL, 2)
     for k, axes in enumerate(grid[:, 0]):
         numbers = range(6 * k, 6 * k + 6)
@@ -85,34 +87,34 @@ def _legs(about: str, t: Array, lines: Sequence[Array], unit: str) -> tuple[str,
     return about, figure
 
 
-def _lines(about: str, t: Array, lines: Array, names: str, unit: str, rows: bool) -> tuple[str, Figure]:
-    """Lines above each other, or in one frame."""
-    figure, grid = _figure(SIZE, len(lines) if rows else 1)
+def _lines(about: str, t: Array, lines: Array, names: str, unit: str, stacked: bool) -> tuple[str, Figure]:
+    """Draw lines in stacked panels or in one panel."""
+    figure, grid = _figure(SIZE, len(lines) if stacked else 1)
     for k, (line, name) in enumerate(zip(lines, names, strict=True)):
-        axes = grid[k if rows else 0, 0]
+        axes = grid[k if stacked else 0, 0]
         axes.plot(t, line, color=COLOURS[k], linewidth=1.2, label=name)
-        axes.set_ylabel(f"{name} {unit}" if rows else unit)
-    if not rows:
+        axes.set_ylabel(f"{name} {unit}" if stacked else unit)
+    if not stacked:
         grid[0, 0].legend(fontsize=8)
     return about, figure
 
 
-def _snapshot(one: Told) -> Figure:
-    """The biped on its toes, and faintly at the start."""
-    row = int(np.argmin(np.abs(one.run.t - SNAPSHOT)))
-    return draw(one.run.mechanism, one.run.q[[0, row]])
+def _snapshot(one: BipedRun) -> Figure:
+    """Draw the biped on its toes, and faintly at 0 s."""
+    sample = int(np.argmin(np.abs(one.run.t - SNAPSHOT)))
+    return draw(one.run.mechanism, one.run.q[[0, sample]])
 
 
 def _map(found: Map) -> Figure:
-    """Throws by place and speed: those that were survived are filled."""
+    """Draw throws by speed and lateral position; throws with recovery are blue."""
     figure, grid = _figure((12.8, 3.8), 1, 2)
-    titles = ("the paper's law", "within cones of friction, feet judged by contacts")
+    titles = ("the paper's controller", "friction cones, stance detected from contacts")
     x, y = _edges(found.speeds), 100.0 * _edges(found.places)
-    for axes, stood, title in zip(grid[0], (found.printed, found.in_cones), titles, strict=True):
-        axes.pcolormesh(x, y, stood.T, cmap=_two_colours(), vmin=0, vmax=1)
-        there = -biped_hit.SPEED[0], 100.0 * biped_hit.PLACE[1]
-        axes.plot(*there, "o", color="black", fillstyle="none", label="the paper's block")
-        axes.set_title(f"{title}: {int(stood.sum())} of {stood.size} survived", fontsize=9, loc="left")
+    for axes, recovered, title in zip(grid[0], (found.printed, found.in_cones), titles, strict=True):
+        axes.pcolormesh(x, y, recovered.T, cmap=_two_colours(), vmin=0, vmax=1)
+        printed = -biped_hit.SPEED[0], 100.0 * biped_hit.PLACE[1]
+        axes.plot(*printed, "o", color="black", fillstyle="none", label="the paper's block")
+        axes.set_title(f"{title}: recovery in {int(recovered.sum())} of {recovered.size}", fontsize=9, loc="left")
         axes.set_xlabel("speed of the block [m/s]")
         axes.set_ylabel("y of the block [cm]")
         axes.legend(fontsize=8, loc="lower left")
@@ -120,7 +122,7 @@ def _map(found: Map) -> Figure:
 
 
 def _edges(middles: Array) -> Array:
-    """Where cells about those middles (n,) begin and end, (n + 1,)."""
+    """Return the edges (n + 1,) of cells with the given centres (n,)."""
     inner = middles[1:] - 0.5 * np.diff(middles)
     return np.r_[2.0 * middles[0] - inner[0], inner, 2.0 * middles[-1] - inner[-1]]
 
@@ -132,7 +134,7 @@ def _two_colours() -> Any:
 
 
 def main(folder: Path) -> None:
-    """The drawing of the biped and the map of speeds, as docs/control.md shows them."""
+    """Write the drawing of the biped and the map of throws of docs/control.md to a folder."""
     for name, figure in (("biped_hit", _snapshot(experiment(biped_hit))), ("biped_speeds", _map(survived()))):
         figure.savefig(folder / f"{name}.png", dpi=90)
 

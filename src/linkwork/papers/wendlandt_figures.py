@@ -1,4 +1,4 @@
-"""Figures 2.2 to 2.12 of Wendlandt's chapter 2, from runs of linkwork, with the paper's points beside ours."""
+"""Figures 2.2 to 2.12 of Wendlandt's chapter 2, computed by linkwork, with the values printed in the paper."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-POINTS = 3000  # along a line: more than a figure has pixels
+POINTS = 3000  # per line: more than a figure has pixels
 COLOURS = {"DVP": "#1f5fa8", "EM": "#c2571a"}
 SIZE = (6.4, 3.8)  # inches
 
 
 class Drawn(NamedTuple):
-    """A figure: its number in the paper, or nothing, what it shows, the drawing as SVG, whether it is twice as wide."""
+    """A figure: its number in the paper (or empty), its caption, the SVG, and whether it spans the page."""
 
     number: str
     about: str
@@ -30,23 +30,23 @@ class Drawn(NamedTuple):
 
     @property
     def called(self) -> str:
-        """What a caption begins with."""
+        """The beginning of the caption."""
         return f"Figure {self.number}" if self.number else "Not in the paper"
 
 
 def figures(body: Experiment, pendulum: Experiment) -> Iterator[Drawn]:
-    """All of them, in order."""
-    yield _against_step("2.2", "Rigid body: time of the run against the step", body, "seconds", "time [s]")
-    yield _against_step("2.3", "Rigid body: error of the quaternion against the step", body, "position", "error")
+    """Yield all figures in the order of the paper."""
+    yield _against_step("2.2", "Rigid body: run time against step size", body, "seconds", "time [s]")
+    yield _against_step("2.3", "Rigid body: quaternion error against step size", body, "position", "error")
     yield _coordinate("2.4", "Rigid body: q_y against time, h = 0.0001 s and 0.1 s", body, 2, "q_y", ("DVP",))
-    yield _against_step("2.5", "Rigid body: error of the energy against the step", body, "energy", "error [J]")
-    momentum = "error of the momentum against the step"
+    yield _against_step("2.5", "Rigid body: energy error against step size", body, "energy", "error [J]")
+    momentum = "momentum error against step size"
     yield _against_step("2.6", f"Rigid body: {momentum}", body, "momentum", "error [kg m²/s]")
-    yield _against_step("2.7", "Pendulum: time of the run against the step", pendulum, "seconds", "time [s]")
-    yield _against_step("2.8", "Pendulum: error of the position against the step", pendulum, "position", "error [m]")
+    yield _against_step("2.7", "Pendulum: run time against step size", pendulum, "seconds", "time [s]")
+    yield _against_step("2.8", "Pendulum: position error against step size", pendulum, "position", "error [m]")
     about = "Pendulum: y of the second mass against time, h = 0.0001 s and 0.1 s"
     yield _coordinate("2.9", about, pendulum, 4, "y of the second mass [m]", ("DVP", "EM"))
-    yield _against_step("2.10", "Pendulum: error of the energy against the step", pendulum, "energy", "error [J]")
+    yield _against_step("2.10", "Pendulum: energy error against step size", pendulum, "energy", "error [J]")
     yield _against_step("2.11", f"Pendulum: {momentum}", pendulum, "momentum", "error [kg m²/s]")
     yield _energies(pendulum)
 
@@ -64,20 +64,22 @@ def _new(down: int = 1) -> tuple[Figure, list[Axes]]:
 
 
 def as_drawn(number: str, about: str, figure: Figure) -> Drawn:
-    """The figure as a page shows it."""
+    """Return the figure as SVG with number and caption."""
     stream = io.BytesIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})
     return Drawn(number, about, stream.getvalue())
 
 
 def _against_step(number: str, about: str, experiment: Experiment, column: str, unit: str) -> Drawn:
-    """One column of a table, of linkwork and of the paper, and for errors a line of second order."""
+    """Draw one table column of linkwork and of the paper; errors get a reference line of second order."""
     figure, (axes,) = _new()
     place = Measured._fields.index(column)
     for method in dict.fromkeys(name for name, _ in experiment.measured):
         for whose, lines in (("linkwork", experiment.measured), ("paper", experiment.printed)):
             values = np.array([lines[method, h][place] for h in STEPS])
-            shown = values > (0.0 if column == "seconds" else 1e-9)  # a standard has no error; round-off is not drawn
+            shown = values > (
+                0.0 if column == "seconds" else 1e-9
+            )  # do not draw the zero error of the reference, nor round-off
             style = {"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none"}
             style = style if whose == "paper" else {"marker": "x", "markersize": 6, "linewidth": 1.2}
             if shown.any():
@@ -115,7 +117,7 @@ def _coordinate(
 
 
 def _energies(experiment: Experiment) -> Drawn:
-    """Energies of small and of large steps, and between them the multipliers, with which they oscillate."""
+    """Draw energies at small and large steps, and between them the multipliers, with which they oscillate."""
     figure, (upper, middle, lower) = _new(3)
     for axes, steps in ((upper, (1e-3, 1e-4)), (lower, (1e-1, 1e-2))):
         for h, colour in zip(steps, ("#1f5fa8", "#2a9d57"), strict=True):
@@ -129,7 +131,7 @@ def _energies(experiment: Experiment) -> Drawn:
         middle.plot(*line, color=colour, linewidth=0.9, label=f"λ{k + 1}, h = 0.001 s")
     middle.set_ylabel("multipliers [N/m]")
     lower.set_xlabel("time [s]")
-    for axes in (upper, middle, lower):  # beside the lines, which fill the whole
+    for axes in (upper, middle, lower):  # legend outside: the lines fill the axes
         axes.margins(x=0.01)
         axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return as_drawn("2.12", "Pendulum: energy and multipliers of DVP against time", figure)._replace(wide=True)
