@@ -108,7 +108,7 @@ def test_members_that_are_too_far_apart_end_and_say_so():
     run = lw.simulate(m, [q, far], duration=0.02, dt=1e-3, method="rk4", schedule=[(0.01, "close", "latch")])
     assert [outcome.kind for outcome in run.outcome] == ["finished", "not converged"]
     assert run.outcome[1].time == pytest.approx(0.01)
-    assert "loop 'latch' is open by 0.3" in run.outcome[1].evidence
+    assert "loop 'latch' has a closure error of 0.3" in run.outcome[1].evidence
 
 
 def test_small_gaps_are_bridged_and_told():
@@ -148,7 +148,7 @@ def test_a_simulator_switches_between_steps():
     simulator.open("latch")
     for _ in range(1000):
         simulator.step()
-    with pytest.raises(lw.NotConverged, match="loop 'latch' is open by"):
+    with pytest.raises(lw.NotConverged, match="loop 'latch' has a closure error of"):
         simulator.close("latch")
     with pytest.raises(lw.LinkworkError, match="there is no loop 'lach'"):
         simulator.open("lach")

@@ -180,7 +180,7 @@ def test_a_guard_does_not_close_what_is_wide_open(method):
     schedule = [(lambda t, q, v: t - 0.105, "close", "pin")]
     run = lw.simulate(m, [0.1], schedule=schedule, **RUN | {"method": method})
     assert run.outcome.kind == "not converged"
-    assert "loop 'pin' is open by 0.98" in run.outcome.evidence
+    assert "loop 'pin' has a closure error of 0.98" in run.outcome.evidence
     assert run.outcome.time == pytest.approx(0.105, abs=0.006)
     assert not run.events
 
