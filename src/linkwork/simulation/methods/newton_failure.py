@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.methods.method import Method, Witness
+from linkwork.simulation.methods.method import Witness
+from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array
@@ -36,7 +37,7 @@ class Unsolved(NamedTuple):
 def unsolved(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Unsolved | None:
     """What can be said of a step from a state; None if it can be solved after all, solves nothing, or has contacts."""
     if (
-        method.equations is None
+        not method.implicit
         or system.mechanism.contact_pairs
         or system.mechanism.bounded
         or system.mechanism.self_switching
