@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork import evaluation
 from linkwork.errors import LinkworkError
-from linkwork.evaluation import compile
 from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.problem import Problem
 
@@ -20,7 +20,7 @@ def refuse_open(problem: Problem, opening: bool = True) -> None:
     """
     m, given = problem.mechanism, problem.parameters
     if m.frame_constraints:
-        d = compile(m, parameters=given)
+        d = evaluation.compile(m, parameters=given)
         errors = np.abs(d.constraint(problem.start.q, parameters=given))
         J = d.constraint_jacobian(problem.start.q, parameters=given)
         speeds = np.abs((J @ problem.start.v[..., None])[..., 0])
