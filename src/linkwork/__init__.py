@@ -7,6 +7,7 @@ states; `cross_check` it by independent formulations; `simulate` it.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from linkwork import evaluation as evaluation  # which enters who answers questions of mechanisms
 from linkwork.errors import (
     LinkworkError,
     ModelError,
@@ -17,7 +18,6 @@ from linkwork.errors import (
     OverConstrained,
     ShapeError,
 )
-from linkwork.evaluation import Dynamics, compile
 from linkwork.examples import example, examples
 from linkwork.model import (
     Ball,
@@ -50,6 +50,7 @@ from linkwork.spatial.scalar import where
 
 if TYPE_CHECKING:
     from linkwork.control import Reference, balance, feedback
+    from linkwork.evaluation import Dynamics, compile
     from linkwork.evaluation.cross_check import CrossCheck, cross_check
     from linkwork.evaluation.formulations import formulations
     from linkwork.lagrangian.discrete import discrete
@@ -67,6 +68,7 @@ ON_DEMAND = {
     "formulations": "linkwork.evaluation.formulations",
     "load": "linkwork.model.documents.loading",
     "save": "linkwork.model.documents.toml_writer",
+    **dict.fromkeys(("Dynamics", "compile"), "linkwork.evaluation.dynamics"),
     **dict.fromkeys(("CrossCheck", "cross_check"), "linkwork.evaluation.cross_check"),
     **dict.fromkeys(("Reference", "balance", "feedback"), "linkwork.control"),
     **dict.fromkeys(("Run", "Simulator", "host", "once", "open_run", "sampled", "simulate"), "linkwork.simulation"),

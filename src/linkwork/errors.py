@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -62,9 +61,11 @@ class OverConstrained(LinkworkError):
 
 def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") -> NameNotFound:
     """The error for a wrong `name` of a `what`: suggests the nearest valid name and lists the valid ones."""
+    from difflib import get_close_matches  # here, so that importing linkwork stays quick
+
     names = list(valid)
     # Comparing takes long with long names and with very many
-    near = difflib.get_close_matches(str(name), names, n=1) if len(str(name)) <= 100 and len(names) <= 1000 else []
+    near = get_close_matches(str(name), names, n=1) if len(str(name)) <= 100 and len(names) <= 1000 else []
     suggestion = f" Did you mean {near[0]!r}?" if near else ""
     return NameNotFound(f"there is no {what} {name!r}.{suggestion}{hint} Valid: {listed(names) or 'none'}.")
 

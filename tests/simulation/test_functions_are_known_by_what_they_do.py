@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compiler import kernel
+from linkwork.compiler import building
 
 THERE = {"q0": [0.3], "v0": [1.0], "duration": 0.2, "dt": 0.01, "method": "rk4"}
 
@@ -79,7 +79,7 @@ def test_a_number_within_a_function_is_seen_and_the_same_function_costs_no_traci
     def no_program_is_traced(*_: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(kernel, "trace", no_program_is_traced)
+    monkeypatch.setattr(building, "trace", no_program_is_traced)
     np.testing.assert_array_equal(result(asked(0.34)), first)
     with pytest.raises(AssertionError):
         result(asked(0.36))

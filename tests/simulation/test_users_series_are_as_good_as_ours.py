@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compiler import kernel
+from linkwork.compiler import building
 from linkwork.simulation.series import SERIES, Axis, Family, RunFacts, Sample, Series, register, unregister
 
 PENDULUM = lw.example("double_pendulum")
@@ -129,7 +129,7 @@ def test_kernels_know_what_a_formula_computes(monkeypatch: pytest.MonkeyPatch) -
     def no_program_is_traced(*_: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(kernel, "trace", no_program_is_traced)
+    monkeypatch.setattr(building, "trace", no_program_is_traced)
     scaled(2.0)
     with pytest.raises(AssertionError):
         scaled(5.0)

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from linkwork.compiler.calculus import jacobian, jacobian_if_short, on_inputs, vanishes
     from linkwork.compiler.differentiate import pushforward
-    from linkwork.compiler.graph import Count, description
+    from linkwork.compiler.graph import description
     from linkwork.compiler.kernel import Kernel
-    from linkwork.compiler.kernel_cache import digest
+    from linkwork.compiler.kernel_cache import digest, text_digest
     from linkwork.compiler.loaded_kernels import shared
-    from linkwork.compiler.program import Rows
     from linkwork.compiler.result_buffers import Results
+    from linkwork.compiler.rows import Count, Rows
     from linkwork.compiler.targets import target_named
     from linkwork.compiler.traced_array import lifted
     from linkwork.compiler.tracing import trace
 
 # Imported at their first use, so that packages that need one name load no more of the compiler
 ON_DEMAND = {
-    "Count": "graph",
+    "Count": "rows",
     "Kernel": "kernel",
     "Results": "result_buffers",
-    "Rows": "program",
+    "Rows": "rows",
     "description": "graph",
     "digest": "kernel_cache",
     "jacobian": "calculus",
@@ -36,6 +36,7 @@ ON_DEMAND = {
     "pushforward": "differentiate",
     "shared": "loaded_kernels",
     "target_named": "targets",
+    "text_digest": "kernel_cache",
     "trace": "tracing",
     "vanishes": "calculus",
 }
@@ -54,6 +55,7 @@ __all__ = [
     "pushforward",
     "shared",
     "target_named",
+    "text_digest",
     "trace",
     "vanishes",
 ]

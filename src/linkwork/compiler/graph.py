@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from linkwork.compiler.rows import Count
 from linkwork.spatial.noise import pair
 
 Node = tuple[Any, ...]
@@ -67,12 +68,6 @@ ARITY = (
 )
 TRUTHS = frozenset({*COMPARISONS, *LOGIC})  # operations whose value is true or false
 LEAVES = ("const", "input")
-
-
-class Count(NamedTuple):
-    """A number of iterations that is known when the kernel is called: the `number`-th of its counts."""
-
-    number: int
 
 
 class Table(NamedTuple):

@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.compiler import kernel_cache
-from linkwork.compiler.graph import Graph, description, fused, verify
-from linkwork.compiler.plan import plan
-from linkwork.compiler.program import Rows, Shape
 from linkwork.compiler.result_buffers import Results
-from linkwork.compiler.targets import Batch, Code, OneStateCall, Port, Program, target_named
-from linkwork.compiler.tracing import trace
+from linkwork.compiler.rows import Rows, Shape
+from linkwork.compiler.targets import Batch, Code, OneStateCall, target_named
 from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from linkwork.compiler.graph import Graph
 
 NOTICE_AFTER = 2.0  # s of compiling, from which on a user at a terminal should know what takes so long
 
@@ -59,6 +59,8 @@ class Kernel:
         """What identifies the function: equal keys, equal functions."""
         with self._lock:
             if self._key is None:
+                from linkwork.compiler.building import description
+
                 ports = repr((self.shapes, self.results))
                 self._key = kernel_cache.digest(compiler_digest(), ports, description(self.traced()))
             return self._key
@@ -67,6 +69,8 @@ class Kernel:
         """The graph of the function, traced at the first call."""
         with self._lock:
             if self._traced is None:
+                from linkwork.compiler.building import trace  # here: kernels that are found on disk need none of it
+
                 self._traced = trace(self._function, self.shapes, self.results, self.counts)
             return self._traced
 
@@ -76,19 +80,17 @@ class Kernel:
             if variant in self._codes:
                 return self._codes[variant]
             key = kernel_cache.digest(self.key, self._machine.digest(), variant)
-            code = kernel_cache.load(key)
-            if code is None:
-                with CompileNotice(self.name):
-                    code = self._machine.build(self._planned(self.traced()), variant)
-                kernel_cache.store(key, code)
+            code = kernel_cache.stored(key, lambda: self._built(variant))
             self._codes[variant] = self._machine.load(code)
             return self._codes[variant]
 
-    def _planned(self, graph: Graph) -> Program:
-        """What the target compiles: the plan of the graph, with products and sums fused where the target does so."""
-        graph = fused(graph) if self._machine.has_fused_multiply_add() else graph
-        verify(graph)
-        return Program(plan(graph), list(map(_port, self.shapes)), list(map(_port, self.results)))
+    def _built(self, variant: str) -> bytes:
+        """One variant of the code, made from the graph."""
+        from linkwork.compiler.building import program_of
+
+        with CompileNotice(self.name):
+            fuse = self._machine.has_fused_multiply_add()
+            return self._machine.build(program_of(self.traced(), self.shapes, self.results, fuse), variant)
 
     def over_batch(
         self,
@@ -135,17 +137,12 @@ class Kernel:
 @cache
 def compiler_digest() -> str:
     """A name for the compiler's own source: another source may make other code from a graph."""
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    return kernel_cache.digest(*(path.read_bytes() for path in files))
+    return kernel_cache.text_digest(Path(__file__).parent)
 
 
 def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:
     """The shape of an argument or a result, for one state and these counts."""
     return (counts[shape.count.number], *shape.row) if isinstance(shape, Rows) else shape
-
-
-def _port(shape: Shape | Rows) -> Port:
-    return Port(math.prod(shape.row), shape.count, shape.room) if isinstance(shape, Rows) else Port(math.prod(shape))
 
 
 def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:

@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,6 +36,27 @@ def digest(*parts: str | bytes) -> str:
         total.update(len(data).to_bytes(8, "little"))
         total.update(data)
     return total.hexdigest()
+
+
+def text_digest(*folders: Path) -> str:
+    """A name for the text of all Python files in some folders."""
+    walked = (path for folder in folders for path in os.walk(folder))
+    files = sorted(os.path.join(path, name) for path, _, names in walked for name in names if name.endswith(".py"))
+    return digest(*map(_bytes_of, files))
+
+
+def _bytes_of(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
+
+
+def stored(key: str, build: Callable[[], bytes]) -> bytes:
+    """The code stored under `key`, or what `build` makes, which is stored then."""
+    code = load(key)
+    if code is None:
+        code = build()
+        store(key, code)
+    return code
 
 
 def load(key: str) -> bytes | None:

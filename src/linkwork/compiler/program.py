@@ -10,29 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compiler.graph import Count, Loop, Table, Value
+from linkwork.compiler.graph import Loop, Table, Value
+from linkwork.compiler.rows import Count, Rows, Shape
 from linkwork.compiler.traced import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import where
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The shape of a table or a series: rows of shape `row`, as many as `count` is when the kernel is called.
-
-    A series may be part of a longer one: then `room` counts the rows from one state's to the next one's.
-    """
-
-    count: Count
-    row: Shape
-    room: Count | None = None
 
 
 class TracedTable(NamedTuple):

@@ -1,7 +1,25 @@
 """The same questions for any batch of states: where mechanism, algorithms and targets meet."""
 
-from linkwork.evaluation import conserved_momenta as conserved_momenta  # these answer questions of mechanisms
-from linkwork.evaluation import mobility as mobility
-from linkwork.evaluation.dynamics import Dynamics, compile
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from linkwork.model.answers import ANSWERS
+
+if TYPE_CHECKING:
+    from linkwork.evaluation.dynamics import Dynamics, compile
 
 __all__ = ["Dynamics", "compile"]
+
+# Who answers questions of mechanisms. All that is here is imported at its first use: importing linkwork stays quick
+ANSWERS.update(
+    check_loops=("linkwork.evaluation.mobility", "checked_loops"),
+    independent=("linkwork.evaluation.mobility", "independent"),
+    symmetries=("linkwork.evaluation.conserved_momenta", "named_symmetries"),
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.dynamics"), name)
+    return found

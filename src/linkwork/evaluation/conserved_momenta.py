@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.algorithms.symmetries import symmetries
-from linkwork.model.analyses import Symmetry, answers
+from linkwork.model.analyses import Symmetry
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 NOTHING = 1e-9
 
 
-@answers("symmetries")
 def named_symmetries(m: Mechanism) -> tuple[Symmetry, ...]:
     """The symmetries of a mechanism, each with a name for its momentum."""
     return tuple(_named(twist) for twist in symmetries(m))

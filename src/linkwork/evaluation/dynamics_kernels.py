@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import linkwork
-from linkwork.compiler import Kernel, digest, shared
+from linkwork.compiler import Kernel, digest, shared, text_digest
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 
@@ -20,8 +20,7 @@ ROOMS = ("spatial", "model", "algorithms", "compiler", "evaluation")
 def source_digest() -> str:
     """A name for the text that kernels are made from: another text, another kernel."""
     package = Path(linkwork.__file__).parent
-    files = sorted(path for room in ROOMS for path in (package / room).rglob("*.py"))
-    return digest(linkwork.__version__, *(path.read_bytes() for path in files))
+    return digest(linkwork.__version__, text_digest(*(package / room for room in ROOMS)))
 
 
 _digests: WeakKeyDictionary[Mechanism, str] = WeakKeyDictionary()

@@ -12,7 +12,7 @@ from linkwork.algorithms.ranks import free_motions, least_squares, row_scales
 from linkwork.errors import LinkworkError, listed
 from linkwork.evaluation.closed_chains import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
-from linkwork.model.analyses import Independent, LoopCheck, answers
+from linkwork.model.analyses import Independent, LoopCheck
 from linkwork.model.broadcast import Input, one_state
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
@@ -22,7 +22,6 @@ STEP = 1e-4  # to either side [rad or m], for how rows change
 CHANGED = 1e-6  # part of the largest change of rows beyond which one is no round-off
 
 
-@answers("check_loops")
 def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     """Mobility, rows that repeat others and singular directions, in a position (nq,) that closes all loops.
 
@@ -91,7 +90,6 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
     return combined[:, sizes > enough].T @ free
 
 
-@answers("independent")
 def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None) -> Independent:
     """A well-conditioned choice of independent velocities, or the chosen one, with the map to all others."""
     v = np.zeros(m.nv) if v is None else v

@@ -1,28 +1,10 @@
-"""Questions of a mechanism that take more than this room to answer: what the answers tell, and who gives them.
-
-A mechanism has the questions as methods. The room `evaluation`, which comes with linkwork, enters who answers them.
-"""
+"""What the answers tell to questions of a mechanism that take more than this room to answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from linkwork.spatial.scalar import Array
-
-Answer = TypeVar("Answer", bound=Callable[..., Any])
-ANSWERS: dict[str, Callable[..., Any]] = {}  # by the name of the mechanism's method, which hands itself on
-
-
-def answers(question: str) -> Callable[[Answer], Answer]:
-    """Enter a function of a mechanism, and of what it is asked with, as the answer to a question."""
-
-    def enter(function: Answer) -> Answer:
-        ANSWERS[question] = function
-        return function
-
-    return enter
 
 
 @dataclass(frozen=True, eq=False)

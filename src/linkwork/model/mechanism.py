@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.errors import NameNotFound, ShapeError, unknown_name
-from linkwork.model.analyses import ANSWERS, Independent, LoopCheck, Symmetry
+from linkwork.model.answers import answer
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, as_numbers, over_batch
 from linkwork.model.copies import freeze
@@ -32,6 +32,9 @@ from linkwork.model.placed_joint import Joint
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
+
+if TYPE_CHECKING:
+    from linkwork.model.analyses import Independent, LoopCheck, Symmetry
 
 __all__ = ["WORLD", "Joint", "Mechanism", "numbered"]
 WORLD = 0  # the world's body number
@@ -267,20 +270,20 @@ class Mechanism:
 
     def check_loops(self, q: Any) -> LoopCheck:
         """Mobility, which loops and engaged holders repeat others, and singular directions, in one position (nq,)."""
-        return ANSWERS["check_loops"](self, q)
+        return answer("check_loops", self, q)
 
     def independent(self, q: Any, v: Any = None, choose: str | Iterable[str] | None = None) -> Independent:
         """Independent velocities at q (nq,) [rad, m], of joints that are named or well-conditioned ones.
 
         With the map from them to all others, and its rate at the velocities v (nv,), which are none if not given.
         """
-        return ANSWERS["independent"](self, q, v, choose)
+        return answer("independent", self, q, v, choose)
 
     # --- what it keeps ---
 
     def symmetries(self) -> tuple[Symmetry, ...]:
         """Motions of the whole that gravity and anchors allow; `d.momentum_maps` are the momenta that they keep."""
-        return ANSWERS["symmetries"](self)
+        return answer("symmetries", self)
 
     # --- mimics ---
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from linkwork.errors import listed, unknown_name
 from linkwork.model.faults import Fault
@@ -23,8 +23,7 @@ Homes = Mapping[str, tuple[int, Transform]]  # by part: the number of its body, 
 Positions = Mapping[str, Array]  # numbers by the names of joints
 
 
-@dataclass(frozen=True, eq=False)
-class JointRequest:
+class JointRequest(NamedTuple):
     """What one call of `Builder.joint` said."""
 
     name: str
@@ -35,8 +34,7 @@ class JointRequest:
     numbers: dict[str, Array]
 
 
-@dataclass(frozen=True, eq=False)
-class FrameRequest:
+class FrameRequest(NamedTuple):
     """What one call of `Builder.frame` said."""
 
     name: str
@@ -44,8 +42,7 @@ class FrameRequest:
     pose: Transform
 
 
-@dataclass(frozen=True, eq=False)
-class KeyframeRequest:
+class KeyframeRequest(NamedTuple):
     """What one call of `Builder.keyframe` said."""
 
     name: str
@@ -68,8 +65,7 @@ class Draft:
         return {joint.name: joint.kind for joint in self.joints.values()}
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(NamedTuple):
     """The numbered tree: where parts are (`homes`), its `joints`, and joints as given (`requests`).
 
     `elements` has those sections that are on the tree already.

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork import evaluation
 from linkwork.algorithms.compliant_contact import Memory
 from linkwork.algorithms.compliant_contact import stored as stored_in_contact
 from linkwork.algorithms.contact_geometry import Meeting
@@ -25,7 +26,6 @@ from linkwork.algorithms.kinematics import external_forces, kinematics
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
 from linkwork.algorithms.point_springs import frame_damper_power
 from linkwork.algorithms.reduction import to_tree
-from linkwork.evaluation import Dynamics
 from linkwork.model.elements.contact import Pair
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.extremes import largest_magnitude, range_over_time
@@ -62,7 +62,7 @@ def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
     return Stored(kinetic_energy(tree, position, speed), gravity, springs)
 
 
-def stored_energies(dynamics: Dynamics, q: Array, v: Array, parameters: Mapping[str, Array]) -> Stored:
+def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameters: Mapping[str, Array]) -> Stored:
     """The same in states q (..., nq), v (..., nv), compiled: each (...) [J]."""
     kinetic, gravity = dynamics.energy(q, v, parameters=parameters)
     return Stored(kinetic, gravity, dynamics.spring_energy(q, parameters=parameters))

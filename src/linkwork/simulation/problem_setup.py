@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -47,8 +47,7 @@ from linkwork.simulation.user_functions import Controller, Sampled, StopConditio
 from linkwork.spatial.scalar import Array, Number
 
 
-@dataclass(frozen=True, eq=False)
-class Continuation:
+class Continuation(NamedTuple):
     """A run that goes on: its mechanism, final state, parameters, step dt [s], end time [s] and events."""
 
     mechanism: Mechanism
@@ -60,8 +59,7 @@ class Continuation:
     batch: Shape
 
 
-@dataclass(frozen=True, eq=False)
-class Setup:
+class Setup(NamedTuple):
     """What a user gave to `simulate` or a Simulator, unchecked; the names are those of `simulate`.
 
     `continued` is the run that goes on, in place of q0; `commands` are parameters that the controller switches.
@@ -157,7 +155,7 @@ def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
     if problem.sampling is None:
         assert not isinstance(controller, Sampled | None)
         controller = Sampled(controller)
-    setup = replace(setup, controller=controller, commands=commands)
+    setup = setup._replace(controller=controller, commands=commands)
     return setup, problem_of(setup)
 
 

@@ -53,8 +53,7 @@ class Label(NamedTuple):
         return tuple(len(axis.entries) for axis in self.axes)
 
 
-@dataclass(frozen=True)
-class RunFacts:
+class RunFacts(NamedTuple):
     """What decides which series a run has, and their shapes. A problem knows it before the run, a run after it."""
 
     mechanism: Mechanism

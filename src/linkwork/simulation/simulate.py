@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +23,6 @@ from linkwork.simulation.problem_setup import Continuation, Setup, positive, pro
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.run import Run
 from linkwork.simulation.results.run_data import Settings
-from linkwork.simulation.runners.adaptive import Adaptive
 from linkwork.simulation.runners.failure_diagnosis import outcomes
 from linkwork.simulation.runners.fixed_step import FixedSteps, ended_at
 from linkwork.simulation.runners.progress import Watch, watching
@@ -40,8 +40,7 @@ TRIALS = 20  # states of a trial run that are looked at
 TIGHTER = 0.01  # tolerances of adaptive methods in a run that is compared
 
 
-@dataclass(frozen=True)
-class Integration:
+class Integration(NamedTuple):
     """How a problem is integrated; the names are those of `simulate`."""
 
     method: str
@@ -61,8 +60,7 @@ class Integration:
                 raise unknown_name(what, name, names)
         if baumgarte is not None and self.method not in EXPLICIT:
             raise LinkworkError(f"baumgarte is for methods {listed(EXPLICIT)}; name one of them")
-        return replace(
-            self,
+        return self._replace(
             duration=positive("duration", self.duration),
             dt=None if self.dt is None else positive("dt", self.dt),
             rtol=positive("rtol", self.rtol),
@@ -72,8 +70,7 @@ class Integration:
     def continuing(self, run: Run) -> Integration:
         """The same, as the run that goes on where nothing is said."""
         auto, made = self.method == "auto", run.settings
-        return replace(
-            self,
+        return self._replace(
             method=run.method if auto else self.method,
             order=made.order if auto and self.order is None else self.order,
             dt=made.dt if self.dt is None else self.dt,
@@ -81,8 +78,7 @@ class Integration:
         )
 
 
-@dataclass(frozen=True)
-class Recording:
+class Recording(NamedTuple):
     """What is recorded: names of series (None: the usual ones), after `every` steps (None: as memory allows)."""
 
     series: Sequence[str] | None = None
@@ -160,7 +156,7 @@ def simulate(
     """
     run = q0 if isinstance(q0, Run) else None
     how = Integration(method, duration, dt, order, locate, rtol, atol, threads, target).checked(baumgarte)
-    how = replace(how, method=method_of(method, contact, locate, None if run is None else run.method))
+    how = how._replace(method=method_of(method, contact, locate, None if run is None else run.method))
     setup = Setup(
         mechanism,
         None if isinstance(q0, Run) else q0,
@@ -208,16 +204,24 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
             choice = choice._replace(order=order, locate=bool(how.locate))
         storage = Storage(problem, choice, recording.series, recording.every, how.duration)
         runner: Runner = (
-            Adaptive(problem, choice, storage, derivative, (how.rtol, how.atol))
+            _adaptive(problem, choice, storage, derivative, how)
             if adaptive
             else FixedSteps(problem, choice, storage, how.target, how.threads)
         )
         settings = _settings(setup, problem, how, choice, storage.every)
-        finer = partial(_finer, setup, problem, replace(how, method=choice.method), settings)
+        finer = partial(_finer, setup, problem, how._replace(method=choice.method), settings)
         return replace(_ran(runner, settings, progress), again=finer)
     except NotTraceable as failure:
         failure.add_note("lw.host(f, rate=...) calls a controller in Python instead of compiling it")
         raise
+
+
+def _adaptive(
+    problem: Problem, choice: Choice, storage: Storage, derivative: StateDerivative, how: Integration
+) -> Runner:
+    from linkwork.simulation.runners.adaptive import Adaptive  # here: few runs are by SciPy's methods
+
+    return Adaptive(problem, choice, storage, derivative, (how.rtol, how.atol))
 
 
 def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, every: int) -> Settings:
@@ -289,9 +293,9 @@ def _finer(setup: Setup, problem: Problem, how: Integration, made: Settings) -> 
     """The same run with half the step, or tolerances a hundredth as large, and samples at least at the same times."""
     assert made.dt is not None
     whole = max(1, round(made.duration / made.dt)) * made.dt
-    how, every = replace(how, duration=whole, dt=0.5 * made.dt), 2 * made.every
+    how, every = how._replace(duration=whole, dt=0.5 * made.dt), 2 * made.every
     if made.rtol is not None and made.atol is not None:  # its steps are never longer than from sample to sample
-        how, every = replace(how, rtol=TIGHTER * made.rtol, atol=TIGHTER * made.atol), made.every
+        how, every = how._replace(rtol=TIGHTER * made.rtol, atol=TIGHTER * made.atol), made.every
     if problem.sampling is not None and problem.sampling.rate is None:  # still once a step of the other run
-        setup = replace(setup, controller=replace(problem.sampling, rate=1.0 / made.dt))
-    return _simulated(replace(setup, dt=how.dt), how, Recording(("q", "v"), every), progress=False)
+        setup = setup._replace(controller=replace(problem.sampling, rate=1.0 / made.dt))
+    return _simulated(setup._replace(dt=how.dt), how, Recording(("q", "v"), every), progress=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork import evaluation
 from linkwork.errors import LinkworkError
-from linkwork.evaluation import compile
 from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.problem import Problem
 from linkwork.tolerances import CLOSURE_OPEN
@@ -20,9 +20,10 @@ def refuse_open(problem: Problem, opening: bool = True) -> None:
     """
     m, given = problem.mechanism, problem.parameters
     if m.frame_constraints:
-        d = compile(m, parameters=given)
-        errors = np.abs(d.constraint(problem.start.q, parameters=given))
-        J = d.constraint_jacobian(problem.start.q, parameters=given)
+        d = evaluation.compile(m, parameters=given)
+        q = problem.start.q[None]  # a batch: a call on one state would make the next one quick, and there is none
+        errors = np.abs(d.constraint(q, parameters=given))
+        J = d.constraint_jacobian(q, parameters=given)
         speeds = np.abs((J @ problem.start.v[..., None])[..., 0])
         for what, found, remedy in zip(("is open by", "opens at"), (errors, speeds), REMEDIES, strict=True):
             if found.max(initial=0.0) > CLOSURE_OPEN and (opening or found is errors):

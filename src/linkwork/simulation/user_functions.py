@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compiler import lifted
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
@@ -131,6 +130,8 @@ class UserFunction:
             return self.function(*arguments[: len(state)], **named, **(modes if self.takes_modes else {}))
 
         if np.asarray(state[1]).dtype == object:  # traced: NumPy's functions must accept traced numbers
+            from linkwork.compiler import lifted  # the compiler, which runs whose code is on disk do without
+
             called = lifted(called)
         return called(*state, *gains)
 

@@ -7,8 +7,7 @@ non-floats yields an object with a method `select(yes, no)`, which `where` calls
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -125,8 +124,7 @@ def largest(values: Array) -> Number:
     return found
 
 
-@dataclass(frozen=True)
-class LDLT:
+class LDLT(NamedTuple):
     """Factors A = L D L^T of a small symmetric positive matrix: rows of unit lower L and the inverse of D."""
 
     L: tuple[tuple[Number, ...], ...]
@@ -165,8 +163,7 @@ def ldlt(A: Array) -> LDLT:
     return LDLT(tuple(L), tuple(D))
 
 
-@dataclass(frozen=True)
-class LU:
+class LU(NamedTuple):
     """Factors A = L U of a small matrix: rows of unit lower L, rows of U, and the inverse of U's diagonal."""
 
     L: tuple[tuple[Number, ...], ...]

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from linkwork.compiler.graph import Count
-from linkwork.compiler.plan import Plan
-from linkwork.compiler.program import Shape
+from linkwork.compiler.rows import Count, Shape
 from linkwork.errors import unknown_name
 from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from linkwork.compiler.plan import Plan
 
 
 class Port(NamedTuple):

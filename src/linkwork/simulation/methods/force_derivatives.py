@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from linkwork.compiler import jacobian_if_short
 from linkwork.spatial.scalar import Array, where
 
 # Operations of a controller for each velocity, beyond which it is left out: servos have about ten, and a derivative
@@ -27,6 +26,8 @@ def slopes(forces: Callable[[Array], Array], x: Array) -> Array:
     is found by differences. Newton's method ends at the same motion with any.
     """
     if x.dtype == object:
+        from linkwork.compiler import jacobian_if_short  # the compiler, which runs whose code is on disk do without
+
         found = jacobian_if_short(forces, SHORT * len(x))(x)
     else:
         here = forces(x)

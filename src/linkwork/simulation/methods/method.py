@@ -1,9 +1,8 @@
-"""What a step is, the equations behind implicit steps, and the record that describes a method."""
+"""What a step is, and the equations behind implicit steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -80,32 +79,3 @@ def solving(equations: type[Equations]) -> Step:
         return found.moved, found.solved
 
     return run
-
-
-@dataclass(frozen=True)
-class Method:
-    """An integration method: its step, its order, and what it is for.
-
-    `equations` are those that an implicit step solves. A method that `projects` closes loops after each step; one that
-    is `symmetric` can be composed of substeps `parts` to higher orders; the velocities of one that `opens` satisfy the
-    constraints to its order only. `bare` is the step without contacts and events; `locates` says whether
-    contact events are located within a step.
-    """
-
-    name: str
-    step: Step
-    order: int
-    about: str
-    equations: type[Equations] | None = None
-    projects: bool = False
-    symmetric: bool = False
-    symplectic: bool = False
-    opens: bool = False
-    parts: tuple[float, ...] = (1.0,)
-    bare: Step | None = None
-    locates: bool = False
-
-    @property
-    def title(self) -> str:
-        """What distinguishes it: its name, its order, and whether contact events are located."""
-        return f"{self.name}, order {self.order}{', located' if self.locates else ''}"

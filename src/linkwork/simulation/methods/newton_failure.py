@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.methods.method import Method, Witness, changing
+from linkwork.simulation.methods.method import Witness, changing
+from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array
@@ -35,7 +36,7 @@ class Unsolved(NamedTuple):
 
 def unsolved(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Unsolved | None:
     """What can be said of a step from a state; None if it can be solved after all, solves nothing, or has contacts."""
-    if method.equations is None or changing(system.mechanism):
+    if not method.implicit or changing(system.mechanism):
         return None
     with np.errstate(all="ignore"):
         witness = _failing(method, system, t, now, h, held)

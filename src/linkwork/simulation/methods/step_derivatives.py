@@ -17,9 +17,9 @@ from linkwork.algorithms.ranks import least_squares, row_terms
 from linkwork.compiler import Kernel, pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.broadcast import Shape
-from linkwork.simulation.methods.method import Method, Step, changing
+from linkwork.simulation.methods.method import Step, changing
 from linkwork.simulation.methods.projection import projected
-from linkwork.simulation.methods.registry import METHODS
+from linkwork.simulation.methods.registry import METHODS, Method
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.state import StepState

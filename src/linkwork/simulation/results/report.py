@@ -189,7 +189,7 @@ def _iterations(run: RunData) -> Iterator[Row]:
     if method is RIGID:
         yield Row(name, most, note="of the contact solver in a step")
         yield _contact_residual(run)
-    elif method is not None and method.equations is not None:
+    elif method is not None and method.implicit:
         if "iterations" in run.recorded and len(run.t) > 1:
             median = float(np.nanmedian(run["iterations"][..., 1:]))
             note = "of Newton's method in a step: median of the samples, and the largest"

@@ -10,8 +10,8 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
+from linkwork import evaluation
 from linkwork.errors import unknown_name
-from linkwork.evaluation import Dynamics, compile
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.outcomes import Event
@@ -134,9 +134,9 @@ class RunData:
         )
 
     @cached_property
-    def dynamics(self) -> Dynamics:
+    def dynamics(self) -> evaluation.Dynamics:
         """The dynamics of the mechanism, for members with parameters of their own."""
-        return compile(self.mechanism, parameters=tuple(self.parameters), check=False)
+        return evaluation.compile(self.mechanism, parameters=tuple(self.parameters), check=False)
 
     @cached_property
     def _known(self) -> dict[object, object]:

@@ -15,7 +15,6 @@ from linkwork.simulation.events.schedule import Switch, command_status, mode_eve
 from linkwork.simulation.events.sources import constraint_number, nan_guard, sources
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.methods.contact_stepping import contact_event
-from linkwork.simulation.methods.newton_failure import unsolved
 from linkwork.simulation.methods.registry import method_of_order
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
@@ -265,6 +264,8 @@ class FixedSteps:
 
     def not_converged(self, values: Values, now: MemberState) -> str:
         """Why the equations of a member's next step were not solved, in words."""
+        from linkwork.simulation.methods.newton_failure import unsolved
+
         t, system, method = float(now.step) * self.dt, self.problem.system(values), self.program.method
         states: list[tuple[float, StepState]] = [(t, now.motion)]
         if system.guards:  # which switch within the step
@@ -278,8 +279,7 @@ class FixedSteps:
             return failed
         if failed := unsolved(method, system, t, now.motion, self.dt, now.control):
             return failed.text(self.dt)
-        solved = method.equations is not None
-        failed = "its equations were not solved" if solved else "its loops were not closed again"
+        failed = "its equations were not solved" if method.implicit else "its loops were not closed again"
         return f"{failed} at a step of {self.dt:g} s: try dt={self.dt / 4:g}"
 
     def _end_row(self) -> None:

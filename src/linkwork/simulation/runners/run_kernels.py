@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwork.compiler import Count, Kernel, Rows, description, digest, shared, trace
+from linkwork.compiler import Count, Kernel, Rows, digest, shared, text_digest
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
@@ -75,9 +75,9 @@ def _functions_digest(problem: Problem) -> str:
         return (*problem.answers(values, t, now), *heights)
 
     states = [np.shape(x)[len(problem.batch) :] for x in flatten(problem.start)]
-    graph = trace(all_of_them, [(), (2,), *states, *map(problem.core, problem.values)])
+    traced = _graph_of(all_of_them, [(), (2,), *states, *map(problem.core, problem.values)])
     present = repr(([one is not None for one in users], len(own)))
-    return _traced.setdefault(problem, digest(present, description(graph)))
+    return _traced.setdefault(problem, digest(present, traced))
 
 
 def formula_digest(
@@ -91,7 +91,14 @@ def formula_digest(
         return formulas(values, dt, unflatten(problem.start, inputs[:size]))
 
     states = [np.shape(x)[len(problem.batch) :] for x in flatten(problem.start)]
-    return digest(description(trace(all_of_them, [(), *states, *map(problem.core, problem.values)])))
+    return digest(_graph_of(all_of_them, [(), *states, *map(problem.core, problem.values)]))
+
+
+def _graph_of(function: Callable[..., Value | Leaves], shapes: Sequence[Shape]) -> str:
+    """What a function computes, as text."""
+    from linkwork.compiler import description, trace  # here: runs without functions of users are found on disk
+
+    return description(trace(function, shapes))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
@@ -105,4 +112,4 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
 @cache
 def _package_digest() -> str:
     """A name for the text of the package `simulation`."""
-    return digest(*(path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py"))))
+    return text_digest(Path(__file__).parents[1])

@@ -16,7 +16,7 @@ from linkwork.simulation.events.impulses import Impact, constraint_forces, impac
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.schedule import command_status
 from linkwork.simulation.events.sources import any_of, constraint_number, sources
-from linkwork.simulation.methods.method import Method
+from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import Count, Rows, formula_digest, kernel_of
 from linkwork.simulation.series import Formula, Sample, formulas, of_users, sample_shapes

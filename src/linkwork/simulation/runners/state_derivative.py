@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 
 from linkwork.algorithms.coordinates import qdot
+from linkwork.model.broadcast import Shape
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
+
+# Calls in a process from which on the entry pays that makes them quick: loading it takes 1 ms, making it 15 ms
+MANY = 100
+_calls = count(1)
 
 
 class StateDerivative:
@@ -20,7 +26,8 @@ class StateDerivative:
         self.problem, self.target = problem, target
         m = problem.mechanism
         self.nq, self.size = m.nq, m.nq + m.nv + 1
-        self._quick: Callable[..., Array] | None = None
+        self._rates: Callable[..., Array] | None = None
+        self._quick = False
 
     def one(self, t: Array, x: Array, held: Array, *values: Array) -> Array:
         """The rates in one state x at the time t (1,) [s], with joint forces `held` (nv,) and a member's values."""
@@ -38,13 +45,18 @@ class StateDerivative:
         arrays = [np.reshape(np.asarray(a, dtype=float), -1) for a in values.values()]
         if self.target == "numpy":
             return np.asarray(self.one(np.array([t]), x, held, *arrays), dtype=float)
-        if self._quick is None:
+        pays = not self._quick and next(_calls) > MANY
+        if self._rates is None or pays:
             shapes = [(1,), (self.size,), held.shape, *(a.shape for a in arrays)]
-            name = ("rates", repr(list(self.problem.parameters)))
-            kernel = kernel_of(self.problem, name, self.one, shapes, [(self.size,)])
+            self._rates, self._quick = self._compiled(shapes, pays), pays
+        return self._rates(np.array([t]), x, held, *arrays)
 
-            def whatever(*inputs: Array) -> Array:
-                return kernel.over_batch(inputs, (), 1)[0][0]
+    def _compiled(self, shapes: list[Shape], quick: bool) -> Callable[..., Array]:
+        """`one` as machine code, for arrays of these shapes."""
+        name = ("rates", repr(list(self.problem.parameters)))
+        kernel = kernel_of(self.problem, name, self.one, shapes, [(self.size,)])
 
-            self._quick = kernel.fast_call(whatever, "rates", "")
-        return self._quick(np.array([t]), x, held, *arrays)
+        def rates(*inputs: Array) -> Array:
+            return kernel.over_batch(inputs, (), 1)[0][0]
+
+        return kernel.fast_call(rates, "rates", "") if quick else rates

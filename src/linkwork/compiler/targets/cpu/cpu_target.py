@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from linkwork.compiler.targets.cpu.batch_loop import emit
 from linkwork.compiler.targets.cpu.code_loader import identity, object_code, processor
 from linkwork.compiler.targets.cpu.launcher import MachineCode, packed
 from linkwork.compiler.targets.target_interface import Program, Target
@@ -27,6 +26,8 @@ class CpuTarget:
 
     def build(self, program: Program, variant: str) -> bytes:
         """Object code, and what is needed to run it."""
+        from linkwork.compiler.targets.cpu.batch_loop import emit  # here: code that is found on disk needs no printer
+
         width = 1 if variant == ONE else processor().width
         text = emit(program, width)
         return packed(width, text.workspace, object_code(text.text))

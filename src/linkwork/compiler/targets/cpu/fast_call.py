@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.targets.cpu.code_loader import Loaded, object_code, python_api
+from linkwork.compiler.kernel_cache import digest, stored
+from linkwork.compiler.targets.cpu.code_loader import Loaded, identity, object_code, processor, python_api
 from linkwork.compiler.targets.target_interface import OneStateCall
 from linkwork.spatial.scalar import Array
 
@@ -216,8 +217,9 @@ def _same(item: Any) -> Any:
 
 @cache
 def _entry() -> tuple[Loaded, int]:
-    """The entry in memory, which all kernels share, and its address."""
-    loaded = Loaded(object_code(TEXT), "entry", python_api(*API))
+    """The entry in memory, which all kernels share, and its address; it is stored on disk as they are."""
+    code = stored(digest("entry", TEXT, identity(processor())), lambda: object_code(TEXT))
+    loaded = Loaded(code, "entry", python_api(*API))
     return loaded, loaded.address
 
 

@@ -7,9 +7,8 @@ import os
 import struct
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +17,9 @@ from linkwork.compiler.targets.cpu.code_loader import Loaded
 from linkwork.compiler.targets.cpu.fast_call import MAX_ARRAYS, fast_call
 from linkwork.compiler.targets.target_interface import Batch, OneStateCall
 from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
 HEADER = struct.Struct("<qq")  # before object code: vector width, and doubles of workspace
@@ -86,6 +88,8 @@ def available_threads() -> int:
 def _pool() -> ThreadPoolExecutor:
     with _POOL_LOCK:
         if not _POOL:
+            from concurrent.futures import ThreadPoolExecutor  # here: few batches are large enough for threads
+
             _POOL.append(ThreadPoolExecutor(max(available_threads(), MIN_POOL_THREADS), thread_name_prefix="linkwork"))
         return _POOL[0]
 
