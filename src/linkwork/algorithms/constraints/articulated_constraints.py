@@ -1,15 +1,15 @@
-"""Closed loops in linear time: articulated bodies that carry the reactions of loops inward until both sides meet.
+"""Articulated-body algorithm for closed loops, in linear time.
 
-Algorithm 3.3 of S4, with the multipliers lambda of loops that are still open at a body as further unknowns. The wrench
-on body k, and the rate of the rows of those loops as far as the joints outboard of k make it, are
+Algorithm 3.3 of S4, extended by the multipliers lambda of the loops that pass through a joint as further unknowns. The
+wrench on body k, and the part of the constraint rows' rates due to the joints outboard of k, are
 
     F_k = P_k A_k + z_k + E_k lambda        y_k = -E_k^T A_k + W_k lambda + w_k
 
-At the body on which both ends of a loop hang, y + damping lambda = target gives its multipliers, which leave. A loop
-thus costs what its own path costs: a long row of loops, each a few joints around, costs as much as its length.
+At the body where both branches of a loop meet, y + damping lambda = target determines the loop's multipliers and
+eliminates them. The cost of a loop depends on the length of its path only: a long chain of short loops has linear cost.
 
-The rotor of a drive that turns with several joints is a row too, one that yields: with the row scaled so that half the
-square of its rate is the rotor's kinetic energy, the force along it is less its own acceleration, y + lambda = 0.
+The rotor of a drive that turns with several joints is a compliant row. The row is scaled so that half the square of its
+rate is the rotor's kinetic energy; the force along it is minus its acceleration, y + lambda = 0.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import ArticulatedInertia, Force, Motion
 from linkwork.spatial.scalar import LDLT, Array, Condition, Number, ldlt, where
 
-# W may be singular: loops repeat each other, or a position is singular. A part of its mean diagonal is added, and what
-# that changes is corrected in rounds, which leaves the smallest reactions among those that hold the loops.
+# W is singular if loops are redundant or in a singular position. A fraction of its mean diagonal is added, and
+# iterations correct the resulting error. The result has the smallest constraint forces that satisfy the rows.
 DAMPING, ROUNDS = 1e-7, 3
-TINY = 1e-100  # where loops hold what cannot move anyway
+TINY = 1e-100  # regularization for loops between bodies that cannot move
 
 Rows = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """Rows of loops that are open at a body: E (6, k), W (k, k), and the part of its diagonal that joints added."""
+    """Constraint rows not yet eliminated at a body: E (6, k), W (k, k), and the part of W's diagonal due to joints."""
 
     rows: Rows
     E: Force
@@ -45,7 +45,7 @@ class Carried:
     mobility: Array
 
     def at(self, rows: Rows) -> Carried:
-        """The same among other rows; those that are new to it are zero."""
+        """The same quantities for another set of rows, with zeros for new rows."""
         count = len(self.rows)
         k = [self.rows.index(row) if row in self.rows else count for row in rows]
         E = np.column_stack([self.E.array, np.zeros(6)])
@@ -62,18 +62,20 @@ NOTHING = Carried((), Force.of(np.zeros((6, 0))), np.zeros((0, 0)), np.zeros(0))
 
 
 class Met(NamedTuple):
-    """The loops whose sides meet at a body: their rows, E (6, l), W + damping, and W (l, k) towards rows `others`."""
+    """The loops that are eliminated at a body: their rows, E (6, l), factors of W + damping, and W (l, k) to `others`.
+    """
 
     rows: Rows
     E: Force
     N: LDLT
     others: Rows
     W: Array
-    moved: list[Condition]  # whether anything moves a row
+    moved: list[Condition]  # whether any joint moves the row
 
 
 class Passed(NamedTuple):
-    """What a joint does: D, G = P S D^-1, B (k, d) the rows' rates for its own, and what it passes on inward."""
+    """Factors of a joint: D, G = P S D^-1, B (k, d) rates of the rows by the joint's velocity, and inboard quantities.
+    """
 
     D: LDLT
     G: Force
@@ -84,14 +86,14 @@ class Passed(NamedTuple):
 
 
 class Factored(NamedTuple):
-    """All joints and meetings, by body: what does not depend on loads."""
+    """The factors of all joints and eliminated loops, by body; they do not depend on forces."""
 
     met: list[Met | None]
     passed: dict[int, Passed]
 
 
 def factored(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
-    """Articulated inertias with the loops of rows J (nh, nv) closed, none if there are no rows, and with all rotors."""
+    """Articulated inertias with the constraint rows J (nh, nv) and all rotors; J may have no rows."""
     held = len(J)
     J = np.concatenate([J, *(rotor.scaled[None] for rotor in mechanism.rotors)])
     P = [body.inertia.articulated() for body in mechanism.bodies]
@@ -123,7 +125,7 @@ def factored(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
 
 
 def _meet(rows: Rows, P: ArticulatedInertia, carried: Carried, held: int) -> tuple[Met, ArticulatedInertia, Carried]:
-    """Close the loops of `rows`: they become part of the inertia. Those that are not among the first `held` yield."""
+    """Eliminate the loops of `rows` into the inertia. Rows after the first `held` are compliant (rotors)."""
     others = tuple(row for row in carried.rows if row not in rows)
     both = carried.at((*rows, *others))
     count = len(rows)
@@ -140,15 +142,15 @@ def _meet(rows: Rows, P: ArticulatedInertia, carried: Carried, held: int) -> tup
 
 
 def passages(mechanism: Mechanism, held: int) -> tuple[list[Rows], list[Rows]]:
-    """By body: the rows that pass through its joint, and those all of whose joints hang on it.
+    """Rows that pass through each body's joint, and rows that are eliminated at each body.
 
-    The first `held` are those of loops, clutches and brakes, all or none of them; then follow those of rotors.
+    The first `held` rows are all rows of loops, clutches and brakes, or none; the rows of rotors follow.
     """
     return passages_of(mechanism, (*(paths(mechanism) if held else ()), *rotor_paths(mechanism)))
 
 
 def passages_of(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[Rows], list[Rows]]:
-    """The same of any paths, whose rows are counted in their order."""
+    """The same as `passages`, for arbitrary paths; rows are counted in the order of the paths."""
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     meeting: list[list[int]] = [[] for _ in mechanism.bodies]
     start = 0
@@ -161,7 +163,7 @@ def passages_of(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[Rows]
 
 
 class Constrained(NamedTuple):
-    """Accelerations a (nv,) and multipliers (nc,) [N or N m]: the wrench of loop rows C on B is C lambda."""
+    """Accelerations a (nv,) and multipliers (nc,) [N or N m]; the wrench of loop rows C on B is C lambda."""
 
     a: Array
     multipliers: Array
@@ -177,7 +179,10 @@ def solved(
     base: Motion,
     target: Array,
 ) -> Constrained:
-    """Accelerations (nv,) and multipliers (nc,) under joint forces tau (nv,) and body forces z, near J a = target."""
+    """Accelerations (nv,) and multipliers (nc,) under joint forces tau (nv,) and body forces z, with J a = target.
+
+    The rows are damped: J a differs slightly from `target`; see `corrected`.
+    """
     z = list(z)
     w: list[dict[int, Number]] = [{} for _ in mechanism.bodies]
     free, own = {}, {}
@@ -187,9 +192,9 @@ def solved(
         if met is None:
             return
         pairs = zip(met.moved, met.rows, strict=True)
-        asked = [where(moved, target[row], 0.0) if row < len(target) else 0.0 for moved, row in pairs]
-        lacking = [x - w[k].pop(row, 0.0) for x, row in zip(asked, met.rows, strict=True)]
-        own[k] = met.N.solve(np.array(lacking))
+        wanted = [where(moved, target[row], 0.0) if row < len(target) else 0.0 for moved, row in pairs]
+        residual = [x - w[k].pop(row, 0.0) for x, row in zip(wanted, met.rows, strict=True)]
+        own[k] = met.N.solve(np.array(residual))
         z[k] = z[k] + met.E @ own[k]
         _add(w[k], met.others, met.W.T @ own[k])
 
@@ -234,7 +239,7 @@ def _add(to: dict[int, Number], rows: Rows, values: Sequence[Number] | Array) ->
 
 
 def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
-    """J v (nc,), without the zeros of joints that loops do not pass through."""
+    """The rates J v (nc,), computed without the zeros of joints outside the loops."""
     found: list[Number] = [0.0] * len(J)
     through, _ = passages(mechanism, len(J))
     for j in outward(mechanism):
@@ -247,7 +252,7 @@ def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
 def corrected(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, J: Array, target: Array, first: Constrained
 ) -> Constrained:
-    """The first answer, without the damping: what the rows lack of their target (nc,) is asked for again."""
+    """The first solution corrected for the damping: iterative refinement of the residual target - J a (nc,)."""
     a, multipliers = first
     for _ in range(ROUNDS - 1 if len(J) else 0):
         more = pushed(mechanism, motion, closed, target - rates(mechanism, J, a))
@@ -258,7 +263,7 @@ def corrected(
 def pushed(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, target: Array, tau: Array | None = None
 ) -> Constrained:
-    """What joint forces tau (nv,) and those along the rows do to a mechanism at rest, so that J a is near `target`."""
+    """Accelerations and multipliers of a mechanism at rest under joint forces tau (nv,), with J a near `target`."""
     still, none = Motion.zero(), Force.zero()
     bodies = mechanism.bodies
     no_force, no_bias = [none for _ in bodies], [still for _ in bodies]
