@@ -1,15 +1,14 @@
-"""Newton's equations between two positions of a tree, in linear time (S4 5.12 to 5.24, Algorithm 5.1).
+"""Linear-time solver for the Newton equations between two positions of a tree (S4 5.12 to 5.24, Algorithm 5.1).
 
-The derivative of the discrete equations of motion is K = J_0^T B J_1: momenta of bodies in the first position, by their
-twists in the second. It is solved as forward dynamics is, by articulated bodies, but for two sides: wrenches are
-carried inward in the first position, twists outward in the second. Wendlandt eliminates a body's position, quaternion
-and joint multipliers together; in joint coordinates the multipliers never appear, and his 7 + 1 + n_c equations for a
-body become as many as its joint has freedoms.
+The derivative of the discrete equations of motion is K = J_0^T B J_1: momenta of bodies in the first position by their
+twists in the second. It is solved like forward dynamics, by the articulated-body algorithm, but with two positions:
+wrenches are propagated inward in the first position, twists outward in the second. Wendlandt eliminates a body's
+position, quaternion and joint multipliers together. In joint coordinates the multipliers do not appear, and his
+7 + 1 + n_c equations for a body reduce to one per degree of freedom of its joint.
 
-What couples joints to others is a row that yields: a force lambda = right v on the joints `left`, as of a rotor that
-turns with several of them. Its force and rate are carried inward with the twists and wrenches of the bodies, which
-become longer by one number, until all its joints hang on one body. There lambda is eliminated as a joint's velocities
-are, and leaves.
+Coupling between joints is a compliant row: a force lambda = right v on the joints `left`, such as that of a rotor that
+turns with several joints. Its force and rate are propagated inward with the twists and wrenches of the bodies, which
+get one more component, up to the body inboard of all its joints. There lambda is eliminated like a joint velocity.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Position(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row that yields: forces `left` (nv,) for every unit of `right` (nv,) times velocities, and where it goes."""
+    """A compliant row: forces `left` (nv,) times the rate `right` (nv,) @ velocities, and its path."""
 
     left: Array
     right: Array
@@ -43,17 +42,17 @@ class Row(NamedTuple):
 
 
 def row(mechanism: Mechanism, left: Array, right: Array) -> Row:
-    """The row of forces `left` (nv,) by velocities `right` (nv,) of a tree; it goes where these may not be zero."""
-    there = [may_be_there(a) or may_be_there(b) for a, b in zip(left, right, strict=True)]
-    joints = [j.name for j in mechanism.joints if any(there[j.v])]
+    """The row with forces `left` (nv,) and rate `right` (nv,) of a tree; its path covers possibly nonzero entries."""
+    nonzero = [may_be_there(a) or may_be_there(b) for a, b in zip(left, right, strict=True)]
+    joints = [j.name for j in mechanism.joints if any(nonzero[j.v])]
     return Row(left, right, path_of(mechanism, joints) if joints else Path(1, (), WORLD))
 
 
 class Left(NamedTuple):
-    """Unknowns that left at a body, with their pivot D (d, d).
+    """Unknowns eliminated at a body, with their pivot D (d, d).
 
-    They depend by V (d, 6 + k) on its twist and on the forces of `rows` (k,) that are still open, and give U (6 + k, d)
-    to its wrench and the rates of these rows.
+    They depend by V (d, 6 + k) on the body's twist and on the forces of the remaining `rows` (k,), and contribute
+    U (6 + k, d) to its wrench and to the rates of these rows.
     """
 
     D: LU
@@ -63,7 +62,7 @@ class Left(NamedTuple):
 
 
 class TwoPoses:
-    """K = J_0^T B J_1 + own + sum left right^T, factored; `solve` takes joint forces to joint velocities."""
+    """Factors of K = J_0^T B J_1 + own + sum left right^T; `solve` maps joint forces to joint velocities."""
 
     def __init__(
         self,
@@ -74,7 +73,7 @@ class TwoPoses:
         own: Array,
         rows: Sequence[Row] = (),
     ):
-        """B(k) (6, 6) is asked for when body k is met; `own` (nv,) is what joints add by themselves."""
+        """`B(k)` (6, 6) is evaluated once per body; `own` (nv,) is the diagonal contribution of the joints."""
         self.mechanism, self.first, self.second = mechanism, first, second
         self.joints: dict[int, Left] = {}
         self.met: dict[int, Left] = {}
@@ -108,7 +107,7 @@ class TwoPoses:
         columns = np.shape(r)[1:]
         none = np.zeros((6, *columns))
         z = [none for _ in self.mechanism.bodies]
-        w: list[dict[int, Any]] = [{} for _ in self.mechanism.bodies]  # of rows that are open
+        w: list[dict[int, Any]] = [{} for _ in self.mechanism.bodies]  # of rows that are not eliminated yet
         free, forces = {}, {}
 
         def meet(k: int) -> None:
@@ -152,13 +151,13 @@ class TwoPoses:
 
 
 class _Carried(NamedTuple):
-    """Wrench and rates of open `rows` by the twist and their forces at a body: an array (6 + k, 6 + k)."""
+    """Derivative of a body's wrench and the rates of remaining `rows` by its twist and their forces: (6 + k, 6 + k)."""
 
     rows: Rows
     array: Array
 
     def at(self, rows: Rows) -> _Carried:
-        """The same among other rows; those that are new to it are zero."""
+        """The same for another set of rows, with zeros for new rows."""
         if rows == self.rows:
             return self
         count = len(self.rows)
@@ -170,10 +169,10 @@ class _Carried(NamedTuple):
         return _Carried(rows, self.at(rows).array + other.at(rows).array)
 
     def met(self, rows: Rows) -> tuple[Left, _Carried]:
-        """What leaves with the forces of `rows`, whose rates are all here, and what is carried of the others."""
+        """Eliminate the forces of `rows`; return the eliminated unknowns and the array of the other rows."""
         others = tuple(row for row in self.rows if row not in rows)
         Q, n = self.at((*others, *rows)).array, 6 + len(others)
-        D, U, V = lu(Q[n:, n:] - np.eye(len(rows))), Q[:n, n:], Q[n:, :n]  # rate less force is zero
+        D, U, V = lu(Q[n:, n:] - np.eye(len(rows))), Q[:n, n:], Q[n:, :n]  # rate minus force is zero
         return Left(D, U, V, others), _Carried(others, Q[:n, :n] - U @ D.solve(V))
 
 
