@@ -304,9 +304,7 @@ def _braked(contact: ContactLaw, found: Grip, normal: Number, slope: Number, dra
     roll = turning - n * spin
     rate = np.sqrt(dot(roll, roll) + TINY)
     over, about = maximum(rate, rest), maximum(abs(spin), rest)
-    arm = roll * (contact.rolling / over) + n * (
-        contact.spinning * spin / about
-    )  # minus the torque per normal force
+    arm = roll * (contact.rolling / over) + n * (contact.spinning * spin / about)  # minus the torque per normal force
     N, direction = np.outer(n, n), roll / over
     P = np.eye(3) - N
     rolling, spinning = contact.rolling * normal / over, contact.spinning * normal / about

@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwork.errors import NotConverged
 from linkwork.lagrangian.discrete_step import Mover, State
+from linkwork.lagrangian.renamed_arguments import warn_renamed
 from linkwork.simulation.methods.newton import Floor, newton
 from linkwork.spatial.scalar import Array
 
@@ -48,6 +49,7 @@ class DiscreteRun:
         The last valid state, from which another run can continue.
 
     The samples of a member that ended early are NaN after its end.
+
     """
 
     dt: float
@@ -83,6 +85,12 @@ class DiscreteRun:
     def outcome(self) -> Any:
         """How the run ended: an `Outcome`, or an array of them for a batch."""
         return self.outcomes if self.outcomes.shape else self.outcomes[()]
+
+    @property
+    def h(self) -> float:
+        """Deprecated name of `dt`."""
+        warn_renamed("the attribute 'h' of a discrete run", "'dt'", stacklevel=2)
+        return self.dt
 
     def __repr__(self) -> str:
         members = f" of {self.outcomes.size} members" if self.outcomes.shape else ""
@@ -127,9 +135,7 @@ def failure(mover: Mover, start: State, length: float) -> NotConverged:
     if repeated is not None:
         remedy = f"constraint {repeated} depends on the other constraints here: remove it, or avoid this position"
     elif smaller is None:
-        remedy = (
-            f"steps down to {length / 2.0**HALVINGS:.3g} s fail here too: check the forces and constraints"
-        )
+        remedy = f"steps down to {length / 2.0**HALVINGS:.3g} s fail here too: check the forces and constraints"
     else:
         remedy = f"dt={smaller:.6g} converges here"
     residuals = ", ".join(f"{one:.1e}" for one in (*history[:4], *history[-1:]))

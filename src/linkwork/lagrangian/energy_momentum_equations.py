@@ -19,7 +19,7 @@ from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import Root
 from linkwork.spatial.scalar import Array, Number, lu, where
 
-# Weights and nodes on [0, 1] of the three-point Gauss rule
+# Weights and nodes on [0, 1] of the three-point Gauss rule, exact for functions of degree 6 (derivatives of degree 5)
 GAUSS = ((5 / 18, 0.5 - 0.15**0.5), (8 / 18, 0.5), (5 / 18, 0.5 + 0.15**0.5))
 ROUND_OFF = 1e-14  # relative accuracy of differences of a function
 TINY = 1e-200  # squared length below which a step is zero

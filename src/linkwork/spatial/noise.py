@@ -113,9 +113,10 @@ def random_normal(seed: Number, counter: Number, size: int, stream: Number = 0.0
     Examples
     --------
     >>> lw.random_normal(7, 3, 2).round(4)
-    array([0., 0.])
+    array([1.069 , 1.2762])
     >>> bool((lw.random_normal(7, 3, 2) == lw.random_normal(7, 3, 2)).all())
     True
+
     """
     if not (isinstance(size, int) and size >= 0):
         raise LinkworkError(f"size must be a whole number of at least 0; got {size!r:.60}")
@@ -162,6 +163,7 @@ def white_noise(seed: Number, t: Number, rate: Number, size: int, density: Any =
     True
     >>> bool(np.allclose(early, 2.0 * lw.random_normal(7, 25, 3)))
     True
+
     """
     for name, number, least in (("rate", rate, 5e-324), ("density", density, 0.0)):
         array = np.asarray(number)

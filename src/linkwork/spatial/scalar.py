@@ -65,6 +65,7 @@ def where(condition: Condition | Array, yes: Value, no: Value) -> Any:
     0.0
     >>> lw.where(np.array([1.0, -2.0]) > 0.0, 1.0, 0.0)
     array([1., 0.])
+
     """
     select = getattr(condition, "select", None)
     if select is None:

@@ -332,7 +332,7 @@ done:
             limit = self.constant(bound)
             inside = self.new(f"fcmp {relation} {self.real} {bounded}, {limit}")
             bounded = self.new(f"select {self.truth} {inside}, {self.real} {bounded}, {self.real} {limit}")
-        whole = "i32" if self.width == 1 else f"<{self.width} x i32>"  # AVX2 converts to i32 in one instruction, unlike i64
+        whole = "i32" if self.width == 1 else f"<{self.width} x i32>"  # one AVX2 conversion, unlike i64
         floored = self.new(f"fptosi {self.real} {bounded} to {whole}")
         lanes = [floored]
         if self.width > 1:

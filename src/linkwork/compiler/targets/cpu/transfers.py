@@ -14,7 +14,7 @@ from linkwork.compiler.targets.cpu.printer import ChunkPrinter
 
 # Measured, AVX2: tiles instead of single numbers, and results read in place instead of copied, save 20 to 30 % for mass
 # matrices (7 to 38 dof), 3 % for forward and inverse dynamics, 8 % for derivatives (38 dof).
-# Large results are written without reading their memory into the caches first: saves 30 % for mass matrices (18, 38 dof).
+# Large results are written without reading their memory into the caches: saves 30 % for mass matrices (18, 38 dof).
 # Whole vectors only: on AVX-512 half vectors, two to a cache line, took 50 to 100 % more time than through the caches.
 ARGUMENTS = ["i64 %state", "i64 %last", "ptr %array", "i64 %stride", "i64 %offset"]
 NONTEMPORAL = "!1000"  # above the numbers that llvmlite gives to other metadata
