@@ -17,7 +17,7 @@ def test_old_argument_names_warn_and_give_the_same_result() -> None:
     with pytest.warns(DeprecationWarning, match=r"argument 'rule' of discrete\(\) was renamed 'method'"):
         old_system = discrete(lg.pendulum, lg.rod, rule="rattle")
     assert old_system.method == "rattle"
-    with pytest.warns(DeprecationWarning) as warned:
+    with pytest.warns(DeprecationWarning, match="was renamed") as warned:
         old = old_system.run(lg.PLACE, xdot0=lg.SPEED, duration=0.2, h=0.05)
     texts = {str(one.message).split(";")[0] for one in warned}
     assert texts == {f"the argument '{a}' of run() was renamed '{b}'" for a, b in (("xdot0", "v0"), ("h", "dt"))}

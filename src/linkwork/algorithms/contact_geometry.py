@@ -39,7 +39,7 @@ class Meeting(NamedTuple):
 
 
 def meetings(mechanism: Mechanism, q: Array, v: Array) -> tuple[list[Meeting], list[Transform]]:
-    """Contact kinematics of every contact pair of a tree, and the poses of all bodies, at q (nq,) [rad, m] and v (nv,)."""
+    """Kinematics of every contact pair of a tree, and the poses of all bodies, at q (nq,) [rad, m] and v (nv,)."""
     motion = kinematics(mechanism, q, v)
     poses = world_poses(mechanism, motion.X)
     return [_meeting(pair, poses, motion.twist) for pair in mechanism.contact_pairs], poses

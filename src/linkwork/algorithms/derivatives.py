@@ -29,7 +29,7 @@ from linkwork.spatial.scalar import Array, Number, cross, hat
 
 
 class Gain(NamedTuple):
-    """Changes of the bodies outboard of a joint per unit of each of its columns: velocity u, acceleration w, (3, nv_j)."""
+    """Changes of the bodies outboard of a joint per unit of each column: velocity u, acceleration w, (3, nv_j)."""
 
     u: Motion
     w: Motion

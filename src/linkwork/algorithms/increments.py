@@ -36,7 +36,7 @@ class Increment(NamedTuple):
         return (first * w + cross(v, first)) * 2.0
 
     def then(self, other: Increment) -> Increment:
-        """This increment followed by another one, which is given in the frame where this one ends."""
+        """The composition of this increment and `other`, which is given in the frame where this one ends."""
         return Increment(product(self.f, other.f), self.d + other.d + self.shift(other.d))
 
     def carried(self, X: Transform) -> Increment:

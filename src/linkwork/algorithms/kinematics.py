@@ -66,7 +66,7 @@ def kinematics(mechanism: Mechanism, q: Array, v: Array) -> Kinematics:
 
 
 def accelerations(mechanism: Mechanism, motion: Kinematics, a: Array, base: Motion | None = None) -> list[Motion]:
-    """Acceleration dV_k/dt of every body, in its frame, for joint accelerations a (nv,) and world acceleration `base`."""
+    """Acceleration dV_k/dt of every body, in its frame, for joint accelerations a (nv,); `base` is the world's."""
     acc = [base or Motion.zero()]
     for j in outward(mechanism):
         acc.append(motion.X[j.o].down(acc[j.i]) + motion.S[j.o] @ a[j.v] + motion.bias[j.o])  # (3.10)

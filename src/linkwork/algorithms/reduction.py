@@ -157,7 +157,7 @@ def _either(of_tree: Callable[..., Result], reduced: Callable[..., Result]) -> C
 def held_to(
     mechanism: Mechanism, q: Array, v: Array, free: Array, solve: Callable[[Array], Array], baumgarte: float = 0.0
 ) -> closure.Constrained:
-    """Constrained accelerations (nv,) and multipliers (nh,), from unconstrained ones `free` and a mass-matrix solver."""
+    """Constrained accelerations (nv,) and multipliers (nh,), from unconstrained ones `free`; `solve` solves with M."""
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
     constraints = DenseConstraints.of(reduced_rows(mechanism, J), solve)
@@ -233,7 +233,7 @@ def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Force (k,) [N m or N] transmitted by every clutch (on its b), brake and other velocity constraint; 0 if released."""
+    """Force (k,) [N m or N] of every clutch (on its b), brake and other velocity constraint; 0 if released."""
     forces = iter(closed_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
     rows = [row for item in mechanism.velocity_constraints for row in item.velocity_rows]
     return np.array([next(forces) * row.engaged if may_hold(row.engaged) else 0.0 for row in rows])

@@ -233,7 +233,7 @@ class Discrete:
         dt: float | None = None,
         gains: Mapping[str, ArrayLike] | None = None,
     ) -> State:
-        """The state at t = 0 at x0 (..., n) with velocities v0 (..., n), or such that a step dt [s] leads to x1 (..., n)."""
+        """The state at t = 0 at x0 (..., n), with velocities v0 (..., n) or with a step dt [s] that leads to x1 (..., n)."""
         if (v0 is None) == (x1 is None):
             raise LinkworkError("give either the initial velocities v0 or x1, the coordinates after the first step")
         x = as_numbers("x0", x0)
@@ -243,8 +243,8 @@ class Discrete:
         if x1 is not None:
             if self.method == ENERGY_MOMENTUM or self.order > 2 or self._functions.clock is not None:
                 raise LinkworkError(
-                    "a start from two points x0 and x1 needs order 2, no clock, and another method than energy-momentum; "
-                    "give velocities v0 instead"
+                    "a start from two points x0 and x1 needs order 2, no clock, and a method other than "
+                    "energy-momentum; give velocities v0 instead"
                 )
             if dt is None:
                 raise LinkworkError("a start from two points x0 and x1 needs the step size dt [s]")

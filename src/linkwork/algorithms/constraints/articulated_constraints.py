@@ -62,7 +62,7 @@ NOTHING = Carried((), Force.of(np.zeros((6, 0))), np.zeros((0, 0)), np.zeros(0))
 
 
 class Met(NamedTuple):
-    """The loops that are eliminated at a body: their rows, E (6, l), factors of W + damping, and W (l, k) to `others`."""
+    """The loops eliminated at a body: their rows, E (6, l), factors of W + damping, and W (l, k) to `others`."""
 
     rows: Rows
     E: Force
@@ -73,7 +73,7 @@ class Met(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """Factors of a joint: D, G = P S D^-1, B (k, d) rates of the rows by the joint's velocity, and inboard quantities."""
+    """Factors of a joint: D, G = P S D^-1, B (k, d) rates of the rows by its velocity, and quantities passed inboard."""
 
     D: LDLT
     G: Force

@@ -94,7 +94,7 @@ class Block(Protocol):
         ...
 
     def limit(self, p: Sequence[Array], /) -> Number:
-        """The bound on this block's impulse due to the impulses p of all blocks; 0 if the set does not depend on them."""
+        """The bound on the impulse due to the impulses p of all blocks; 0 if the set does not depend on them."""
         ...
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
@@ -194,7 +194,7 @@ class Elimination:
         self.done = [one.block.K @ known[0].W for one in known[1:]]  # effect of the rows on the other blocks (d, k)
 
     def among(self, p: Array, caution: Number) -> list[Known]:
-        """All blocks, with the rows eliminated that stick at impulses p (k,); with `caution` 1, no row is eliminated."""
+        """All blocks, with the rows that stick at impulses p (k,) eliminated; with `caution` 1, no row is."""
         box, G, _, W, _ = self.known[0]
         assert isinstance(box, Box)
         holding = np.array([x * (1.0 - caution) for x in box.holding(p)])

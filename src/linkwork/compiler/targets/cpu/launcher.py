@@ -28,7 +28,7 @@ MIN_POOL_THREADS = 8  # of the pool, so that a user may use more threads than pr
 
 
 def packed(width: int, workspace: int, object_code: bytes) -> bytes:
-    """Object code for vectors of `width` doubles and a workspace of `workspace` doubles, in the form of `MachineCode`."""
+    """Object code with a header: vector width and workspace size in doubles, as `MachineCode` expects."""
     return HEADER.pack(width, workspace) + object_code
 
 

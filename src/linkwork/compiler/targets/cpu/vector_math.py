@@ -302,7 +302,7 @@ def _log(x: Lanes) -> list[Lanes]:
 
 
 def _folded_arcsine(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Whether |x| > 1/2, and arcsin |x|; if |x| > 1/2, arcsin √((1 - |x|)/2) = (pi/2 - arcsin |x|)/2. NaN if |x| > 1."""
+    """Whether |x| > 1/2, and arcsin |x|; if so arcsin √((1 - |x|)/2) = (pi/2 - arcsin |x|)/2. NaN if |x| > 1."""
     a = abs(x)
     outer = a > 0.5
     z = outer.choose(0.5 * (1.0 - a), a * a)
