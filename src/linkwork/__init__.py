@@ -74,7 +74,7 @@ ON_DEMAND = {
     **dict.fromkeys(("Run", "Simulator", "host", "once", "open_run", "sampled", "simulate"), "linkwork.simulation"),
 }
 
-# Old names, which still work for one release with a DeprecationWarning
+# Old names, which still work with a DeprecationWarning, and their new names
 RENAMED = {"normal": "random_normal"}
 
 __version__ = "0.1.0"
@@ -142,12 +142,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in RENAMED:
-        import warnings
+        from warnings import warn
 
-        new = RENAMED[name]
-        message = f"linkwork.{name} was renamed linkwork.{new}; the old name will be removed"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return globals()[new]
+        warn(f"lw.{name} was renamed; use lw.{RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(__name__), RENAMED[name])
     if name not in ON_DEMAND:
         raise AttributeError(f"module 'linkwork' has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(ON_DEMAND[name]), name)

@@ -53,7 +53,7 @@ def test_old_and_new_name_together_are_an_error() -> None:
 
 
 def test_normal_was_renamed_random_normal() -> None:
-    with pytest.warns(DeprecationWarning, match=r"linkwork\.normal was renamed linkwork\.random_normal") as warned:
+    with pytest.warns(DeprecationWarning, match=r"lw\.normal was renamed; use lw\.random_normal") as warned:
         old = lw.normal(7, 3, 4)
     assert warned[0].filename == __file__
     assert np.array_equal(old, lw.random_normal(7, 3, 4))

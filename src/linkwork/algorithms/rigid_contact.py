@@ -21,7 +21,7 @@ from linkwork.algorithms.constraints.bounded_rows import Block, Settled, parts_o
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial.fixed_points import Search
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import LDLT, Array, Number, largest, maximum, may_be_there, minimum, where
+from linkwork.spatial.scalar import LDLT, Array, Number, largest, maximum, may_be_nonzero, minimum, where
 
 FREED = 1e-9  # remaining fraction of the penetration after `pushed_out`
 PUSHES = 200  # largest number of iterations of `pushed_out`
@@ -145,7 +145,7 @@ def remembered(pairs: Sequence[Pair]) -> int:
 
     If any contact has rolling or spinning friction, its torque (3,) follows.
     """
-    turned = any(may_be_there(contact.rolling) or may_be_there(contact.spinning) for contact, _ in pairs)
+    turned = any(may_be_nonzero(contact.rolling) or may_be_nonzero(contact.spinning) for contact, _ in pairs)
     return 8 if turned else 5
 
 

@@ -26,7 +26,7 @@ def symmetries(mechanism: Mechanism) -> Array:
     If gravity or the pose of a joint at the world is a traced number, no symmetry is reported.
     """
     roots = [joint for joint in mechanism.joints if joint.i == WORLD]
-    if any(not _follows_freely(mechanism, joint) for joint in roots) or _held_elsewhere(mechanism):
+    if any(not _follows_freely(mechanism, joint) for joint in roots) or _connected_elsewhere(mechanism):
         return np.zeros((0, 6))
     # About the centre of the joints, scaled by their distances: from far away, rotations about each of them are similar
     centre = np.mean([joint.place.p for joint in roots], axis=0) if roots else np.zeros(3)
@@ -41,10 +41,10 @@ def symmetries(mechanism: Mechanism) -> Array:
             X = Transform(joint.place.R, joint.place.p - centre) @ joint.kind.transform(q)
             moved = X.up(joint.kind.subspace(q))
             left = _common(left, np.concatenate([moved.linear / length, moved.angular]))
-    rows = _told(left, ROUNDED)
+    rows = _echelon(left, ROUNDED)
     turning = np.abs(rows[:, 3:]).max(axis=1, initial=0.0) > 0.0
     rows[turning, :3] = rows[turning, :3] * length + np.cross(centre, rows[turning, 3:])
-    return _told(rows.T, ROUNDED * (1.0 + far))
+    return _echelon(rows.T, ROUNDED * (1.0 + far))
 
 
 def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
@@ -61,7 +61,7 @@ def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
     return not (limited or coupled or any(np.any(x) for x in forces))
 
 
-def _held_elsewhere(mechanism: Mechanism) -> bool:
+def _connected_elsewhere(mechanism: Mechanism) -> bool:
     anywhere = [(WORLD,) for _ in mechanism.forces]  # force elements may act from the world
     held = [(one.at.body, one.to.body) for one in (*mechanism.frame_constraints, *mechanism.line_forces)]
     touching = [(pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs]
@@ -88,7 +88,7 @@ def _common(a: Array, b: Array) -> Array:
     return A @ right[sines < RANK].T
 
 
-def _told(basis: Array, noise: float) -> Array:
+def _echelon(basis: Array, noise: float) -> Array:
     """The same twists (k, 6) as rows in reduced echelon form, so that simple twists are recognizable; pivots are 1.
 
     Entries below `noise` are set to zero.

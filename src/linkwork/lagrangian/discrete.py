@@ -233,7 +233,7 @@ class Discrete:
         dt: float | None = None,
         gains: Mapping[str, ArrayLike] | None = None,
     ) -> State:
-        """The state at t = 0 at x0 (..., n), with velocities v0 (..., n) or with a step dt [s] that leads to x1 (..., n)."""
+        """The state at t = 0 at x0 (..., n), with velocities v0 (..., n) or with a first step dt [s] to x1 (..., n)."""
         if (v0 is None) == (x1 is None):
             raise LinkworkError("give either the initial velocities v0 or x1, the coordinates after the first step")
         x = as_numbers("x0", x0)

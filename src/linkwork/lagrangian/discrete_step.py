@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.compiler import jacobian
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import ITERATIONS, Floor, Root, newton
-from linkwork.spatial.elimination import solve_held
+from linkwork.spatial.elimination import solve_constrained
 from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 ROUND_OFF = 1e-12  # relative position error of a solved step
@@ -114,7 +114,7 @@ class Stepper(Mover):
         if self.system.nonholonomic is not None:
             slip = jacobian(lambda d: self._slip(now, h, d))(d)
             rows = np.concatenate([rows[: len(rows) - len(slip)], slip])
-        u, w = solve_held(K, self.acting(now, h, d).T, rows, -momenta, -positions)
+        u, w = solve_constrained(K, self.acting(now, h, d).T, rows, -momenta, -positions)
         return u, -w
 
     def derivative(self, now: State, h: Number) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.lagrangian.discrete_step import ROUND_OFF, State, Step, Stepper
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import Floor, Root, newton
-from linkwork.spatial.elimination import solve_held
+from linkwork.spatial.elimination import solve_constrained
 from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 
@@ -102,7 +102,7 @@ class Variational(Stepper):
 
         def correction(xdot: Array, held: Array) -> tuple[Array, Array]:
             left = system.coordinate_momentum(x, xdot) - G.T @ held - p
-            u, w = solve_held(system.mass(x, xdot), G.T, G, -left, -(G @ xdot))
+            u, w = solve_constrained(system.mass(x, xdot), G.T, G, -left, -(G @ xdot))
             return u, -w
 
         none = np.zeros(len(G))

@@ -7,7 +7,7 @@ import numpy as np
 from linkwork.spatial.scalar import Array, Number, lu
 
 
-def solve_held(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple[Array, Array]:
+def solve_constrained(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple[Array, Array]:
     """Solve K u + B w = r and C u = s for u (n,) and w (m,), with K (n, n), B (n, m), C (m, n).
 
     K must be positive definite on the null space of C only. An example is the mass matrix in quaternion coordinates.

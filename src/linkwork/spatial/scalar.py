@@ -96,7 +96,7 @@ def maximum(a: Any, b: Any) -> Any:
     return a.maximum(b) if hasattr(a, "maximum") else b.maximum(a) if hasattr(b, "maximum") else np.maximum(a, b)
 
 
-def may_be_there(number: Number) -> bool:
+def may_be_nonzero(number: Number) -> bool:
     """Whether a number is possibly nonzero; true for every traced number, because its value is unknown."""
     return np.asarray(number).dtype == object or bool(number)
 

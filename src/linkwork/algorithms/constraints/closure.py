@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import (
     DAMPING,
-    ROUNDS,
+    ITERATIONS,
     TINY,
     Constrained,
     corrected,
@@ -143,7 +143,7 @@ def all_rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array
     return np.concatenate([rows(mechanism, motion, loops), velocity_row_matrix(mechanism)])
 
 
-def _with_ties(mechanism: Mechanism, values: Array) -> Array:
+def _with_velocity_rows(mechanism: Mechanism, values: Array) -> Array:
     """Values of the loop rows (nc,), extended by zeros for the velocity rows of clutches and brakes: (nh,)."""
     return np.concatenate([values, np.zeros(len(mechanism.velocity_rows))])
 
@@ -190,7 +190,7 @@ def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Arra
     """J (nh, nv) and gamma (nh,) of loops, clutches and brakes at one state: accelerations satisfy J a + gamma = 0."""
     motion = kinematics(mechanism, q, v)
     loops = closed(mechanism, motion.X)
-    return all_rows(mechanism, motion, loops), _with_ties(mechanism, bias(mechanism, motion, loops))
+    return all_rows(mechanism, motion, loops), _with_velocity_rows(mechanism, bias(mechanism, motion, loops))
 
 
 # --- motion ---
@@ -219,9 +219,9 @@ def forward_dynamics(
     loops = closed(mechanism, motion.X)
     J = all_rows(mechanism, motion, loops)
     joined = factored(mechanism, motion, J)
-    target = -_with_ties(mechanism, bias(mechanism, motion, loops))
+    target = -_with_velocity_rows(mechanism, bias(mechanism, motion, loops))
     if baumgarte:
-        target = stabilized(target, _with_ties(mechanism, errors(loops)), rates(mechanism, J, v), baumgarte)
+        target = stabilized(target, _with_velocity_rows(mechanism, errors(loops)), rates(mechanism, J, v), baumgarte)
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
     first = solved(mechanism, motion, joined, tau, z, motion.bias, base, target)
     return corrected(mechanism, motion, joined, J, target, first)
@@ -252,7 +252,7 @@ def held(mechanism: Mechanism, q: Array) -> Held:
     def push(target: Array) -> Constrained:
         return corrected(mechanism, motion, joined, J, target, pushed(mechanism, motion, joined, target))
 
-    return Held(_with_ties(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
+    return Held(_with_velocity_rows(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
 
 
 def not_held(mechanism: Mechanism) -> Held:
@@ -334,6 +334,6 @@ def smallest(N: Array, r: Array, symmetric: bool = True) -> Array:
     damping = sum((N[k, k] for k in range(count)), 0.0) * (DAMPING / count) + TINY
     factors = (ldlt if symmetric else lu)(N + np.diag([damping] * count))
     x = factors.solve(r)
-    for _ in range(ROUNDS - 1):
+    for _ in range(ITERATIONS - 1):
         x = x + factors.solve(r - N @ x)
     return x
