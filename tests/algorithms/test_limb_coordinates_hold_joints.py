@@ -217,7 +217,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "unknown body": ({"measured_from": {"a2": "c0"}}, "there is no body 'c0'"),
     "other arm": (
         {"measured_from": {"a2": "b0"}},
-        "'a2' cannot be measured from 'b0', .*inboard are a1, a0, base, world",
+        "'a2' cannot be measured from 'b0': .*Inboard bodies: a1, a0, base, world",
     ),
     "past the base": ({"measured_from": {"a2": "world"}}, "not parallel to that of joint 'base'"),
 }
