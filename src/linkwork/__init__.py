@@ -45,7 +45,7 @@ from linkwork.model import (
     Weld,
     box_corners,
 )
-from linkwork.spatial.noise import normal, white_noise
+from linkwork.spatial.noise import random_normal, white_noise
 from linkwork.spatial.scalar import where
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ ON_DEMAND = {
     **dict.fromkeys(("Reference", "balance", "feedback"), "linkwork.control"),
     **dict.fromkeys(("Run", "Simulator", "host", "once", "open_run", "sampled", "simulate"), "linkwork.simulation"),
 }
+
+# Old names, which still work with a DeprecationWarning, and their new names
+RENAMED = {"normal": "random_normal"}
 
 __version__ = "0.1.0"
 
@@ -126,9 +129,9 @@ __all__ = [
     "formulations",
     "host",
     "load",
-    "normal",
     "once",
     "open_run",
+    "random_normal",
     "sampled",
     "save",
     "simulate",
@@ -138,6 +141,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in RENAMED:
+        from warnings import warn
+
+        warn(f"lw.{name} was renamed; use lw.{RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(__name__), RENAMED[name])
     if name not in ON_DEMAND:
         raise AttributeError(f"module 'linkwork' has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(ON_DEMAND[name]), name)

@@ -217,7 +217,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "unknown body": ({"measured_from": {"a2": "c0"}}, "there is no body 'c0'"),
     "other arm": (
         {"measured_from": {"a2": "b0"}},
-        "'a2' cannot be measured from 'b0', .*inboard are a1, a0, base, world",
+        "'a2' cannot be measured from 'b0': .*Inboard bodies: a1, a0, base, world",
     ),
     "past the base": ({"measured_from": {"a2": "world"}}, "not parallel to that of joint 'base'"),
 }
@@ -232,7 +232,7 @@ def test_contradictions_are_explained(case: str) -> None:
 
 def test_mimics_are_couplings_of_the_tree() -> None:
     coupled = _mimicking(arms(1).mechanism, {"a0": 1.0, "b0": 2.0})
-    with pytest.raises(lw.LinkworkError, match=r"mimic others; take its \.tree"):
+    with pytest.raises(lw.LinkworkError, match=r"has mimic joints; use its \.tree"):
         limb_system(coupled)
     assert np.array_equal(limb_system(coupled.tree, {"motor": {"a0": 1.0, "b0": 2.0}}).spread, coupled.spread)
 

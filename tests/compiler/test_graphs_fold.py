@@ -90,7 +90,7 @@ def branches(x):
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (branches, "branches on a number that is being traced; write linkwork.where"),
+        (branches, "branches on a traced number; write linkwork.where"),
         (lambda x: float(x[0]), "needs the value"),
         (lambda x: [1.0, 2.0][x[0]], "needs the value"),
         (lambda x: abs(x[0]) and x[1], "branches on"),

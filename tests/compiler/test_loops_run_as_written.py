@@ -215,9 +215,12 @@ KEPT: list[Any] = []
         (lambda x, n: repeat(n, lambda k, y: y, x)[0], "as a tuple"),
         (lambda x, n: repeat(n, lambda k, y: (KEPT.append(y[0]) or y,), x)[0] + KEPT[-1], "inside a loop"),
         (lambda x, n: record(3, lambda k, y: ((y,), (y,)), x)[1][0], "count must be an argument"),
-        (lambda x, n: record(n, lambda k, y: ((y,), (y,)), x)[0][0], "return all that its loops record"),
-        (lambda x, n: record(n, lambda k, y, row: ((y,), ()), x, each=(x,))[0][0], "rows of tables"),
-        (lambda x, n: iterate(n, lambda y: ((y,), y[0] > 0.0), x)[0][0], "whole number"),
+        (lambda x, n: record(n, lambda k, y: ((y,), (y,)), x)[0][0], "return all series that its loops record"),
+        (
+            lambda x, n: record(n, lambda k, y, row: ((y,), ()), x, each=(x,))[0][0],
+            "table of a loop must have one row per iteration",
+        ),
+        (lambda x, n: iterate(n, lambda y: ((y,), y[0] > 0.0), x)[0][0], "must be an integer >= 0"),
         (lambda x, n: iterate(9, lambda y: ((y,), 1.0 if y[0] else 0.0), x)[0][0], "branches on"),
     ],
 )

@@ -89,7 +89,7 @@ def branches(x: Array) -> Any:
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (branches, "branches on a number that is being traced; write linkwork.where"),
+        (branches, "branches on a traced number; write linkwork.where"),
         (lambda x: max(x[0], 0.0), "branches on"),
         (lambda x: float(x[0]), "needs the value"),
         (lambda x: np.sin(np.array([x[0], 1.0])), "np.stack"),

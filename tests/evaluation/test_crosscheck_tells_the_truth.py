@@ -55,10 +55,10 @@ def test_formulations_take_batches_with_the_same_call() -> None:
 def test_a_formulation_that_does_not_apply_is_left_out_and_says_why() -> None:
     m = lw.example("branched_tree")
     check, limbs = lw.cross_check(m, samples=1), lw.formulations["limbs"]
-    reason = "limbs have revolute joints, and free ones on the world; 'joint 3' is Ball"
+    reason = "limbs have revolute joints, and free joints on the world; 'joint 3' is Ball"
     assert check.left_out == {"limbs": reason}
     assert f"does not apply: {reason}" in str(check)
     assert not limbs.applies(m)
-    with pytest.raises(lw.LinkworkError, match=r"'branched_tree' is not made of limbs: .*'joint 3' is Ball"):
+    with pytest.raises(lw.LinkworkError, match=r"'branched_tree' cannot be represented by limbs: .*'joint 3' is Ball"):
         limbs(m).forward_dynamics(m.neutral(), np.zeros(m.nv), np.zeros(m.nv))
     assert limbs.applies(lw.example("free_flyer"))

@@ -50,7 +50,7 @@ def test_far_fewer_steps_have_the_same_error() -> None:
 
 @pytest.mark.parametrize(("rule", "order"), [("midpoint", 2), ("verlet", 2), ("midpoint", 4), ("verlet", 6)])
 def test_places_and_times_have_the_order_of_the_steps(rule: str, order: int) -> None:
-    system = lw.discrete(attracted, clock=clock, rule=rule, order=order)
+    system = lw.discrete(attracted, clock=clock, method=rule, order=order)
     errors = []
     for h in (0.1, 0.05) if order > 2 else (0.02, 0.01):
         run = system.run(*START, 7.0, h)
@@ -112,7 +112,7 @@ def test_members_have_their_own_times_and_runs_go_on() -> None:
     assert np.array_equal(many.t[1], one.t)
     assert np.array_equal(many.x[1], one.x)
     first = system.run(x[1], v[1], 2.0, 0.02)
-    second = system.run(first.final, duration=2.0, h=0.02)
+    second = system.run(first.final, duration=2.0, dt=0.02)
     assert np.array_equal(np.concatenate([first.x, second.x[1:]]), one.x)
     assert np.array_equal(np.concatenate([first.t, second.t[1:]]), one.t)
     assert many.outcome[2].time == many.t[2, -1]

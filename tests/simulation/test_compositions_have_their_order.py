@@ -44,7 +44,7 @@ def test_errors_of_a_pendulum_fall_by_the_order(one: Composition) -> None:
 @pytest.mark.parametrize("order", [4, 6])
 @pytest.mark.parametrize("rule", ["midpoint", "rattle"])
 def test_a_spherical_pendulum_with_drag(rule: str, order: int) -> None:
-    system = lw.discrete(lg.pendulum, lg.rod, lg.drag, rule=rule, order=order)
+    system = lw.discrete(lg.pendulum, lg.rod, lg.drag, method=rule, order=order)
     errors = []
     for h in (0.2, 0.1, 0.05):
         run = system.run(lg.PLACE, lg.SPEED, 2.0, h)
@@ -57,7 +57,7 @@ def test_a_spherical_pendulum_with_drag(rule: str, order: int) -> None:
 @pytest.mark.parametrize("order", [4, 6])
 @pytest.mark.parametrize("rule", ["midpoint", "verlet", "energy-momentum"])
 def test_driven_springs(rule: str, order: int) -> None:
-    system = lw.discrete(lg.springs, forces=lg.driven, rule=rule, order=order)
+    system = lw.discrete(lg.springs, forces=lg.driven, method=rule, order=order)
     errors = []
     for h in (0.2, 0.1):
         run = system.run(*lg.SPRINGS_START, 4.0, h)
@@ -71,7 +71,7 @@ def test_compositions_keep_what_their_steps_keep() -> None:
         run = held.run(lg.PLACE, lg.SPEED, 100.0, 0.1)
         assert np.ptp(run.momentum) < 1e-13
         assert run.symplectic_defect < 1e-13
-        free = lw.discrete(lg.springs, rule="energy-momentum", order=order).run(*lg.SPRINGS_START, 100.0, 0.2)
+        free = lw.discrete(lg.springs, method="energy-momentum", order=order).run(*lg.SPRINGS_START, 100.0, 0.2)
         assert np.ptp(free.energy) < 1e-12
 
 

@@ -27,7 +27,7 @@ def order(error: Callable[[float], float]) -> float:
 )
 @pytest.mark.parametrize("damped", [False, True])
 def test_a_spherical_pendulum(rule: str, wanted: int, damped: bool) -> None:
-    system = lw.discrete(lg.pendulum, lg.rod, lg.drag if damped else None, rule=rule)
+    system = lw.discrete(lg.pendulum, lg.rod, lg.drag if damped else None, method=rule)
 
     def errors(h: float) -> tuple[float, float, float]:
         run = system.run(lg.PLACE, lg.SPEED, 2.0, h)
@@ -47,7 +47,7 @@ def test_two_points_are_a_start_of_second_order_in_position_energy_and_momentum(
 
     def errors(h: float) -> tuple[float, float, float]:
         x, v = lg.pendulum_by_scipy(np.arange(0.0, 2.0 + 0.5 * h, h))
-        run = system.run(x[0], x1=x[1], duration=2.0, h=h)
+        run = system.run(x[0], x1=x[1], duration=2.0, dt=h)
         assert np.abs(run.x[1] - x[1]).max() < 1e-13
         energy = 0.5 * lg.MASS * v[0] @ v[0] - lg.MASS * x[0] @ lg.WEIGHT
         momentum = lg.MASS * (x[0, 0] * v[0, 1] - x[0, 1] * v[0, 0])
@@ -60,7 +60,7 @@ def test_two_points_are_a_start_of_second_order_in_position_energy_and_momentum(
 
 @pytest.mark.parametrize("rule", ["midpoint", "rattle", "energy-momentum"])
 def test_driven_and_damped_springs(rule: str) -> None:
-    system = lw.discrete(lg.springs, forces=lg.driven, rule=rule)
+    system = lw.discrete(lg.springs, forces=lg.driven, method=rule)
 
     def error(h: float) -> float:
         run = system.run(*lg.SPRINGS_START, 4.0, h)
@@ -101,12 +101,12 @@ def test_multipliers_are_the_force_of_the_rod() -> None:
 @pytest.mark.parametrize("damped", [False, True])
 def test_a_chart_gives_the_points_of_the_constraint(rule: str, damped: bool) -> None:
     drag = lg.drag if damped else None
-    held = lw.discrete(lg.pendulum, lg.rod, drag, rule=rule)
-    free = lw.discrete(lg.pendulum, forces=drag, rule=rule, chart=lg.on_sphere)
+    held = lw.discrete(lg.pendulum, lg.rod, drag, method=rule)
+    free = lw.discrete(lg.pendulum, forces=drag, method=rule, chart=lg.on_sphere)
     h, angles = 0.02, np.array([[0.9, 0.1], [0.93, 0.18]])
     points = np.array([lg.on_sphere(a) for a in angles])
-    a = held.run(points[0], x1=points[1], duration=4.0, h=h)
-    b = free.run(angles[0], x1=angles[1], duration=4.0, h=h)
+    a = held.run(points[0], x1=points[1], duration=4.0, dt=h)
+    b = free.run(angles[0], x1=angles[1], duration=4.0, dt=h)
     assert np.abs(a.x - lg.on_sphere(b.x.T).T).max() < 1e-10
     assert np.abs(a.energy - b.energy).max() < 1e-9
 
@@ -128,8 +128,8 @@ def test_a_chart_of_two_rods_gives_the_points_of_their_constraints() -> None:
     free = lw.discrete(lagrangian, chart=chart)
     angles = np.array([[0.8, 0.0, 0.9, 0.1], [0.82, 0.03, 0.91, 0.15]])
     points = [chart(q) for q in angles]
-    a = held.run(points[0], x1=points[1], duration=2.0, h=0.02)
-    b = free.run(angles[0], x1=angles[1], duration=2.0, h=0.02)
+    a = held.run(points[0], x1=points[1], duration=2.0, dt=0.02)
+    b = free.run(angles[0], x1=angles[1], duration=2.0, dt=0.02)
     assert np.abs(a.x - chart(b.x.T).T).max() < 1e-10
 
 
@@ -151,7 +151,7 @@ def shake(x0: Array, x1: Array, h: float, steps: int, pull: Callable[[Array], Ar
 def test_points_are_those_of_shake(rule: str) -> None:
     h = 0.02
     x, _ = lg.pendulum_by_scipy(np.array([0.0, h]))
-    run = lw.discrete(lg.pendulum, lg.rod, rule=rule).run(x[0], x1=x[1], duration=2.0, h=h)
+    run = lw.discrete(lg.pendulum, lg.rod, method=rule).run(x[0], x1=x[1], duration=2.0, dt=h)
     by_hand = shake(x[0], x[1], h, 100, lambda _: lg.MASS * lg.WEIGHT, lg.MASS)
     assert np.abs(run.x - by_hand).max() < 1e-10
 
@@ -163,9 +163,9 @@ def test_points_are_those_of_verlet(rule: str) -> None:
     for _ in range(99):
         x = points[-1]
         points.append(2.0 * x - points[-2] + h * h / masses * lg.springs_pull(x))  # (2.31)
-    run = lw.discrete(lg.springs, rule=rule).run(points[0], x1=points[1], duration=100 * h, h=h)
+    run = lw.discrete(lg.springs, method=rule).run(points[0], x1=points[1], duration=100 * h, dt=h)
     assert np.abs(run.x - points).max() < 1e-11
-    midpoint = lw.discrete(lg.springs).run(points[0], x1=points[1], duration=100 * h, h=h)
+    midpoint = lw.discrete(lg.springs).run(points[0], x1=points[1], duration=100 * h, dt=h)
     assert np.abs(midpoint.x - points).max() > 1e-3
 
 
@@ -181,6 +181,6 @@ def test_rattle_is_rattle() -> None:
         half = lg.MASS * (end - x) / h + 0.5 * h * load
         x, p = end, half - end * (half @ end) / (end @ end)
         rows.append((x, p))
-    run = lw.discrete(lg.pendulum, lg.rod, rule="rattle").run(lg.PLACE, lg.SPEED, steps * h, h)
+    run = lw.discrete(lg.pendulum, lg.rod, method="rattle").run(lg.PLACE, lg.SPEED, steps * h, h)
     assert np.abs(run.x - [x for x, _ in rows]).max() < 1e-10
     assert np.abs(run.p - [p for _, p in rows]).max() < 1e-10

@@ -48,20 +48,20 @@ def test_energy_momentum_steps_keep_the_energy_at_any_step() -> None:
     assert np.abs(run.energy / run.energy[0] - 1.0).max() < 1e-10
     # potentials and constraints that are not quadratic need their differences
     x, v = lg.SPRINGS_START
-    run = lw.discrete(lg.springs, rule="energy-momentum").run(x, v, 1000.0, 0.2)
+    run = lw.discrete(lg.springs, method="energy-momentum").run(x, v, 1000.0, 0.2)
     assert np.abs(run.energy / run.energy[0] - 1.0).max() < 1e-11
 
     def longer(x: Array) -> Array:
         return np.stack([np.sqrt(x @ x) - lg.LENGTH])
 
-    run = lw.discrete(lg.pendulum, longer, rule="energy-momentum").run(lg.PLACE, lg.SPEED, 100.0, 0.05)
+    run = lw.discrete(lg.pendulum, longer, method="energy-momentum").run(lg.PLACE, lg.SPEED, 100.0, 0.05)
     assert np.ptp(run.energy) < 1e-11
     assert np.ptp(lw.discrete(lg.pendulum, longer).run(lg.PLACE, lg.SPEED, 100.0, 0.05).energy) > 1e-3
 
 
 def test_energy_momentum_steps_balance_the_work_of_forces() -> None:
     """The work of a step is the force in its middle times the way."""
-    run = lw.discrete(lg.pendulum, lg.rod, lg.drag, rule="energy-momentum").run(lg.PLACE, lg.SPEED, 20.0, 0.1)
+    run = lw.discrete(lg.pendulum, lg.rod, lg.drag, method="energy-momentum").run(lg.PLACE, lg.SPEED, 20.0, 0.1)
     way = np.diff(run.x, axis=0)
     work = -lg.DRAG * (way * way).sum(axis=1) / 0.1
     assert np.abs(np.diff(run.energy) - work).max() < 1e-12
@@ -70,7 +70,7 @@ def test_energy_momentum_steps_balance_the_work_of_forces() -> None:
 
 @pytest.mark.parametrize("rule", ["midpoint", "rattle"])
 def test_energy_oscillates_without_drift(rule: str) -> None:
-    run = lw.discrete(lg.pendulum, lg.rod, rule=rule).run(lg.PLACE, lg.SPEED, 4000.0, 0.02, every=2)
+    run = lw.discrete(lg.pendulum, lg.rod, method=rule).run(lg.PLACE, lg.SPEED, 4000.0, 0.02, every=2)
     size = np.abs(run.energy).max()
     assert 1e-5 * size < np.ptp(run.energy) < 1e-2 * size
     slope = np.polyfit(run.t, run.energy, 1)[0]
@@ -85,7 +85,7 @@ def test_systems_come_to_rest_where_large_forces_cancel(rule: str) -> None:
         pulled = np.sqrt((x[0] - x[1]) ** 2 + 1.0) - 0.5
         return 0.5 * (v @ v) - 500.0 * ((x[0] + 1.0) ** 2 + (1.0 - x[0]) ** 2) - 700.0 * pulled**2
 
-    run = lw.discrete(stretched, forces=lambda x, v: -20.0 * v, rule=rule).run([0.3, 0.1], [0.0, 0.0], 100.0, 0.01)
+    run = lw.discrete(stretched, forces=lambda x, v: -20.0 * v, method=rule).run([0.3, 0.1], [0.0, 0.0], 100.0, 0.01)
     assert run.outcome.kind == "finished"
     assert np.abs(run.x[-1]).max() < 1e-15
 
@@ -105,7 +105,7 @@ def defect(A: Array, tangents: Array) -> float:
 
 @pytest.mark.parametrize(("rule", "symplectic"), [(rule, rule != "energy-momentum") for rule in RULES])
 def test_steps_keep_the_symplectic_form(rule: str, symplectic: bool) -> None:
-    system, h = lw.discrete(lg.springs, rule=rule), 0.2
+    system, h = lw.discrete(lg.springs, method=rule), 0.2
     now = system.start(*lg.SPRINGS_START)
     found = []
     for _ in range(5):
@@ -134,7 +134,7 @@ def test_the_classical_runge_kutta_method_does_not() -> None:
 
 @pytest.mark.parametrize("rule", ["midpoint", "rattle", "first-order"])
 def test_steps_with_constraints_keep_the_form_on_their_tangents(rule: str) -> None:
-    system, h = lw.discrete(lg.pendulum, lg.rod, rule=rule), 0.1
+    system, h = lw.discrete(lg.pendulum, lg.rod, method=rule), 0.1
     now = system.start(lg.PLACE, lg.SPEED)
     for _ in range(5):
         allowed = np.array([[*now.x, *np.zeros(3)], [*now.p, *now.x]])  # of dx and dp: x dx = 0, x dp + p dx = 0
@@ -147,7 +147,7 @@ def test_steps_with_constraints_keep_the_form_on_their_tangents(rule: str) -> No
 def test_runs_tell_their_symplectic_defect() -> None:
     """Also of quaternions, whose masses are singular, and for each member of a batch."""
     for rule in RULES:
-        run = lw.discrete(lg.pendulum, lg.rod, rule=rule).run(lg.PLACE, lg.SPEED, 20.0, 0.05)
+        run = lw.discrete(lg.pendulum, lg.rod, method=rule).run(lg.PLACE, lg.SPEED, 20.0, 0.05)
         assert run.symplectic_defect < 1e-13 if rule != "energy-momentum" else run.symplectic_defect > 1e-5
     body = lg.rigid_body().run([1.0, 0.0, 0.0, 0.0], 0.5 * np.array([0.0, *lg.SPIN]), 10.0, 0.05)
     assert body.symplectic_defect < 1e-12
@@ -213,7 +213,7 @@ def test_steps_rows_and_continued_runs_are_one_run() -> None:
         now = system.step(now, 0.05)
         assert np.array_equal(now.x, row)
     first = system.run(lg.PLACE, lg.SPEED, 0.6, 0.05)
-    second = system.run(first.final, duration=0.6, h=0.05)
+    second = system.run(first.final, duration=0.6, dt=0.05)
     assert np.array_equal(np.concatenate([first.x, second.x[1:]]), run.x)
     assert second.t[-1] == pytest.approx(1.2)
 

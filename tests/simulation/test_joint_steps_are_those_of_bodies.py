@@ -78,7 +78,7 @@ def test_both_visit_the_same_points(name: str) -> None:
     run = lw.simulate(m, q0, v0, steps * h, h, "variational").check()
     x = in_bodies(m, run.q)
     system = lw.discrete(lagrangian(0.0 if name == "free chain" else 9.81), held(name))
-    other = system.run(x[0], x1=x[1], duration=steps * h, h=h)
+    other = system.run(x[0], x1=x[1], duration=steps * h, dt=h)
     assert other.outcome.kind == "finished"
     assert np.ptp(x[:, :3], axis=0).max() > 0.5  # it did move
     assert np.abs(other.x - x).max() < 1e-10

@@ -182,7 +182,7 @@ def test_the_cases_take_both_sides_of_every_choice(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_no_function_is_left_out(modules: tuple[ModuleType | type, ...], table: dict[str, list[Case]]) -> None:
-    without_numbers = {"identity", "zero", "may_be_there"}  # the last tells hidden numbers from others
+    without_numbers = {"identity", "zero", "may_be_nonzero"}  # the last tells hidden numbers from others
     written_by_dataclass = {"__init__", "__repr__", "__setattr__", "__delattr__", "__replace__", "__getstate__"}
     found: set[str] = set()
     for owner in modules:
@@ -206,7 +206,7 @@ def test_where_chooses_for_every_sort_of_condition(holds: bool) -> None:
 
 
 def test_only_a_zero_that_shows_itself_is_not_there() -> None:
-    there = scalar_module.may_be_there
+    there = scalar_module.may_be_nonzero
     assert [there(0.0), there(np.float64(0.0)), there(2.0), there(lift(0.0)), there(lift(2.0))] == [False] * 2 + [
         True
     ] * 3

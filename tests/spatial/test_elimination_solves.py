@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwork.spatial.elimination import solve_held
+from linkwork.spatial.elimination import solve_constrained
 from linkwork.spatial.scalar import lu
 
 
@@ -28,6 +28,6 @@ def test_equations_with_constraints(held: int, scale: float) -> None:
     K = free.T @ np.diag(rng.uniform(1.0, 2.0, 6 - held)) @ free
     B = C.T * (1.0 + 0.1 * rng.normal(size=(6, held)))
     r, s = rng.normal(size=6), scale ** np.arange(held) * rng.normal(size=held)
-    u, w = solve_held(K, B, C, r, s)
+    u, w = solve_constrained(K, B, C, r, s)
     assert np.abs(K @ u + B @ w - r).max() < 1e-11
     assert np.abs((C @ u - s) / scale ** np.arange(held)).max(initial=0.0) < 1e-11

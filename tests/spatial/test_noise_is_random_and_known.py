@@ -101,9 +101,9 @@ def test_what_is_no_whole_number_gives_none_in_its_own_lane() -> None:
 
 def test_normal_numbers_in_a_kernel_are_the_same_to_round_off() -> None:
     given = arguments(30)
-    kernel = Kernel("normals", lambda s, c, k: lw.normal(s, c, 5, k), [(), (), ()], [(5,)], key="drawn normals")
+    kernel = Kernel("normals", lambda s, c, k: lw.random_normal(s, c, 5, k), [(), (), ()], [(5,)], key="drawn normals")
     (found,), _ = kernel.over_batch(given, (30,), 1)
-    expected = np.array([lw.normal(s, c, 5, k) for s, c, k in zip(*given, strict=True)])
+    expected = np.array([lw.random_normal(s, c, 5, k) for s, c, k in zip(*given, strict=True)])
     assert np.abs(found - expected).max() < 1e-14
 
 
@@ -124,7 +124,7 @@ def test_noise_in_a_rollout_can_be_had_again_alone() -> None:
     for seed in range(9):
         expected = walk(float(seed), 20)
         assert np.abs(last[seed] - expected[0]).max() < 1e-14
-        assert np.abs(pushes[seed, 17] - np.clip(np.sqrt(5.0) * lw.normal(seed, 8, 2), -3, 3)).max() < 1e-13
+        assert np.abs(pushes[seed, 17] - np.clip(np.sqrt(5.0) * lw.random_normal(seed, 8, 2), -3, 3)).max() < 1e-13
 
 
 def test_graphs_share_and_fold_it_and_its_derivative_is_zero() -> None:
@@ -179,7 +179,7 @@ def test_neighbouring_seeds_are_independent() -> None:
 
 
 def test_normal_numbers_are_normal_and_independent() -> None:
-    kernel = Kernel("normal", lambda c: lw.normal(2.0, c, 3), [()], [(3,)], key="samples of normals")
+    kernel = Kernel("normal", lambda c: lw.random_normal(2.0, c, 3), [()], [(3,)], key="samples of normals")
     (x,), _ = kernel.over_batch([np.arange(float(COUNT))], (COUNT,), 1)
     spread = 4.0 / np.sqrt(COUNT)
     for k, moment in enumerate((0.0, 1.0, 0.0, 3.0), start=1):  # of order k, which itself varies by the order 2 k
@@ -198,7 +198,7 @@ def test_normal_numbers_are_normal_and_independent() -> None:
 
 def test_white_noise_is_held_from_sample_to_sample() -> None:
     for k in range(200):
-        expected = 3.0 * np.sqrt(100.0) * lw.normal(4, k, 3)
+        expected = 3.0 * np.sqrt(100.0) * lw.random_normal(4, k, 3)
         for t in (k * 0.01, k * 0.01 + 0.0099):
             assert np.abs(lw.white_noise(4, t, 100.0, 3, density=9.0) - expected).max() < 1e-12
 
@@ -228,13 +228,16 @@ def test_its_integral_grows_by_its_density_whatever_the_rate(rate: float) -> Non
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: lw.normal(-1, 0, 2), "seed must be a whole number of at least 0 and below 2\\^53; got -1"),
-        (lambda: lw.normal(1, 0.5, 2), "counter must be a whole number"),
-        (lambda: lw.normal(1, 2**53, 2), "counter must be"),
-        (lambda: lw.normal("one", 0, 2), "seed must be"),
-        (lambda: lw.normal(1, 0, 2, stream=2**32), "stream must be a whole number of at least 0 and below 2\\^32"),
-        (lambda: lw.normal(1, 0, cast(Any, 2.5)), "size must be a whole number"),
-        (lambda: lw.normal(1, 0, -2), "size must be a whole number"),
+        (lambda: lw.random_normal(-1, 0, 2), "seed must be a whole number of at least 0 and below 2\\^53; got -1"),
+        (lambda: lw.random_normal(1, 0.5, 2), "counter must be a whole number"),
+        (lambda: lw.random_normal(1, 2**53, 2), "counter must be"),
+        (lambda: lw.random_normal("one", 0, 2), "seed must be"),
+        (
+            lambda: lw.random_normal(1, 0, 2, stream=2**32),
+            "stream must be a whole number of at least 0 and below 2\\^32",
+        ),
+        (lambda: lw.random_normal(1, 0, cast(Any, 2.5)), "size must be a whole number"),
+        (lambda: lw.random_normal(1, 0, -2), "size must be a whole number"),
         (lambda: lw.white_noise(1, 0.0, 0.0, 2), "rate must be above 0"),
         (lambda: lw.white_noise(1, 0.0, 10.0, 2, density=-1.0), "density must be at least 0"),
         (lambda: trace(lambda t: lw.white_noise(-1, t[0], 10.0, 2), [(1,)]), "seed must be a whole number"),

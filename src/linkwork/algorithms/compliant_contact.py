@@ -1,10 +1,9 @@
-"""Contact that slides and sticks: a spring and damper along the normal, friction with an anchor along the surface.
+"""Compliant contact: a spring and damper along the normal, stick-slip friction with an anchor along the surface.
 
-Each contact on a surface is a machine with six states (S4 section 5.2, Figure 5.1). It stays in 1 (apart), 2 (sliding)
-or 4 (sticking to its anchor) from step to step; at the end of a step it may be in 3 (from sliding to sticking, where
-the anchor is set), 5 (from sticking to sliding, where it is released) or 6 (pulled apart, without force), from which
-the next step begins in 4, 2 and 2. Where several ways lead out of a state, the first of them that is open is taken:
-first to 1, then to 6, then to 3 or 5.
+Each contact is a finite state machine with six states (S4 section 5.2, Figure 5.1). Three states last from step to
+step: 1 (apart), 2 (sliding), 4 (sticking to its anchor). Three occur only at the end of a step: 3 (sliding to sticking;
+sets the anchor), 5 (sticking to sliding; releases it), 6 (pulled apart, without force). After 3, 5 and 6 the next step
+begins in 4, 2 and 2. If several transitions are possible, the order of priority is: to 1, to 6, to 3 or 5.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED = 1.0, 2.0, 3.0, 4.0, 5.0, 
 
 
 class ContactLaw(Protocol):
-    """The numbers of a contact's force law; see `Builder.touch` for their meaning and units."""
+    """Parameters of a contact's force law; see `Builder.touch` for their meaning and units."""
 
     @property
     def radius(self) -> float:
-        """Of the ball that touches [m]; 0 for a point."""
+        """Radius of the contact sphere [m]; 0 for a point."""
         ...
 
     @property
     def stiffness(self) -> Number:
-        """Along the normal [N/m]."""
+        """Normal stiffness [N/m]."""
         ...
 
     @property
     def damping(self) -> Number:
-        """Along the normal [N s/m]."""
+        """Normal damping [N s/m]."""
         ...
 
     @property
     def tangential_stiffness(self) -> Number:
-        """Between a sticking point and its anchor [N/m]."""
+        """Stiffness between a sticking point and its anchor [N/m]."""
         ...
 
     @property
     def tangential_damping(self) -> Number:
-        """Of a sticking point [N s/m]."""
+        """Tangential damping of a sticking point [N s/m]."""
         ...
 
     @property
@@ -58,7 +57,7 @@ class ContactLaw(Protocol):
 
     @property
     def rest_speed(self) -> Number:
-        """Slip [m/s] below which a sliding point comes to stick."""
+        """Slip speed [m/s] below which a sliding contact sticks."""
         ...
 
     @property
@@ -78,14 +77,15 @@ class ContactLaw(Protocol):
 
     @property
     def dissipation(self) -> Number | None:
-        """Hunt and Crossley's factor [s/m] of damping by depth; None without it."""
+        """Hunt and Crossley's dissipation factor [s/m]; None for a linear damper."""
         ...
 
 
 class Mode(NamedTuple):
-    """On which side of its kinks the law of a contact is: whether it is `closed`, `pressing`, `fast` and `slips`.
+    """The branches of a contact's force law: whether it is `closed`, `pressing`, `fast` (sliding) and `slips`
+    (sticking).
 
-    `along` (3,) [m/s] is its slip where it was found so, in the surface's axes.
+    `along` (3,) [m/s] is the slip velocity at which the branches were determined, in the surface's axes.
     """
 
     closed: Any
@@ -96,11 +96,12 @@ class Mode(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What contacts remember: the `number` of their states (n,), and `anchor` (n, 3) [m] in the surfaces' frames.
+    """States of the contacts: `number` (n,), and `anchor` (n, 3) [m] in the surfaces' frames.
 
-    They came into these states at `entered` (n,) [s]. `since` [s] is when the step began, from which the anchors of
-    balls have rolled on. `foreseen` (n,) says, where the equations of a step are solved, which contacts were to be
-    expected; without it, each is there if it is inside. `modes` (n,), where there are any, last through the step.
+    `entered` (n,) [s] is when each contact entered its state. `since` [s] is when the step began; the anchors of
+    rolling spheres have moved since then. `foreseen` (n,) marks the contacts expected during the solution of a step;
+    without it, a contact acts if it penetrates. `modes` (n,), if given, fix the branches of the force laws during the
+    step.
     """
 
     number: Sequence[Number]
@@ -112,31 +113,31 @@ class Memory(NamedTuple):
 
     @staticmethod
     def of(kept: Array) -> Memory:
-        """From (n, 5): the state's number, the anchor, and when it came into the state."""
+        """Memory from an array (n, 5): state number, anchor (3,), time of entry."""
         return Memory([row[0] for row in kept], [row[1:4] for row in kept], [row[4] for row in kept])
 
     @property
     def kept(self) -> Array:
-        """As (n, 5)."""
+        """The memory as an array (n, 5): state number, anchor (3,), time of entry."""
         rows = zip(self.number, self.anchor, self.entered, strict=True)
         return np.array([[number, *anchor, entered] for number, anchor, entered in rows])
 
     def begun(self, since: Number) -> Memory:
-        """As a step begins, at a time [s]: in a state that can last."""
+        """The memory at the beginning of a step at a time [s], with every contact in a lasting state."""
         return self._replace(number=[lasting(n) for n in self.number], since=since)
 
 
 def lasting(number: Number) -> Number:
-    """The state in which the next step begins."""
+    """The lasting state (1, 2 or 4) in which the next step begins."""
     return where(number == STOPPING, STICKING, where(number >= SLIPPING, SLIDING, number))
 
 
 class Grip(NamedTuple):
-    """What a contact does in one state: `force` (3,) [N] on its body, and how it changes, in the surface's axes.
+    """State and force of one contact: `force` (3,) [N] on its body and the derivatives of the force, in surface axes.
 
-    With the place and velocity of the contact it changes by -`stiffness` (3, 3) [N/m] and -`damping` (3, 3) [N s/m];
-    `viscous` (3, 3) [N s/m] is a symmetric part of the latter that only takes energy. Where a `torque` (3,) [N m]
-    brakes a ball, these are (6, 6), for force and torque, place and turn. `number` is the state.
+    The derivative by position is -`stiffness` (3, 3) [N/m], by velocity -`damping` (3, 3) [N s/m]. `viscous` (3, 3)
+    [N s/m] is a symmetric, purely dissipative part of `damping`. If a `torque` (3,) [N m] brakes a sphere, the matrices
+    are (6, 6): force and torque by position and rotation. `number` is the state.
     """
 
     number: Number
@@ -148,7 +149,7 @@ class Grip(NamedTuple):
     at: Meeting
 
     def on(self, body: Transform, turned: Transform) -> Force:
-        """The wrench on a body that is in the pose `body`, in its frame where it has turned to the other pose."""
+        """The wrench on a body with pose `body`, in the axes of the body at the pose `turned`."""
         push = turned.R.T @ (self.at.pose.R @ self.force)
         wrench = Force(push, cross(self.at.on(body), push))
         if self.torque is None:
@@ -159,10 +160,11 @@ class Grip(NamedTuple):
 def grip(
     contact: ContactLaw, number: Number, anchor: Array, at: Meeting, foreseen: Any = None, mode: Mode | None = None
 ) -> Grip:
-    """The force of a contact that began the step in state `number`, and the state it is in at `at`.
+    """State and force at `at` of a contact that began the step in state `number`.
 
-    A damper sets in at once, and equations of a step in which it did might have no solution: where the contact was not
-    `foreseen`, its spring acts alone through the step. A given `mode` lasts, so that the force has no kink.
+    A damper that sets in within a step is a discontinuity, and the equations of the step may then have no solution.
+    If the contact was not `foreseen`, only its spring acts during the step. A given `mode` fixes the branches of the
+    force law, which is then smooth.
     """
     n, u, friction = at.normal, at.velocity, contact.friction
     inside = at.distance < 0.0
@@ -176,11 +178,11 @@ def grip(
     on = where(closed, where(pressing, 1.0, 0.0), 0.0)
 
     speed = np.sqrt(dot(slip, slip) + TINY)
-    if mode is not None:  # backwards, where it has turned round
+    if mode is not None:  # negative after the slip direction has reversed
         speed = where(dot(slip, mode.along) < 0.0, -speed, speed)
     fast = speed > contact.rest_speed if mode is None else mode.fast
     slow = where(fast, speed, contact.rest_speed)
-    way = slip / slow  # shorter than one below the rest speed
+    direction = slip / slow  # its length is below 1 below the rest speed
 
     hold = _hold(contact, anchor, at, slip)
     size, limit = np.sqrt(dot(hold, hold) + TINY), friction[0] * normal
@@ -188,7 +190,7 @@ def grip(
     clip = where(slips, limit / size, 1.0)
 
     sticks = number == STICKING
-    along = where(sticks, hold * clip * on, way * (-friction[1] * normal))
+    along = where(sticks, hold * clip * on, direction * (-friction[1] * normal))
     after = where(
         closed,
         where(
@@ -203,13 +205,13 @@ def grip(
         APART,
     )
 
-    # Derivatives: the normal force acts along n, and along the surface by friction where it slides or slips
+    # Derivatives: the normal force acts along n and, by friction, along the surface if the contact slides or slips
     P, N = np.eye(3) - np.outer(n, n), np.outer(n, n)
     unit = hold / size
-    rubbed = where(sticks, where(slips, unit * friction[0], np.zeros(3)), way * -friction[1])
+    rubbed = where(sticks, where(slips, unit * friction[0], np.zeros(3)), direction * -friction[1])
     pushed = np.outer(n + rubbed, n) * on
     held = (P - np.outer(unit, unit) * where(slips, 1.0, 0.0)) * (clip * on)
-    turned = (P - np.outer(way, way) * where(fast, 1.0, 0.0)) * (friction[1] * normal / abs(slow))
+    turned = (P - np.outer(direction, direction) * where(fast, 1.0, 0.0)) * (friction[1] * normal / abs(slow))
     stiffness = pushed * slope + where(sticks, held * contact.tangential_stiffness, np.zeros((3, 3)))
     damping = pushed * drag + where(sticks, held * contact.tangential_damping, turned)
     secant = where(sticks, contact.tangential_damping * clip * on, friction[1] * normal / slow)
@@ -219,9 +221,10 @@ def grip(
 
 
 class Measures(NamedTuple):
-    """What decides on a contact's mode: its normal force [N], slip (3,) [m/s], and what its anchor needs too much [N].
+    """The quantities that determine a contact's branches, besides its distance.
 
-    It has a mode where they, and its distance, have their signs; `slip` counts by how fast it is.
+    `normal` is the normal force [N], `slip` (3,) the slip velocity [m/s], and `excess` [N] the anchor force minus the
+    friction limit.
     """
 
     normal: Number
@@ -237,20 +240,21 @@ def _measures(contact: ContactLaw, anchor: Array, at: Meeting) -> Measures:
 
 
 def mode_of(contact: ContactLaw, anchor: Array, at: Meeting) -> Mode:
-    """On which side of all kinks a contact is, where it is `at`."""
+    """The branches of a contact's force law at `at`."""
     normal, slip, excess = _measures(contact, anchor, at)
     fast = np.sqrt(dot(slip, slip)) > contact.rest_speed
     return Mode(at.distance < 0.0, normal >= 0.0, fast, excess > 0.0, slip)
 
 
 def mode_margins(contact: ContactLaw, number: Number, anchor: Array, at: Meeting, mode: Mode) -> list[Number]:
-    """How far a contact is from leaving a mode (3,): by its distance [m], its normal force [N], and along the surface.
+    """Event functions (3,) that are positive while a contact stays on its branches.
 
-    There it is by its slip [m/s] where it slides, by friction [N] where it sticks. What does not act has a margin of 1.
+    They are the distance [m], the normal force [N], and along the surface the slip speed [m/s] if sliding or the excess
+    friction [N] if sticking. An event function that does not apply is 1.
     """
     normal, slip, excess = _measures(contact, anchor, at)
     speed = np.sqrt(dot(slip, slip))
-    over = where(dot(slip, mode.along) < 0.0, -speed, speed) - contact.rest_speed  # also where it has turned round
+    over = where(dot(slip, mode.along) < 0.0, -speed, speed) - contact.rest_speed  # speed < 0: reversed
     sliding, sticking = where(mode.fast, over, -over), where(mode.slips, excess, -excess)
     along = where(number == STICKING, sticking, sliding)
     return [
@@ -261,10 +265,11 @@ def mode_margins(contact: ContactLaw, number: Number, anchor: Array, at: Meeting
 
 
 def step_change(contact: ContactLaw, found: Grip, h: Number) -> Array:
-    """How the impulse in the middle of a step h [s] changes with the way to its end, turned round: (3, 3), or (6, 6).
+    """Minus the derivative of the midpoint impulse of a step h [s] by the displacement at its end: (3, 3) or (6, 6).
 
-    The way is that of the contact's material in its body's last pose. A ball that turns brings other material to the
-    surface, and meets it elsewhere where it bends: beside the steep slope of friction that counts.
+    The displacement is that of the contact's material point in the body's last pose. The rotation of a sphere brings
+    other material to the surface, and moves the contact point on a curved surface; besides the steep friction law these
+    terms matter.
     """
     at, n, r = found.at, found.at.normal, contact.radius
     D, spun, skew = found.damping[:3, :3], hat(at.turning), hat(n)
@@ -281,31 +286,29 @@ def step_change(contact: ContactLaw, found: Grip, h: Number) -> Array:
 
 
 def _pressed(contact: ContactLaw, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
-    """The force [N] along the normal, if it is not negative, and what it loses by distance [N/m] and speed [N s/m]."""
+    """The normal force [N] before clipping at 0, and minus its derivatives by distance [N/m] and speed [N s/m]."""
     if contact.dissipation is None:
         drag = contact.damping * damper
         return -(contact.stiffness * distance + drag * speed), contact.stiffness, drag
-    depth = maximum(-distance, 0.0)  # Hunt and Crossley: the damper is as deep as the contact, and sets in slowly
+    depth = maximum(-distance, 0.0)  # Hunt and Crossley: damping grows with depth, without a jump at contact
     root = np.sqrt(depth)
     spring, damped = contact.stiffness * depth * root, 1.0 - contact.dissipation * speed
     return spring * damped, 1.5 * contact.stiffness * root * damped, spring * contact.dissipation
 
 
 def _braked(contact: ContactLaw, found: Grip, normal: Number, slope: Number, drag: Number) -> Grip:
-    """The same with a torque against rolling and spinning; the normal force loses `slope` and `drag` by the normal."""
+    """The contact with torques against rolling and spinning; `slope`, `drag`: minus derivatives of the normal force."""
     n, turning = found.at.normal, found.at.turning
     rest = contact.rest_speed / contact.radius
     spin = dot(n, turning)
     roll = turning - n * spin
     rate = np.sqrt(dot(roll, roll) + TINY)
     over, about = maximum(rate, rest), maximum(abs(spin), rest)
-    arm = roll * (contact.rolling / over) + n * (
-        contact.spinning * spin / about
-    )  # torque by normal force, turned round
-    N, way = np.outer(n, n), roll / over
+    arm = roll * (contact.rolling / over) + n * (contact.spinning * spin / about)  # minus the torque per normal force
+    N, direction = np.outer(n, n), roll / over
     P = np.eye(3) - N
     rolling, spinning = contact.rolling * normal / over, contact.spinning * normal / about
-    bends = (P - np.outer(way, way) * where(rate > rest, 1.0, 0.0)) * rolling
+    bends = (P - np.outer(direction, direction) * where(rate > rest, 1.0, 0.0)) * rolling
     turned = bends + N * where(abs(spin) > rest, 0.0, spinning)
     none, leans = np.zeros((3, 3)), np.outer(arm, n)
     return found._replace(
@@ -323,12 +326,12 @@ def _hold(contact: ContactLaw, anchor: Array, at: Meeting, slip: Array) -> Array
 
 
 def _along(n: Array, x: Array) -> Array:
-    """The part of x along a surface with normal n."""
+    """The component of x tangential to a surface with normal n."""
     return x - n * dot(n, x)
 
 
 def grips(pairs: Sequence[Pair], memory: Memory, t: Number, there: Sequence[Meeting]) -> list[Grip]:
-    """What all contacts do at the time t [s], given what they remember from the beginning of the step."""
+    """States and forces of all contacts at time t [s], given their memory from the beginning of the step."""
     found = []
     for k, (pair, at) in enumerate(zip(pairs, there, strict=True)):
         anchor = memory.anchor[k] + at.rolling * (t - memory.since)
@@ -349,7 +352,7 @@ def contact_wrenches(pairs: Sequence[Pair], found: Sequence[Grip], poses: list[T
 
 
 def stored(contact: ContactLaw, number: Number, anchor: Array, at: Meeting) -> Number:
-    """Energy [J] in the springs of a contact in a state: of its depth, and where it sticks of its anchor."""
+    """Elastic energy [J] of a contact: of the normal spring and, if it sticks, of the anchor spring."""
     depth, stretch = maximum(-at.distance, 0.0), _along(at.normal, at.point - anchor)
     along = where((number == STICKING) | (number == SLIPPING), dot(stretch, stretch), 0.0)
     pressed = depth * depth if contact.dissipation is None else 0.8 * depth * depth * np.sqrt(depth)
@@ -357,9 +360,9 @@ def stored(contact: ContactLaw, number: Number, anchor: Array, at: Meeting) -> N
 
 
 def wrenches_of(pairs: Sequence[Pair], forces: Array, there: Sequence[Meeting], poses: Sequence[Transform]) -> Array:
-    """Wrenches (nbodies, 6) [N, N m] of forces (n, 3) [N] in the world's axes, one for each pair that may touch.
+    """Wrenches (nbodies, 6) [N, N m] of contact forces (n, 3) [N] in world axes, one force for each contact pair.
 
-    Forces (n, 6) are followed by torques [N m].
+    In forces (n, 6) the last three columns are torques [N m].
     """
     total = [Force.zero() for _ in poses]
     for pair, force, at in zip(pairs, forces, there, strict=True):

@@ -1,4 +1,4 @@
-"""Moving along the configuration manifold, joint by joint, for one state."""
+"""Motion on the configuration manifold, joint by joint, for one state."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from linkwork.spatial.scalar import Array, ldlt
 
 
 def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
-    """The coordinates (nq,) reached from q (nq,) by the constant velocity dv (nv,) in unit time."""
+    """The coordinates (nq,) reached from q (nq,) at the constant velocity dv (nv,) in unit time."""
     return mechanism.by_joint(lambda j: j.kind.integrate(q[j.q], dv[j.v]))
 
 
 def tangent_rate(mechanism: Mechanism, dv: Array, v: Array) -> Array:
-    """The rate (nv,) of dv (nv,) at which integrate(q, dv) moves with velocity v (nv,); see `JointKind`."""
+    """The rate (nv,) of dv (nv,) for which integrate(q, dv) moves at velocity v (nv,); see `JointKind`."""
     return mechanism.by_joint(lambda j: j.kind.tangent_rate(dv[j.v], v[j.v]))
 
 
 def qdot(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """The rate of the coordinates (nq,) for the velocity v (nv,) at q (nq,) (S4 3.34)."""
+    """The rate of the coordinates (nq,) at velocity v (nv,) and position q (nq,) (S4 3.34)."""
     return mechanism.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v]))
 
 
 def difference(mechanism: Mechanism, q0: Array, q1: Array) -> Array:
-    """The velocity (nv,) that takes q0 (nq,) to q1 (nq,) in unit time: the inverse of `integrate`."""
+    """The velocity (nv,) that leads from q0 (nq,) to q1 (nq,) in unit time: the inverse of `integrate`."""
     return mechanism.by_joint(lambda j: j.kind.difference(q0[j.q], q1[j.q]))
 
 
 def tangent(mechanism: Mechanism, q: Array, rate: Array) -> Array:
-    """The velocity (nv,) at q (nq,) to which a rate (nq,) of the coordinates belongs: the inverse of `qdot`."""
+    """The velocity (nv,) at q (nq,) that belongs to a coordinate rate (nq,): the inverse of `qdot`."""
 
     def of_joint(j: Joint) -> Array:
         if not j.kind.nv:

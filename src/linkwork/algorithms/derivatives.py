@@ -1,15 +1,16 @@
 """Derivatives of inverse and forward dynamics along the tangent space of the coordinates, by composite bodies.
 
-A small turn of joint j by its column s moves everything outboard of j as one rigid body. Seen from the bodies
-themselves nothing has moved; they only gain a velocity u and an acceleration w - V x u, with u and w the same for all
-of them up to their frames. The change of the wrench through joint j is then I w + B u with the composite inertia I and
+A small rotation of joint j about its column s moves everything outboard of j as one rigid body. In the body frames
+nothing changes except a velocity u and an acceleration w - V x u; u and w are the same for all these bodies up to their
+frames. The change of the wrench through joint j is then I w + B u with the composite inertia I and
 
     B u = V x* (I u) - I (V x u) + u x* (I V),
 
-which acts on the angular part of u alone: its force is -2 p x u with the momentum p, its torque N u with a 3x3 matrix
-N. Both add up over composite bodies. The approach is that of Carpentier and Mansard (RSS 2018) and of Singh, Russo and
-Wensing (RA-L 2022), here in body frames and for joints whose subspace moves. Differentiating the graph of Algorithm 3.2
-instead costs several times the operations (38 dof: 93,000 against 29,000 for inverse dynamics); it is the test.
+which depends on the angular part of u alone: its force is -2 p x u with the momentum p, its torque N u with a 3x3
+matrix N. Both add up over composite bodies. The approach is that of Carpentier and Mansard (RSS 2018) and of Singh,
+Russo and Wensing (RA-L 2022), here in body frames and for joints whose subspace depends on q. Differentiating the graph
+of Algorithm 3.2 instead costs several times more operations (38 dof: 93,000 against 29,000 for inverse dynamics); the
+tests compare with it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from linkwork.spatial.scalar import Array, Number, cross, hat
 
 
 class Gain(NamedTuple):
-    """What bodies outboard of a joint gain per unit of each of its columns: velocity u, acceleration w, (3, nv_j)."""
+    """Changes of the bodies outboard of a joint per unit of each column: velocity u, acceleration w, (3, nv_j)."""
 
     u: Motion
     w: Motion
@@ -42,13 +43,13 @@ class Composite(NamedTuple):
     N: Array
 
     def change(self, gain: Gain) -> Force:
-        """Change of the wrench that the composite body needs, for each column of a gain."""
+        """Change of the wrench on the composite body, for each column of a gain."""
         turn = gain.u.angular
         return self.inertia @ gain.w + Force(cross(self.p, turn) * -2.0, self.N @ turn)
 
 
 def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """(3, nv, nv): derivatives of tau by q (tangent space), v and a; [., i, j] is that of tau_i by number j."""
+    """Derivatives (3, nv, nv) of tau by q (tangent space), v and a; [., i, j] is that of tau_i by component j."""
     motion = kinematics(mechanism, q, v)
     acc = accelerations(mechanism, motion, a, against_gravity(mechanism))
     force = inverse_dynamics(mechanism, q, v, a).force
@@ -60,10 +61,10 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
     for j in inward(mechanism):
         S, whole = motion.S[j.o], body[j.o]
         change_q, change_v = whole.change(by_q[j.o]), whole.change(by_v[j.o])
-        own = [_rate(j, q[j.q], unit).pair(force[j.o]) for unit in np.eye(j.kind.nv)]  # S itself may turn with q_j
+        own = [_rate(j, q[j.q], unit).pair(force[j.o]) for unit in np.eye(j.kind.nv)]  # S may depend on q_j
         _put(dq, j.v, j.v, S.pair(change_q) + np.array(own).T)
         _put(dv, j.v, j.v, S.pair(change_v))
-        # What goes on to inner joints: the changed wrench, turned along by the joint; and what they do to joint j
+        # Propagate to inner joints: the changed wrench, rotated with the joint; and their effect on joint j
         change_q = change_q + S.cross(force[j.o])
         z = whole.inertia @ S
         z_turn = cross(whole.p, S.linear) * 2.0 + whole.N.T @ S.angular
@@ -80,7 +81,7 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
 
 
 def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """(3, nv, nv): derivatives of the acceleration by q (tangent space), v and tau.
+    """Derivatives (3, nv, nv) of the acceleration by q (tangent space), v and tau.
 
     With tau = ID(q, v, a): da/dq = -M^-1 dID/dq, da/dv = -M^-1 dID/dv, da/dtau = M^-1.
     """
@@ -88,14 +89,14 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
     inverse = solver(mechanism, M).inverse()
     a = inverse.solve(tau - bias(mechanism, q, v))
     by_q, by_v, _ = inverse_dynamics_derivatives(mechanism, q, v, a)
-    # Four columns at a time: each entry of L^-1 is loaded once for four multiply-adds (18 and 38 dof: 28 and 18 % less)
+    # Four columns at a time: each entry of L^-1 is loaded once for four multiply-adds (18, 38 dof: 28, 18 % faster)
     groups = [slice(k, k + 4) for k in range(0, mechanism.nv, 4)]
     minus = [np.concatenate([-inverse.solve(matrix[:, four]) for four in groups], axis=1) for matrix in (by_q, by_v)]
     return np.array([*minus, inverse.matrix()])
 
 
 def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:
-    """Every body with all that is outboard of it, by number."""
+    """Composite body of each body with everything outboard of it, by body number."""
     inertia = composite_inertias(mechanism, motion.X)
     p, N = [np.zeros(3)], [np.zeros((3, 3))]
     for j in outward(mechanism):
@@ -112,7 +113,7 @@ def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:
 
 
 def gains(j: Joint, motion: Kinematics, acc: list[Motion], q: Array, v: Array, a: Array) -> tuple[Gain, Gain]:
-    """What the bodies outboard of joint j gain by each of its coordinates and by each of its velocities."""
+    """Changes of the bodies outboard of joint j by each of its coordinates and by each of its velocities."""
     X, S, V = motion.X[j.o], motion.S[j.o], motion.twist[j.o]
     V_i, A_i = X.down(motion.twist[j.i]), X.down(acc[j.i])
     Sv = S @ v
@@ -125,7 +126,7 @@ def gains(j: Joint, motion: Kinematics, acc: list[Motion], q: Array, v: Array, a
 
 
 def _rate(j: Joint, q: Array, unit: Array) -> Motion:
-    """How the subspace changes in the child's frame along one coordinate."""
+    """Derivative of the motion subspace in the child's frame along one coordinate."""
     return j.kind.subspace_rate(q, unit)
 
 

@@ -1,4 +1,4 @@
-"""Forces of actuators: motors that act on joints through fixed ratios."""
+"""Actuator forces: motors that act on joints through constant ratios."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def drive_forces(mechanism: Mechanism, q: Array, v: Array, u: Array) -> Array:
 
 
 def motor_forces(mechanism: Mechanism, q: Array, v: Array, u: Array) -> Array:
-    """Forces f (ndrives,) [N m or N] of the motors themselves at the controls u (ndrives,)."""
+    """Motor forces f (ndrives,) [N m or N] at the controls u (ndrives,)."""
     return np.array([one.motor_force(mechanism, q, v, u[k]) for k, one in enumerate(mechanism.actuators)])
 
 
 def motor_speeds(mechanism: Mechanism, v: Array) -> Array:
-    """Speeds l' (ndrives,) [rad/s or m/s] of the motors at velocities v (nv,)."""
+    """Motor speeds l' (ndrives,) [rad/s or m/s] at velocities v (nv,)."""
     return np.array([one.speed(v) for one in mechanism.actuators])

@@ -1,7 +1,7 @@
-"""Forces of elements that say themselves what they apply: their joint forces, energy and power. One state of a tree.
+"""Force elements with their own force function: joint forces, energy and power at one state of a tree.
 
-An element applies forces on bodies and joints (`model/elements/force.py`); the Jacobian's transpose takes them to the
-joints: wrenches are carried inward, and each joint feels their power on its motion subspace.
+An element applies forces to bodies and joints (`model/elements/force.py`). The transposed Jacobian maps them to the
+joints: wrenches are propagated inward, and each joint takes their component along its motion subspace.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from linkwork.spatial.scalar import Array, Number
 
 
 class TreeMotion:
-    """How the bodies, frames and joints of a tree move at q (nq,) and v (nv,), by name."""
+    """Poses and velocities of the bodies, frames and joints of a tree at q (nq,) and v (nv,), by name."""
 
     def __init__(self, tree: Mechanism, q: Array, v: Array):
         self.tree, self.q, self.v = tree, q, v
 
     @cached_property
     def relative(self) -> Kinematics:
-        """The motion of every body, computed where an element asks for it."""
+        """The kinematics of all bodies, computed when an element needs them."""
         return kinematics(self.tree, self.q, self.v)
 
     @cached_property
@@ -77,12 +77,12 @@ def element_forces(tree: Mechanism, q: Array, v: Array) -> Array:
 
 
 def element_energy(tree: Mechanism, q: Array) -> Number:
-    """Energy [J] that all force elements of a tree store."""
+    """Energy [J] stored in all force elements of a tree."""
     motion = TreeMotion(tree, q, np.zeros(tree.nv))
     return sum((element.energy(motion) for element in tree.forces), 0.0)
 
 
 def element_power(tree: Mechanism, q: Array, v: Array) -> Number:
-    """Power [W] that all force elements of a tree add to the energy of the whole."""
+    """Power [W] that all force elements add to the total energy of a tree."""
     motion = TreeMotion(tree, q, v)
     return sum((element.power(motion, element.force(motion)) for element in tree.forces), 0.0)

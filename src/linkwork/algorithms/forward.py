@@ -1,4 +1,4 @@
-"""Forward dynamics in O(n) by articulated bodies (S4 section 3.4, Algorithm 3.3)."""
+"""Forward dynamics by the articulated-body algorithm in O(n) (S4 section 3.4, Algorithm 3.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from linkwork.spatial.scalar import Array, ldlt
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Joint accelerations a (nv,) under joint forces tau (nv,), gravity and `wrenches` (nbodies, 6) on the bodies."""
+    """Joint accelerations a (nv,) under joint forces tau (nv,), gravity and `wrenches` (nbodies, 6) on the bodies.
+
+    Springs, damping and friction are not included; see `joint_forces.passive`.
+    """
     motion = kinematics(mechanism, q, v)
     z = velocity_forces(mechanism, motion, wrenches)
     if mechanism.rotors:
@@ -23,17 +26,17 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | None) -> list[Force]:
-    """What every body needs even without acceleration: gyroscopic forces less external ones, in its frame."""
+    """Force on every body at zero acceleration: gyroscopic minus external forces, in the body's frame."""
     external = external_forces(mechanism, wrenches)
     pairs = zip(mechanism.bodies, motion.twist, external, strict=True)
     return [body.inertia.gyroscopic(V) - F for body, V, F in pairs]
 
 
 def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Force]) -> Array:
-    """Accelerations (nv,) under joint forces tau (nv,), where bodies need the forces z even without acceleration.
+    """Accelerations (nv,) under joint forces tau (nv,); z are the forces on the bodies at zero acceleration.
 
-    The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36): P_k is the inertia of k and all outboard of it with
-    their joints free, z_k what is needed even without acceleration.
+    The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36): P_k is the articulated inertia of k with everything outboard
+    of it, z_k the wrench at zero acceleration.
     """
     P, z, bias = [body.inertia.articulated() for body in mechanism.bodies], list(z), motion.bias
     D, G, free = {}, {}, {}
@@ -43,11 +46,11 @@ def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Forc
         D[j.o] = ldlt(S.pair(U) + np.diag(mechanism.armature[j.v]))
         GT = D[j.o].solve(U.array.T)
         G[j.o] = Force.of(GT.T)  # (3.47): P S D^-1
-        free[j.o] = tau[j.v] - S.pair(z[j.o])  # what the joint force leaves for acceleration
+        free[j.o] = tau[j.v] - S.pair(z[j.o])  # the part of the joint force that accelerates
         if j.i != WORLD:
-            through = P[j.o].less(U, G[j.o])  # (I - P K) P of (3.49): the part that the joint passes on
+            through = P[j.o].less(U, G[j.o])  # (I - P K) P of (3.49): the part that acts through the joint
             P[j.i] = P[j.i] + motion.X[j.o].up(through)  # (3.51)
-            # (3.52), with the terms in tau and z gathered: one product with G instead of three
+            # (3.52), with the terms in tau and z collected: one product with G instead of three
             z[j.i] = z[j.i] + motion.X[j.o].up(through @ bias[j.o] + z[j.o] + G[j.o] @ free[j.o])
     acc, a = [against_gravity(mechanism)], [np.zeros(0)]
     for j in outward(mechanism):

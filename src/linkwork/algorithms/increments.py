@@ -1,12 +1,12 @@
-"""What bodies do between two instants, and the momenta that belong to it (S4 sections 2.4.1 and 5.4).
+"""Increments of body poses over a step, and discrete momenta (S4 sections 2.4.1 and 5.4).
 
-A body that was in one pose is in another a step h [s] later. Seen from where it was, it turned by the unit quaternion
-f = conj(q_0) q_1 and its frame moved by d. The midpoint rule (2.23) for a body with position and quaternion, whose
-angular velocity is 2 Im(conj(q) dq/dt), needs no more than these:
+A body moves from one pose to another in a step h [s]. In its first frame it rotates by the unit quaternion
+f = conj(q_0) q_1, and its frame's origin moves by d. The midpoint rule (2.23) for a body with position and quaternion,
+whose angular velocity is 2 Im(conj(q) dq/dt), depends on these only:
 
-    L_d = m |e|^2 / (2 h) + 2 f_v^T I f_v / h        e: how far the centre of mass moved
+    L_d = m |e|^2 / (2 h) + 2 f_v^T I f_v / h        e: displacement of the centre of mass
 
-Poses are multiplied up along the tree as increments, so that momenta keep all digits however small the step is.
+Increments, not poses, are multiplied along the tree, so that momenta are accurate for arbitrarily small steps.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, hat
 
 
 class Increment(NamedTuple):
-    """How a frame moved, seen from where it was: unit quaternion f (4,) and displacement d (3,) [m]."""
+    """Motion of a frame over a step, in its first frame: unit quaternion f (4,) and displacement d (3,) [m]."""
 
     f: Array
     d: Array
 
     def shift(self, r: Array) -> Array:
-        """How far the turn alone takes a point r (3,) [m] of the frame."""
+        """Displacement (3,) of a point r (3,) [m] of the frame due to the rotation alone."""
         w, v = self.f[0], self.f[1:]
         first = cross(v, r)
         return (first * w + cross(v, first)) * 2.0
 
     def then(self, other: Increment) -> Increment:
-        """Both, one after the other, where the other is seen from where the first ends."""
+        """The composition of this increment and `other`, which is given in the frame where this one ends."""
         return Increment(product(self.f, other.f), self.d + other.d + self.shift(other.d))
 
     def carried(self, X: Transform) -> Increment:
-        """The same motion of a frame that is held at the pose X in this one."""
+        """The increment of a frame fixed at the pose X in this frame."""
         turned = np.concatenate([self.f[:1], X.R.T @ self.f[1:]])
         return Increment(turned, X.R.T @ (self.d + self.shift(X.p)))
 
     @property
     def transform(self) -> Transform:
-        """The pose where it ends, seen from where it begins."""
+        """The pose at the end in the frame at the beginning."""
         return Transform(matrix_from_quaternion(self.f), self.d)
 
 
@@ -54,12 +54,12 @@ STILL = Increment(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3))
 
 
 def joint_increments(mechanism: Mechanism, q: Array, dv: Array) -> list[Increment]:
-    """What the joints' own motions dv (nv,) from q (nq,) are, seen from the bodies that they carry."""
+    """The increments of the joints' own motions dv (nv,) from q (nq,), in the frames of their outboard bodies."""
     return [STILL, *(Increment(*j.kind.moved(q[j.q], dv[j.v])) for j in outward(mechanism))]
 
 
 def body_increments(mechanism: Mechanism, X: list[Transform], joints: list[Increment]) -> list[Increment]:
-    """How every body moved, from the joint poses X at the beginning and the joints' own motions."""
+    """The increment of every body, from the joint poses X at the beginning and the joints' increments."""
     found = [STILL]
     for j in outward(mechanism):
         found.append(found[j.i].carried(X[j.o]).then(joints[j.o]))
@@ -74,7 +74,7 @@ class Momenta(NamedTuple):
 
 
 def momenta(inertia: RigidInertia, moved: Increment, h: Number) -> Momenta:
-    """The momenta [N s, N m s] of a body that moves so in a step h [s]."""
+    """The discrete momenta [N s, N m s] of a body with a given increment in a step h [s]."""
     c, I = centre(inertia)
     w, v = moved.f[0], moved.f[1:]
     A, rate = matrix_from_quaternion(moved.f), 1.0 / h
@@ -87,11 +87,11 @@ def momenta(inertia: RigidInertia, moved: Increment, h: Number) -> Momenta:
 
 
 def momentum_derivative(inertia: RigidInertia, moved: Increment, h: Number) -> Array:
-    """The derivative (6, 6) of the momentum before by the twist of the second pose, in it (D2 D1 of -L_d)."""
+    """The derivative (6, 6) of the momentum `before` by the twist of the second pose, in that pose (D2 D1 of -L_d)."""
     c, I = centre(inertia)
     w, v, rate = moved.f[0], moved.f[1:], 2.0 / h
     Iv = I @ v
-    turned = (np.eye(3) * w + hat(v)) * 0.5  # of f_v; f_w changes by -f_v / 2
+    turned = (np.eye(3) * w + hat(v)) * 0.5  # derivative of f_v; f_w changes by -f_v / 2
     about = np.outer(Iv, v) * -0.5 + I @ turned * w - hat(Iv) @ turned + hat(v) @ (I @ turned)
     along = matrix_from_quaternion(moved.f) * (inertia.mass * (1.0 / h))
     C = hat(c)

@@ -1,4 +1,4 @@
-"""Inverse dynamics: the joint forces behind a motion, by recursive Newton-Euler (S4 section 3.3, Algorithm 3.2)."""
+"""Inverse dynamics: joint forces for a given motion, by recursive Newton-Euler (S4 section 3.3, Algorithm 3.2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def inverse_dynamics(
 ) -> InverseDynamics:
     """Joint forces tau (nv,) [N m or N] that produce the acceleration a (nv,), and the wrench through every joint.
 
-    `wrenches` (nbodies, 6) act on the bodies at their frames' origins, in their frames.
+    `wrenches` (nbodies, 6) act on the bodies at their frames' origins, in their frames. Springs, damping and friction
+    are not included; see `joint_forces.passive`.
     """
     motion = kinematics(mechanism, q, v)
     acc = accelerations(mechanism, motion, a, against_gravity(mechanism))
@@ -43,11 +44,11 @@ def inverse_dynamics(
 
 
 def bias(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Joint forces (nv,) of a motion without joint acceleration: Coriolis, centrifugal and gravity terms."""
+    """Joint forces (nv,) at zero joint acceleration: Coriolis, centrifugal and gravity terms."""
     return inverse_dynamics(mechanism, q, v, np.zeros(mechanism.nv)).tau
 
 
 def gravity(mechanism: Mechanism, q: Array) -> Array:
-    """Joint forces (nv,) that hold the mechanism still against gravity."""
+    """Joint forces (nv,) that balance gravity at rest."""
     rest = np.zeros(mechanism.nv)
     return inverse_dynamics(mechanism, q, rest, rest).tau

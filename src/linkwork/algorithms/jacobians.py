@@ -1,4 +1,4 @@
-"""Body, world and mixed Jacobians of a named frame, and their rates.
+"""Body, world and mixed Jacobians of a named frame, and their time derivatives.
 
 `"body"`: twist in the frame's own axes, about its origin. `"world"`: in the world's axes, about the world's origin
 (spatial). `"mixed"`: in the world's axes, about the frame's origin.
@@ -34,7 +34,7 @@ def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expresse
     V_f = f.pose.down(motion.twist[f.body])
 
     def rate(j: Joint, X_jf: Transform) -> Motion:
-        V_jf = V_f - X_jf.down(motion.twist[j.o])  # how the frame moves relative to body j
+        V_jf = V_f - X_jf.down(motion.twist[j.o])  # motion of the frame relative to body j
         dS = j.kind.subspace_rate(q[j.q], v[j.v])
         return X_jf.down(dS) - V_jf.cross(X_jf.down(motion.S[j.o]))
 
@@ -50,7 +50,7 @@ def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expresse
 def _columns(
     mechanism: Mechanism, X: list[Transform], frame: str, column: Callable[[Joint, Transform], Motion]
 ) -> tuple[Motion, Transform]:
-    """column(joint, pose of the frame in the joint's body) on the way to the root, zero elsewhere; and X_0f."""
+    """column(joint, pose of the frame in the joint's body) for joints on the path to the root, else zero; and X_0f."""
     f = mechanism.frames[frame]
     nothing = np.zeros((3, mechanism.nv))
     linear, angular = list(nothing.T), list(nothing.T)

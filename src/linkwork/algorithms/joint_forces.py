@@ -1,7 +1,7 @@
-"""Forces that a mechanism makes by itself: springs, dampers, dry friction, and stops at joints' limits.
+"""Passive forces of a mechanism: springs, dampers, dry friction, and stops at joint limits.
 
-All are (nv,) [N m or N], one number per velocity. Dry friction is regularized, f v / sqrt(v^2 + FADING_SPEED^2): it
-opposes motion with its full force at speed and fades to nothing at rest, so that equations of motion stay smooth.
+All are (nv,) [N m or N], one component per velocity. Dry friction is regularized, f v / sqrt(v^2 + FADING_SPEED^2): it
+opposes motion with its full force at speed and decreases to zero at rest, so that the equations of motion are smooth.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.model.parameters import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum
 
-RAMP = 1e-3  # how far beyond a limit half of a stop's damping acts [rad or m]
+RAMP = 1e-3  # distance beyond a limit at which half of a stop's damping acts [rad or m]
 NOTHING = np.zeros(0)
 
 
 def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Forces (nv,) of the joints' springs, dampers and dry friction: -stiffness (q - rest) - resistance v.
 
-    Those of springs and dampers between points of bodies, and of other force elements, are added.
+    Includes springs and dampers between points of bodies, and other force elements.
     """
     own = springs(mechanism, q) - resistance(mechanism, v) * v
     return own + frame_spring_forces(mechanism, q, v) + element_forces(mechanism, q, v)
@@ -42,7 +42,7 @@ def spring_energy(mechanism: Mechanism, q: Array) -> Number:
 
 
 def resistance(mechanism: Mechanism, v: Array) -> Array:
-    """What multiplies the velocities in the force of dampers and dry friction (nv,) [N m s/rad or N s/m]."""
+    """Coefficients (nv,) [N m s/rad or N s/m] of the velocities in the forces of dampers and dry friction."""
     each: list[Array] = [NOTHING]
     for j in outward(mechanism):
         rubs = j.friction.dtype == object or j.friction.any()
@@ -51,14 +51,14 @@ def resistance(mechanism: Mechanism, v: Array) -> Array:
 
 
 class Stops(NamedTuple):
-    """Springs and dampers that begin at the joints' limits, each (nv,) [N m/rad or N/m] and [N m s/rad or N s/m]."""
+    """Springs and dampers of the stops at joint limits, each (nv,) [N m/rad or N/m] and [N m s/rad or N s/m]."""
 
     stiffness: Array
     damping: Array
 
 
 def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array:
-    """Forces (nv,) of the stops: none within the limits, continuous beyond, never pulling back."""
+    """Forces (nv,) of the stops: zero within the limits, continuous beyond them, never attractive."""
     forces: list[Array] = [NOTHING]
     for j in outward(mechanism):
         pushes: list[Number] = [0.0] * j.kind.nv
@@ -73,6 +73,6 @@ def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array
 
 
 def _push(beyond: Number, speed: Number, stiffness: float, damping: float) -> Number:
-    """The force with which a stop pushes back at a distance beyond it and a speed away from it."""
+    """Force of a stop at a penetration `beyond` and a penetration speed `speed`."""
     depth = maximum(beyond, 0.0)
     return maximum(stiffness * depth + damping * speed * (depth / (depth + RAMP)), 0.0)

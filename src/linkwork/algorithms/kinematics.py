@@ -1,6 +1,6 @@
 """Forward kinematics: poses, twists and accelerations of all bodies (S4 section 3.2, Algorithm 3.1).
 
-The paper puts each body's frame at its centre of mass; ours are the joint frames, which changes no line here.
+The paper puts each body's frame at its centre of mass. Here the frames are the joint frames; the formulas are the same.
 Lists are indexed by body number; entry 0 is the world.
 """
 
@@ -17,7 +17,7 @@ from linkwork.spatial.scalar import Array
 
 
 class Kinematics(NamedTuple):
-    """How every body moves relative to its inboard body and to the world.
+    """Motion of every body relative to its inboard body and to the world.
 
     `X[k]`: pose of body k in its inboard body. `S[k]`: motion subspace of its joint. `twist[k]`: V_k, in the body's
     frame. `bias[k]`: the velocity part a_k of its acceleration (3.11).
@@ -30,22 +30,22 @@ class Kinematics(NamedTuple):
 
 
 def joint_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
-    """X_ik of every body k in its inboard body i: place of the joint, then the joint's own motion (3.7)."""
+    """X_ik of every body k in its inboard body i: pose of the joint, then the joint's own motion (3.7)."""
     return [Transform.identity(), *(joint_pose(j, q) for j in outward(mechanism))]
 
 
 def joint_pose(joint: Joint, q: Array) -> Transform:
-    """X_ik of the body k that a joint carries in its inboard body i, at the coordinates q (nq,) of the tree."""
+    """X_ik of a joint's outboard body k in its inboard body i, at the coordinates q (nq,) of the tree."""
     return joint.place @ joint.kind.transform(q[joint.q])
 
 
 def subspaces(mechanism: Mechanism, q: Array) -> list[Motion]:
-    """S of every body's joint, in the body's frame (H_k of 3.8); zero for the world."""
+    """Motion subspace S of every body's joint, in the body's frame (H_k of 3.8); zero for the world."""
     return [Motion.zero(), *(j.kind.subspace(q[j.q]) for j in outward(mechanism))]
 
 
 def world_poses(mechanism: Mechanism, X: list[Transform]) -> list[Transform]:
-    """X_0k of every body in the world, from the joint poses."""
+    """Pose X_0k of every body in the world, from the joint poses."""
     X_0 = [Transform.identity()]
     for j in outward(mechanism):
         X_0.append(X_0[j.i] @ X[j.o])  # (3.1)
@@ -66,7 +66,7 @@ def kinematics(mechanism: Mechanism, q: Array, v: Array) -> Kinematics:
 
 
 def accelerations(mechanism: Mechanism, motion: Kinematics, a: Array, base: Motion | None = None) -> list[Motion]:
-    """dV_k/dt of every body, in its frame, for joint accelerations a (nv,) and the world's acceleration `base`."""
+    """Acceleration dV_k/dt of every body, in its frame, for joint accelerations a (nv,); `base` is the world's."""
     acc = [base or Motion.zero()]
     for j in outward(mechanism):
         acc.append(motion.X[j.o].down(acc[j.i]) + motion.S[j.o] @ a[j.v] + motion.bias[j.o])  # (3.10)
@@ -74,7 +74,7 @@ def accelerations(mechanism: Mechanism, motion: Kinematics, a: Array, base: Moti
 
 
 def against_gravity(mechanism: Mechanism) -> Motion:
-    """The world's acceleration -g: a world that falls upwards stands for gravity on every body."""
+    """The world's acceleration -g: an upward acceleration of the world replaces gravity on every body."""
     return Motion(-mechanism.gravity, np.zeros(3))
 
 

@@ -1,4 +1,4 @@
-"""Centre of mass, momentum with its matrix and rate, and energies: what the whole mechanism has."""
+"""Centre of mass, momentum, momentum matrix and rate, and energies of a whole mechanism."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ def momentum(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def momentum_rate(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Rate (6,) of `momentum`: the force [N] and torque about the centre of mass [N m] that act from outside."""
+    """Rate (6,) of `momentum`: the external force [N] and torque about the centre of mass [N m]."""
     motion = kinematics(mechanism, q, v)
     acc = accelerations(mechanism, motion, a)
     bodies = [
         body.inertia @ A + body.inertia.gyroscopic(V)
         for body, A, V in zip(mechanism.bodies, acc, motion.twist, strict=True)
     ]
-    # About the moving centre c: d(k - c x p)/dt = dk/dt - c x dp/dt, for dc/dt is parallel to p
+    # About the moving centre c: d(k - c x p)/dt = dk/dt - c x dp/dt, because dc/dt is parallel to p
     return _about_center(mechanism, motion.X, sum_in_world(mechanism, motion.X, bodies)).array
 
 
 def momentum_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """A (6, nv) with A v = `momentum`: the columns are the momenta of the composite bodies."""
+    """Momentum matrix A (6, nv) with A v = `momentum`; its columns are the momenta of the composite bodies."""
     center = Transform(np.eye(3), center_of_mass(mechanism, q))
     return center.down(Force.of(momentum_about_origin(mechanism, q))).array
 
 
 def momentum_about_origin(mechanism: Mechanism, q: Array) -> Array:
-    """The matrix (6, nv) that takes v to the momentum about the world's origin; its rows are M xi of whole motions."""
+    """Matrix (6, nv) from v to the momentum about the world's origin; its rows are M xi for rigid motions xi."""
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     X_0, composite = world_poses(mechanism, X), composite_inertias(mechanism, X)
     columns = [X_0[j.o].up(composite[j.o] @ S[j.o]).array for j in outward(mechanism)]
@@ -59,12 +59,12 @@ def kinetic_energy(mechanism: Mechanism, q: Array, v: Array) -> Number:
 
 
 def potential_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Energy in gravity [J], zero with the centre of mass at the world's origin."""
+    """Gravitational energy [J]; zero with the centre of mass at the world's origin."""
     return -(mechanism.gravity @ composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD].moment)
 
 
 def energy(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """(kinetic, potential) (2,) [J]."""
+    """Kinetic and potential energy (2,) [J]."""
     return np.array([kinetic_energy(mechanism, q, v), potential_energy(mechanism, q)])
 
 
@@ -73,7 +73,7 @@ def _center(whole: RigidInertia) -> Array:
 
 
 def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) -> Force:
-    """Sum of one force or momentum per body, in the world."""
+    """Sum of one force or momentum per body, in the world frame."""
     total = Force.zero()
     for X_0k, force in zip(world_poses(mechanism, X), bodies, strict=True):
         total += X_0k.up(force)

@@ -1,4 +1,4 @@
-"""Springs and dampers between points of two bodies: their lengths, and how joints change them."""
+"""Springs and dampers between points of two bodies: their lengths and the derivatives by joint velocities."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, where
 
-TOUCHING = 1e-12  # distance [m] below which two points have no direction between them
+TOUCHING = 1e-12  # distance [m] below which the direction between two points is undefined
 
 
 class Stretch(NamedTuple):
     """A spring in one state: its length L [m], and its row (nv,) [m/rad or 1] with dL/dt = row v.
 
-    A tension f pulls its ends together; joints feel -f row [N m or N]. Where the ends touch, L and row are zero.
+    A tension f pulls the ends together; its joint forces are -f row [N m or N]. If the ends coincide, L and row are
+    zero.
     """
 
     length: Number
@@ -28,12 +29,12 @@ class Stretch(NamedTuple):
 
 
 def stretches(mechanism: Mechanism, q: Array) -> list[Stretch]:
-    """How long every spring of a tree is, and how its joints stretch it."""
+    """Length and row of every spring of a tree."""
     return [_stretch(mechanism, spring, q) for spring in mechanism.line_forces]
 
 
 def _stretch(mechanism: Mechanism, spring: LineForce, q: Array) -> Stretch:
-    """Seen from the body on which both ends hang, which the spring neither moves nor turns."""
+    """Length and row of one spring, computed in the frame of the body where the paths of both ends meet."""
     near, far = to_meeting(mechanism, spring.at.body, spring.to.body)
     X = {j.o: joint_pose(j, q) for j in (*near, *far)}
     start = _seen(near, X, spring.at.pose.p)
@@ -42,7 +43,7 @@ def _stretch(mechanism: Mechanism, spring: LineForce, q: Array) -> Stretch:
     apart = squared > TOUCHING**2
     distance = np.sqrt(where(apart, squared, 1.0))
     along = line / distance
-    # A unit force along the line: on the far end it opens the spring, on the near end, reversed, it does so too
+    # A unit force along the line lengthens the spring at the far end; reversed, also at the near end
     unit, row = Force(along, cross(start, along)), [0.0] * mechanism.nv
     for joints, sign in ((near, -1.0), (far, 1.0)):
         F = unit
@@ -53,7 +54,7 @@ def _stretch(mechanism: Mechanism, spring: LineForce, q: Array) -> Stretch:
 
 
 def _seen(joints: Iterable[Joint], X: dict[int, Transform], point: Array) -> Array:
-    """A point (3,) [m] of the body that the first of these joints carries, seen from the body behind the last."""
+    """A point (3,) [m] of the outboard body of the first joint, in the frame of the inboard body of the last joint."""
     for j in joints:
         point = X[j.o].point(point)
     return point
@@ -77,7 +78,7 @@ def frame_spring_energy(mechanism: Mechanism, q: Array) -> Number:
 
 
 def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
-    """Power [W] that all dampers between points take: the sum of damping (dL/dt)^2."""
+    """Power [W] dissipated by all dampers between points: the sum of damping (dL/dt)^2."""
     rates = [found.row @ v for found in stretches(mechanism, q)]
     return sum((spring.damping * rate * rate for spring, rate in zip(mechanism.line_forces, rates, strict=True)), 0.0)
 

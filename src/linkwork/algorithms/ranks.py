@@ -1,8 +1,8 @@
-"""Ranks of constraint rows: which are independent, and what they leave free.
+"""Ranks of constraint rows: independent rows, and the motions that they leave free.
 
-A rank needs a scale. Entries of a row are sums of terms (forces times lever arms) that may cancel; what is left then is
-round-off, some 1e-16 of the terms. It is not small beside the row itself, nor beside a matrix of such rows, so ranks
-are decided by the size of the terms. All functions here are for floats.
+A rank needs a scale. Entries of a row are sums of terms (forces times lever arms) that may cancel; the remainder is
+then round-off, about 1e-16 of the terms. This is not small relative to the row itself, nor to a matrix of such rows.
+The rank is therefore decided by the size of the terms. All functions here are for floats.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from linkwork.tolerances import RANK
 def row_terms(mechanism: Mechanism, q: Array) -> Array:
     """Squared sizes (nh, nv) of the terms that the entries of the constraint rows at q (nq,) are sums of.
 
-    The rows are those of loops, then of clutches, brakes and other holders, with and without mimics, as if all were
-    closed and engaged.
+    The rows are those of loops, then of clutches, brakes and other velocity constraints, with and without mimic joints,
+    all engaged.
     """
     tree = mechanism.tree.closed
     motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))
     _, squares = rows_and_terms(tree, motion, closed(tree, motion.X))
     held = np.zeros((len(tree.velocity_rows), tree.nv))
-    for row, tie in zip(held, tree.velocity_rows, strict=True):
-        for joint, number, factor in tie.velocities:
+    for row, one in zip(held, tree.velocity_rows, strict=True):
+        for joint, number, factor in one.velocities:
             row[tree.joints[joint].v.start + number] += factor**2
     return np.concatenate([squares, held]) @ mechanism.spread**2
 
 
 def row_scales(mechanism: Mechanism, q: Array) -> Array:
-    """Sizes (nh,) of the terms that the constraint rows at q (nq,) are sums of; 1 for rows without any."""
+    """Sizes (nh,) of the terms that the constraint rows at q (nq,) are sums of; 1 for rows without terms."""
     return _or_one(np.sqrt(row_terms(mechanism, q).sum(axis=1)))
 
 
@@ -42,7 +42,7 @@ def _or_one(sizes: Array) -> Array:
 
 
 def free_motions(J: Array, scales: Array) -> Array:
-    """Orthonormal velocities (nv, mobility) that rows J (nc, nv) with these scales (nc,) leave free."""
+    """Orthonormal velocities (nv, mobility) that satisfy J v = 0 for rows J (nc, nv) with scales (nc,)."""
     if not J.size:
         return np.eye(J.shape[1])
     _, sizes, directions = np.linalg.svd(J / scales[:, None])
@@ -50,10 +50,10 @@ def free_motions(J: Array, scales: Array) -> Array:
 
 
 def least_squares(A: Array, b: Array, scale: float, rank: float = RANK) -> Array:
-    """The smallest x (n,) or (n, k) with least |A x - b|, where singular values of A below rank * scale are zero.
+    """The smallest x (n,) or (n, k) that minimizes |A x - b|; singular values of A below rank * scale are zero.
 
-    `scale` is the size of the terms that entries of A (m, n) are sums of. `np.linalg.lstsq` takes the largest singular
-    value for it, and divides by round-off where A is nothing else.
+    `scale` is the size of the terms that entries of A (m, n) are sums of. `np.linalg.lstsq` uses the largest singular
+    value instead; if A is only round-off, it divides by round-off.
     """
     left, sizes, right = np.linalg.svd(A, full_matrices=False)
     count = int((sizes > rank * scale).sum())
@@ -61,14 +61,14 @@ def least_squares(A: Array, b: Array, scale: float, rank: float = RANK) -> Array
 
 
 def smallest_multipliers(N: Array, r: Array, terms: Array, mobilities: Array, rank: float) -> Array:
-    """The smallest x (nc,) with N x = r, for N = C M^-1 C^T (nc, nc) of rows C that may repeat each other.
+    """The smallest x (nc,) with N x = r, for N = C M^-1 C^T (nc, nc) with rows C that may be redundant.
 
-    `terms` (nc, nv) are squared sizes of what entries of C are sums of, and `mobilities` (nv,) the diagonal of M^-1.
-    They are the scale of N, whatever the units of its rows; what is below `rank` of it is zero.
+    `terms` (nc, nv) are squared sizes of the terms of the entries of C, and `mobilities` (nv,) is the diagonal of M^-1.
+    They give the scale of N, independent of the units of its rows; values below `rank` times the scale are zero.
     """
     scales = _or_one(np.sqrt(terms @ mobilities))
     left, sizes, right = np.linalg.svd(N / np.outer(scales, scales))
     count = int((sizes > rank).sum())
     x = right[:count].T @ (left[:, :count].T @ (r / scales) / sizes[:count]) / scales
-    idle = np.linalg.qr(right[count:].T / scales[:, None])[0]  # multipliers that do nothing
+    idle = np.linalg.qr(right[count:].T / scales[:, None])[0]  # multipliers without effect
     return x - idle @ (idle.T @ x)

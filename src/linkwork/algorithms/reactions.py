@@ -1,4 +1,4 @@
-"""Reaction wrenches: what every joint's parent puts on its child."""
+"""Reaction wrenches: the wrench of the parent on the child through each joint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linkwork.spatial.scalar import Array
 def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Wrench (njoints, 6) of the parent on the child through each joint, at the child's frame, in its axes [N, N m].
 
-    It holds the constraint forces and the joint force: along the joint's freedoms S^T F = tau - armature a.
+    Contains the constraint forces and the joint force: along the joint's free directions, S^T F = tau - armature a.
     """
     a = forward_dynamics(mechanism, q, v, tau, wrenches)
     force = inverse_dynamics(mechanism, q, v, a, wrenches).force
@@ -25,7 +25,8 @@ def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Ar
 def reactions_about(mechanism: Mechanism, q: Array, through: Array, frame: str) -> Array:
     """Wrenches (njoints + nloops, 6) [N, N m] about the origin and in the axes of a named frame.
 
-    Those of `through` (njoints + nloops, 6) are each at the frame of its child; those of loops at that of their body b.
+    The wrenches `through` (njoints + nloops, 6) are given in the frames of the children; those of loops in the frame of
+    body b.
     """
     X_0 = world_poses(mechanism, joint_poses(mechanism, q))
 

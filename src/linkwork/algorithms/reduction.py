@@ -1,8 +1,8 @@
-"""Mechanisms in which joints mimic others: the tree's answers, brought to the coordinates that move on their own.
+"""Mechanisms with mimic joints: results of the tree, mapped to the independent coordinates.
 
-All joints of the tree move as q_tree = G q + g, v_tree = G v with constant G. Power is the same either way, so joint
-forces are tau = G^T tau_tree, and M = G^T M_tree G. What the recursions say of the tree thus holds for the mechanism;
-only forward dynamics must solve with M, since a coupling ties branches together.
+All joints of the tree move as q_tree = G q + g, v_tree = G v with a constant mimic matrix G. Power is the same in both
+coordinates, so joint forces are tau = G^T tau_tree, and M = G^T M_tree G. The recursive algorithms of the tree thus
+apply to the mechanism too. Only forward dynamics must solve with M, because mimic joints couple branches.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Result = TypeVar("Result")
 
 
 def to_tree(mechanism: Mechanism, names: Sequence[str], state: Sequence[Array]) -> list[Array]:
-    """Named arrays of a state as the tree takes them: q (tree.nq,) [rad, m], v and a (tree.nv,), others as they are."""
-    spread = {"q": mechanism.tree_position, "v": mechanism.tree_velocity, "a": mechanism.tree_velocity}
-    return [spread.get(name, np.asarray)(array) for name, array in zip(names, state, strict=True)]
+    """Named arrays of a state in tree coordinates: q (tree.nq,) [rad, m], v and a (tree.nv,), others unchanged."""
+    expand = {"q": mechanism.tree_position, "v": mechanism.tree_velocity, "a": mechanism.tree_velocity}
+    return [expand.get(name, np.asarray)(array) for name, array in zip(names, state, strict=True)]
 
 
 def _reduced_forces(G: Array, tau: Array) -> Array:
@@ -40,7 +40,7 @@ def _reduced_columns(G: Array, J: Array) -> Array:
 
 
 def _reduced_rows(G: Array, J: Array) -> Array:
-    """J G (nc, nv) of the rows of loops, zero where couplings leave but round-off of them."""
+    """Loop rows J G (nc, nv), with zeros for rows that are only round-off after the reduction."""
     return closure.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
 
 
@@ -52,7 +52,7 @@ def _reduced_both(G: Array, M: Array) -> Array:
     return G.T @ M @ G
 
 
-# What becomes of the tree's answers; those that are not here stay as they are.
+# How results of the tree are reduced; quantities that are not listed are unchanged.
 REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
     **dict.fromkeys(("inverse_dynamics", "bias", "gravity", "passive"), _reduced_forces),
     **dict.fromkeys(("jacobian", "jacobian_rate", "momentum_matrix"), _reduced_columns),
@@ -62,17 +62,17 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
-    """A quantity of the tree, such as forces (tree.nv,), for those joints that move on their own: (nv,)."""
+    """A quantity of the tree, such as forces (tree.nv,), reduced to the independent joints: (nv,)."""
     return _either(lambda _: found, lambda m: REDUCTIONS.get(quantity, _unchanged)(m.spread, found))(mechanism)
 
 
 def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
-    """The rows (nc, nv) of loops for those joints that move on their own, from those of the tree (nc, tree.nv)."""
+    """The loop rows (nc, nv) in the independent velocities, from those of the tree (nc, tree.nv)."""
     return reduced("constraint_jacobian", mechanism, J)
 
 
 def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algorithm:
-    """The algorithm of a quantity, which takes the named arrays of a state, for mechanisms with and without mimics."""
+    """The algorithm of a quantity for mechanisms with and without mimic joints; `names` are the arrays of its state."""
 
     def run(mechanism: Mechanism, *state: Array) -> Array:
         if mechanism.constrained and quantity in CLOSED:
@@ -85,11 +85,11 @@ def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algori
     return run
 
 
-# --- what must be solved for ---
+# --- quantities that need a solution with the mass matrix ---
 
 
 def mass_solver(mechanism: Mechanism, q: Array) -> Callable[[Array], Array]:
-    """Solves with the mass matrix at q, for (nv,) or (nv, k)."""
+    """A solver for the mass matrix at q, for right-hand sides (nv,) or (nv, k)."""
     return _factored(mechanism, q).solve
 
 
@@ -99,14 +99,14 @@ def _factored(mechanism: Mechanism, q: Array) -> LDLT:
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Accelerations (nv,) [rad/s^2, m/s^2] of the joints that move on their own: M^-1 (tau - G^T bias)."""
+    """Accelerations (nv,) [rad/s^2, m/s^2] of the independent joints: M^-1 (tau - G^T bias)."""
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     bias = inverse_dynamics(mechanism.tree, positions, velocities, np.zeros(mechanism.tree.nv), wrenches).tau
     return _factored(mechanism, q).solve(tau - mechanism.spread.T @ bias)
 
 
 def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """(3, nv, nv): derivatives of the acceleration by q (tangent space), v and tau."""
+    """Derivatives (3, nv, nv) of the acceleration by q (tangent space), v and tau."""
     a = forward_dynamics(mechanism, q, v, tau)
     state = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
     by_q, by_v, _ = _reduced_both(mechanism.spread, inverse_dynamics_derivatives(mechanism.tree, *state))
@@ -131,13 +131,13 @@ SOLVED: dict[str, Callable[..., Any]] = {
 }
 
 
-# --- where loops are closed too ---
+# --- mechanisms with constraints ---
 
 
 def closed_forward_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
 ) -> closure.Constrained:
-    """Accelerations (nv,) and constraint multipliers (nh,), of mechanisms with and without mimics."""
+    """Accelerations (nv,) and constraint multipliers (nh,), for mechanisms with and without mimic joints."""
     solve = _either(closure.forward_dynamics, _reduced_closed_dynamics)
     return solve(mechanism, q, v, tau, wrenches, baumgarte)
 
@@ -150,14 +150,14 @@ def _reduced_closed_dynamics(
 
 
 def _either(of_tree: Callable[..., Result], reduced: Callable[..., Result]) -> Callable[..., Result]:
-    """A function of a mechanism: that of trees, or the reduced one where joints mimic others."""
+    """A function of a mechanism: `of_tree`, or `reduced` for mechanisms with mimic joints."""
     return lambda mechanism, *state: (reduced if mechanism.mimics else of_tree)(mechanism, *state)
 
 
 def held_to(
     mechanism: Mechanism, q: Array, v: Array, free: Array, solve: Callable[[Array], Array], baumgarte: float = 0.0
 ) -> closure.Constrained:
-    """Accelerations (nv,) that constraints allow, and multipliers (nh,), from `free` ones and a solver of masses."""
+    """Constrained accelerations (nv,) and multipliers (nh,), from unconstrained ones `free`; `solve` solves with M."""
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
     J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
     constraints = DenseConstraints.of(reduced_rows(mechanism, J), solve)
@@ -170,23 +170,23 @@ def held_to(
 
 
 def closed_again(mechanism: Mechanism, q: Array, v: Array, rounds: int = closure.CLOSINGS) -> closure.Closing:
-    """The nearest coordinates (nq,) and velocities (nv,) that loops allow; see `closure.closed_again`."""
+    """Project coordinates (nq,) and velocities (nv,) onto the constraints; see `closure.closed_again`."""
     return closure.closed_again(mechanism, q, v, held, rounds)
 
 
 def closed_positions(mechanism: Mechanism, q: Array, rounds: int) -> tuple[Array, Number]:
-    """The nearest coordinates (nq,) that loops allow, and the largest error of closure that is left."""
+    """Project coordinates (nq,) onto the loops; return them and the largest remaining closure error."""
     q, _ = closure.closed_positions(mechanism, q, held, rounds)
     return q, largest(held(mechanism, q).errors)
 
 
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """The velocities (nv,) nearest to v that keep loops closed at q."""
+    """Project velocities v (nv,) onto the constraints at q."""
     return closure.consistent_velocity(held(mechanism, q), v)
 
 
 def held_rows(mechanism: Mechanism, q: Array) -> Array:
-    """The rows (nh, nv) of loops, clutches and brakes at q, of mechanisms with and without mimics."""
+    """The rows (nh, nv) of loops, clutches and brakes at q, for mechanisms with and without mimic joints."""
     tree = mechanism.tree
     (position,) = to_tree(mechanism, ("q",), (q,))
     if not mechanism.constrained:
@@ -195,7 +195,7 @@ def held_rows(mechanism: Mechanism, q: Array) -> Array:
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
-    """The velocities (nv,) to which momenta p (nv,) [N s, N m s] belong, that keep loops closed at q."""
+    """Velocities (nv,) at q that satisfy the loops, from momenta p (nv,) [N s, N m s]."""
     return _either(closure.velocities, _reduced_velocities)(mechanism, q, p)
 
 
@@ -204,7 +204,7 @@ def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 
 
 def held(mechanism: Mechanism, q: Array) -> closure.Held:
-    """The loops at q, of mechanisms with and without mimics."""
+    """The constraints at q, for mechanisms with and without mimic joints."""
     if not mechanism.constrained:
         return closure.not_held(mechanism)
     return _either(closure.held, _reduced_held)(mechanism, q)
@@ -233,10 +233,10 @@ def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
 
 
 def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Force (k,) [N m or N] of every clutch on its b, of every brake and of other holders; 0 where released."""
+    """Force (k,) [N m or N] of every clutch (on its b), brake and other velocity constraint; 0 if released."""
     forces = iter(closed_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
-    ties = [tie for item in mechanism.velocity_constraints for tie in item.velocity_rows]
-    return np.array([next(forces) * tie.engaged if may_hold(tie.engaged) else 0.0 for tie in ties])
+    rows = [row for item in mechanism.velocity_constraints for row in item.velocity_rows]
+    return np.array([next(forces) * row.engaged if may_hold(row.engaged) else 0.0 for row in rows])
 
 
 CLOSED: dict[str, Callable[..., Any]] = {

@@ -1,11 +1,11 @@
-"""Rigid contact: impulses that keep bodies apart, make them bounce, and rub by Coulomb's law (Moreau 1988).
+"""Rigid contact: impulses for non-penetration, restitution and Coulomb friction (Moreau 1988).
 
-Contact i sees the speeds u_i = K_i v in its own axes, the normal first, and its impulse p_i obeys
+Contact i has the speeds u_i = K_i v in its own axes, normal first, and its impulse p_i satisfies
 
     0 <= p_n,   u_n >= bounce,   p_n (u_n - bounce) = 0          it pushes or separates
-    |p_t| <= mu p_n,   and where u_t is not zero, p_t = -mu p_n u_t / |u_t|          it sticks or slides
+    |p_t| <= mu p_n,   and if u_t is not zero, p_t = -mu p_n u_t / |u_t|          it sticks or slides
 
-A contact is thus a block of three bounded rows, of which `constraints.bounded_rows` solves any number together.
+A contact is thus a block of three bounded rows; `constraints.bounded_rows` solves all blocks together.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from linkwork.algorithms.constraints.bounded_rows import Block, Settled, parts_o
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial.fixed_points import Search
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import LDLT, Array, Number, largest, maximum, may_be_there, minimum, where
+from linkwork.spatial.scalar import LDLT, Array, Number, largest, maximum, may_be_nonzero, minimum, where
 
-FREED = 1e-9  # fraction of the depth that may be left where contacts are pushed out, in so many iterations at most
-PUSHES = 200
-AT_ALL = 1e-15  # depth [m] that is none
+FREED = 1e-9  # remaining fraction of the penetration after `pushed_out`
+PUSHES = 200  # largest number of iterations of `pushed_out`
+AT_ALL = 1e-15  # depth [m] that counts as zero
 
 
 class Facing(NamedTuple):
-    """A contact that acts: rows K (3, nv), normal first, and their response W (nv, 3); `friction` mu.
+    """An active contact: rows K (3, nv), normal first, their response W (nv, 3), and the friction coefficient mu.
 
-    `acts` is whether it does at all, and `bounce` [m/s] the least speed at which it must part.
+    `acts` is whether the contact is active, and `bounce` [m/s] the smallest separation speed after an impact.
     """
 
     acts: Any
@@ -42,68 +42,70 @@ class Facing(NamedTuple):
 
     @property
     def remembered(self) -> bool:
-        """Whether impulses of the last step are known: yes."""
+        """Whether the impulses of the last step are available as a first guess: yes."""
         return True
 
     @property
     def alike(self) -> bool:
-        """Whether it is judged by the fastest of its kind: yes."""
+        """Whether the tolerance follows the fastest contact: yes."""
         return True
 
     @property
     def mobility(self) -> Array:
-        """K W (3, 3) [1/kg], with a little added, so that what cannot move does no harm."""
+        """The matrix K W (3, 3) [1/kg], regularized for bodies that cannot move."""
         return eased(self.K @ self.W)
 
     @property
     def without_bounce(self) -> Facing:
-        """The same contact after a perfectly inelastic impact."""
+        """The same contact with a perfectly inelastic impact."""
         return self._replace(bounce=0.0)
 
     def weights(self, G: Array) -> Array:
-        """The square root of its mobility (3,), the same for all rows."""
+        """The square root of the mobility (3,), equal for all rows."""
         return np.repeat(np.sqrt(trace_of(G)), 3)
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """The sizes of impulses (3,) [N s] that would stop its rows, each alone."""
+        """Magnitudes of the impulses (3,) [N s] that would stop each row on its own."""
         return stopping_impulses(G, u)
 
     def limit(self, _: Sequence[Array]) -> Number:
-        """None: its cone depends on its own normal impulse."""
+        """Always 0: the cone depends on the contact's own normal impulse."""
         return 0.0
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """The speed [m/s] by which a contact under the impulse p (3,) that moves at u (3,) breaks its laws."""
+        """The speed [m/s] by which a contact with impulse p (3,) and velocity u (3,) violates its conditions."""
         ease = trace_of(G)
-        pushes = clipped((self.bounce - u[0]) / ease, -p[0])  # more than p, as it is not to be lost in what is large
+        pushes = clipped((self.bounce - u[0]) / ease, -p[0])  # change of p[0]: exact also if p[0] is large
         along = p[1:] - u[1:] / ease
         beyond = excess(length(along), self.friction * (p[0] + pushes))
         return largest(np.array([pushes, *(u[1:] / ease + along * beyond)])) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, _: Number, caution: Number) -> Array:
-        """The impulse (3,) [N s] of a contact that moves at u (3,) [m/s] under p (3,) [N s], while others stay.
+        """The impulse (3,) [N s] of a contact with velocity u (3,) [m/s] at impulse p (3,) [N s], with the others
+        fixed.
 
-        It is exact where it sticks or parts; where it slides, it becomes so as iterations go on. For the slip that
-        there is, it is the impulse of least energy within the cone, if it parts at mu |u_t| less (De Saxce and Feng
-        1998): there is one, and steps down towards it never lead away. With a `caution` of 1 that holds for those that
-        come to stick, too; with 0 they do so at once, which is quicker, but may lead round in circles.
+        It is exact if the contact sticks or separates; if it slides, it converges with the iterations. For the present
+        slip it is the impulse of least energy within the cone, with the separation speed reduced by mu |u_t| (De Saxce
+        and Feng 1998): this problem has a unique solution, and descent steps never increase the distance from it. With
+        `caution` 1, this also holds for contacts that begin to stick. With 0 they stick at once, which is faster but
+        may cycle.
         """
         shift = self.friction * length(u[1:])
-        lack = np.array([u[0] - self.bounce + shift, u[1], u[2]])
+        residual = np.array([u[0] - self.bounce + shift, u[1], u[2]])
         stuck = p - factors.solve(np.array([u[0] - self.bounce + shift * caution, u[1], u[2]]))
         limit = self.friction * stuck[0]
         sticks = (stuck[0] >= 0.0) & (stuck[1] * stuck[1] + stuck[2] * stuck[2] <= limit * limit)
-        free = lack - G @ p
+        free = residual - G @ p
         parts = free[0] >= self.friction * length(free[1:])
         ease = 1.0 / steepest(G)
-        slides = into_cone(self.friction, p - lack * ease)
+        slides = into_cone(self.friction, p - residual * ease)
         for _ in range(STEPS - 1):
             slides = into_cone(self.friction, slides - (free + G @ slides) * ease)
         return where(sticks, stuck, where(parts, np.zeros(3), slides))
 
 
 def axes(n: Array) -> Array:
-    """Orthonormal columns (3, 3): the unit vector n (3,) and two along the surface (Duff et al. 2017)."""
+    """Orthonormal columns (3, 3): the unit vector n (3,) and two tangents (Duff et al. 2017)."""
     sign = where(n[2] < 0.0, -1.0, 1.0)
     a = -1.0 / (sign + n[2])
     b = n[0] * n[1] * a
@@ -112,12 +114,12 @@ def axes(n: Array) -> Array:
 
 
 def bounced(blocks: Sequence[Block], before: Array, v: Array, first: Array) -> Settled:
-    """The same as `settled`, where some bounce: as far as that gives no energy to what moved at `before` (nv,).
+    """Solve as `settled`, with restitution limited so that no energy is added to the motion at `before` (nv,).
 
-    With friction at several contacts, or at one beside the centre of mass, Newton's law of restitution may ask for more
-    than there was (Kane 1984). Between impulses without bounces and those with them all obey friction's limits and
-    let contacts part; of these the last is taken that does no work. Contacts that hold what is to bounce, as a wall
-    behind it does, leave no impulses with the bounce at all: it is left out then.
+    With friction at several contacts, or at one contact beside the centre of mass, Newton's law of restitution may
+    increase the energy (Kane 1984). All impulses between those without and those with restitution satisfy the friction
+    limits and let contacts separate; the function takes the largest of these that does no work. If other contacts, such
+    as a wall behind, prevent the rebound, no impulses with restitution exist; restitution is then omitted.
     """
     full = settled(blocks, v, first)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
@@ -139,47 +141,49 @@ def bounced(blocks: Sequence[Block], before: Array, v: Array, first: Array) -> S
 
 
 def remembered(pairs: Sequence[Pair]) -> int:
-    """How many numbers each of these contacts remembers from step to step: state, force (3,), since when.
+    """The number of values that each contact stores from step to step: state, force (3,), time of entry.
 
-    If any of them has rolling or spinning friction, its torque (3,) follows.
+    If any contact has rolling or spinning friction, its torque (3,) follows.
     """
-    turned = any(may_be_there(contact.rolling) or may_be_there(contact.spinning) for contact, _ in pairs)
+    turned = any(may_be_nonzero(contact.rolling) or may_be_nonzero(contact.spinning) for contact, _ in pairs)
     return 8 if turned else 5
 
 
 def has_torques(touch: Array) -> bool:
-    """Whether what contacts remember (n, 5) or (n, 8), or one of them, includes torques."""
+    """Whether the stored values of contacts, (n, 5) or (n, 8), or of one contact, include torques."""
     return np.shape(touch)[-1] > 5
 
 
 def forces_of(touch: Array) -> Array:
-    """Forces [N] of what contacts remember, in the world's axes: (n, 3), or (n, 6) followed by torques [N m]."""
+    """Forces [N] in the stored values of contacts, in world axes: (n, 3), or (n, 6) followed by torques [N m]."""
     return np.concatenate([touch[:, 1:4], touch[:, 5:]], axis=1)
 
 
-def pushed_out(contacts: Sequence[Facing], lack: Array) -> Array:
-    """The way (nv,) [m or rad], least in the metric of kinetic energy, along which contacts part by `lack` (n,) [m]."""
+def pushed_out(contacts: Sequence[Facing], depth: Array) -> Array:
+    """The displacement (nv,) [m or rad], smallest in the metric of kinetic energy, that separates contacts by `depth`
+    (n,) [m].
+    """
     count, size = len(contacts), len(contacts[0].W)
     mobility = [one.mobility[0, 0] for one in contacts]
-    weight = np.array([np.sqrt(x) for x in mobility])  # of which some may be constant
-    enough = maximum(_most(lack), 0.0) * FREED + AT_ALL
+    weight = np.array([np.sqrt(x) for x in mobility])  # some entries may be constants
+    enough = maximum(_most(depth), 0.0) * FREED + AT_ALL
 
     def moved(x: Array) -> Array:
         return sum((one.W[:, 0] * push for one, push in zip(contacts, x, strict=True)), np.zeros(size))
 
-    def round_(*state: Any) -> tuple[tuple[Any, ...], Any]:
+    def iteration(*state: Any) -> tuple[tuple[Any, ...], Any]:
         search, left = Search(*state), 0.0
-        way, x = moved(search.start), list(search.start)
+        shift, x = moved(search.start), list(search.start)
         for k in (*range(count), *reversed(range(count - 1))):
-            better = maximum(x[k] + (lack[k] - contacts[k].K[0] @ way) / mobility[k], 0.0)
+            better = maximum(x[k] + (depth[k] - contacts[k].K[0] @ shift) / mobility[k], 0.0)
             change = better - x[k]
-            way, x[k] = way + contacts[k].W[:, 0] * change, better
+            shift, x[k] = shift + contacts[k].W[:, 0] * change, better
             left = maximum(left, abs(change) * mobility[k])
         ended = np.array(x)
         after = search.after(ended, (ended - search.start) * weight, left)
         return tuple(after), left <= enough
 
-    state, _, _ = iterate(PUSHES, round_, *Search.at(np.zeros(count), count))
+    state, _, _ = iterate(PUSHES, iteration, *Search.at(np.zeros(count), count))
     return moved(Search(*state).end)
 
 

@@ -1,4 +1,4 @@
-"""Rotors of drives as inertia of joints: what turns with one velocity is on the diagonal, the others couple joints."""
+"""Rotor inertia of drives: a rotor that turns with one velocity adds to the diagonal; others couple several joints."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ def turns_with_rotor(mechanism: Mechanism, joint: Joint) -> bool:
 
 
 def rotor_matrix(mechanism: Mechanism) -> Array:
-    """What all rotors add to the mass matrix (nv, nv) [kg m^2, kg m, kg]."""
+    """The contribution of all rotors to the mass matrix (nv, nv) [kg m^2, kg m, kg]."""
     return np.diag(mechanism.armature) + coupling_matrix(mechanism)
 
 
 def rotor_momenta(mechanism: Mechanism, v: Array) -> Array:
-    """The momenta (nv,) [N s, N m s] of all rotors at velocities v (nv,), or their forces for accelerations."""
+    """The momenta (nv,) [N s, N m s] of all rotors at velocities v (nv,); for accelerations, their forces."""
     return mechanism.armature * v + coupling_momenta(mechanism, v)
 
 
 def coupling_matrix(mechanism: Mechanism) -> Array:
-    """The part (nv, nv) of rotors that turn with several velocities: the sum of inertia row row^T."""
+    """The contribution (nv, nv) of rotors that turn with several velocities: the sum of inertia row row^T."""
     M: list[list[Number]] = [[0.0] * mechanism.nv for _ in range(mechanism.nv)]
     for rotor in mechanism.rotors:
         turning = np.flatnonzero(rotor.row)
@@ -35,7 +35,7 @@ def coupling_matrix(mechanism: Mechanism) -> Array:
 
 
 def coupling_momenta(mechanism: Mechanism, v: Array) -> Array:
-    """The same times velocities or accelerations v (nv,)."""
+    """The product of `coupling_matrix` with velocities or accelerations v (nv,)."""
     p: list[Number] = [0.0] * mechanism.nv
     for rotor in mechanism.rotors:
         turning = np.flatnonzero(rotor.row)

@@ -1,4 +1,4 @@
-"""Outward and inward walks: the only loops over a tree."""
+"""Outward and inward iteration over the joints of a tree."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from linkwork.model.mechanism import WORLD, Joint, Mechanism
 
 
 def outward(mechanism: Mechanism) -> Iterator[Joint]:
-    """Every joint, inboard ones before outboard ones."""
-    assert mechanism.tree is mechanism, "sweeps are over trees: see algorithms.reduction"
+    """All joints, inboard joints before outboard joints."""
+    assert mechanism.tree is mechanism, "mechanism has mimic joints: use its tree (see algorithms.reduction)"
     return iter(mechanism.joints)
 
 
 def inward(mechanism: Mechanism) -> Iterator[Joint]:
-    """Every joint, outboard ones before inboard ones."""
+    """All joints, outboard joints before inboard joints."""
     return reversed(tuple(outward(mechanism)))
 
 
@@ -27,7 +27,7 @@ def to_root(mechanism: Mechanism, body: int) -> Iterator[Joint]:
 
 
 def to_meeting(mechanism: Mechanism, a: int, b: int) -> tuple[list[Joint], list[Joint]]:
-    """The joints between each of two bodies and the outermost body that both hang on, outermost first."""
+    """The joints from each of two bodies to their outermost common ancestor, outermost joint first."""
     first, second = list(to_root(mechanism, a)), list(to_root(mechanism, b))
     while first and second and first[-1] is second[-1]:
         first.pop()

@@ -1,7 +1,7 @@
-"""Motions of the whole world that change nothing for a mechanism: to each belongs a momentum that is kept (S4 2.17).
+"""Symmetries of a mechanism: rigid motions of the world that do not change it, with conserved momenta (S4 2.17).
 
-They are found from gravity and anchors: a twist of the world is one if every joint at the world can follow it wherever
-it is, if it does not lift anything, and if nothing else holds to the world.
+They follow from gravity and from the joints at the world. A twist of the world is a symmetry if every joint at the
+world can follow it in every position, if it does not raise any weight, and if nothing else connects to the world.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from linkwork.spatial import Motion, Transform
 from linkwork.spatial.scalar import Array, cross, ldlt
 from linkwork.tolerances import RANK
 
-TRIED = 5  # positions of a joint in which it must be able to follow
-ROUNDED = 1e-12  # of one: entries of twists that are round-off
+TRIED = 5  # random positions of a joint in which it must be able to follow
+ROUNDED = 1e-12  # relative to 1: entries of twists below this are round-off
 
 
 def symmetries(mechanism: Mechanism) -> Array:
-    """The twists (k, 6) [linear; angular], about the world's origin in its axes, that move a mechanism as a whole.
+    """The twists (k, 6) [linear; angular] about the world's origin, in its axes, that are symmetries of a mechanism.
 
-    Where gravity or an anchor is a number that is not known yet, none is counted on.
+    If gravity or the pose of a joint at the world is a traced number, no symmetry is reported.
     """
     roots = [joint for joint in mechanism.joints if joint.i == WORLD]
-    if any(not _follows_freely(mechanism, joint) for joint in roots) or _held_elsewhere(mechanism):
+    if any(not _follows_freely(mechanism, joint) for joint in roots) or _connected_elsewhere(mechanism):
         return np.zeros((0, 6))
-    # About the anchors' centre, in lengths of their distance: from far away, turns about all of them look alike
+    # About the centre of the joints, scaled by their distances: from far away, rotations about each of them are similar
     centre = np.mean([joint.place.p for joint in roots], axis=0) if roots else np.zeros(3)
     far = float(np.linalg.norm(centre))
     length = max((float(np.linalg.norm(joint.place.p - centre)) for joint in roots), default=0.0)
-    length = length if length > RANK * (1.0 + far) else 1.0  # all at one place
+    length = length if length > RANK * (1.0 + far) else 1.0  # all at one position
     rng = np.random.default_rng(0)
     left = _keeping_heights(mechanism.gravity)
     for joint in roots:
@@ -41,14 +41,14 @@ def symmetries(mechanism: Mechanism) -> Array:
             X = Transform(joint.place.R, joint.place.p - centre) @ joint.kind.transform(q)
             moved = X.up(joint.kind.subspace(q))
             left = _common(left, np.concatenate([moved.linear / length, moved.angular]))
-    rows = _told(left, ROUNDED)
+    rows = _echelon(left, ROUNDED)
     turning = np.abs(rows[:, 3:]).max(axis=1, initial=0.0) > 0.0
     rows[turning, :3] = rows[turning, :3] * length + np.cross(centre, rows[turning, 3:])
-    return _told(rows.T, ROUNDED * (1.0 + far))
+    return _echelon(rows.T, ROUNDED * (1.0 + far))
 
 
 def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
-    """Whether a joint at the world has no forces of its own, moves nothing else, and is known."""
+    """Whether a joint at the world has no forces, is not coupled to other joints, and has known parameters."""
     forces = (joint.stiffness, joint.damping, joint.friction, *((joint.armature,) if joint.kind.nv > 1 else ()))
     numbers = (*forces, joint.place.p, joint.place.R, mechanism.gravity)
     if any(np.asarray(x).dtype == object for x in numbers):
@@ -57,19 +57,19 @@ def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
         return False
     limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
     coupled = any(joint.name in (mimic.name, mimic.of) for mimic in mechanism.mimics)
-    coupled = coupled or any(joint.name == name for tie in mechanism.velocity_rows for name, _, _ in tie.velocities)
+    coupled = coupled or any(joint.name == name for row in mechanism.velocity_rows for name, _, _ in row.velocities)
     return not (limited or coupled or any(np.any(x) for x in forces))
 
 
-def _held_elsewhere(mechanism: Mechanism) -> bool:
-    anywhere = [(WORLD,) for _ in mechanism.forces]  # they may push from the world
-    held = [(tie.at.body, tie.to.body) for tie in (*mechanism.frame_constraints, *mechanism.line_forces)]
+def _connected_elsewhere(mechanism: Mechanism) -> bool:
+    anywhere = [(WORLD,) for _ in mechanism.forces]  # force elements may act from the world
+    held = [(one.at.body, one.to.body) for one in (*mechanism.frame_constraints, *mechanism.line_forces)]
     touching = [(pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs]
     return any(WORLD in bodies for bodies in (*anywhere, *held, *touching))
 
 
 def _keeping_heights(gravity: Array) -> Array:
-    """The twists (6, k) along which no weight is lifted: all without gravity."""
+    """The twists (6, k) that do not raise any weight; all twists without gravity."""
     size = float(np.linalg.norm(gravity))
     if size == 0.0:
         return np.eye(6)
@@ -79,22 +79,22 @@ def _keeping_heights(gravity: Array) -> Array:
 
 
 def _common(a: Array, b: Array) -> Array:
-    """An orthonormal basis (6, k) of what two bundles (6, .), of entries about one, both span."""
+    """An orthonormal basis (6, k) of the intersection of two column spaces (6, .); entries are of order 1."""
     if not (a.shape[1] and b.shape[1]):
         return np.zeros((6, 0))
     A, B = (np.linalg.svd(x, full_matrices=False) for x in (a, b))
     A, B = (u[:, s > RANK * s.max()] for u, s, _ in (A, B))
-    _, sines, right = np.linalg.svd(A - B @ (B.T @ A))  # cosines would not tell small angles from none
+    _, sines, right = np.linalg.svd(A - B @ (B.T @ A))  # sines: cosines cannot distinguish small angles from zero
     return A @ right[sines < RANK].T
 
 
-def _told(basis: Array, noise: float) -> Array:
-    """The same twists (k, 6) by rows in echelon form, so that simple ones show as such, of unit size.
+def _echelon(basis: Array, noise: float) -> Array:
+    """The same twists (k, 6) as rows in reduced echelon form, so that simple twists are recognizable; pivots are 1.
 
-    Entries below `noise` are taken for zero.
+    Entries below `noise` are set to zero.
     """
     rows, done = np.array(basis.T), 0
-    for column in (3, 4, 5, 0, 1, 2):  # turns first
+    for column in (3, 4, 5, 0, 1, 2):  # rotations first
         left = np.abs(rows[done:, column])
         if left.max(initial=0.0) < 1e-6:
             continue
@@ -109,9 +109,9 @@ def _told(basis: Array, noise: float) -> Array:
 
 
 def centred(twists: Array, c: Array) -> Array:
-    """Twists (k, 6) that span the same, with turns about c (3,) [m] as far as shifts among them allow.
+    """Twists (k, 6) that span the same space, with rotations about c (3,) [m] as far as the translations allow.
 
-    Where a mechanism has drifted far away, turns about the world's origin are nearly shifts.
+    If a mechanism has drifted far away, rotations about the world's origin are almost translations.
     """
     turning = np.abs(twists[:, 3:]).max(axis=1, initial=0.0) > 0.0
     shifts = np.linalg.qr(twists[~turning, :3].T)[0]
@@ -119,7 +119,7 @@ def centred(twists: Array, c: Array) -> Array:
         return twists
     rows = []
     for twist, turns in zip(twists, turning, strict=True):
-        there = twist[:3] + cross(twist[3:], c)  # what it does to c
+        there = twist[:3] + cross(twist[3:], c)  # velocity of c
         rows.append(np.concatenate([twist[:3] - shifts @ (shifts.T @ there), twist[3:]]) if turns else twist)
     return np.array(rows)
 
@@ -138,9 +138,9 @@ def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
 
 
 def momentum_maps(mechanism: Mechanism, q: Array, v: Array, twists: Array) -> Array:
-    """The momenta (k,) that belong to twists (k, 6) of the world: power of the bodies' momenta, and of rotors, on them.
+    """The momenta (k,) of bodies and rotors along twists (k, 6) of the world.
 
-    Those of turns [kg m^2/s], of shifts [kg m/s]; they are kept where the twists are symmetries.
+    For rotations in [kg m^2/s], for translations in [kg m/s]. They are conserved if the twists are symmetries.
     """
     motion = kinematics(mechanism, q, v)
     bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]

@@ -1,15 +1,14 @@
-"""Newton's equations between two positions of a tree, in linear time (S4 5.12 to 5.24, Algorithm 5.1).
+"""Linear-time solver for the Newton equations between two positions of a tree (S4 5.12 to 5.24, Algorithm 5.1).
 
-The derivative of the discrete equations of motion is K = J_0^T B J_1: momenta of bodies in the first position, by their
-twists in the second. It is solved as forward dynamics is, by articulated bodies, but for two sides: wrenches are
-carried inward in the first position, twists outward in the second. Wendlandt eliminates a body's position, quaternion
-and joint multipliers together; in joint coordinates the multipliers never appear, and his 7 + 1 + n_c equations for a
-body become as many as its joint has freedoms.
+The derivative of the discrete equations of motion is K = J_0^T B J_1: momenta of bodies in the first position by their
+twists in the second. It is solved like forward dynamics, by the articulated-body algorithm, but with two positions:
+wrenches are propagated inward in the first position, twists outward in the second. Wendlandt eliminates a body's
+position, quaternion and joint multipliers together. In joint coordinates the multipliers do not appear, and his
+7 + 1 + n_c equations for a body reduce to one per degree of freedom of its joint.
 
-What couples joints to others is a row that yields: a force lambda = right v on the joints `left`, as of a rotor that
-turns with several of them. Its force and rate are carried inward with the twists and wrenches of the bodies, which
-become longer by one number, until all its joints hang on one body. There lambda is eliminated as a joint's velocities
-are, and leaves.
+Coupling between joints is a compliant row: a force lambda = right v on the joints `left`, such as that of a rotor that
+turns with several joints. Its force and rate are propagated inward with the twists and wrenches of the bodies, which
+get one more component, up to the body inboard of all its joints. There lambda is eliminated like a joint velocity.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from linkwork.algorithms.constraints.velocity_constraints import Path, path_of
 from linkwork.algorithms.sweeps import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Force, Motion, Transform
-from linkwork.spatial.scalar import LU, Array, lu, may_be_there
+from linkwork.spatial.scalar import LU, Array, lu, may_be_nonzero
 
 
 class Position(NamedTuple):
@@ -35,7 +34,7 @@ class Position(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row that yields: forces `left` (nv,) for every unit of `right` (nv,) times velocities, and where it goes."""
+    """A compliant row: forces `left` (nv,) times the rate `right` (nv,) @ velocities, and its path."""
 
     left: Array
     right: Array
@@ -43,17 +42,17 @@ class Row(NamedTuple):
 
 
 def row(mechanism: Mechanism, left: Array, right: Array) -> Row:
-    """The row of forces `left` (nv,) by velocities `right` (nv,) of a tree; it goes where these may not be zero."""
-    there = [may_be_there(a) or may_be_there(b) for a, b in zip(left, right, strict=True)]
-    joints = [j.name for j in mechanism.joints if any(there[j.v])]
+    """The row with forces `left` (nv,) and rate `right` (nv,) of a tree; its path covers possibly nonzero entries."""
+    nonzero = [may_be_nonzero(a) or may_be_nonzero(b) for a, b in zip(left, right, strict=True)]
+    joints = [j.name for j in mechanism.joints if any(nonzero[j.v])]
     return Row(left, right, path_of(mechanism, joints) if joints else Path(1, (), WORLD))
 
 
-class Left(NamedTuple):
-    """Unknowns that left at a body, with their pivot D (d, d).
+class Eliminated(NamedTuple):
+    """Unknowns eliminated at a body, with their pivot D (d, d).
 
-    They depend by V (d, 6 + k) on its twist and on the forces of `rows` (k,) that are still open, and give U (6 + k, d)
-    to its wrench and the rates of these rows.
+    They depend by V (d, 6 + k) on the body's twist and on the forces of the remaining `rows` (k,), and contribute
+    U (6 + k, d) to its wrench and to the rates of these rows.
     """
 
     D: LU
@@ -63,7 +62,7 @@ class Left(NamedTuple):
 
 
 class TwoPoses:
-    """K = J_0^T B J_1 + own + sum left right^T, factored; `solve` takes joint forces to joint velocities."""
+    """Factors of K = J_0^T B J_1 + own + sum left right^T; `solve` maps joint forces to joint velocities."""
 
     def __init__(
         self,
@@ -74,18 +73,18 @@ class TwoPoses:
         own: Array,
         rows: Sequence[Row] = (),
     ):
-        """B(k) (6, 6) is asked for when body k is met; `own` (nv,) is what joints add by themselves."""
+        """`B(k)` (6, 6) is evaluated once per body; `own` (nv,) is the diagonal contribution of the joints."""
         self.mechanism, self.first, self.second = mechanism, first, second
-        self.joints: dict[int, Left] = {}
-        self.met: dict[int, Left] = {}
-        through, self.meeting = passages_of(mechanism, [one.path for one in rows])
+        self.joints: dict[int, Eliminated] = {}
+        self.eliminated: dict[int, Eliminated] = {}
+        through, self.ending = passages_of(mechanism, [one.path for one in rows])
         left, right = np.array([one.left for one in rows]), np.array([one.right for one in rows])
-        carried = [_Carried((), np.zeros((6, 6))) for _ in mechanism.bodies]
+        open_rows = [_OpenRows((), np.zeros((6, 6))) for _ in mechanism.bodies]
         for j in inward(mechanism):
             k, passing = j.o, through[j.o]
-            P = _Carried((), B(k)) + carried[k]
-            if self.meeting[k]:
-                self.met[k], P = P.met(self.meeting[k])
+            P = _OpenRows((), B(k)) + open_rows[k]
+            if self.ending[k]:
+                self.eliminated[k], P = P.eliminate(self.ending[k])
             P = P.at(passing).array
             S = first.S[k].array, second.S[k].array
             U, V = P[:, :6] @ S[1], S[0].T @ P[:6]
@@ -94,87 +93,87 @@ class TwoPoses:
                 n = list(passing)
                 U = np.concatenate([U[:6], U[6:] + right[n, j.v]])
                 V = np.hstack([V[:, :6], V[:, 6:] + left[n, j.v].T])
-            self.joints[k] = Left(D, U, V, passing)
+            self.joints[k] = Eliminated(D, U, V, passing)
             if j.i != WORLD or passing:
                 passed = P - U @ D.solve(V)
                 raised = np.concatenate([first.X[k].up(Force.of(passed[:6])).array, passed[6:]])
                 bodies = second.X[k].up(Force.of(raised[:, :6].T)).array.T
-                carried[j.i] = carried[j.i] + _Carried(passing, np.hstack([bodies, raised[:, 6:]]))
-        if self.meeting[WORLD]:
-            self.met[WORLD], _ = carried[WORLD].met(self.meeting[WORLD])
+                open_rows[j.i] = open_rows[j.i] + _OpenRows(passing, np.hstack([bodies, raised[:, 6:]]))
+        if self.ending[WORLD]:
+            self.eliminated[WORLD], _ = open_rows[WORLD].eliminate(self.ending[WORLD])
 
     def solve(self, r: Array) -> Array:
         """K^-1 r for r of shape (nv,) or (nv, k)."""
         columns = np.shape(r)[1:]
         none = np.zeros((6, *columns))
         z = [none for _ in self.mechanism.bodies]
-        w: list[dict[int, Any]] = [{} for _ in self.mechanism.bodies]  # of rows that are open
+        w: list[dict[int, Any]] = [{} for _ in self.mechanism.bodies]  # of rows that are not eliminated yet
         free, forces = {}, {}
 
-        def meet(k: int) -> None:
-            if k not in self.met:
+        def eliminate(k: int) -> None:
+            if k not in self.eliminated:
                 return
-            met = self.met[k]
-            own = np.array([w[k].pop(n, none[0]) for n in self.meeting[k]])
-            forces[k] = met.D.solve(-own)
-            given = met.U @ forces[k]
+            eliminated = self.eliminated[k]
+            own = np.array([w[k].pop(n, none[0]) for n in self.ending[k]])
+            forces[k] = eliminated.D.solve(-own)
+            given = eliminated.U @ forces[k]
             z[k] = z[k] + given[:6]
-            _add(w[k], met.rows, given[6:])
+            _add(w[k], eliminated.rows, given[6:])
 
         for j in inward(self.mechanism):
             k, joint = j.o, self.joints[j.o]
-            meet(k)
+            eliminate(k)
             free[k] = joint.D.solve(r[j.v] - self.first.S[k].array.T @ z[k])
             given = joint.U @ free[k]
             if j.i != WORLD:
                 z[j.i] = z[j.i] + self.first.X[k].up(Force.of(z[k] + given[:6])).array
             _add(w[j.i], joint.rows, given[6:])
             _add(w[j.i], w[k], w[k].values())
-        meet(WORLD)
+        eliminate(WORLD)
 
         known: dict[int, Any] = {}
 
-        def part(k: int, twist: Array) -> None:
-            if k in self.met:
-                met = self.met[k]
-                more = met.D.solve(met.V @ _with(twist, met.rows, known))
-                known.update(zip(self.meeting[k], forces[k] - more, strict=True))
+        def recover(k: int, twist: Array) -> None:
+            if k in self.eliminated:
+                eliminated = self.eliminated[k]
+                more = eliminated.D.solve(eliminated.V @ _with(twist, eliminated.rows, known))
+                known.update(zip(self.ending[k], forces[k] - more, strict=True))
 
         twists, found = [none], [np.zeros((0, *columns))]
-        part(WORLD, none)
+        recover(WORLD, none)
         for j in outward(self.mechanism):
             k, joint = j.o, self.joints[j.o]
-            carried = self.second.X[k].down(Motion.of(twists[j.i])).array if j.i != WORLD else none
-            found.append(free[k] - joint.D.solve(joint.V @ _with(carried, joint.rows, known)))
-            twists.append(carried + self.second.S[k].array @ found[k])
-            part(k, twists[k])
+            inherited = self.second.X[k].down(Motion.of(twists[j.i])).array if j.i != WORLD else none
+            found.append(free[k] - joint.D.solve(joint.V @ _with(inherited, joint.rows, known)))
+            twists.append(inherited + self.second.S[k].array @ found[k])
+            recover(k, twists[k])
         return np.concatenate(found)
 
 
-class _Carried(NamedTuple):
-    """Wrench and rates of open `rows` by the twist and their forces at a body: an array (6 + k, 6 + k)."""
+class _OpenRows(NamedTuple):
+    """Derivative of a body's wrench and the rates of remaining `rows` by its twist and their forces: (6 + k, 6 + k)."""
 
     rows: Rows
     array: Array
 
-    def at(self, rows: Rows) -> _Carried:
-        """The same among other rows; those that are new to it are zero."""
+    def at(self, rows: Rows) -> _OpenRows:
+        """The same for another set of rows, with zeros for new rows."""
         if rows == self.rows:
             return self
         count = len(self.rows)
         k = [*range(6), *(6 + (self.rows.index(row) if row in self.rows else count) for row in rows)]
-        return _Carried(rows, np.pad(self.array, (0, 1), constant_values=0.0)[k][:, k])
+        return _OpenRows(rows, np.pad(self.array, (0, 1), constant_values=0.0)[k][:, k])
 
-    def __add__(self, other: Any) -> _Carried:
+    def __add__(self, other: Any) -> _OpenRows:
         rows = tuple(sorted({*self.rows, *other.rows}))
-        return _Carried(rows, self.at(rows).array + other.at(rows).array)
+        return _OpenRows(rows, self.at(rows).array + other.at(rows).array)
 
-    def met(self, rows: Rows) -> tuple[Left, _Carried]:
-        """What leaves with the forces of `rows`, whose rates are all here, and what is carried of the others."""
+    def eliminate(self, rows: Rows) -> tuple[Eliminated, _OpenRows]:
+        """Eliminate the forces of `rows`; return the eliminated unknowns and the array of the other rows."""
         others = tuple(row for row in self.rows if row not in rows)
         Q, n = self.at((*others, *rows)).array, 6 + len(others)
-        D, U, V = lu(Q[n:, n:] - np.eye(len(rows))), Q[:n, n:], Q[n:, :n]  # rate less force is zero
-        return Left(D, U, V, others), _Carried(others, Q[:n, :n] - U @ D.solve(V))
+        D, U, V = lu(Q[n:, n:] - np.eye(len(rows))), Q[:n, n:], Q[n:, :n]  # rate minus force is zero
+        return Eliminated(D, U, V, others), _OpenRows(others, Q[:n, :n] - U @ D.solve(V))
 
 
 def _add(to: dict[int, Any], rows: Any, values: Any) -> None:

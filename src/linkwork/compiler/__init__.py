@@ -1,8 +1,8 @@
-"""The same functions, faster: plain NumPy functions of one state are traced into expression graphs, and compiled.
+"""Compiler: traces plain NumPy functions of one state into expression graphs and compiles these to batch kernels.
 
-A `Kernel` traces its function (`tracing`, `traced`, `program`), plans the graph as chunks of operations (`plan`), has a
-target build code from the plan (`targets`), caches the code on disk (`kernel_cache`) and runs it over batches.
-Derivatives are graphs too (`differentiate`, `calculus`). The compiler knows numbers, never mechanisms.
+A `Kernel` traces its function (`tracing`, `traced`, `program`), plans the graph as chunks of operations (`plan`), lets
+a target build code from the plan (`targets`), caches the code on disk (`kernel_cache`) and runs it over batches.
+Derivatives are graphs too (`differentiate`, `calculus`). The compiler does not depend on mechanisms.
 """
 
 from importlib import import_module
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from linkwork.compiler.traced_array import lifted
     from linkwork.compiler.tracing import trace
 
-# Imported at their first use, so that packages that need one name load no more of the compiler
+# Imported at first use, so that a package that needs one name does not load the whole compiler
 ON_DEMAND = {
     "Count": "rows",
     "Kernel": "kernel",

@@ -1,4 +1,4 @@
-"""From a function to the program that a target compiles. Kernels whose code is on disk never load this."""
+"""From a function to the program that a target compiles. Kernels with cached code do not load this module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["description", "program_of", "trace"]
 
 
 def program_of(graph: Graph, shapes: Sequence[Shape | Rows], results: Sequence[Shape | Rows], fuse: bool) -> Program:
-    """The plan of a graph with the shapes of its arrays; with `fuse`, products and sums are rounded once."""
+    """The plan of a graph with the shapes of its arrays; with `fuse`, products and sums become fused multiply-adds."""
     graph = fused(graph) if fuse else graph
     verify(graph)
     return Program(plan(graph), list(map(_port, shapes)), list(map(_port, results)))

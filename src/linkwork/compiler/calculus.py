@@ -1,7 +1,7 @@
-"""Derivatives of functions: `jacobian(f)` is a function again, of traced numbers or floats, and has derivatives itself.
+"""Derivatives of functions: `jacobian(f)` is again a function of traced numbers or floats, and differentiable.
 
-A function is run on inputs of its own, differentiated by them, and the derivative is written into the graph of the
-caller. So it does not matter where the arguments come from: loops, results of other functions, or constants.
+The function is traced on new inputs and differentiated by them; the derivative is then inlined into the caller's graph.
+The arguments may therefore be any values: loop variables, results of other functions, or constants.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from linkwork.spatial.scalar import Array
 
 
 def jacobian(function: Callable[..., Any], argument: int = 0) -> Callable[..., Array]:
-    """The derivative of a function of numbers and arrays by one of its arguments, as a function of all of them.
+    """The derivative of a function of numbers and arrays by one of its arguments, as a function of all arguments.
 
-    It returns an array (*shape of the value, *shape of the argument), which for a number is the gradient. Constants are
-    float 0.0 where nothing depends on the argument.
+    It returns an array (*shape of the value, *shape of the argument); for a scalar function, the gradient. Entries that
+    do not depend on the argument are float constants 0.0.
     """
 
     def derivative(*arguments: Any) -> Array:
@@ -48,9 +48,9 @@ def _jacobian(y: Array, x: Array) -> Array:
 
 
 def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable[[Array], Array]:
-    """The derivative (n, n) of a function from (n,) to (n,); zeros where it loops or takes more than `most` operations.
+    """The derivative (n, n) of a function from (n,) to (n,), or zeros if it has loops or more than `most` operations.
 
-    It is for callers that can do without: derivatives of long functions take many times as long.
+    For callers that can work without the derivative: derivatives of long functions are expensive.
     """
 
     def derivative(x: Array) -> Array:
@@ -70,30 +70,30 @@ def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable
 
 
 class _NoLoops:
-    """Refuses loops, through which there are no derivatives."""
+    """A tracer that raises an error for every loop, because loops cannot be differentiated."""
 
     def record(self, count: Any, body: Any, state: Any, each: Any) -> Any:
-        """See `spatial.loops`."""
+        """Raise NotTraceable."""
         raise NotTraceable("derivatives through a loop are not available")
 
     def iterate(self, most: int, body: Any, state: Any) -> Any:
-        """See `spatial.loops`."""
+        """Raise NotTraceable."""
         raise NotTraceable("derivatives through a loop are not available")
 
 
 def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
-    """What a function of arrays of these shapes returns for inputs of which nothing is known."""
+    """The result of a function for traced inputs of these shapes."""
     graph = Scope()
     return function(*(inputs(graph, shape) for shape in shapes))
 
 
 def vanishes(values: Array) -> bool:
-    """Whether what a function returned `on_inputs` is zero by its form."""
+    """Whether a result of `on_inputs` is structurally zero."""
     return all(not isinstance(x, Traced) and x == 0.0 for x in np.ravel(np.asarray(values, dtype=object)))
 
 
 class _Inlining:
-    """A function traced on `inputs` of its own, which `close` replaces by the arguments in the graph around it."""
+    """A function traced on new `inputs`; `close` replaces them by the arguments in the enclosing graph."""
 
     def __init__(self, arguments: Sequence[Any]):
         self.values = flat(arguments)
@@ -104,7 +104,7 @@ class _Inlining:
         self.inputs = [inputs(self.inside, np.shape(a)) for a in arguments]
 
     def close(self, result: Any) -> Array:
-        """The result of the function, written into the graph around it; floats where no argument is traced."""
+        """The function's result, inlined into the enclosing graph; floats if no argument is traced."""
         around, inside = self.around, self.inside
         result = np.asarray(result, dtype=object)
         outputs = [operand(inside, x) for x in result.ravel()]
@@ -125,5 +125,5 @@ class _Inlining:
             array = np.empty(len(numbers), dtype=object)
             array[:] = numbers
             return array.reshape(result.shape)
-        # Of floats everything has folded, but for what is not a number
+        # With float arguments all nodes were folded to constants, except NaN results
         return np.array([np.nan if isinstance(x, Traced) else x for x in numbers], dtype=float).reshape(result.shape)

@@ -1,8 +1,8 @@
-"""Chunk sharing: chunks with the same operations on other numbers share one function.
+"""Chunk sharing: chunks with the same operations on different numbers share one function.
 
-A long chain does the same at each of its joints. Straight code for it would be read from ever farther caches, and be
-generated joint by joint. So chunks that differ only in constants and slots are one function, which reads what differs
-from a row of a table. Slots that have the same distances in all the chunks need one number of the row together.
+A long chain repeats the same operations for each joint. Straight-line code for it would not fit the instruction cache
+and takes long to generate. Chunks that differ only in constants and slots therefore become one function, which reads
+the differing values from a table row. Slots with the same distances in all chunks share one table column.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from linkwork.compiler.plan import Chunk, Plan, chunks_of
 
 
 class SlotAddress(NamedTuple):
-    """A slot: `distance` behind the slot that a column of the row holds, or behind the first slot if that is None."""
+    """A slot: `distance` after the slot stored in a column of the row, or after the first slot if `column` is None."""
 
     column: int | None
     distance: int
 
 
 class SharedChunk(NamedTuple):
-    """Chunks with one function, that of `chunk`.
+    """Chunks that share one function, that of `chunk`.
 
-    `slots` are those of its values that come from outside or are live out, `constants` the columns of those that
-    differ. `rows` has one row for each of the chunks with a number for each column: a slot, or the bits of a constant.
+    `slots` are the addresses of its values that come from outside or are live out, `constants` the columns of differing
+    constants. `rows` has one row for each chunk, with one number per column: a slot, or the bits of a constant.
     """
 
     chunk: Chunk
@@ -35,7 +35,7 @@ class SharedChunk(NamedTuple):
 
 
 class ChunkForm(NamedTuple):
-    """What a chunk does, as text that equal chunks share, and the nodes that may differ: constants and slots."""
+    """The operations of a chunk as text that equal chunks share, and the nodes that may differ: constants and slots."""
 
     text: Hashable
     constants: list[int]
@@ -43,7 +43,7 @@ class ChunkForm(NamedTuple):
 
 
 def form_of(chunk: Chunk) -> ChunkForm:
-    """What a chunk does; nodes are numbered in the order in which they appear."""
+    """The form of a chunk; nodes are numbered in the order in which they appear."""
     graph = chunk.graph
     text: list[Hashable] = []
     numbers: dict[int, int] = {}
@@ -52,7 +52,7 @@ def form_of(chunk: Chunk) -> ChunkForm:
         operation, *operands = graph.nodes[k]
         text.append(operation)
         for operand in operands:
-            if operand not in numbers:  # it comes from outside
+            if operand not in numbers:  # the operand comes from outside
                 numbers[operand] = len(numbers)
                 value = graph.value(operand)
                 if isinstance(value, bool):
@@ -72,7 +72,7 @@ def form_of(chunk: Chunk) -> ChunkForm:
 
 
 def shared_chunks(plan: Plan) -> list[tuple[SharedChunk, list[Chunk]]]:
-    """The functions of a plan, each with the chunks that its rows belong to; one for each chunk if none are shared."""
+    """The functions of a plan, each with its chunks; one function per chunk if the plan does not share chunks."""
     found: dict[Hashable, list[tuple[Chunk, ChunkForm]]] = {}
     for number, chunk in enumerate(chunks_of(plan.steps)):
         form = form_of(chunk)
@@ -81,7 +81,7 @@ def shared_chunks(plan: Plan) -> list[tuple[SharedChunk, list[Chunk]]]:
 
 
 def _merged(members: list[tuple[Chunk, ChunkForm]]) -> SharedChunk:
-    """One function for chunks of one form: what is the same in all of them is part of it, the rest is in columns."""
+    """One function for chunks of one form: common values are part of the code, differing values are in columns."""
     chunk, first = members[0]
     columns: list[tuple[int, ...]] = []
     constants: dict[int, int] = {}
@@ -91,9 +91,7 @@ def _merged(members: list[tuple[Chunk, ChunkForm]]) -> SharedChunk:
             constants[k] = len(columns)
             columns.append(bits)
     slots: dict[int, SlotAddress] = {}
-    bases: dict[
-        tuple[int, ...], tuple[int, int]
-    ] = {}  # by the shifts from chunk to chunk: a column, and its first slot
+    bases: dict[tuple[int, ...], tuple[int, int]] = {}  # by the shifts from chunk to chunk: a column and its first slot
     for i, k in enumerate(first.slotted):
         own = tuple(one.slots[form.slotted[i]] for one, form in members)
         if len(set(own)) == 1:

@@ -1,6 +1,6 @@
-"""Cutting a graph into chunks: runs of its operations, each compiled and run on its own.
+"""Division of a graph into chunks: sequences of operations that are compiled and run separately.
 
-A value that leaves its chunk is stored and loaded again, so a chunk ends where few values are alive.
+A value that leaves its chunk is stored and loaded again, so a chunk ends where few values are live.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from itertools import pairwise
 from linkwork.compiler.graph import Graph
 from linkwork.compiler.repeated_patterns import KnownChunks, operation_codes, pattern_borders
 
-# Measured on AVX2, 7 to 38 dof: chunks of 80 to 160 that end where few values are alive take 0 to 4 % less time than
-# cuts after every 200 operations: they spill less; still shorter ones store more. Ending a chunk before its chains of
-# dependent operations get too long takes another 2 to 5 % off forward dynamics.
-MIN_OPERATIONS, MAX_OPERATIONS = 40, 160  # of a chunk
-MAX_CHAIN = 80  # cycles from the first operation of a chunk to its last if each waits for its operands alone
+# Measured on AVX2, 7 to 38 dof: chunks of 80 to 160 operations that end where few values are live take 0 to 4 % less
+# time than cuts after every 200 operations, because they spill less; shorter chunks store more. Ending a chunk before
+# its chains of dependent operations get too long saves another 2 to 5 % in forward dynamics.
+MIN_OPERATIONS, MAX_OPERATIONS = 40, 160  # operations in a chunk
+MAX_CHAIN = 80  # cycles from a chunk's first to its last operation if each waits only for its operands
 LATENCY = {"add": 3, "sub": 3, "mul": 3, "div": 13, "sqrt": 20, "sin": 50, "cos": 50}  # cycles
-OTHER_LATENCY = 4  # cycles, of operations that LATENCY does not name
+OTHER_LATENCY = 4  # cycles, for operations that LATENCY does not name
 
 
 def chunks(graph: Graph, work: list[int], share: bool) -> list[list[int]]:
-    """Some operations of a graph, in their order, cut where the fewest values are alive.
+    """Operations of a graph, in order, divided into chunks where the fewest values are live.
 
-    If equal chunks are to `share` code, repeated patterns are cut as before, and where they begin and end.
+    With `share`, repeated patterns are divided like their first occurrence, and at their beginning and end.
     """
     codes = operation_codes(graph, work) if share else []
     alive, borders, known, cuts = _alive_after(graph, work), pattern_borders(codes), KnownChunks(codes), [0]
@@ -34,14 +34,14 @@ def chunks(graph: Graph, work: list[int], share: bool) -> list[list[int]]:
             if limit < len(work):
                 ends = range(limit, max(start + MIN_OPERATIONS, (start + limit) // 2) - 1, -1)
                 good = [end for end in ends if known.length(end)] or [end for end in ends if end in borders] or ends
-                end = min(good, key=lambda end: alive[end - 1])  # the last of equals
+                end = min(good, key=lambda end: alive[end - 1])  # the last of equal ends
                 known.add(start, end)
         cuts.append(end)
     return [work[start:end] for start, end in pairwise(cuts)]
 
 
 def _limit(graph: Graph, work: list[int], start: int) -> int:
-    """Where a chunk must end at the latest."""
+    """The latest end of a chunk that begins at `start`."""
     ready: dict[int, int] = {}  # the cycle in which each value of the chunk is computed
     for i in range(start, min(start + MAX_OPERATIONS, len(work))):
         operation, *operands = graph.nodes[work[i]]
@@ -52,7 +52,7 @@ def _limit(graph: Graph, work: list[int], start: int) -> int:
 
 
 def _alive_after(graph: Graph, work: list[int]) -> list[int]:
-    """After each operation, the number of values that later ones need."""
+    """After each operation, the number of values that later operations need."""
     position = {k: i for i, k in enumerate(work)}
     last_use = list(range(len(work)))
     for i, k in enumerate(work):

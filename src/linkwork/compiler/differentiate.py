@@ -1,7 +1,7 @@
-"""Exact derivatives of what was traced, node by node, with zeros never computed.
+"""Exact derivatives of traced expressions, node by node; structural zeros are not computed.
 
-Both directions work inside a trace: they take traced outputs and inputs and return traced derivatives in the same
-graph. `pushforward` (forward mode) gives Jacobian-vector products and Jacobians by columns, `pullback` (reverse mode)
+Both modes work inside a trace: they take traced outputs and inputs and return traced derivatives in the same graph.
+`pushforward` (forward mode) gives Jacobian-vector products and Jacobians by columns, `pullback` (reverse mode)
 gradients and Jacobians by rows.
 """
 
@@ -17,7 +17,7 @@ from linkwork.compiler.traced import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import Array
 
-Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]  # of a node, its number and its operands
+Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]  # of a graph, a node and its operands
 
 
 def _of(operation: str) -> Callable[..., int]:
@@ -41,7 +41,7 @@ def _atan2(g: Graph, y: int, x: int) -> Sequence[int]:
 
 
 def _choice(g: Graph, second: int) -> Sequence[int]:
-    """Partials of an operation that hands on its second operand where `second` holds, else its first."""
+    """Partial derivatives of an operation that returns its second operand if `second` is true, else its first."""
     zero, one = g.constant(0.0), g.constant(1.0)
     return g.apply("select", second, zero, one), g.apply("select", second, one, zero)
 
@@ -74,7 +74,7 @@ PARTIALS: dict[str, Partial] = {
 def pushforward(outputs: Array, inputs: Array, directions: Array) -> Array:
     """Derivatives (k, *outputs.shape) of traced `outputs` along k directions (k, *inputs.shape) of traced `inputs`.
 
-    Directions hold floats or traced numbers. With the unit directions these are the columns of the Jacobian.
+    Directions are floats or traced numbers. Unit directions give the columns of the Jacobian.
     """
     graph, starts, ends, order = _path(outputs, inputs)
     columns = []
@@ -88,13 +88,13 @@ def pushforward(outputs: Array, inputs: Array, directions: Array) -> Array:
 def pullback(outputs: Array, inputs: Array, weights: Array) -> Array:
     """Gradients (k, *inputs.shape) by traced `inputs` of k sums of traced `outputs`, weighted by (k, *outputs.shape).
 
-    Weights hold floats or traced numbers. Each gradient costs a few times what the outputs cost, however many inputs
-    there are. With the unit weights these are the rows of the Jacobian.
+    Weights are floats or traced numbers. A gradient costs a few times as much as the outputs, for any number of inputs.
+    Unit weights give the rows of the Jacobian.
     """
     graph, starts, ends, order = _path(outputs, inputs)
     rows = []
     for weight in np.asarray(weights).reshape(len(weights), -1):
-        shares: dict[int, int] = {}  # by how much the sum changes with each node
+        shares: dict[int, int] = {}  # derivative of the sum by each node
         for end, share in zip(ends, weight, strict=True):
             _gain(graph, shares, end, operand(graph, share))
         _propagate_back(graph, order, shares)
@@ -103,9 +103,9 @@ def pullback(outputs: Array, inputs: Array, weights: Array) -> Array:
 
 
 def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], list[int]]:
-    """The graph, the nodes of the inputs and of the outputs (-1 for constants), and those between, in order.
+    """The graph, the nodes of the inputs and of the outputs (-1 for constants), and the nodes between, in order.
 
-    Numbers of a scope around that of the inputs are constants.
+    Numbers of an enclosing scope are constants.
     """
     parameters = list(np.ravel(inputs))
     graph = next(x.graph for x in parameters)
@@ -120,11 +120,11 @@ def _nonzero(graph: Scope, numbers: Sequence[int], values: Iterable[Any]) -> dic
 
 
 def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
-    """The nodes that lead from the starts to the ends, in order."""
+    """The nodes on paths from the starts to the ends, in order."""
     leads = [False] * len(graph.nodes)
     for number in range(len(leads)):
         operation = graph.nodes[number][0]
-        jumps = isinstance(operation, Lookup) or operation in RANDOM  # and is constant between: its derivative is zero
+        jumps = isinstance(operation, Lookup) or operation in RANDOM  # piecewise constant: derivative is zero
         leads[number] = number in starts or (not jumps and any(leads[k] for k in graph.operands(number)))
     needed = [False] * len(graph.nodes)
     for end in ends:
@@ -141,7 +141,7 @@ def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
 
 
 def _propagate(graph: Graph, order: Sequence[int], rates: dict[int, int]) -> None:
-    """Fill in the rate of every node in order; nodes without one have rate zero."""
+    """Compute the derivative of every node in order; nodes without an entry have derivative zero."""
     for number in order:
         operation, *operands = graph.nodes[number]
         if operation in TRUTHS or not any(k in rates for k in operands):
@@ -160,7 +160,7 @@ def _propagate(graph: Graph, order: Sequence[int], rates: dict[int, int]) -> Non
 
 
 def _propagate_back(graph: Graph, order: Sequence[int], shares: dict[int, int]) -> None:
-    """Hand the share of every node, last first, on to its operands."""
+    """Propagate the derivative by every node, last first, to its operands."""
     for number in reversed(order):
         operation, *operands = graph.nodes[number]
         share = shares.get(number)
@@ -178,11 +178,11 @@ def _propagate_back(graph: Graph, order: Sequence[int], shares: dict[int, int]) 
 
 
 def _gain(graph: Graph, shares: dict[int, int], number: int, share: int) -> None:
-    """Add to the share of a node, unless that is zero or the node is a constant."""
+    """Add to the derivative by a node, unless the addend is zero or the node is a constant."""
     if number >= 0 and graph.value(number) is None and graph.value(share) != 0.0:
         shares[number] = _add(graph, shares[number], share) if number in shares else share
 
 
 def _rate(graph: Scope, number: int | None) -> Any:
-    """A rate as a number, zero if there is none."""
+    """The number of a derivative node; 0.0 if there is none."""
     return 0.0 if number is None else wrap(graph, number)

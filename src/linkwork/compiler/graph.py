@@ -1,8 +1,8 @@
-"""Expression graphs: equal expressions are one node, constants fold, and what no output needs is pruned.
+"""Expression graphs: equal expressions are one node, constants are folded, and unused nodes are pruned.
 
-A node is a tuple (operation, operand, ...); operands are numbers of earlier nodes, so the order of nodes is an order of
-evaluation. `("const", value)` and `("input", k)` are the leaves. An operation is a name, a `Loop` over a graph of its
-own, a `Value` of a loop, or a `Lookup` in a table.
+A node is a tuple (operation, operand, ...). Operands are indices of earlier nodes, so nodes are in order of evaluation.
+`("const", value)` and `("input", k)` are the leaves. An operation is a name, a `Loop` over another graph, a `Value` of
+a loop, or a `Lookup` in a table.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "min": min,
     "max": max,
 }
-RANDOM: dict[str, Callable[..., float]] = {  # of seed, counter and stream with block: the two numbers of a block
+RANDOM: dict[str, Callable[..., float]] = {  # of seed, counter, stream plus block: the two numbers of a block
     "uniform": lambda *numbers: pair(*numbers)[0],
     "uniform_second": lambda *numbers: pair(*numbers)[1],
 }
@@ -56,7 +56,7 @@ LOGIC: dict[str, Callable[..., bool]] = {
     "not": lambda a: not a,
 }
 FUSED = ("fma", "fms", "fnma")  # a b + c, a b - c, c - a b, each rounded once
-PLAIN = frozenset({"add", "sub", "mul"})  # operations whose rules apply only where an operand is one of REDUCIBLE
+PLAIN = frozenset({"add", "sub", "mul"})  # simplification rules apply to these only if an operand is REDUCIBLE
 REDUCIBLE = frozenset({"const", "neg", "div"})
 COMMUTE = frozenset({"add", "mul", "min", "max", "eq", "and", "or"})
 FOLD: dict[str, Callable[..., Any]] = UNARY | BINARY | RANDOM | COMPARISONS | LOGIC
@@ -66,12 +66,12 @@ ARITY = (
     | {"and": 2, "or": 2, "not": 1, "select": 3}
     | dict.fromkeys((*FUSED, *RANDOM), 3)
 )
-TRUTHS = frozenset({*COMPARISONS, *LOGIC})  # operations whose value is true or false
+TRUTHS = frozenset({*COMPARISONS, *LOGIC})  # operations with a truth value
 LEAVES = ("const", "input")
 
 
 class Table(NamedTuple):
-    """An argument of the kernel of which a loop takes one row of `size` numbers in each iteration."""
+    """A kernel argument from which a loop reads one row of `size` numbers in each iteration."""
 
     argument: int
     size: int
@@ -79,33 +79,33 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """An operation: `count` iterations of a body, or fewer if no lane goes on.
+    """An operation: `count` iterations of a body, or fewer if no lane continues.
 
-    Operands are the first state and what the body takes from outside; the body's inputs are the state, a row of each
-    table, and what it takes from outside; its outputs are the next state and what this iteration records in the
-    kernel's result `series`. The loop goes on while the state's number `watch` is nonzero in any lane.
+    Operands are the initial state and the values that the body takes from outside. The body's inputs are the state, one
+    row of each table, and the outside values. Its outputs are the next state and the values that the iteration records
+    in the kernel's results `series`. The loop continues while the state's number `watch` is nonzero in any lane.
     """
 
     body: Graph
     nstate: int
     count: int | Count
     tables: tuple[Table, ...] = ()
-    series: tuple[int, ...] = ()  # numbers of the kernel's results
+    series: tuple[int, ...] = ()  # indices of the kernel's results
     watch: int | None = None
 
 
 class Value(NamedTuple):
-    """An operation on a loop: the `number`-th of its last state."""
+    """An operation on a loop: the `number`-th entry of its final state."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """An operation on an index: the number in `column` of that row of a constant table, rows of `size` doubles.
+    """An operation on an index: entry `column` of a row of a constant table with `size` doubles per row.
 
-    The index is floored and clamped to the table; nan reads the first row. The table is `bytes`,
-    which compare to the bit and know their hash.
+    The index is rounded down and clamped to the table; NaN reads the first row. The table is stored as `bytes`, which
+    compare bit by bit and cache their hash.
     """
 
     table: bytes
@@ -114,16 +114,16 @@ class Lookup:
 
     @property
     def rows(self) -> int:
-        """How many rows the table has."""
+        """Number of rows of the table."""
         return len(self.table) // (8 * self.size)
 
     def at(self, index: float) -> float:
-        """The number at an index."""
+        """The entry at an index."""
         row = int(min(max(0.0, index), self.rows - 1.0))
         return struct.unpack_from("<d", self.table, 8 * (row * self.size + self.column))[0]
 
     def is_constant(self) -> bool:
-        """Whether the column holds the same bits in every row."""
+        """Whether the column has the same bits in every row."""
         return len(set(memoryview(self.table).cast("q")[self.column :: self.size])) == 1
 
 
@@ -137,14 +137,14 @@ class Graph:
         self._numbers: dict[Node, int] = {}
 
     def operands(self, number: int) -> Sequence[int]:
-        """The nodes that a node works on."""
+        """The operands of a node."""
         node = self.nodes[number]
         return () if node[0] in LEAVES else node[1:]
 
     def _node(self, node: Node) -> int:
         key = node
         if node[0] == "const" and isinstance(node[1], bool):
-            key = (*node, True)  # True equals 1.0 in Python, and is no number here
+            key = (*node, True)  # True equals 1.0 in Python, but is a truth value here
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.nodes)
@@ -156,18 +156,18 @@ class Graph:
         return self._node(("const", value))
 
     def input(self) -> int:
-        """The node of the next input number."""
+        """The node of the next input."""
         self.ninputs += 1
         return self._node(("input", self.ninputs - 1))
 
     def value(self, number: int) -> Any:
-        """The value of a constant node, None of any other."""
+        """The value of a constant node; None for other nodes."""
         node = self.nodes[number]
         return node[1] if node[0] == "const" else None
 
     def apply(self, operation: str | Loop | Value | Lookup, *operands: int) -> int:
-        """The node of an operation on nodes, after folding."""
-        if operation in PLAIN:  # most operations by far: no rule applies to their operands
+        """The node of an operation on nodes, after simplification and constant folding."""
+        if operation in PLAIN:  # the most frequent case: no rule applies
             a, b = operands
             nodes = self.nodes
             if a != b and nodes[a][0] not in REDUCIBLE and nodes[b][0] not in REDUCIBLE:
@@ -185,7 +185,7 @@ class Graph:
         if operation in FOLD:
             values = [self.value(k) for k in operands]
             if None not in values:
-                with suppress(ArithmeticError, ValueError):  # else left for the kernel, which gives inf or nan
+                with suppress(ArithmeticError, ValueError):  # else left to the kernel, which returns inf or NaN
                     return self.constant(FOLD[operation](*values))
         if operation in COMMUTE and operands[0] > operands[1]:
             operands = operands[::-1]
@@ -240,7 +240,7 @@ def _mul(g: Graph, a: int, b: int) -> int | None:
             return g.apply("neg", g.apply("mul", x, node[1]))
         if node[0] == "div" and node[2] == x and g.value(node[1]) == 1.0:
             return g.constant(1.0)  # x (1 / x)
-        if factor is not None and node[0] == "mul":  # constants gather: c (d x) = (c d) x
+        if factor is not None and node[0] == "mul":  # combine constants: c (d x) = (c d) x
             for known, other in ((node[1], node[2]), (node[2], node[1])):
                 if g.value(known) is not None:
                     return g.apply("mul", g.constant(factor * g.value(known)), other)
@@ -261,12 +261,12 @@ def _div(g: Graph, a: int, b: int) -> int | None:
 
 
 def _odd(operation: str) -> Callable[[Graph, int], int | None]:
-    """f(-x) = -f(x)."""
+    """Rule for an odd function: f(-x) = -f(x)."""
     return lambda g, a: g.apply("neg", g.apply(operation, g.nodes[a][1])) if g.nodes[a][0] == "neg" else None
 
 
 def _even(operation: str) -> Callable[[Graph, int], int | None]:
-    """f(-x) = f(x)."""
+    """Rule for an even function: f(-x) = f(x)."""
     return lambda g, a: g.apply(operation, g.nodes[a][1]) if g.nodes[a][0] == "neg" else None
 
 
@@ -278,7 +278,7 @@ def _select(g: Graph, condition: int, yes: int, no: int) -> int | None:
 
 
 def _same(value: bool | None) -> Callable[[Graph, int, int], int | None]:
-    """An operation on two equal operands gives `value`, or if that is None the operand."""
+    """Rule for equal operands: the result is `value`, or the operand if `value` is None."""
     return lambda g, a, b: None if a != b else a if value is None else g.constant(value)
 
 
@@ -300,11 +300,11 @@ RULES: dict[str, Callable[..., int | None]] = {
 }
 
 
-# --- passes: each makes a new graph ---
+# --- passes: each returns a new graph ---
 
 
 def needed(graph: Graph, outputs: Iterable[int]) -> list[bool]:
-    """For each node, whether one of the outputs depends on it, or it records."""
+    """For each node, whether an output depends on it or it records values."""
     live = [isinstance(node[0], Loop) and bool(node[0].series) for node in graph.nodes]
     for number in outputs:
         live[number] = True
@@ -316,12 +316,12 @@ def needed(graph: Graph, outputs: Iterable[int]) -> list[bool]:
 
 
 def pruned(graph: Graph) -> Graph:
-    """The same outputs without the nodes that none of them needs."""
+    """The graph without the nodes that no output needs."""
     return _rewritten(graph, lambda node, uses, nodes: node)
 
 
 def fused(graph: Graph) -> Graph:
-    """Multiplications that only one sum uses are fused with it, so that every vector width rounds equally."""
+    """The graph with products that only one sum uses fused into it, so that all vector widths round equally."""
 
     def fuse(node: Node, uses: list[int], nodes: list[Node]) -> Node:
         if node[0] not in ("add", "sub"):
@@ -337,7 +337,7 @@ def fused(graph: Graph) -> Graph:
 
 
 def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Node]) -> Graph:
-    """A copy of the needed nodes, each passed through `change` with the use counts and nodes of the original."""
+    """A copy of the needed nodes, each mapped by `change`, which gets the use counts and nodes of the original."""
     live = needed(graph, graph.outputs)
     uses = [0] * len(graph.nodes)
     for number in range(len(graph.nodes)):
@@ -360,7 +360,7 @@ def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Nod
 
 
 def description(graph: Graph) -> str:
-    """A graph as text: equal texts, equal results."""
+    """A graph as text; graphs with equal texts give equal results."""
 
     def text_of(part: Any) -> str:
         return repr(replace(part, body=None)) + description(part.body) if isinstance(part, Loop) else repr(part)  # type: ignore[arg-type]
@@ -369,7 +369,7 @@ def description(graph: Graph) -> str:
 
 
 def verify(graph: Graph) -> None:
-    """Raise AssertionError unless the graph is one: known operations, operands before uses, truth where it belongs."""
+    """Raise AssertionError if the graph is invalid: unknown operation, operand after its use, or wrong operand type."""
     for number, node in enumerate(graph.nodes):
         operation, operands = node[0], graph.operands(number)
         assert all(0 <= k < number for k in operands), (number, node)
@@ -405,11 +405,11 @@ def _verify_loop(loop: Loop, noperands: int) -> None:
 
 
 def is_truth(graph: Graph, number: int) -> bool:
-    """Whether the value of a node is true or false rather than a number."""
+    """Whether a node has a truth value rather than a number."""
     node = graph.nodes[number]
     return node[0] in TRUTHS or (node[0] == "const" and isinstance(node[1], bool))
 
 
 def bits_of(number: float) -> int:
-    """The 64-bit word of a double."""
+    """The 64-bit pattern of a double."""
     return struct.unpack("<q", struct.pack("<d", number))[0]

@@ -1,4 +1,4 @@
-"""Kernels: functions of one state, traced, compiled for a target, cached on disk, loaded, and run over batches."""
+"""Kernels: functions of one state that are traced, compiled for a target, cached on disk, and run over batches."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from linkwork.compiler.graph import Graph
 
-NOTICE_AFTER = 2.0  # s of compiling, from which on a user at a terminal should know what takes so long
+NOTICE_AFTER = 2.0  # s of compile time after which a user at a terminal gets a notice
 
 
 class Kernel:
-    """A function of one state, compiled. Built on first use, from disk if it was built before.
+    """A compiled function of one state. It is built at first use, or loaded from the disk cache.
 
-    `shapes` are those of the function's arguments and `results` of its values, for one state; a function with several
-    returns a tuple. Those that a loop reads row by row or records have `Rows`, and the function takes so many `counts`
-    after its arrays (see `trace`). `key` names what the function depends on: equal keys must mean equal functions.
-    Where nothing does, as with users' functions, it is None: the function is traced then, and its graph is its name.
-    `target` names the machine that the kernel is compiled for and runs on (see `targets`).
+    `shapes` are the shapes of the function's arguments, `results` those of its values, for one state; a function with
+    several values returns a tuple. Tables that a loop reads and series that it records have the shape `Rows`; the
+    function then takes `counts` further arguments after its arrays (see `trace`). `key` identifies the function: equal
+    keys must mean equal functions. If no such name exists, as for user functions, `key` is None: the function is
+    traced, and its graph is the key. `target` names the hardware that the kernel is compiled for (see `targets`).
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Kernel:
 
     @property
     def key(self) -> str:
-        """What identifies the function: equal keys, equal functions."""
+        """The identity of the function: equal keys mean equal functions."""
         with self._lock:
             if self._key is None:
                 from linkwork.compiler.building import description
@@ -69,13 +69,13 @@ class Kernel:
         """The graph of the function, traced at the first call."""
         with self._lock:
             if self._traced is None:
-                from linkwork.compiler.building import trace  # here: kernels that are found on disk need none of it
+                from linkwork.compiler.building import trace  # here: cached kernels do not need it
 
                 self._traced = trace(self._function, self.shapes, self.results, self.counts)
             return self._traced
 
     def _build(self, variant: str) -> Code:
-        """One variant of the code, from disk or built from the graph."""
+        """The code of one variant, from disk or built from the graph."""
         with self._lock:
             if variant in self._codes:
                 return self._codes[variant]
@@ -85,7 +85,7 @@ class Kernel:
             return self._codes[variant]
 
     def _built(self, variant: str) -> bytes:
-        """One variant of the code, made from the graph."""
+        """The code of one variant, built from the graph."""
         from linkwork.compiler.building import program_of
 
         with CompileNotice(self.name):
@@ -102,8 +102,8 @@ class Kernel:
     ) -> tuple[list[Array], bool]:
         """The results, each (*batch, *result), for arrays that broadcast to `batch`, and whether all are finite.
 
-        `outs`, if given, holds an array for each result, or None for those that are to be made. A series with room for
-        more rows needs one, which begins at its first row in C-ordered memory.
+        `outs`, if given, has an array for each result, or None for results to be allocated. A series with room for more
+        rows needs an array; it begins at the series' first row in C-ordered memory.
         """
         count = math.prod(batch)
         given = outs or [None] * len(self.results)
@@ -121,9 +121,10 @@ class Kernel:
         return found, code.launch(states, threads)
 
     def fast_call(self, general: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
-        """A function called `name` that runs the kernel on one state with little overhead, if it has one result.
+        """A function `name` that runs the kernel on one state with little overhead, for kernels with one result.
 
-        It hands everything but contiguous float64 arrays of one state, and results that are not finite, to `general`.
+        It accepts contiguous float64 arrays of one state. For other arguments and non-finite results it calls
+        `general`.
         """
         (result,) = self.results
         shapes = [shape for shape in self.shapes if not isinstance(shape, Rows)]
@@ -136,7 +137,7 @@ class Kernel:
 
 @cache
 def compiler_digest() -> str:
-    """A name for the compiler's own source: another source may make other code from a graph."""
+    """A digest of the compiler's source, because another compiler may build different code from the same graph."""
     return kernel_cache.text_digest(Path(__file__).parent)
 
 
@@ -146,7 +147,7 @@ def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:
 
 
 def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:
-    """The array with states one after the other, and the distance between them in doubles: 0 if all share one."""
+    """The array with states in sequence, and their stride in doubles; 0 if all states share one."""
     size = math.prod(shape)
     leading = array.shape[: array.ndim - len(shape)]
     if math.prod(leading) == 1:
@@ -155,7 +156,7 @@ def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:
 
 
 class CompileNotice:
-    """Says on a terminal what is being compiled once it takes longer than NOTICE_AFTER."""
+    """Prints a notice on a terminal if compiling takes longer than NOTICE_AFTER."""
 
     def __init__(self, name: str):
         self._name, self._start = name, 0.0

@@ -1,4 +1,4 @@
-"""Code stored on disk between runs. Each file carries its key and a checksum, which are verified."""
+"""Disk cache of compiled code. Each file contains its key and a checksum, which are verified."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 
 MAGIC = b"linkwork object code 1\n"
-MAX_BYTES = 1 << 30  # stored; beyond that the least recently used kernels are removed
+MAX_BYTES = 1 << 30  # size limit; the least recently used kernels are removed beyond it
 CHECKSUM_BYTES = 32  # of SHA-256
 
 
 def folder() -> Path:
-    """The folder of stored code: $LINKWORK_CACHE_DIR, or the user's cache folder."""
+    """The cache folder: $LINKWORK_CACHE_DIR, or the user's cache folder."""
     chosen = os.environ.get("LINKWORK_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -29,7 +29,7 @@ def folder() -> Path:
 
 
 def digest(*parts: str | bytes) -> str:
-    """A name for the sequence of the parts: other parts, another name."""
+    """A digest (name) of a sequence of strings or bytes."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -39,7 +39,7 @@ def digest(*parts: str | bytes) -> str:
 
 
 def text_digest(*folders: Path) -> str:
-    """A name for the text of all Python files in some folders."""
+    """A digest of the text of all Python files in some folders."""
     walked = (path for folder in folders for path in os.walk(folder))
     files = sorted(os.path.join(path, name) for path, _, names in walked for name in names if name.endswith(".py"))
     return digest(*map(_bytes_of, files))
@@ -51,7 +51,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def stored(key: str, build: Callable[[], bytes]) -> bytes:
-    """The code stored under `key`, or what `build` makes, which is stored then."""
+    """The code stored under `key`; if there is none, the result of `build`, which is then stored."""
     code = load(key)
     if code is None:
         code = build()
@@ -60,7 +60,7 @@ def stored(key: str, build: Callable[[], bytes]) -> bytes:
 
 
 def load(key: str) -> bytes | None:
-    """The code stored under `key`, or None; a damaged file, or one of another user, is ignored with a warning."""
+    """The code stored under `key`, or None; a damaged file, or a file of another user, is ignored with a warning."""
     path = folder() / key[:2] / key
     try:
         with path.open("rb") as file:
@@ -77,12 +77,12 @@ def load(key: str) -> bytes | None:
         warnings.warn(f"linkwork: the cached kernel {path} is damaged; it is built again", stacklevel=2)
         return None
     with suppress(OSError):
-        os.utime(path)  # used now
+        os.utime(path)  # marks the file as recently used
     return body
 
 
 def store(key: str, body: bytes) -> None:
-    """Store `body` under `key`, whole or not at all; a warning where that is impossible."""
+    """Store `body` under `key` atomically; warn if that is impossible."""
     path = folder() / key[:2] / key
     data = MAGIC + key.encode() + b"\n" + hashlib.sha256(body).digest() + body
     try:
@@ -98,12 +98,12 @@ def store(key: str, body: bytes) -> None:
         _remove_least_recent()
     except OSError as reason:
         warnings.warn(
-            f"linkwork: kernels cannot be stored in {folder()} ({reason}); they are built each time", stacklevel=2
+            f"linkwork: kernels cannot be stored in {folder()} ({reason}); they are compiled each time", stacklevel=2
         )
 
 
 def _remove_least_recent() -> None:
-    """Remove the least recently used code until the rest is within MAX_BYTES; other processes may do so too."""
+    """Remove the least recently used files until the total is within MAX_BYTES; other processes may do the same."""
     found = []
     for path in folder().glob("??/*"):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Recently used kernels stay loaded: equal kernels, wherever they are made, share one code."""
+"""Cache of loaded kernels: equal kernels share one compiled code."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import OrderedDict
 
 from linkwork.compiler.kernel import Kernel
 
-MAX_LOADED = 64  # kernels; each holds its graph and its code
+MAX_LOADED = 64  # kernels; each has a graph and code in memory
 
 _recent: OrderedDict[tuple[str, str], Kernel] = OrderedDict()
 
 
 def shared(kernel: Kernel) -> Kernel:
-    """A recently used kernel with the same key and target, or else this one."""
+    """A recently used kernel with the same key and target, else this kernel."""
     key = kernel.target, kernel.key
     found = _recent.pop(key, kernel)
     _recent[key] = found
@@ -22,5 +22,5 @@ def shared(kernel: Kernel) -> Kernel:
 
 
 def forget() -> None:
-    """Release all kernels, so that the next ones are loaded from disk or built."""
+    """Release all kernels; the next ones are loaded from disk or built."""
     _recent.clear()

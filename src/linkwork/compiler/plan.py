@@ -1,8 +1,8 @@
-"""What a kernel does, step by step, before a target prints it: chunks of a graph, moves and loops.
+"""The plan of a kernel: its steps (chunks of a graph, moves and loops), before a target prints code.
 
-The steps work on a workspace of slots, one number each (a vector of them where lanes run side by side). A chunk is a
-bounded run of operations that holds its values in registers and passes on through the workspace what others need, so
-that code generation takes time linear in the graph. A slot is used again once nothing needs its value.
+The steps work on a workspace of slots with one number each (a vector if lanes run in parallel). A chunk is a bounded
+sequence of operations that keeps its values in registers and stores values that others need in the workspace. Code
+generation therefore takes time linear in the size of the graph. A slot is reused when its value is no longer needed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from linkwork.compiler.chunking import chunks
 from linkwork.compiler.graph import Graph, Loop, Value
 
-# Graphs of so many nodes share code between chunks: straight code of this length leaves the caches near the processor.
-# Measured on variational steps of chains, Zen 3: with shared code 8 joints (5,300 operations) take 2 % more time, 32
-# joints (25,000) 6 to 11 % less.
+# Graphs with at least so many nodes share code between chunks: straight-line code of this length does not fit the
+# first-level caches. Measured on variational steps of chains, Zen 3: with shared code 8 joints (5,300 operations) take
+# 2 % more time, 32 joints (25,000) 6 to 11 % less.
 MIN_NODES_TO_SHARE = 10_000
 
 
@@ -34,16 +34,17 @@ class Chunk(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Numbers to copy, all at once: each from a slot (int), or a constant (float), to a slot."""
+    """Simultaneous copies of numbers: each from a slot (int) or a constant (float) to a slot."""
 
     pairs: list[tuple[int | float, int]]
 
 
 class LoopStep(NamedTuple):
-    """A loop over steps. Rows of tables enter from slot `rows` on; `recorded` are the slots of what is recorded.
+    """A loop over steps. Table rows are loaded to the slots from `rows` on; `recorded` are the slots of recorded
+    values.
 
-    `update` moves the next state to where the next iteration reads it. The loop goes on while the number in the slot
-    `watched`, if there is one, is nonzero in any lane.
+    `update` moves the next state to the slots that the next iteration reads. The loop continues while the number in
+    slot `watched`, if given, is nonzero in any lane.
     """
 
     loop: Loop
@@ -59,11 +60,11 @@ Step = Chunk | Moves | LoopStep
 
 @dataclass
 class Workspace:
-    """Hands out slots and takes them back: runs of them where they are `grouped`, else one by one, last freed first."""
+    """Allocator of slots: contiguous ranges if `grouped`, else single slots, last freed first."""
 
     grouped: bool
     total: int = 0
-    free: list[tuple[int, int]] = field(default_factory=list)  # runs of slots: where they begin and end
+    free: list[tuple[int, int]] = field(default_factory=list)  # ranges of slots: begin and end
 
     def region(self, size: int) -> int:
         """The first of `size` new slots."""
@@ -71,7 +72,7 @@ class Workspace:
         return self.total - size
 
     def take(self, size: int = 1) -> int:
-        """The first of `size` slots that nothing uses."""
+        """The first of `size` contiguous free slots."""
         runs = range(len(self.free))
         for i in runs if self.grouped else reversed(runs):
             first, end = self.free[i]
@@ -81,7 +82,7 @@ class Workspace:
         return self.region(size)
 
     def give_back(self, first: int, size: int) -> None:
-        """Free `size` slots from `first` on. If grouped, runs stay in order and join their neighbours."""
+        """Free `size` slots from `first` on. If grouped, ranges stay sorted and merge with their neighbours."""
         end = first + size
         i = bisect(self.free, (first, end)) if self.grouped else len(self.free)
         before = self.grouped and i > 0 and self.free[i - 1][1] == first
@@ -91,9 +92,9 @@ class Workspace:
 
 
 class Plan(NamedTuple):
-    """Steps on a workspace of `total` slots: inputs enter from slot 0 on, `outputs` are the slots of the results.
+    """Steps on a workspace of `total` slots: inputs are in the slots from 0 on, `outputs` are the slots of the results.
 
-    If it `shares_chunks`, values that leave a chunk together lie side by side, and equal chunks should share code.
+    With `shares_chunks`, values that leave a chunk together are in adjacent slots, and equal chunks share code.
     """
 
     steps: list[Step]
@@ -112,13 +113,13 @@ def plan(graph: Graph) -> Plan:
 
 
 def _length(graph: Graph) -> int:
-    """How many nodes a graph has, with those of its loops."""
+    """Number of nodes of a graph, including its loops."""
     loops = (node[0].body for node in graph.nodes if isinstance(node[0], Loop))
     return len(graph.nodes) + sum(map(_length, loops))
 
 
 def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
-    """All chunks of some steps, also those in loops."""
+    """All chunks of some steps, including those in loops."""
     for step in steps:
         if isinstance(step, LoopStep):
             yield from chunks_of(step.steps)
@@ -127,7 +128,7 @@ def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
 
 
 def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[list[Step], list[int]]:
-    """The steps of one graph, whose inputs lie in the given slots, and the slots of its outputs."""
+    """The steps of one graph, whose inputs are in the given slots, and the slots of its outputs."""
     cuts = _cut(graph, workspace.grouped)
     home = {k: number for number, nodes in enumerate(cuts) for k in nodes}
     last_use = _last_uses(graph, cuts, home)
@@ -157,7 +158,7 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
 
 
 def _cut(graph: Graph, share: bool) -> list[list[int]]:
-    """The nodes that do something, in order: each loop with its values, and chunks of what is between loops."""
+    """The operations in order: each loop with its values, and chunks of the operations between loops."""
     runs: list[list[int]] = [[]]
     loops: dict[int, list[int]] = {}
     for k, node in enumerate(graph.nodes):
@@ -172,7 +173,7 @@ def _cut(graph: Graph, share: bool) -> list[list[int]]:
 
 
 def _last_uses(graph: Graph, cuts: list[list[int]], home: dict[int, int]) -> dict[int, int]:
-    """For each value that is used outside its cut, the last cut that uses it."""
+    """For each value used outside its cut, the last cut that uses it."""
     found: dict[int, int] = {}
     for number, nodes in enumerate(cuts):
         for k in nodes:
@@ -185,10 +186,10 @@ def _last_uses(graph: Graph, cuts: list[list[int]], home: dict[int, int]) -> dic
 def _live_out_groups(
     nodes: list[int], outputs: set[int], last_use: dict[int, int], grouped: bool
 ) -> Iterator[tuple[int | None, list[int]]]:
-    """The values of a cut that are needed outside it, in groups with the last cut that uses them, None for outputs.
+    """The values of a cut that are needed outside it, in groups with the last cut that uses them; None for outputs.
 
-    If `grouped`, values that end together lie side by side, so that equal chunks find most of what they use at the same
-    distances (see `chunk_sharing`); one by one they leave fewer gaps.
+    With `grouped`, values with the same last use are in adjacent slots, so that equal chunks find most of their values
+    at the same distances (see `chunk_sharing`). Single slots leave fewer gaps.
     """
     found: dict[Any, list[int]] = {}
     ends = {k: None if k in outputs else last_use[k] for k in nodes if k in outputs or k in last_use}
@@ -198,7 +199,9 @@ def _live_out_groups(
 
 
 def _loop_steps(graph: Graph, nodes: list[int], loop: Loop, slots: dict[int, int], workspace: Workspace) -> list[Step]:
-    """The first state moves into its slots; an iteration computes the next beside it, and moves it there."""
+    """The steps of a loop: move the initial state to its slots; each iteration computes the next state and moves it
+    there.
+    """
     operands = graph.operands(nodes[0])
     first, taken = operands[: loop.nstate], operands[loop.nstate :]
     state = workspace.region(loop.nstate)

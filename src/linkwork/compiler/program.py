@@ -1,9 +1,9 @@
-"""Programs: graphs joined by counted loops and bounded while-loops, as `spatial.loops` writes them.
+"""Traced loops: counted loops and bounded while-loops of `spatial.loops` as graph operations.
 
-A loop is one operation of the graph around it. Its body is traced once, into a graph of its own whose inputs are the
-state, a row of each table, and what the body takes from around it. A while-loop is a counted one that watches a number
-of its state and ends early when no lane needs another iteration; `where` freezes lanes that are done in the body, so
-that no lane's bits depend on its neighbours.
+A loop is one operation of the enclosing graph. Its body is traced once, into a separate graph with these inputs: the
+state, one row of each table, and values from the enclosing graph. A while-loop is a counted loop that watches a number
+of its state and ends early if no lane needs another iteration. In the body, `where` freezes lanes that are done, so
+that the bits of a lane do not depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from linkwork.spatial.scalar import where
 
 
 class TracedTable(NamedTuple):
-    """A table among the arguments of a function that is being traced: to be handed to `record(..., each=...)`."""
+    """A table among the arguments of a traced function; pass it to `record(..., each=...)`."""
 
     argument: int
     rows: Rows
 
 
 class Series(NamedTuple):
-    """What a loop records, while it is being traced: to be returned by the function."""
+    """A series that a traced loop records; the function must return it."""
 
     number: int
     rows: Rows
 
 
 class LoopTracer:
-    """Turns the loops of a function into operations of the graph that it is being traced into."""
+    """Turns the loops of a traced function into graph operations."""
 
     def __init__(self, graph: Scope):
         self.scope, self.series = graph, list[Series]()
@@ -44,7 +44,7 @@ class LoopTracer:
     def record(
         self, count: int | Count, body: Callable[..., Any], state: Sequence[Any], each: Sequence[Any]
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """`spatial.loops.record` in a trace; the index of the iteration is one more number of the state."""
+        """`spatial.loops.record` in a trace; the iteration index is one more number of the state."""
         loop = _OpenLoop(self, count, (0.0, *state), each)
         k, *now = loop.now
         new, row = body(k, *now, *loop.rows)
@@ -52,9 +52,11 @@ class LoopTracer:
         return tuple(last), series
 
     def iterate(self, most: int, body: Callable[..., Any], state: Sequence[Any]) -> tuple[tuple[Any, ...], Any, Any]:
-        """`spatial.loops.iterate` in a trace: two more numbers of the state are `going`, 1 or 0, and the iterations."""
+        """`spatial.loops.iterate` in a trace; two more numbers of the state are `going` (1 or 0) and the iteration
+        count.
+        """
         if isinstance(most, Count) or most < 0:
-            raise NotTraceable(f"the bound of an iteration must be a whole number; got {most!r}")
+            raise NotTraceable(f"the bound of `iterate` must be an integer >= 0; got {most!r}")
         loop = _OpenLoop(self, most, (1.0, 0.0, *state), (), watch=0)
         going, iterations, *now = loop.now
         new, done = body(*now)
@@ -64,9 +66,9 @@ class LoopTracer:
         return tuple(last), iterations, going == 0.0
 
     def new_series(self, count: int | Count, row: Shape) -> Series:
-        """A new result of the kernel, of which a loop writes one row in each iteration."""
+        """A new kernel result, of which a loop writes one row in each iteration."""
         if not isinstance(count, Count) or self.scope.depth > 0:
-            raise NotTraceable("a loop that records must not be inside another, and its count must be an argument")
+            raise NotTraceable("a loop that records must not be inside another loop, and its count must be an argument")
         self.series.append(Series(len(self.series), Rows(count, row)))
         return self.series[-1]
 
@@ -74,7 +76,7 @@ class LoopTracer:
 class _OpenLoop:
     """A loop whose body is being traced: `now` are the numbers and arrays of its state, `rows` those of its tables.
 
-    The tracer calls the body between `__init__` and `close`, so that nested loops take few frames of Python's stack.
+    The tracer calls the body between `__init__` and `close`, so that nested loops use few Python stack frames.
     """
 
     def __init__(
@@ -93,7 +95,7 @@ class _OpenLoop:
         self.rows = [inputs(self.inside, table.rows.row) for table in self.tables]
 
     def close(self, new: Sequence[Any], recorded: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Add the loop to the graph around it; the last state, and the series that it records."""
+        """Add the loop to the enclosing graph; return the last state and the recorded series."""
         around, inside = self.around, self.inside
         self.tracer.scope, inside.open = around, False
         numbers = flat(self.first)
@@ -108,12 +110,12 @@ class _OpenLoop:
 
     def _table(self, table: Any) -> TracedTable:
         if not isinstance(table, TracedTable) or table.rows.count != self.count:
-            raise NotTraceable(f"a loop takes rows of tables that have one row per iteration; got {table!r:.80}")
+            raise NotTraceable(f"each table of a loop must have one row per iteration; got {table!r:.80}")
         return table
 
 
 def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
-    """`new` as the next state, if it has the shapes of the old one."""
+    """`new` as the next state, after a check that its shapes are those of the old state."""
     if not isinstance(new, tuple) or [np.shape(x) for x in new] != [np.shape(x) for x in state]:
         before, after = ([np.shape(x) for x in each] for each in (state, new if isinstance(new, tuple) else (new,)))
         raise NotTraceable(f"a loop's body must return the state as a tuple with the same shapes {before}; got {after}")
@@ -134,5 +136,5 @@ def _shaped(numbers: list[Any], shape: Shape) -> Any:
 
 
 def flat(values: Sequence[Any]) -> list[Any]:
-    """All numbers of some numbers and arrays, one after the other."""
+    """All numbers of some numbers and arrays in sequence."""
     return [x for value in values for x in np.ravel(np.asarray(value, dtype=object))]

@@ -1,7 +1,7 @@
-"""Patterns of operations that a graph repeats on other numbers, as it does for each leg of a machine.
+"""Repeated patterns of operations in a graph, such as those of equal legs of a mechanism.
 
-Chunks can share code only if equal patterns are cut equally (see `chunk_sharing`). So cuts should fall on the borders
-of repeated patterns, and a chunk that begins like an earlier one should end like it.
+Chunks can share code only if equal patterns are divided equally (see `chunk_sharing`). Chunks should therefore end at
+the borders of repeated patterns, and a chunk that begins like an earlier one should end like it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from linkwork.compiler.graph import Graph
 
 # All in operations
-KEY_LENGTH = 20  # by which a pattern is recognised
-MIN_PATTERN = 80  # of a pattern whose borders are worth a cut; with 60 to 120, shared code is as long within 10 %
-MAX_DISTANCE = 16  # back to which an operand is known by its distance; all farther ones count as the same
+KEY_LENGTH = 20  # number of operations that identify a pattern
+MIN_PATTERN = 80  # shortest pattern whose borders are used; with 60 to 120, shared code has the same length within 10 %
+MAX_DISTANCE = 16  # an operand is identified by its distance up to this; all farther operands count as equal
 
 Codes = list[int]
 
 
 def operation_codes(graph: Graph, work: list[int]) -> Codes:
-    """For each operation a whole number, equal for equal operations: constants and distant operands may differ."""
+    """An integer for each operation, equal for equal operations; constants and distant operands may differ."""
     position = {k: i for i, k in enumerate(work)}
     found, known = [], dict[tuple[object, ...], int]()
     for i, k in enumerate(work):
@@ -31,8 +31,8 @@ def operation_codes(graph: Graph, work: list[int]) -> Codes:
 
 
 def pattern_borders(codes: Codes) -> set[int]:
-    """Where repeated patterns begin and end, at each of their occurrences."""
-    found, seen = set[int](), dict[tuple[int, ...], int]()  # where each key was seen last
+    """The begin and end of each occurrence of a repeated pattern."""
+    found, seen = set[int](), dict[tuple[int, ...], int]()  # last position of each key
     start = 0
     while start < len(codes):
         length, before = 0, seen.get(tuple(codes[start : start + KEY_LENGTH]), -1)
@@ -50,13 +50,13 @@ def pattern_borders(codes: Codes) -> set[int]:
 
 
 class KnownChunks:
-    """The chunks cut so far, by how they begin."""
+    """The chunks so far, by their first operations."""
 
     def __init__(self, codes: Codes):
         self._codes, self._known = codes, dict[tuple[int, ...], Codes]()
 
     def add(self, start: int, end: int) -> None:
-        """Remember a chunk."""
+        """Store a chunk."""
         self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:

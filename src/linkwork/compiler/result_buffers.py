@@ -1,4 +1,4 @@
-"""Memory for results; that of large results is used again once no array refers to it."""
+"""Memory for results; the memory of large results is reused when no array refers to it."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ import numpy as np
 
 from linkwork.spatial.scalar import Array
 
-# Kernels write results of so many bytes past the caches, and the system clears the pages of new ones each time.
+# Kernels write results of this size past the caches. The operating system clears the pages of new ones each time.
 LARGE_BYTES = 1 << 24
-MAX_SPARE_BYTES = 1 << 28  # that are held for the next result
+MAX_SPARE_BYTES = 1 << 28  # memory that is retained for the next result
 
 
 def aligned(count: int) -> Array:
-    """An array of `count` doubles that begins at a cache line."""
+    """An array of `count` doubles, aligned to a cache line."""
     raw = np.empty(count + 8)
     return raw[(-raw.ctypes.data // 8) % 8 :][:count]
 
 
 class Results:
-    """Hands out arrays for results.
+    """Allocator of result arrays, which reuses memory.
 
-    Measured: fresh pages double the time of 10,000 mass matrices (38 dof, 115 MB), since the system clears them.
+    Measured: fresh pages double the time of 10,000 mass matrices (38 dof, 115 MB), because the operating system clears
+    them.
     """
 
     def __init__(self) -> None:
         self.spare: Array | None = None
 
     def new(self, shape: tuple[int, ...]) -> Array:
-        """An array of that shape, with arbitrary values."""
+        """An array of the given shape with arbitrary values."""
         count = math.prod(shape)
         if 8 * count < LARGE_BYTES:
             return np.empty(shape)
@@ -41,7 +42,7 @@ class Results:
 
 
 class _Lease:
-    """What an array of results and all its views refer to: when the last of them is gone, the memory is spare again."""
+    """Base object of a result array and all its views; when the last of them is deleted, the memory is reused."""
 
     def __init__(self, results: Results, memory: Array):
         self._results, self._memory = results, memory

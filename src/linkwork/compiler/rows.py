@@ -1,4 +1,4 @@
-"""The shapes of what enters and leaves a kernel: fixed ones, and rows as many as a count says."""
+"""Shapes of kernel arguments and results: fixed shapes, and rows whose number is given at the call."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Shape = tuple[int, ...]
 
 
 class Count(NamedTuple):
-    """A number of iterations that is known when the kernel is called: the `number`-th of its counts."""
+    """A number of iterations given when the kernel is called: the `number`-th of its counts."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The shape of a table or a series: rows of shape `row`, as many as `count` is when the kernel is called.
+    """The shape of a table or a series: `count` rows of shape `row`; the count is given when the kernel is called.
 
-    A series may be part of a longer one: then `room` counts the rows from one state's to the next one's.
+    If a series is part of a longer array, `room` is the number of rows between the starts of successive states.
     """
 
     count: Count

@@ -1,7 +1,7 @@
-"""Numbers that are being traced: their arithmetic becomes a graph.
+"""Traced numbers: their arithmetic builds a graph.
 
-`Traced` numbers stand in NumPy object arrays; `np.sin`, `@`, indexing and stacking work on them. What cannot become a
-graph (a branch on a value, `float()`) raises NotTraceable with the line that needs it.
+`Traced` numbers are entries of NumPy object arrays; `np.sin`, `@`, indexing and stacking work on them. Operations that
+cannot be part of a graph (a branch on a value, `float()`) raise NotTraceable with the offending line.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from linkwork.spatial.noise import STREAMS
 
 STALE = (
     "a traced number was stored in an earlier trace or inside a loop; functions must not store their arguments, "
-    "and a loop returns its state and nothing else"
+    "and a loop must pass values out only through its state"
 )
 OWN_PACKAGE = str(Path(__file__).parent)
 
 
 class Scope(Graph):
-    """A graph that is being traced: that of a function, or inside it that of the body of a loop.
+    """A graph that is being traced: that of a function, or inside it that of a loop body.
 
-    The body may use numbers from around it; they become inputs of its graph. `taken` lists their nodes there.
+    The body may use numbers of the enclosing scope; they become inputs of its graph. `taken` lists their nodes there.
     """
 
     def __init__(self, around: Scope | None = None) -> None:
@@ -41,7 +41,7 @@ class Scope(Graph):
         self.taken: dict[int, int] = {}
 
     def take(self, owner: Scope, number: int) -> int:
-        """The node here of a number that belongs to a scope around this one."""
+        """The node in this scope of a number that belongs to an enclosing scope."""
         inner: list[Scope] = []
         scope = self
         while scope is not owner:
@@ -57,7 +57,7 @@ class Scope(Graph):
 
 
 class Condition:
-    """A comparison of traced numbers: use it in `where`, combine with &, | and ~."""
+    """A comparison of traced numbers: use it in `where`; combine conditions with &, | and ~."""
 
     __slots__ = ("graph", "number")
 
@@ -65,7 +65,7 @@ class Condition:
         self.graph, self.number = graph, number
 
     def select(self, yes: Any, no: Any) -> Any:
-        """`yes` where the condition holds, else `no`: numbers, or conditions."""
+        """`yes` if the condition is true, else `no`: numbers, or conditions."""
         if isinstance(yes, (Condition, bool)) and isinstance(no, (Condition, bool)):
             return (self & yes) | (~self & no)
         return _number("select", self, yes, no)
@@ -92,11 +92,11 @@ class Condition:
         return apply_function(func, args, kwargs)
 
     def __bool__(self) -> NoReturn:
-        _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and picks one")
+        _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and selects one")
 
 
 class Traced:
-    """A number that is being traced: a node of a graph. Arithmetic makes new nodes."""
+    """A number that is being traced: a node of a graph. Arithmetic creates new nodes."""
 
     __slots__ = ("graph", "number")
 
@@ -105,10 +105,10 @@ class Traced:
 
     def _binary(self, operation: str, other: Any, swapped: bool = False) -> Any:
         graph, kind = self.graph, type(other)
-        if graph.open and (kind is float or (kind is Traced and other.graph is graph)):  # nearly always
+        if graph.open and (kind is float or (kind is Traced and other.graph is graph)):  # the most frequent case
             if (
                 kind is float and operation == "mul" and other in (0.0, 1.0)
-            ):  # with the next case half of all operations
+            ):  # with the next case, half of all operations
                 return self if other else 0.0
             if kind is float and operation == "add" and other == 0.0:
                 return self
@@ -199,7 +199,7 @@ class Traced:
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return apply_function(func, args, kwargs)
 
-    # --- what NumPy's functions call on the numbers of an object array ---
+    # --- methods that NumPy's functions call on the entries of an object array ---
 
     def _unary(self, operation: str) -> Any:
         return _number(operation, self)
@@ -221,11 +221,11 @@ class Traced:
         return self._unary("tan")
 
     def arcsin(self) -> Any:
-        """Angle of a sine."""
+        """Arcsine."""
         return self._unary("asin")
 
     def arccos(self) -> Any:
-        """Angle of a cosine."""
+        """Arccosine."""
         return self._unary("acos")
 
     def exp(self) -> Any:
@@ -248,15 +248,15 @@ class Traced:
         return self._binary("atan2", y, swapped=True)
 
     def minimum(self, other: Any) -> Any:
-        """The smaller of two numbers; not a number if one is not."""
+        """The smaller of two numbers; NaN if one of them is NaN."""
         return self._binary("min", other)
 
     def maximum(self, other: Any) -> Any:
-        """The larger of two numbers; not a number if one is not."""
+        """The larger of two numbers; NaN if one of them is NaN."""
         return self._binary("max", other)
 
     def lookup(self, table: Any) -> Any:
-        """The row of a table (n, ...) of floats at this index: what `spatial.scalar.lookup` calls."""
+        """The row of a table (n, ...) of floats at this index; called by `spatial.scalar.lookup`."""
         table = np.asarray(table, dtype=float)
         rows, shape = table.tobytes(), table.shape[1:]
         size = math.prod(shape)
@@ -266,7 +266,7 @@ class Traced:
 
     @staticmethod
     def uniforms(seed: Any, counter: Any, stream: Any, blocks: int) -> Any:
-        """Random numbers (2 blocks,) of which something is traced: what `spatial.noise.uniforms` calls."""
+        """Random numbers (2 blocks,) with at least one traced argument; called by `spatial.noise.uniforms`."""
         places = [stream + block * STREAMS for block in range(blocks)]
         found = np.empty(2 * blocks, dtype=object)
         found[0::2] = [_number("uniform", seed, counter, place) for place in places]
@@ -274,10 +274,10 @@ class Traced:
         return lift(found)
 
     def __bool__(self) -> NoReturn:
-        _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and picks one")
+        _refuse("branches on", "linkwork.where(condition, yes, no), which evaluates both and selects one")
 
     def __float__(self) -> NoReturn:
-        _refuse("needs the value of", "the number as it is, without float(), math functions or rounding")
+        _refuse("needs the value of", "the formula without float(), math functions or rounding")
 
     __int__ = __index__ = __complex__ = __round__ = __float__  # type: ignore[assignment]
 
@@ -297,17 +297,17 @@ def operand(graph: Scope, value: Any) -> int:
         return graph.constant(bool(value))
     if isinstance(value, Real):
         return graph.constant(float(value))
-    raise NotTraceable(f"a traced number met {value!r:.60}, which is not a number")
+    raise NotTraceable(f"a traced number was combined with {value!r:.60}, which is not a number")
 
 
 def _taken_condition(graph: Scope, condition: Condition) -> int:
-    """A condition from around a loop: it enters as 1 or 0, since the inputs of a graph are numbers."""
+    """A condition from outside a loop as an input of 1 or 0, because the inputs of a graph are numbers."""
     one_or_zero = operand(graph, condition.select(1.0, 0.0))
     return graph.apply("lt", graph.constant(0.0), one_or_zero)
 
 
 def _innermost(values: tuple[Any, ...]) -> Scope:
-    """The innermost scope that one of the values belongs to."""
+    """The innermost scope of the values."""
     graph: Scope | None = None
     for value in values:
         if isinstance(value, (Traced, Condition)) and (graph is None or value.graph.depth > graph.depth):
@@ -319,7 +319,7 @@ def _innermost(values: tuple[Any, ...]) -> Scope:
 
 
 def _number(operation: str | Lookup, *values: Any) -> Any:
-    """The result of an operation: a plain float once it is constant, so that NumPy goes on with floats."""
+    """The result of an operation; a plain float if it is constant, so that NumPy continues with floats."""
     graph = _innermost(values)
     return wrap(graph, graph.apply(operation, *map(operand, repeat(graph), values)))
 
@@ -338,10 +338,10 @@ def _condition(operation: str, *values: Any) -> Any:
 
 
 def _refuse(what: str, instead: str) -> NoReturn:
-    """Raise NotTraceable for the first line outside this package and NumPy."""
+    """Raise NotTraceable with the first line outside this package and NumPy."""
     frame: Any = sys._getframe(2)
     numpy_package = str(Path(np.__file__).parent)
     while frame.f_back and frame.f_code.co_filename.startswith((OWN_PACKAGE, numpy_package)):
         frame = frame.f_back
     place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-    raise NotTraceable(f"{place}: {frame.f_code.co_name} {what} a number that is being traced; write {instead}")
+    raise NotTraceable(f"{place}: {frame.f_code.co_name} {what} a traced number; write {instead}")

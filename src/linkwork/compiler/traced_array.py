@@ -1,7 +1,7 @@
-"""Arrays for functions that users write in plain NumPy: what these compute with traced numbers is traced.
+"""Arrays that make plain NumPy functions of users traceable.
 
-NumPy's object arrays serve our own algorithms, since they trace fast. A user's function also compares arrays, takes
-`np.clip`, `np.tanh` or `np.linalg.norm` of them and mixes traced numbers with plain ones: a `TracedArray` answers then.
+The library's own algorithms use NumPy's object arrays, which trace fast. A user's function also compares arrays, calls
+`np.clip`, `np.tanh` or `np.linalg.norm` and mixes traced with plain numbers: `TracedArray` supports this.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _where(condition: Any, yes: Any, no: Any) -> Any:
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002  NumPy's name
     if ord not in (None, 2):
-        raise TypeError("np.linalg.norm of traced numbers is the Euclidean one; leave `ord` out")
+        raise TypeError("np.linalg.norm of traced numbers supports the Euclidean norm only; remove the argument `ord`")
     return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
 
 
@@ -45,24 +45,24 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):
         return apply_function(func, args, kwargs)
 
     def select(self, yes: Any, no: Any) -> Any:
-        """`yes` where the conditions in this array hold, else `no`, number by number: what `linkwork.where` calls."""
+        """Elementwise `yes` where the conditions in this array are true, else `no`; called by `linkwork.where`."""
         return _where(self, yes, no)
 
 
 def apply_function(func: Any, args: Any, kwargs: Any) -> Any:
-    """What `__array_function__` of traced numbers and their arrays answers."""
+    """The implementation of `__array_function__` for traced numbers and their arrays."""
     return FUNCTIONS[func](*args, **kwargs) if func in FUNCTIONS else lift(func._implementation(*args, **kwargs))
 
 
 def lift(value: Any) -> Any:
-    """Object arrays as TracedArray; numbers, and anything else, as they are."""
+    """Object arrays as TracedArray; numbers and other objects unchanged."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         return value.view(TracedArray) if value.ndim else value[()]
     return value
 
 
 def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A user's function of numbers and arrays as one that can be traced like ours, or run on floats as it is."""
+    """A user's function of numbers and arrays as a traceable function; with floats it runs unchanged."""
 
     def run(*arguments: Any) -> Any:
         found = function(*map(lift, arguments))

@@ -1,4 +1,4 @@
-"""Tracing: a plain function runs on traced numbers, and what it computes becomes a graph."""
+"""Tracing: runs a plain function on traced numbers and returns the graph of its operations."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def trace(
 ) -> Graph:
     """The graph of `function` on arrays of the given shapes; inputs and outputs are numbered in C order.
 
-    An argument with `Rows` is a table that a loop reads row by row. After the arrays the function gets `counts` numbers
-    of iterations, which are known when the kernel is called. A function with several results returns a tuple, with what
-    loops record at its end. `results`, if given, are the expected shapes.
+    An argument with `Rows` is a table that a loop reads row by row. After the arrays the function gets `counts`
+    iteration counts, which are given when the kernel is called. A function with several results returns a tuple, with
+    recorded series at its end. `results`, if given, are the expected shapes.
     """
     graph = Scope()
     tracer = LoopTracer(graph)
@@ -38,21 +38,21 @@ def trace(
         with traced_by(tracer):
             found = function(*arrays, *map(Count, range(counts)))
     except TypeError as failure:
-        if "has no callable" in str(failure):  # what NumPy says of a function without a loop for objects
+        if "has no callable" in str(failure):  # NumPy's message for a function without an object loop
             raise NotTraceable(
-                f"{failure}: np.array([...]) mixed traced with plain numbers; put them together by np.stack([...]) or "
-                "np.concatenate([...]), or take the function of the numbers first"
+                f"{failure}: np.array([...]) mixed traced with plain numbers; combine them with np.stack([...]) or "
+                "np.concatenate([...]), or apply the function to the numbers first"
             ) from failure
         raise
     values = list(found) if isinstance(found, tuple) else [found]
     series = [value for value in values if isinstance(value, Series)]
     finals = [np.asarray(value, dtype=object) for value in values if not isinstance(value, Series)]
     if series != tracer.series or values[len(finals) :] != series:
-        raise NotTraceable("a function must return all that its loops record, in order, after its other results")
+        raise NotTraceable("a function must return all series that its loops record, in order, after its other results")
     if results is not None:
         shapes = [*(np.shape(value) for value in finals), *(one.rows for one in series)]
         if not _same_sizes(shapes, results):
-            raise NotTraceable(f"the function returns {shapes} where {list(results)} was expected")
+            raise NotTraceable(f"the function must return the shapes {list(results)}; got {shapes}")
     graph.outputs = [operand(graph, x) for value in finals for x in value.ravel()]
     graph.open = False
     return pruned(graph)

@@ -1,4 +1,4 @@
-"""NumPy's functions of numbers, where traced and plain numbers may meet: what they mean, number by number."""
+"""NumPy's universal functions on mixed traced and plain numbers, number by number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _arctan2(y: Any, x: Any) -> Any:
 
 
 def _sign(x: Any) -> Any:
-    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, x))  # x itself, so that what is not a number stays so
+    return where(x > 0.0, 1.0, where(x < 0.0, -1.0, x))  # x itself, so that NaN stays NaN
 
 
 def _tanh(x: Any) -> Any:
@@ -35,7 +35,7 @@ def _not(a: Any) -> Any:
     return ~a if hasattr(a, "select") else not a
 
 
-# What NumPy's loops over objects cannot do when plain and traced numbers meet, or would need a number's truth for.
+# Functions that NumPy's object loops cannot apply to mixed numbers, or that would need a number's truth value.
 MEANINGS: dict[Any, Callable[..., Any]] = {
     **{getattr(np, name): _function(name) for name in ("sin", "cos", "tan", "arcsin", "arccos", "exp", "log", "sqrt")},
     np.minimum: minimum,
@@ -63,7 +63,7 @@ NUMBERWISE = {ufunc: np.frompyfunc(meaning, ufunc.nin, 1) for ufunc, meaning in 
 
 
 def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """What `__array_ufunc__` of traced numbers and their arrays answers: an object array, or a number."""
+    """The implementation of `__array_ufunc__` for traced numbers and their arrays: an object array, or a number."""
     options = dict(options)
     if "out" in options:
         options["out"] = tuple(map(plain, options["out"]))
@@ -71,7 +71,7 @@ def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappin
 
 
 def plain(value: Any) -> Any:
-    """A traced number or array of them as an object array in which NumPy sees nothing but objects."""
+    """A traced number or array as an object array that NumPy treats as plain objects."""
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)
     if not hasattr(value, "graph"):

@@ -1,1 +1,1 @@
-"""Structure-preserving integrators for users' own Lagrangians."""
+"""Structure-preserving integrators for user-defined Lagrangians (`lw.discrete`)."""

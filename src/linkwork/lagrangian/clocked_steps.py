@@ -1,13 +1,13 @@
-"""Steps by a clock that runs faster or slower with the place, and yet keep the symplectic form.
+"""Variational integrators with a position-dependent step size.
 
-Where motion is quick its steps should be short. Changed from step to step, they would no longer be those of one
-system, and energy would drift. Instead the system is changed (Poincare's transformation; Hairer, Lubich and Wanner
-2006, VIII.2): with t' = c(x) for a clock c > 0, and the energy E of the start,
+Short steps are needed where the motion is fast. Changing the step size from step to step would destroy the symplectic
+structure, and energy would drift. Poincare's time transformation avoids this (Hairer, Lubich and Wanner 2006, VIII.2):
+with dt/ds = c(x) for a clock c > 0 and the initial energy E, the Lagrangian
 
     L'(x, x') = c(x) (L(x, x' / c(x)) + E)
 
-has the same motions as L at that energy, the same momenta, and is moved by equal steps of its own time. A step then
-takes the time by which its action changes with E: the quadrature of c along the step.
+has the same trajectories as L at that energy and the same momenta. It is integrated with equal steps in the clock's
+time s. The physical duration of a step is the derivative of its action by E: the quadrature of c along the step.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from linkwork.spatial.scalar import Array, Number
 
 @dataclass(frozen=True, eq=False)
 class Clocked(Mover):
-    """A system with a clock and without forces, and the rule for the action of its steps."""
+    """Integrator of a system with a clock and without forces; `rule` is the quadrature of the action."""
 
     system: LagrangianSystem
     rule: Quadrature
 
     def step(self, now: State, h: Number) -> Step:
-        """The next state, after h in the clock's time."""
+        """The next state, after a step h in the clock's time."""
         found = self._inner(now).step(self._entered(now), h)
         y = found.state.x
         xdot = found.state.xdot / self.system.pace(y)
         return found._replace(state=found.state._replace(t=now.t + self._passed(now.x, y, h), xdot=xdot))
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Derivatives (2n, 2n) of (x, p) after a step by (x, p) before it, for the energy of the start."""
+        """Derivatives (2n, 2n) of (x, p) after a step with respect to (x, p) before it, at fixed initial energy."""
         return self._inner(now).derivative(self._entered(now), h)
 
     def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
-        """The equations in the clock's time."""
+        """The equations of the step in the clock's time, with their state and step size."""
         return self._inner(now), self._entered(now), h
 
     def _clock(self, point: Array) -> Number:
@@ -59,6 +59,6 @@ class Clocked(Mover):
         return now._replace(xdot=now.xdot * self.system.pace(now.x))
 
     def _passed(self, x: Array, y: Array, h: Number) -> Number:
-        """Time [s] that a step from x to y takes, by the quadrature of its action."""
+        """Physical duration [s] of a step from x to y, by the quadrature of the action."""
         X, Y = self.system.point(x), self.system.point(y)
         return h * sum(weight * self._clock(X + place * (Y - X)) for weight, place in zip(*self.rule, strict=True))

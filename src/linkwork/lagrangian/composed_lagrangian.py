@@ -1,4 +1,4 @@
-"""Steps of order 4 and 6, each composed of symmetric ones of order 2."""
+"""Steps of order 4 and 6, composed of symmetric steps of order 2."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 
 
 class Composed(Mover):
-    """Steps of a symmetric mover, so composed that they have an order; the parts are iterations of one loop."""
+    """Composition of a symmetric one-step integrator of order 2; the substeps are iterations of one loop."""
 
     def __init__(self, mover: Mover, order: int):
         self.system, self.mover, self.order = mover.system, mover, order
         self.count = len(composition(order).parts)
 
     def step(self, now: State, h: Number) -> Step:
-        """The state after all parts; multipliers are the mean, iterations the most of any."""
+        """The state after all substeps, with the mean multipliers and the largest iteration count."""
 
         def one(k: Number, *before: Value) -> Leaves:
             *state, held, most, good = before
@@ -33,7 +33,7 @@ class Composed(Mover):
         return Step(State(*state), held, most, good == 1.0)
 
     def derivative(self, now: State, h: Number) -> Array:
-        """The product of the derivatives of the parts."""
+        """Derivatives (2n, 2n) of a step: the product of the derivatives of its substeps."""
 
         def one(k: Number, *before: Value) -> Leaves:
             *state, found = before
@@ -43,7 +43,7 @@ class Composed(Mover):
         return repeat(self.count, one, *now, np.eye(2 * self.system.size))[-1]
 
     def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
-        """The first part that fails, else the last."""
+        """The equations of the first substep that fails, else of the last substep."""
         *parts, last = substeps(self.order, h)
         for part in parts:
             step = self.mover.step(now, part.h)

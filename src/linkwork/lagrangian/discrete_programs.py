@@ -1,4 +1,4 @@
-"""What is compiled of a discrete system: starts, steps, derivatives of steps and whole runs of one member."""
+"""The compiled programs of a discrete system: start, step, derivative of a step, and run, each for one batch member."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 
 RULES = {"midpoint": MIDPOINT, "first-order": FIRST_ORDER, "shake": FIRST_ORDER, "rattle": ENDS, "verlet": ENDS}
 ENERGY_MOMENTUM = "energy-momentum"
-ONE_SIDED = [name for name, rule in RULES.items() if rule is FIRST_ORDER]  # not symmetric
+ONE_SIDED = [name for name, rule in RULES.items() if rule is FIRST_ORDER]  # integrators that are not symmetric
 
-Gains = tuple[tuple[str, Shape], ...]  # names, and shapes of one member's
+Gains = tuple[tuple[str, Shape], ...]  # names, and shapes for one batch member
 
 
 class Programs:
-    """The programs of a system in `size` coordinates, with gains of these shapes: functions of one member's numbers."""
+    """The programs of a system with `size` coordinates and gains of given shapes: functions of one member's values."""
 
-    def __init__(self, functions: Functions, rule: str, order: int, size: int, gains: Gains):
-        self.functions, self.rule, self.order, self.size, self.gains = functions, rule, order, size, gains
+    def __init__(self, functions: Functions, method: str, order: int, size: int, gains: Gains):
+        self.functions, self.method, self.order, self.size, self.gains = functions, method, order, size, gains
         self.form: Form = functions.form(size, dict(gains))
-        self.constant = functions.constant_mass(size, dict(gains)) if rule == ENERGY_MOMENTUM else None
-        if rule == ENERGY_MOMENTUM and self.constant is None:
+        self.constant = functions.constant_mass(size, dict(gains)) if method == ENERGY_MOMENTUM else None
+        if method == ENERGY_MOMENTUM and self.constant is None:
             raise LinkworkError(
-                'the rule "energy-momentum" needs L = xdot M xdot / 2 - V(x) with a constant mass matrix M; this '
-                "momentum is another function of x and xdot: choose other coordinates, or another rule"
+                'the method "energy-momentum" needs L = xdot M xdot / 2 - V(x) with a constant mass matrix M; the mass '
+                "matrix of this Lagrangian depends on x or xdot: choose other coordinates or another method"
             )
         self.kernel = cache(self._kernel)
 
     def mover(self, values: Sequence[Value]) -> Mover:
-        """How steps are taken, with values of the gains."""
+        """The integrator for given values of the gains."""
         plain = self._plain(values)
         return plain if self.order == 2 else Composed(plain, self.order)
 
@@ -52,42 +52,45 @@ class Programs:
         if self.constant is not None:
             return EnergyMomentum(system, *self.constant)
         kind = Variational if system.clock is None else Clocked
-        return kind(system, RULES[self.rule])
+        return kind(system, RULES[self.method])
 
     # --- programs ---
 
     def start(self, x: Array, xdot: Array, *values: Value) -> Leaves:
-        """The state at x that moves by xdot, and what is to be looked at, in the order of `discrete.Start`."""
+        """The state at x with velocity xdot, and the quantities of the start check in the order of `discrete.Start`."""
         mover = self.mover(values)
         system = mover.system
         looked_at = system.violation(x), system.rows(x), system.mass(x, xdot), system.pace(x)
         return *mover.start(0.0, x, xdot), *looked_at
 
     def start_between(self, x: Array, y: Array, h: Number, *values: Value) -> Leaves:
-        """The velocity (n,) at x from which a step leads to y."""
+        """The velocity (n,) at x from which a step of h leads to y."""
         plain = self._plain(values)
         assert isinstance(plain, Variational)
         return (plain.velocity_between(0.0, x, y, h),)
 
     def step(self, *numbers: Value) -> Leaves:
-        """The next state, and 1 if it was found, from a state, the step h and gains."""
+        """The next state and a flag (1 if the step was solved) from a state, the step size h and the gains."""
         now, (h, *values) = _split(numbers)
         step = self.mover(values).step(now, h)
         return *step.state, where(step.solved, 1.0, 0.0)
 
     def derivative(self, *numbers: Value) -> Leaves:
-        """Derivatives (2n, 2n) of a step, and the rows of changes that constraints allow (`tangents`)."""
+        """Derivatives (2n, 2n) of a step, and the constraint rows on state changes (`LagrangianSystem.tangents`)."""
         now, (h, *values) = _split(numbers)
         mover = self.mover(values)
         return mover.derivative(now, h), *mover.system.tangents(now.x, now.xdot)
 
     def first_row(self, *numbers: Value) -> Leaves:
-        """What is recorded of a start: nothing is known of multipliers."""
+        """The recorded values of the initial state; multipliers are NaN, because no step precedes it."""
         now, values = _split(numbers)
         return self._row(self.mover(values), now, np.full(self.form.held, np.nan), 0.0)
 
     def run(self, every: int, *numbers: Value) -> Leaves:
-        """So many rows, each after `every` steps: steps done, 1 if all were, the last state, and the series."""
+        """Take `count` samples, one after every `every` steps.
+
+        Returns the number of completed steps, 1 if all were solved, the last state, and the recorded series.
+        """
         begun, (h, *values, count) = _split(numbers)
         mover = self.mover(values)
 
@@ -96,7 +99,7 @@ class Programs:
             step = mover.step(now, h)
             good = (going == 1.0) & step.solved
             after = step.state
-            if self.functions.clock is None:  # equal steps lead to times that are not sums of round-off
+            if self.functions.clock is None:  # equal steps: one product, so that round-off does not add up
                 after = after._replace(t=begun.t + (done + 1.0) * h)
             return (
                 where(good, done + 1.0, done),
@@ -115,7 +118,7 @@ class Programs:
         return done, going, *last, *series
 
     def _row(self, mover: Mover, now: State, held: Array, iterations: Number) -> Leaves:
-        """What is recorded, in the order of SERIES."""
+        """The recorded values of a sample, in the order of SERIES."""
         energy, momenta = mover.system.energy(now.x, now.xdot), mover.system.momenta(now.x, now.p)
         return now.t, now.x, now.xdot, now.p, held, energy, momenta, iterations
 
@@ -142,6 +145,6 @@ class Programs:
 
 
 def _split(numbers: Sequence[Value]) -> tuple[State, list[Value]]:
-    """The state that numbers begin with, and those after it."""
+    """The state at the beginning of some values, and the values after it."""
     size = len(State._fields)
     return State(*numbers[:size]), list(numbers[size:])

@@ -1,4 +1,4 @@
-"""What a run of a discrete system leaves, and why a step could not be solved."""
+"""Recorded results of a discrete system, and the diagnosis of steps that have no solution."""
 
 from __future__ import annotations
 
@@ -11,28 +11,48 @@ import numpy as np
 
 from linkwork.errors import NotConverged
 from linkwork.lagrangian.discrete_step import Mover, State
+from linkwork.lagrangian.renamed_arguments import warn_renamed
 from linkwork.simulation.methods.newton import Floor, newton
 from linkwork.spatial.scalar import Array
 
-SERIES = ("t", "x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a row
-HALVINGS = 12  # of a step that is too large, in search of one that is not
-LOOKED_AT = 1000  # steps of a run whose derivatives are taken, at most
-SINGULAR = 1e-9  # part of the largest singular value of Dg at which rows repeat each other
+SERIES = ("t", "x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a sample
+HALVINGS = 12  # of a step that has no solution, in search of a step size that has one
+LOOKED_AT = 1000  # largest number of steps of a run whose derivatives are evaluated
+SINGULAR = 1e-9  # smallest over largest singular value of Dg below which constraint rows are dependent
 
 
 @dataclass(frozen=True, eq=False)
 class DiscreteRun:
-    """A motion of a discrete system, or of a batch of them.
+    """The recorded motion of a discrete system, or of a batch of them; returned by `Discrete.run`.
 
-    `t` (T,) [s], where there is a clock (..., T); `x`, `xdot` and `p` (..., T, n); `multipliers` (..., T, m), those
-    over the step that led to a row; `energy` (..., T) [J]; `momentum` (..., T, k), what the symmetries conserve;
-    `iterations` (..., T), the most of Newton's method in a step since the row before. A member that ended early has
-    numbers until then and nan after.
-    `outcome` is how the run ended: an `Outcome`, for a batch an array of them. `final` is the last good state, from
-    which it can go on.
+    T is the number of samples, n of coordinates, m of constraints, k of symmetries.
+
+    Attributes
+    ----------
+    dt : float
+        Step size [s]; with a clock, in the clock's time.
+    t : array, shape (T,), unit [s]
+        Times of the samples; with a clock, shape (..., T).
+    x, xdot, p : array, shape (..., T, n)
+        Coordinates, velocities and momenta.
+    multipliers : array, shape (..., T, m)
+        Constraint multipliers of the step before each sample; NaN at the start.
+    energy : array, shape (..., T), unit [J]
+        Energy p xdot - L.
+    momentum : array, shape (..., T, k)
+        Momenta of the symmetries, which the system conserves.
+    iterations : array, shape (..., T)
+        Largest number of Newton iterations in a step since the previous sample.
+    outcomes : array of Outcome, shape (...)
+        How each batch member ended; `outcome` is the same for a run without batch axes.
+    final : State
+        The last valid state, from which another run can continue.
+
+    The samples of a member that ended early are NaN after its end.
+
     """
 
-    h: float
+    dt: float
     t: Array
     x: Array
     xdot: Array
@@ -47,10 +67,10 @@ class DiscreteRun:
 
     @cached_property
     def symplectic_defect(self) -> Array:
-        """By how much steps changed the symplectic form, the most of any (...,): round-off, where a rule conserves it.
+        """The largest change of the symplectic form in a step, (...,); round-off if the method conserves the form.
 
-        Areas of the (x, p) plane that changes of the state span are compared before and after the steps from up to a
-        thousand rows; the changes are orthonormal, and those that constraints allow.
+        Compares areas in the (x, p) plane before and after a step, for up to 1000 steps. The areas are spanned by
+        orthonormal changes of the state that satisfy the constraints.
         """
         good = np.isfinite(self.energy)
         rows = np.unique(np.linspace(0, self.energy.shape[-1] - 2, LOOKED_AT).astype(int))
@@ -63,17 +83,23 @@ class DiscreteRun:
 
     @property
     def outcome(self) -> Any:
-        """How the run ended: an `Outcome`, for a batch an array of them."""
+        """How the run ended: an `Outcome`, or an array of them for a batch."""
         return self.outcomes if self.outcomes.shape else self.outcomes[()]
+
+    @property
+    def h(self) -> float:
+        """Deprecated name of `dt`."""
+        warn_renamed("the attribute 'h' of a discrete run", "'dt'", stacklevel=2)
+        return self.dt
 
     def __repr__(self) -> str:
         members = f" of {self.outcomes.size} members" if self.outcomes.shape else ""
         kinds = sorted({str(one.kind) for one in self.outcomes.ravel()})
-        return f"<run{members}: {len(self.t)} rows to {self.t[-1]:g} s by steps of {self.h:g} s, {', '.join(kinds)}>"
+        return f"<run{members}: {len(self.t)} samples to {self.t[-1]:g} s, steps of {self.dt:g} s, {', '.join(kinds)}>"
 
 
 def _form_changed(A: Array, held: Array, dp: Array) -> float:
-    """By how much a derivative A (2n, 2n) of (x, p) changes the areas of tangents, which `system.tangents` gives."""
+    """The largest change of tangent areas by a derivative A (2n, 2n) of (x, p); `held`, `dp` from `system.tangents`."""
     n = len(A) // 2
     allowed = np.linalg.svd(held)[2][np.linalg.matrix_rank(held) :].T if len(held) else np.eye(2 * n)
     before = np.linalg.qr(np.concatenate([allowed[:n], dp @ allowed]))[0]
@@ -83,7 +109,10 @@ def _form_changed(A: Array, held: Array, dp: Array) -> float:
 
 
 def failure(mover: Mover, start: State, length: float) -> NotConverged:
-    """Why a step of one member from a state (floats) has no solution, and which length [s] would have one."""
+    """The error that explains why a step of one member from a state (floats) has no solution.
+
+    It tries smaller steps and reports a step size [s] that converges, if it finds one.
+    """
     stepper, now, h = mover.failing(start, length)
     history: list[float] = []
     left: list[Array] = []
@@ -104,24 +133,22 @@ def failure(mover: Mover, start: State, length: float) -> NotConverged:
     worst = f"the momentum of x[{n}]" if n < len(momenta) else f"constraint {n - len(momenta)}"
     repeated = repeated_row(rows)
     if repeated is not None:
-        remedy = f"constraint {repeated} repeats others in this position: leave it out, or stay away from here"
+        remedy = f"constraint {repeated} depends on the other constraints here: remove it, or avoid this position"
     elif smaller is None:
-        remedy = (
-            f"no step down to {length / 2.0**HALVINGS:.3g} s converges here either: look at the forces and constraints"
-        )
+        remedy = f"steps down to {length / 2.0**HALVINGS:.3g} s fail here too: check the forces and constraints"
     else:
-        remedy = f"h={smaller:.6g} converges here"
+        remedy = f"dt={smaller:.6g} converges here"
     residuals = ", ".join(f"{one:.1e}" for one in (*history[:4], *history[-1:]))
     return NotConverged(
-        f"the step of {length:g} s from t = {float(start.t):.6g} s has no solution that {len(history)} iterations "
-        f"could find; worst is {worst}; residuals {residuals}; {remedy}",
+        f"the step of {length:g} s from t = {float(start.t):.6g} s did not converge in {len(history)} Newton "
+        f"iterations; largest residual: {worst}; residuals {residuals}; {remedy}",
         tuple(history),
         smaller,
     )
 
 
 def repeated_row(rows: Array) -> int | None:
-    """The number of a row of Dg (m, n) that depends on others, if there is one."""
+    """The index of a row of Dg (m, n) that depends linearly on the others, or None."""
     if not len(rows):
         return None
     sizes = np.linalg.norm(rows, axis=1)

@@ -1,6 +1,6 @@
-"""One step of a discrete system, from (x, p) to (x, p): equations for the velocity of the step, and their solution.
+"""One step of a discrete system from (x, p) to (x, p): the equations for the step's velocity, and their solution.
 
-The unknown is the velocity of the step, not its end: there is no cancellation where steps are small.
+The unknown is the velocity of the step and not its end point: this avoids cancellation for small steps.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 from linkwork.compiler import jacobian
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import ITERATIONS, Floor, Root, newton
-from linkwork.spatial.elimination import solve_held
+from linkwork.spatial.elimination import solve_constrained
 from linkwork.spatial.scalar import Array, Condition, Number, largest
 
-ROUND_OFF = 1e-12  # part of the positions that a step may be off by
-STILL = 1e-14  # [m or rad] by which a step may be off at rest, where forces cancel but for round-off
+ROUND_OFF = 1e-12  # relative position error of a solved step
+STILL = 1e-14  # [m or rad] absolute position error of a solved step at rest, where forces cancel up to round-off
 
 
 class State(NamedTuple):
-    """Where a system is: time t [s], coordinates x (n,), momenta p (n,), velocities xdot (n,).
+    """State of a discrete system: time t [s], coordinates x (n,), momenta p (n,), velocities xdot (n,).
 
-    `energy` [J] is that with which the motion began; steps by a clock are made for it.
+    `energy` [J] is the initial energy of the motion; steps with a clock use it.
     """
 
     t: Number
@@ -34,9 +34,9 @@ class State(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The state after a step, the multipliers (m,) over it, iterations of Newton's method, and whether they solved it.
+    """Result of a step: the state, the multipliers (m,), the number of Newton iterations, and whether they converged.
 
-    Constraints act on the momentum by Dg^T multipliers, per second.
+    Constraints change the momentum by Dg^T multipliers per second.
     """
 
     state: State
@@ -46,81 +46,82 @@ class Step(NamedTuple):
 
 
 class Mover(ABC):
-    """Takes steps of a system."""
+    """A one-step integrator of a Lagrangian system."""
 
     system: LagrangianSystem
 
     def start(self, t: Number, x: Array, xdot: Array) -> State:
-        """The state in which a system starts that moves by xdot (n,)."""
+        """The initial state at x (n,) with velocity xdot (n,)."""
         system = self.system
         return State(t, x, system.coordinate_momentum(x, xdot), xdot, system.energy(x, xdot))
 
     @abstractmethod
     def step(self, now: State, h: Number) -> Step:
-        """The next state after h [s]."""
+        """The state after a step h [s]."""
 
     @abstractmethod
     def derivative(self, now: State, h: Number) -> Array:
-        """Derivatives (2n, 2n) of (x, p) after a step by (x, p) before it."""
+        """Derivatives (2n, 2n) of (x, p) after a step with respect to (x, p) before it."""
 
     @abstractmethod
     def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
-        """The equations of a step that have no solution, from where and for how long, on floats."""
+        """The equations of a step that have no solution, with their initial state and step size; on floats."""
 
 
 class Stepper(Mover):
-    """Steps by equations: defect(d) = acting(d)^T impulses, g(x + h d) = 0, and no slip in the middle of the step.
+    """Integrator whose step solves defect(d) = acting(d)^T impulses, g(x + h d) = 0 and the no-slip condition.
 
-    The last, a(x + h d / 2) d = 0 for nonholonomic rows a, with reactions along a at both ends, is the discrete
-    principle of Lagrange and d'Alembert (Cortes and Martinez 2001, Nonlinearity 14), and symmetric.
+    The no-slip condition is a(x + h d / 2) d = 0 for nonholonomic rows a, with reactions along a at both ends of the
+    step. It is the discrete Lagrange-d'Alembert principle (Cortes and Martinez 2001, Nonlinearity 14) and symmetric.
     """
 
     @abstractmethod
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """The momenta (n,) that a step with velocity d (n,) lacks; constraints must bring them."""
+        """Momentum residual (n,) of a step with velocity d (n,), which the constraint impulses must balance."""
 
     @abstractmethod
     def acting(self, now: State, h: Number, d: Array) -> Array:
-        """The rows (m, n) along which impulses of constraints act."""
+        """The rows (m, n) along which constraint impulses act."""
 
     @abstractmethod
     def landed(self, now: State, h: Number, root: Root) -> Step:
-        """The end of a step whose velocity and impulses are known."""
+        """The result of a step with known velocity and impulses."""
 
     def step(self, now: State, h: Number) -> Step:
-        """The next state after h [s]."""
+        """The state after a step h [s]."""
         return self.landed(now, h, self.solve(now, h))
 
     def solve(self, now: State, h: Number, most: int = ITERATIONS) -> Root:
-        """The velocity (n,) of a step and the impulses (m,) of constraints."""
+        """The velocity (n,) of a step and its constraint impulses (m,)."""
         sure = ROUND_OFF * largest(now.x) / h
         floor = Floor(sure, sure + STILL / h)
-        guess = np.zeros(len(self.system.rows(now.x)))  # the first correction finds them
+        guess = np.zeros(len(self.system.rows(now.x)))  # the first Newton iteration computes the impulses
         return newton(lambda d, held: self.correction(now, h, d, held), now.xdot, guess, floor, most)
 
     def residual(self, now: State, h: Number, d: Array, held: Array) -> tuple[Array, Array]:
-        """What is left of the equations: momenta (n,), and violations of constraints over h, and slip (m + l,)."""
-        lack = self.defect(now, h, d) - self.acting(now, h, d).T @ held
-        return lack, np.concatenate([self.system.violation(now.x + h * d) / h, self._slip(now, h, d)])
+        """Residuals of the equations: momenta (n,); constraint violations over h, and slip (m + l,)."""
+        momenta = self.defect(now, h, d) - self.acting(now, h, d).T @ held
+        return momenta, np.concatenate([self.system.violation(now.x + h * d) / h, self._slip(now, h, d)])
 
     def _slip(self, now: State, h: Number, d: Array) -> Array:
         return self.system.slip_rows(now.x + (0.5 * h) * d) @ d
 
     def correction(self, now: State, h: Number, d: Array, held: Array) -> tuple[Array, Array]:
-        """By what Newton's method corrects the velocity of a step and its impulses; its matrix is (S4, 2.43)."""
+        """Newton correction of the step's velocity and impulses; its matrix is (S4, 2.43)."""
         momenta, positions = self.residual(now, h, d, held)
         K = jacobian(lambda d: self.residual(now, h, d, held)[0])(d)
         rows = self.system.rows(now.x + h * d)
         if self.system.nonholonomic is not None:
             slip = jacobian(lambda d: self._slip(now, h, d))(d)
             rows = np.concatenate([rows[: len(rows) - len(slip)], slip])
-        u, w = solve_held(K, self.acting(now, h, d).T, rows, -momenta, -positions)
+        u, w = solve_constrained(K, self.acting(now, h, d).T, rows, -momenta, -positions)
         return u, -w
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Derivatives (2n, 2n) of (x, p) after a step by (x, p) before it.
+        """Derivatives (2n, 2n) of (x, p) after a step with respect to (x, p) before it.
 
-        One more correction from the solution depends on the start as the solution itself does, to first order.
+        Differentiates one more Newton correction at the solution: to first order it depends on the initial state as the
+        solution does.
         """
         root = self.solve(now, h)
 
@@ -134,5 +135,5 @@ class Stepper(Mover):
         return np.hstack([jacobian(arrived, 0)(*at), jacobian(arrived, 1)(*at)])
 
     def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
-        """These equations."""
+        """The equations of this step itself."""
         return self, now, h

@@ -1,8 +1,9 @@
-"""Steps that keep energy and momenta: discrete gradients (Gonzalez 1996), for constant masses (S4, 2.4.2).
+"""Energy-momentum steps: discrete gradients (Gonzalez 1996) for a constant mass matrix (S4, 2.4.2).
 
-The mean momentum moves the points, and forces are differences of the potential along the step, so that the work of a
-step is exactly what the potential loses, at any step. Constraints act along differences of their functions, which do no
-work between two points that satisfy them. For quadratic functions the difference is the derivative at the midpoint.
+The mean momentum moves the points. Forces are discrete gradients of the potential along the step, so that the work in a
+step equals the loss of potential energy exactly, at any step size. Constraint forces act along discrete gradients of
+the constraint functions; they do no work between two points that satisfy the constraints. The discrete gradient of a
+quadratic function is its derivative at the midpoint.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import Root
 from linkwork.spatial.scalar import Array, Number, lu, where
 
-# Weights and places on [0, 1] of three points, exact for polynomials of sixth degree
+# Weights and nodes on [0, 1] of the three-point Gauss rule, exact for functions of degree 6 (derivatives of degree 5)
 GAUSS = ((5 / 18, 0.5 - 0.15**0.5), (8 / 18, 0.5), (5 / 18, 0.5 + 0.15**0.5))
-ROUND_OFF = 1e-14  # part of a function that its differences are known to
-TINY = 1e-200  # square of a step that is none
+ROUND_OFF = 1e-14  # relative accuracy of differences of a function
+TINY = 1e-200  # squared length below which a step is zero
 
 
 @dataclass(frozen=True, eq=False)
 class EnergyMomentum(Stepper):
-    """A system with a constant mass matrix, and which of its functions are quadratic."""
+    """Energy-momentum integrator of a system with constant mass matrix; the flags mark quadratic functions."""
 
     system: LagrangianSystem
     quadratic_potential: bool = False
     quadratic_constraints: bool = False
 
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """What the momentum gains in a step with velocity d (n,), less what forces give; afterwards it is 2 M d - p."""
+        """Momentum gain in a step with velocity d (n,) minus the impulse of forces; the final momentum is 2 M d - p."""
         system, middle = self.system, now.x + (0.5 * h) * d
         force = -1.0 * _difference(self._potential, now.x, h * d, self.quadratic_potential)
         if system.forces is not None:
@@ -41,7 +42,7 @@ class EnergyMomentum(Stepper):
         return 2.0 * (system.momentum(middle, d) - now.p) - h * force
 
     def acting(self, now: State, h: Number, d: Array) -> Array:
-        """Differences (m, n) of the constraints along the step, and the rows (l, n) of what must not slip in it."""
+        """Discrete gradients (m, n) of the constraints along the step, and nonholonomic rows (l, n) at its midpoint."""
         violation, count = self.system.violation, len(self.system.violation(now.x))
         each = [lambda x, k=k: violation(x)[k] for k in range(count)]
         rows = [_difference(one, now.x, h * d, self.quadratic_constraints) for one in each]
@@ -49,7 +50,7 @@ class EnergyMomentum(Stepper):
         return np.concatenate([held, self.system.slip_rows(now.x + (0.5 * h) * d)])
 
     def landed(self, now: State, h: Number, root: Root) -> Step:
-        """The end of a step whose velocity and impulses are known."""
+        """The result of a step with known velocity and impulses."""
         d, y = root.unknown, now.x + h * root.unknown
         p = 2.0 * self.system.momentum(now.x, d) - now.p
         state = State(now.t + h, y, p, lu(self.system.mass(y, d)).solve(p), now.energy)
@@ -60,11 +61,11 @@ class EnergyMomentum(Stepper):
 
 
 def _difference(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
-    """A derivative (n,) of a function whose product with a step is exactly what the function changes by.
+    """Discrete gradient (n,) of a function: its product with the step is exactly the change of the function.
 
-    It is the mean along the step by Gauss' rule, corrected in the direction of the step where that is not exact.
-    Gonzalez corrects the derivative at the midpoint; with the mean there is nothing to correct where steps are so small
-    that differences of the function are round-off.
+    It is the mean of the derivative along the step by Gauss quadrature, corrected in the step's direction if the
+    quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs no correction for
+    steps so small that differences of the function are round-off.
     """
     if quadratic:
         return jacobian(function)(x + 0.5 * step)

@@ -1,4 +1,4 @@
-"""Systems as users write them: functions in plain NumPy that name what they take, and return what they must."""
+"""User-defined Lagrangian systems: functions in plain NumPy, their arguments and the shapes they must return."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from linkwork.model.broadcast import Shape
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array, Number, Value
 
-# Functions that users write, of coordinates and velocities and of gains by name; what they return is checked
+# User functions of coordinates, velocities and named gains; their results are checked
 ScalarFunction = Callable[..., Number]
 ArrayFunction = Callable[..., Value | Sequence[Value]]
-Seen = TypeVar("Seen")  # what is found by looking at a system
+Seen = TypeVar("Seen")  # result of inspecting a system
 
 
 class Form(NamedTuple):
-    """What a system is by the form of its functions, whatever numbers they get."""
+    """Structure of a system, independent of the values of its coordinates and gains."""
 
-    positions: int  # how many constraints of positions there are
-    held: int  # how many constraints there are, with those that are nonholonomic
-    symmetries: int  # how many there are
-    linear_momentum: bool  # in the velocity, as that of bodies is
+    positions: int  # number of position constraints
+    held: int  # number of position and nonholonomic constraints
+    symmetries: int  # number of symmetries
+    linear_momentum: bool  # whether the momentum is linear in the velocity, as in mechanics
 
 
 class ConstantMass(NamedTuple):
-    """Which functions of a system L = xdot M xdot / 2 - V(x) with a constant M (S4, 2.29) are quadratic."""
+    """Which functions of a system L = xdot M xdot / 2 - V(x) with constant M (S4, 2.29) are quadratic."""
 
     quadratic_potential: bool
     quadratic_constraints: bool
@@ -41,7 +41,7 @@ class ConstantMass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """The functions of a system as users write them, and the names of what else they take, such as t and gains."""
+    """The functions of a user's system, and the names of their further arguments: t and gains."""
 
     lagrangian: ScalarFunction
     constraints: ArrayFunction | None
@@ -54,11 +54,11 @@ class Functions:
 
     @property
     def gains(self) -> tuple[str, ...]:
-        """The names of numbers that runs must be given."""
+        """The names of the gains, whose values a run needs."""
         return tuple(dict.fromkeys(name for names in self.more.values() for name in names if name != "t"))
 
     def form(self, size: int, gains: Mapping[str, Shape]) -> Form:
-        """What the system in n coordinates is, for gains of these shapes; what functions return is checked."""
+        """Structure of the system in n coordinates with gains of these shapes; checks the results of all functions."""
 
         def looked_at(system: LagrangianSystem, x: Array, xdot: Array) -> Form:
             system.load(0.0, system.point(x), system.point(xdot))
@@ -69,7 +69,7 @@ class Functions:
         return self._of_unknowns(size, gains, looked_at)
 
     def constant_mass(self, size: int, gains: Mapping[str, Shape]) -> ConstantMass | None:
-        """What is known of the system if its mass matrix is constant, else None."""
+        """Which functions are quadratic, if the mass matrix is constant; else None."""
 
         def looked_at(system: LagrangianSystem, x: Array, xdot: Array) -> ConstantMass | None:
             def potential(x: Array) -> Number:
@@ -86,7 +86,7 @@ class Functions:
     def _of_unknowns(
         self, size: int, gains: Mapping[str, Shape], look: Callable[[LagrangianSystem, Array, Array], Seen]
     ) -> Seen:
-        """What `look(system, x, xdot)` sees in numbers of which nothing is known."""
+        """The result of `look(system, x, xdot)` on traced inputs, whose values are unknown."""
 
         def look_at(x: Array, xdot: Array, *values: Value) -> Seen:
             return look(self.bound(size, dict(zip(gains, values, strict=True))), x, xdot)
@@ -94,7 +94,7 @@ class Functions:
         return on_inputs(look_at, (size,), (size,), *gains.values())
 
     def bound(self, size: int, values: Values, linear_momentum: bool = False) -> LagrangianSystem:
-        """The system in n coordinates, with values of the gains."""
+        """The system in n coordinates with given values of the gains."""
         called = partial(self._called, values)
         return LagrangianSystem(
             size,
@@ -121,16 +121,16 @@ class Functions:
 
 
 def _shaped(name: str, value: object, size: int) -> Value:
-    """What a user's function returned, if it has the shape that it must have."""
+    """The result of a user's function, after a check of its shape."""
     array: Array = np.asarray(value)
     if array.dtype != object and array.dtype.kind not in "biuf":
         raise ShapeError(f"{name} must return numbers; got {value!r:.80}")
     wanted: dict[str, tuple[bool, str]] = {
         "lagrangian": (array.shape == (), "one number"),
         "clock": (array.shape == (), "one number"),
-        "constraints": (array.ndim == 1 and len(array) > 0, "numbers (m,) that vanish where the system may be"),
+        "constraints": (array.ndim == 1 and len(array) > 0, "numbers (m,) that are 0 at admissible positions"),
         "forces": (array.shape == (size,), f"forces ({size},)"),
-        "nonholonomic": (array.ndim == 2 and array.shape[1:] == (size,), f"rows (l, {size}) of velocities that vanish"),
+        "nonholonomic": (array.ndim == 2 and array.shape[1:] == (size,), f"rows (l, {size}) with rows @ xdot = 0"),
         "chart": (array.ndim == 1 and len(array) >= size, f"a point with at least {size} coordinates"),
         "symmetries": (array.ndim == 2 and array.shape[1:] == (size,), f"directions (k, {size})"),
     }
@@ -141,24 +141,24 @@ def _shaped(name: str, value: object, size: int) -> Value:
 
 
 def read_functions(**functions: ScalarFunction | ArrayFunction | None) -> Functions:
-    """Users' functions, each with the names of what it takes besides the state."""
+    """The user's functions, each with the names of its arguments after the state."""
     states = dict.fromkeys(functions, 1) | {"lagrangian": 2, "forces": 2}
     more: dict[str, tuple[str, ...]] = {}
     for name, function in functions.items():
         if function is None:
             continue
         if not callable(function):
-            raise LinkworkError(f"{name} must be a function of the state; got {function!r:.80}")
+            raise LinkworkError(f"{name} must be a function; got {function!r:.80}")
         parameters = list(inspect.signature(function).parameters.values())
         plain = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
         listing = f"({', '.join(str(p) for p in parameters)})"
         if len(plain) < states[name]:
             state = "(x, xdot)" if states[name] == 2 else "(x)"
-            raise LinkworkError(f"{name} takes {state} and gains by name; got a function of {listing}")
+            raise LinkworkError(f"{name} must take {state}, then gains by name; got a function of {listing}")
         named = [p for p in parameters if p not in plain[: states[name]] and p.kind is not p.VAR_POSITIONAL]
         more[name] = tuple(p.name for p in named if p.default is p.empty and p.kind is not p.VAR_KEYWORD)
         if "t" in more[name] and name != "forces":
             raise LinkworkError(f"{name} cannot depend on the time t; forces can")
     if functions["chart"] is not None and functions["constraints"] is not None:
-        raise LinkworkError("a chart has no constraints: its points satisfy them. Give one or the other")
+        raise LinkworkError("give either a chart or constraints: the points of a chart satisfy the constraints already")
     return Functions(**functions, more=more)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
-"""Steps from a discrete variational principle (S4, chapter 2): they keep momenta and the symplectic form.
+"""Variational integrators (S4, chapter 2): steps that conserve momenta and the symplectic form.
 
 The action of a step is a quadrature of the Lagrangian along the straight line between two points. Its derivatives by
-the points are the momenta at both ends (discrete Legendre transform), so that a step maps (x, p) to (x, p), and its
-points obey the discrete Euler-Lagrange equations (S4, 2.26 to 2.28; with forces 5.4).
+the points are the momenta at both ends (discrete Legendre transform). A step therefore maps (x, p) to (x, p), and its
+points satisfy the discrete Euler-Lagrange equations (S4, 2.26 to 2.28; with forces 5.4).
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ import numpy as np
 from linkwork.lagrangian.discrete_step import ROUND_OFF, State, Step, Stepper
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import Floor, Root, newton
-from linkwork.spatial.elimination import solve_held
+from linkwork.spatial.elimination import solve_constrained
 from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 
 class Quadrature(NamedTuple):
-    """A rule for the action of a step: h times the sum of L at places 0 to 1 of the line, by weights."""
+    """Quadrature of the action of a step: h times the weighted sum of L at `places` in [0, 1] of the line."""
 
     weights: tuple[float, ...]
     places: tuple[float, ...]
 
 
 MIDPOINT = Quadrature((1.0,), (0.5,))  # S4, 2.23
-FIRST_ORDER = Quadrature((1.0,), (1.0,))  # S4, 2.45: its points are those of SHAKE, without constraints of Verlet
-ENDS = Quadrature((0.5, 0.5), (0.0, 1.0))  # RATTLE (S4, 2.33 to 2.37), without constraints velocity Verlet
+FIRST_ORDER = Quadrature((1.0,), (1.0,))  # S4, 2.45: its points are those of SHAKE; of Verlet without constraints
+ENDS = Quadrature((0.5, 0.5), (0.0, 1.0))  # RATTLE (S4, 2.33 to 2.37); velocity Verlet without constraints
 
 
 class Ends(NamedTuple):
-    """Momenta (n,) of the coordinates at both ends of a step, without what constraints add."""
+    """Momenta (n,) of the coordinates at both ends of a step, without constraint impulses."""
 
     before: Array
     after: Array
 
 
 class Arrived(NamedTuple):
-    """Momenta (n,) and velocities (n,) that constraints allow, their impulses (m,), and whether these were found."""
+    """Admissible momenta (n,) and velocities (n,), the constraint impulses (m,), and whether they were found."""
 
     p: Array
     xdot: Array
@@ -49,7 +49,7 @@ class Arrived(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Variational(Stepper):
-    """A system, and the rule for the action of its steps."""
+    """Variational integrator of a system; `rule` is the quadrature of the action."""
 
     system: LagrangianSystem
     rule: Quadrature = MIDPOINT
@@ -60,15 +60,15 @@ class Variational(Stepper):
         return self._arrived(x, self.ends(t, x, d, h).before, d).xdot
 
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """The momenta (n,) that a step with velocity d (n,) needs, less those that are there (S4, 2.27)."""
+        """Momenta (n,) required by a step with velocity d (n,) minus the momenta before the step (S4, 2.27)."""
         return self.ends(now.t, now.x, d, h).before - now.p
 
     def acting(self, now: State, h: Number, d: Array) -> Array:
-        """Dg and nonholonomic rows (m + l, n) where the step begins."""
+        """Dg and nonholonomic rows (m + l, n) at the beginning of the step."""
         return self.system.rows(now.x)
 
     def landed(self, now: State, h: Number, root: Root) -> Step:
-        """The end of a step whose velocity and impulses are known."""
+        """The result of a step with known velocity and impulses."""
         d = root.unknown
         y = now.x + h * d
         last = self._arrived(y, self.ends(now.t, now.x, d, h).after, d)
@@ -76,9 +76,9 @@ class Variational(Stepper):
         return Step(state, (root.multipliers + last.impulses) / h, root.iterations, root.solved & last.solved)
 
     def ends(self, t: Number, x: Array, d: Array, h: Number) -> Ends:
-        """The discrete Legendre transforms of a step that moves by d (n,): -D1 and D2 of its action, and forces.
+        """The discrete Legendre transforms of a step with velocity d (n,): -D1 and D2 of its action, and forces.
 
-        With a chart points move on a chord, and momenta are pulled back at both ends (S4, 2.41 and 2.42).
+        With a chart, points move along a chord; momenta are pulled back at both ends (S4, 2.41 and 2.42).
         """
         system, y = self.system, x + h * d
         X = system.point(x)
@@ -92,21 +92,21 @@ class Variational(Stepper):
         return Ends(system.pulled(x, before), system.pulled(y, after))
 
     def _arrived(self, x: Array, p: Array, guess: Array) -> Arrived:
-        """The momentum p (n,) at x less what constraints forbid.
+        """Project the momentum p (n,) at x onto the constraints.
 
-        This is the second half of RATTLE (S4, 2.36 and 2.37): Dg xdot = 0 holds at every step. It does not change the
-        points that follow, since impulses at the beginning of the next step act along the same rows.
+        This is the second half of RATTLE (S4, 2.36 and 2.37): it enforces Dg xdot = 0 at every step. It does not change
+        the following points, because the impulses at the beginning of the next step act along the same rows.
         """
         system = self.system
         G = system.rows(x)
 
         def correction(xdot: Array, held: Array) -> tuple[Array, Array]:
             left = system.coordinate_momentum(x, xdot) - G.T @ held - p
-            u, w = solve_held(system.mass(x, xdot), G.T, G, -left, -(G @ xdot))
+            u, w = solve_constrained(system.mass(x, xdot), G.T, G, -left, -(G @ xdot))
             return u, -w
 
         none = np.zeros(len(G))
-        if system.linear_momentum:  # one correction is the solution
+        if system.linear_momentum:  # a single Newton correction is exact
             dx, held = correction(guess, none)
             root = Root(guess + dx, held, 1, True)
         else:

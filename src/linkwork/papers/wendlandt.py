@@ -113,11 +113,11 @@ def rigid_body_experiment() -> Experiment:
     system = rigid_body()
     second = TURN + FINE * product(TURN, np.array([0.0, *(0.5 * SPIN)]))
     second = second / np.linalg.norm(second)
-    fine = system.run(TURN, x1=second, duration=STEPS[-1], h=FINE)
+    fine = system.run(TURN, x1=second, duration=STEPS[-1], dt=FINE)
     energy, momentum = spin_energies(fine.x[:2], FINE)[0], fine.momentum[0]
     measured, traces = {}, {}
     for h in STEPS:
-        run, seconds = timed(lambda h=h: system.run(TURN, x1=fine.x[round(h / FINE)], duration=DURATION, h=h))
+        run, seconds = timed(lambda h=h: system.run(TURN, x1=fine.x[round(h / FINE)], duration=DURATION, dt=h))
         trace = traces["DVP", h] = Trace(run.t, run.x, spin_energies(run.x, h), run.multipliers)
         standard = traces["DVP", STEPS[0]].x[:: round(h / STEPS[0])]
         measured["DVP", h] = Measured(
@@ -143,7 +143,7 @@ TABLE_2_2 = {
 }
 
 
-def double_spherical_pendulum(rule: str) -> Any:
+def double_spherical_pendulum(method: str) -> Any:
     """Return two point masses on rods (2.54), in the Cartesian coordinates of the masses (6,)."""
     masses = np.repeat(MASSES, 3)
 
@@ -157,7 +157,7 @@ def double_spherical_pendulum(rule: str) -> Any:
     def about_vertical(x: Array) -> Array:
         return np.stack([[-x[1], x[0], 0.0, -x[4], x[3], 0.0]])
 
-    return lw.discrete(lagrangian, rods, rule=rule, symmetries=about_vertical)
+    return lw.discrete(lagrangian, rods, method=method, symmetries=about_vertical)
 
 
 def pendulum_start() -> tuple[Array, Array]:
@@ -189,7 +189,7 @@ def pendulum_experiment() -> Experiment:
     for h in STEPS:
         stride = round(h / STEPS[0])
         runs: Sequence[tuple[str, Callable[[], Any]]] = (
-            ("DVP", lambda h=h, x1=standard.x[stride]: variational.run(x0, x1=x1, duration=DURATION, h=h)),
+            ("DVP", lambda h=h, x1=standard.x[stride]: variational.run(x0, x1=x1, duration=DURATION, dt=h)),
             ("EM", lambda h=h: energetic.run(x0, v0, DURATION, h)),
         )
         for name, run_it in runs:

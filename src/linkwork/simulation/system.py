@@ -23,7 +23,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.energy import stored_energy, working_power
 from linkwork.simulation.events.guards import Guard
 from linkwork.spatial import Transform
-from linkwork.spatial.scalar import Array, Number, ldlt, may_be_there
+from linkwork.spatial.scalar import Array, Number, ldlt, may_be_nonzero
 
 ForceLaw = Callable[[Number, Array, Array], Array]  # of time [s], q (nq,) and v (nv,)
 PASSIVE = "passive"  # forces of the tree's joints reduce as those do
@@ -168,7 +168,7 @@ class System:
             stiffer = m
         else:
             extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
-            damped = not m.constrained and any(may_be_there(spring.damping) for spring in m.line_forces)
+            damped = not m.constrained and any(may_be_nonzero(spring.damping) for spring in m.line_forces)
             if damped or loads.touching is not None:  # these couple joints, as no armature does
                 M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.line_forces])
                 M = M if viscous is None else M + viscous * implicit

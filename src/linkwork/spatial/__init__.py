@@ -1,6 +1,7 @@
-"""Algebra of rigid motion: rotations, transforms, motions and forces, inertias. Knows nothing of machines.
+"""Spatial algebra: rotations, rigid transforms, motion and force vectors, inertias.
 
-Every operation works on float arrays and on object arrays of anything that has arithmetic.
+The package does not depend on mechanisms. Every operation accepts float arrays and object arrays whose entries support
+arithmetic, such as the traced numbers of `linkwork.compiler`.
 """
 
 from linkwork.spatial.inertia import ArticulatedInertia, RigidInertia

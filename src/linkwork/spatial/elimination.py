@@ -1,4 +1,4 @@
-"""Small linear equations with constraints, of numbers that may be traced."""
+"""Small linear systems with equality constraints; entries may be floats or traced numbers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import numpy as np
 from linkwork.spatial.scalar import Array, Number, lu
 
 
-def solve_held(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple[Array, Array]:
-    """The solution u (n,), w (m,) of K u + B w = r and C u = s, for K (n, n), B (n, m), C (m, n).
+def solve_constrained(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple[Array, Array]:
+    """Solve K u + B w = r and C u = s for u (n,) and w (m,), with K (n, n), B (n, m), C (m, n).
 
-    K need only be positive along motions that C allows, as a mass matrix of quaternions is: K + B c C has the same
-    solution with r + B c s, and for c > 0 it is positive altogether if B is about C^T. Then come m equations for w.
+    K must be positive definite on the null space of C only. An example is the mass matrix in quaternion coordinates.
+    The system with K + B c C and r + B c s has the same solution. For c > 0 that matrix is positive definite if B is
+    close to C^T. Its factors eliminate u; m equations for w remain.
     """
     if not len(s):
         return lu(K).solve(r), np.zeros(0)
     size = sum(abs(K[i, i]) for i in range(len(r)))
-    # Each constraint adds as much as K has
+    # Scale each constraint so that its term B c C is as large as K
     c = np.array([2.0 * size / (_square(B[:, j]) + _square(C[j])) for j in range(len(s))])
     factors = lu(K + (B * c) @ C)
     u, U = factors.solve(r + B @ (c * s)), factors.solve(B)

@@ -1,7 +1,8 @@
-"""Fixed points in fewer rounds: what the last rounds changed tells where rounds lead (Anderson 1965).
+"""Fixed-point iteration accelerated by Anderson's method (Anderson 1965).
 
-A round takes x to an end and moves it by so much. Near a fixed point moves change in proportion to starts, so that the
-combination of the last ends whose moves cancel best is nearer to it than any of them.
+One iteration maps a start x to a result; the move is the result minus the start. Near a fixed point the moves depend
+linearly on the starts. The linear combination of recent results whose moves cancel best is therefore closer to the
+fixed point than each of these results.
 """
 
 from __future__ import annotations
@@ -13,20 +14,23 @@ import numpy as np
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 from linkwork.tolerances import HUGE, TINY
 
-DEPTH = 6  # rounds that are remembered
-WORSE = 2.0  # times what was left before: what was remembered is forgotten then
-QUICK, CAREFUL = 100, 300  # rounds in one way, after which the other is tried
-ALIKE = 1e-10  # part that is added to products of moves, which may be alike
+DEPTH = 6  # iterations that are remembered
+WORSE = 2.0  # if the residual grows by this factor, the remembered iterations are discarded
+QUICK, CAREFUL = 100, 300  # iterations in the quick and in the careful mode before the other mode starts
+ALIKE = 1e-10  # relative regularization of the products of moves, which may be linearly dependent
 
 
 class Search(NamedTuple):
-    """Where the next round starts (k,), where the last one ended (k,), and its move (j,), in units that compare.
+    """State of an accelerated fixed-point iteration.
 
-    `ends` (DEPTH, k) and `moves` (DEPTH, j) are how these changed from round to round, the latest last; `left` is what
-    the last round left, and `guessed` is 1 if the start is not where it ended.
+    `start` (k,) is where the next iteration starts, `end` (k,) the result of the last iteration, and `move` (j,) its
+    move, scaled so that its entries are comparable. `ends` (DEPTH, k) and `moves` (DEPTH, j) are the changes of `end`
+    and `move` from one iteration to the next, latest last. `left` is the residual after the last iteration. `guessed`
+    is 1 if `start` is an extrapolation and not the last result.
 
-    Rounds that do not come to an end may go round in circles for ever. `turn` counts them, so that after some another
-    way is tried: quick rounds, then `careful` ones, then both again with guesses taken back that turned out worse.
+    An iteration that does not converge may cycle. `turn` counts the iterations and switches the mode: first QUICK
+    iterations in the quick mode, then CAREFUL iterations in the careful mode, then both again; in this second cycle an
+    extrapolation that increased the residual is undone.
     """
 
     start: Array
@@ -40,31 +44,31 @@ class Search(NamedTuple):
 
     @staticmethod
     def at(x: Array, moves: int) -> Search:
-        """Before the first round, whose moves have so many numbers."""
+        """State before the first iteration from x (k,); `moves` is the number of entries j of a move."""
         return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
 
     @property
     def careful(self) -> Any:
-        """Whether the next round is to be so that it leads on rather than far."""
+        """Whether the next iteration uses the careful mode: smaller moves that converge more reliably."""
         both = QUICK + CAREFUL
         return (self.turn >= QUICK) & (self.turn < both) | (self.turn >= both + QUICK)
 
     def after(self, end: Array, move: Array, left: Number) -> Search:
-        """After a round that ended at `end` (k,), moved by `move` (j,), and left so much."""
+        """State after an iteration with result `end` (k,), move `move` (j,) and residual `left`."""
         worse, both = left > WORSE * self.left, QUICK + CAREFUL
         anew, turn = worse, where(self.turn >= 2 * both - 1, 0.0, self.turn + 1.0)
-        for first in (0, QUICK, both, both + QUICK):  # of a way: what was remembered is of another
+        for first in (0, QUICK, both, both + QUICK):  # the mode starts: discard iterations of the other mode
             anew = anew | (self.turn == first)
         ends = where(anew, np.zeros_like(self.ends), np.array([*self.ends[1:], end - self.end]))
         moves = where(anew, np.zeros_like(self.moves), np.array([*self.moves[1:], move - self.move]))
         products = moves @ moves.T
         parts = ldlt(products + np.diag(np.diag(products) * ALIKE + TINY)).solve(moves @ move)
         guess = end - parts @ ends
-        # Where moves grow, it lies behind: a fixed point from which rounds lead away
+        # If moves grow, the extrapolation points backwards, to a fixed point that repels the iteration: do not use it
         ahead = ((guess - self.start) @ (end - self.start) >= 0.0) & (largest(parts) > 0.0)
         back = worse & (self.guessed == 1.0) & (self.turn >= both)
         kept = where(back, self.end, end), where(back, self.move, move)
         start = where(back, self.end, where(ahead, guess, end))
-        start = where(turn == QUICK, np.zeros_like(start), start)  # from where no circle begins
+        start = where(turn == QUICK, np.zeros_like(start), start)  # restart from zero, to leave a possible cycle
         guessed = where(back, 0.0, where(ahead, 1.0, 0.0))
         return Search(start, *kept, ends, moves, where(back, self.left, left), guessed, turn)

@@ -1,4 +1,4 @@
-"""Rigid and articulated inertia about the origin of a frame, in symmetric 3x3 blocks (never dense 6x6 products)."""
+"""Rigid and articulated inertia about a frame's origin, stored as symmetric 3x3 blocks (no dense 6x6 products)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RigidInertia:
-    """A rigid body's mass [kg], first moment m c (3,) [kg m] and inertia (3, 3) about the frame's origin [kg m^2]."""
+    """Rigid-body inertia: mass [kg], first moment m c (3,) [kg m], inertia (3, 3) about the frame's origin [kg m^2]."""
 
     mass: Number
     moment: Array
@@ -24,12 +24,12 @@ class RigidInertia:
 
     @staticmethod
     def zero() -> RigidInertia:
-        """Nothing."""
+        """Inertia of a massless body."""
         return RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
     @staticmethod
     def of(mass: Number, com: Array, inertia: Array) -> RigidInertia:
-        """From the mass, its centre `com` (3,) and the inertia (3, 3) about that centre, in the frame's axes."""
+        """Inertia from the mass, the centre of mass `com` (3,) and the inertia (3, 3) about it, in the frame's axes."""
         cc, h = dot(com, com), com * mass
         return RigidInertia(
             mass, h, symmetric(lambda i, j: inertia[i, j] + (mass * cc if i == j else 0.0) - h[i] * com[j])
@@ -39,18 +39,18 @@ class RigidInertia:
         return RigidInertia(self.mass + other.mass, self.moment + other.moment, self.rotational + other.rotational)
 
     def __matmul__(self, V: Motion) -> Force:
-        """Momentum of the motion V: [m v - h x w; I w + h x v]."""
+        """Momentum of a body with twist V: [m v - h x w; I w + h x v]."""
         h, v, w = self.moment, V.linear, V.angular
         return Force(v * self.mass - cross(h, w), self.rotational @ w + cross(h, v))
 
     def gyroscopic(self, V: Motion) -> Force:
-        """The force V x* (I V) that keeps the twist V constant, with v x (w x h) + w x (h x v) = h x (w x v) used."""
+        """The wrench V x* (I V) that keeps the twist V constant; uses v x (w x h) + w x (h x v) = h x (w x v)."""
         h, w = self.moment, V.angular
         wv = cross(w, V.linear)
         return Force(wv * self.mass + cross(w, cross(w, h)), cross(w, self.rotational @ w) + cross(h, wv))
 
     def raised(self, X: Transform) -> RigidInertia:
-        """Given in b, wanted in a, with X = X_ab (rotation, then the parallel-axis rule)."""
+        """The inertia in frame a, given in frame b, with X = X_ab (rotation, then parallel-axis theorem)."""
         m, p, h = self.mass, X.p, X.R @ self.moment
         s = h + p * m  # first moment about a
         spread = dot(p, h) + dot(p, s)
@@ -60,7 +60,7 @@ class RigidInertia:
         )
 
     def articulated(self) -> ArticulatedInertia:
-        """The same inertia in the general form."""
+        """The same inertia as an `ArticulatedInertia`."""
         m = self.mass
         return ArticulatedInertia(
             np.array([[m, 0.0, 0.0], [0.0, m, 0.0], [0.0, 0.0, m]]), -hat(self.moment), self.rotational
@@ -68,13 +68,16 @@ class RigidInertia:
 
     @property
     def matrix(self) -> Array:
-        """As a dense (6, 6) array, linear rows first."""
+        """The inertia as a dense matrix (6, 6), linear part first."""
         return self.articulated().matrix
 
 
 @dataclass(frozen=True, eq=False)
 class ArticulatedInertia:
-    """[f; n] = [[M, H], [H^T, I]] [v; w]: mass, coupling and inertia (3, 3) of a body whose outer joints are free."""
+    """Articulated-body inertia: [f; n] = [[M, H], [H^T, I]] [v; w] with mass, coupling and inertia blocks (3, 3).
+
+    It maps a body's acceleration to the required wrench, with the joints further out free to move.
+    """
 
     M: Array
     H: Array
@@ -84,11 +87,11 @@ class ArticulatedInertia:
         return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
 
     def __matmul__(self, V: Motion) -> Force:
-        """Force that accelerates by V (or a bundle of forces for a bundle of motions)."""
+        """The wrench that causes the acceleration V; for a matrix of columns V, a matrix of wrenches."""
         return Force(self.M @ V.linear + self.H @ V.angular, self.H.T @ V.linear + self.I @ V.angular)
 
     def less(self, U: Force, G: Force) -> ArticulatedInertia:
-        """P - U G^T for bundles U and G with symmetric U G^T; only the upper halves are computed."""
+        """P - U G^T for matrices of columns U and G with symmetric U G^T; computes the upper halves only."""
         return ArticulatedInertia(
             symmetric(lambda i, j: self.M[i, j] - U.linear[i] @ G.linear[j]),
             self.H - U.linear @ G.angular.T,
@@ -96,7 +99,7 @@ class ArticulatedInertia:
         )
 
     def raised(self, X: Transform) -> ArticulatedInertia:
-        """Given in b, wanted in a, with X = X_ab: Ad_X^-T P Ad_X^-1."""
+        """The inertia in frame a, given in frame b, with X = X_ab: Ad_X^-T P Ad_X^-1."""
         R, p = X.R, hat(X.p)
         M, H, I = congruence(R, self.M), R @ self.H @ R.T, congruence(R, self.I)
         K = H - M @ p
@@ -105,5 +108,5 @@ class ArticulatedInertia:
 
     @property
     def matrix(self) -> Array:
-        """As a dense (6, 6) array, linear rows first."""
+        """The inertia as a dense matrix (6, 6), linear part first."""
         return np.block([[self.M, self.H], [self.H.T, self.I]])

@@ -1,8 +1,8 @@
-"""Loops that can be traced: on floats they simply run, in a trace each becomes one loop of the kernel.
+"""Loops that can be traced: with floats they run in Python; in a trace each becomes one loop of the kernel.
 
-A Python `for` is traced too, round by round: write it where rounds are few and known. Write these where there are many,
-where their number is known only when the kernel is called, or where it depends on the numbers themselves. State is a
-tuple of numbers and arrays that keep their shapes; a body may use whatever is around it.
+Tracing a Python `for` unrolls it. Use a Python `for` if the number of iterations is small and known. Use these
+functions if it is large, given when the kernel is called, or dependent on the computed values. The loop state is a
+tuple of numbers and arrays of constant shape. A loop body may use variables of the enclosing scope.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ State = tuple[Any, ...]
 
 
 class Tracer(Protocol):
-    """Whoever takes the loops over while a function is being traced."""
+    """The object that handles loops while a function is being traced."""
 
     def record(self, count: Any, body: Callable[..., Any], state: State, each: Sequence[Any]) -> tuple[State, State]:
-        """See the function of that name."""
+        """Trace a loop of `record`; same meaning as the module's function `record`."""
         ...
 
     def iterate(self, most: int, body: Callable[..., Any], state: State) -> tuple[State, Any, Any]:
-        """See the function of that name."""
+        """Trace a loop of `iterate`; same meaning as the module's function `iterate`."""
         ...
 
 
@@ -34,7 +34,7 @@ _tracer: ContextVar[Tracer | None] = ContextVar("tracer of loops", default=None)
 
 @contextmanager
 def traced_by(tracer: Tracer) -> Iterator[None]:
-    """Hand the loops inside to `tracer`."""
+    """Context in which `tracer` handles all loops."""
     token = _tracer.set(tracer)
     try:
         yield
@@ -44,7 +44,7 @@ def traced_by(tracer: Tracer) -> Iterator[None]:
 
 @contextmanager
 def unrolled() -> Iterator[None]:
-    """Let loops inside run round by round in a trace too, as a derivative of what they compute needs them."""
+    """Context in which loops are unrolled in a trace too; derivatives of their results need this."""
     token = _tracer.set(None)
     try:
         yield
@@ -53,17 +53,17 @@ def unrolled() -> Iterator[None]:
 
 
 def repeat(count: Any, body: Callable[..., State], *state: Any) -> State:
-    """The state after `count` rounds of state = body(k, *state), k = 0, 1, ..."""
+    """The state after `count` iterations of state = body(k, *state), k = 0, 1, ..."""
     return record(count, lambda k, *now: (body(k, *now), ()), *state)[0]
 
 
 def record(
     count: Any, body: Callable[..., tuple[State, State]], *state: Any, each: Sequence[Any] = ()
 ) -> tuple[State, State]:
-    """The state after `count` rounds of state, row = body(k, *state, *rows of each), and the rows, stacked.
+    """Run `count` iterations of state, row = body(k, *state, *rows of each); return the state and the stacked rows.
 
-    `each` are tables, arrays (count, ...) of which every round gets its row. The body returns the next state and a
-    tuple of what is to be recorded; those come back as arrays (count, ...), of which there are none after no rounds.
+    `each` are arrays (count, ...); iteration k gets their k-th entries. The body returns the next state and a tuple of
+    values to record. These are returned as arrays (count, ...); after no iterations there are none.
     """
     tracer = _tracer.get()
     if tracer is not None:
@@ -76,16 +76,16 @@ def record(
 
 
 def iterate(most: int, body: Callable[..., tuple[State, Any]], *state: Any) -> tuple[State, Any, Any]:
-    """Rounds of state, done = body(*state) until it is done, at most `most`: the state, how many rounds, if it is done.
+    """Iterate state, done = body(*state) until done, at most `most` times; return state, iteration count, `done`.
 
-    In a batch each member ends on its own: what it holds when it is done does not change while others go on. A
-    member whose numbers are lost (not a number) is never done and ends at the bound.
+    In a batch every member stops separately: its state does not change after it is done. A member with NaN values is
+    never done and stops at the limit.
     """
     tracer = _tracer.get()
     if tracer is not None:
         return tracer.iterate(most, body, state)
-    rounds, done = 0, False
-    while rounds < most and not done:
+    count, done = 0, False
+    while count < most and not done:
         state, done = body(*state)
-        rounds += 1
-    return state, rounds, done
+        count += 1
+    return state, count, done

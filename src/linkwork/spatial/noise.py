@@ -1,8 +1,8 @@
-"""Random numbers that are functions of a seed and a counter: whoever knows both has the number, without those before.
+"""Counter-based pseudo-random numbers: each number is a function of a seed and a counter, without hidden state.
 
 The generator is Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011;
-Random123). Its four counter words are the counter, low and high, the stream, and the number of a block; its key is the
-seed, low and high. On floats and in kernels `uniforms` gives the same bits.
+Random123). Its four counter words are the counter (low, high), the stream and the block number; its key is the seed
+(low, high). `uniforms` returns the same bits for floats and in kernels.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 ROUNDS = 10
 WORD = 0xFFFFFFFF
-LARGEST = 2.0**53  # seeds and counters are below: whole numbers that a double holds
+LARGEST = 2.0**53  # seeds and counters are below: integers that a double represents exactly
 STREAMS = 2.0**32
-EARLY = 1e-6  # how much of a sample's time a rounded instant may come before it and still belong to it
+EARLY = 1e-6  # part of a sample interval by which a rounded time may be early and still belong to the sample
 
 
 def philox(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
-    """The four random words of a block, from four counter words and two of the key; words are below 2^32.
+    """The four random words of a block from four counter words and two key words; all words are below 2^32.
 
-    A word is anything with the operators of whole numbers: this is also the text that kernels are made from.
+    A word is any object with integer operators: the compiler calls this function to emit the kernel code.
     """
     (a, b, c, d), (k, l) = counter, key
     for _ in range(ROUNDS):
@@ -40,10 +40,10 @@ def philox(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Any, Any, Any, A
 
 
 def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 1) -> Array:
-    """Independent numbers (2 blocks,), uniform between 0 and 1 exclusive, with 53 random bits each.
+    """Independent numbers (2 blocks,), uniform in the open interval (0, 1), with 53 random bits each.
 
-    A number that is being traced has a method `uniforms`, called here. If it turns out to be no whole number between 0
-    and 2^53, the kernel gives what is not a number.
+    If an argument is traced, its method `uniforms` is called. If a traced argument is not an integer in 0 ... 2^53 - 1
+    when the kernel runs, the kernel returns NaN.
     """
     limits = {"seed": (seed, LARGEST), "counter": (counter, LARGEST), "stream": (stream, STREAMS)}
     for name, (number, limit) in limits.items():
@@ -57,18 +57,18 @@ def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 
 
 
 def pair(seed: float, counter: float, place: float) -> tuple[float, float]:
-    """The two uniform numbers of one block; its place is the stream and 2^32 times the number of the block."""
+    """The two uniform numbers of one block; `place` is the stream plus 2^32 times the block number."""
     a, b, c, d = philox((*_words(counter), *_words(place)), _words(seed))
     return _uniform(a, b), _uniform(c, d)
 
 
 def _uniform(low: int, high: int) -> float:
-    """The upper 53 of 64 bits as a multiple of 2^-53; zero becomes half of one."""
+    """The upper 53 of 64 bits as a multiple of 2^-53; zero is replaced by 2^-54."""
     return max((high << 21) + (low >> 11), 0.5) * 2.0**-53
 
 
 def _words(number: float) -> tuple[int, int]:
-    """A whole number below 2^53 as two words, low before high."""
+    """An integer below 2^53 as two words, low word first."""
     if not _is_whole(number):
         raise ValueError(number)
     return int(number) & WORD, int(number) >> 32
@@ -79,15 +79,44 @@ def _is_whole(number: Any) -> bool:
 
 
 def uniform(seed: Number, counter: Number, stream: Number = 0.0) -> Number:
-    """A number between 0 and 1 exclusive, with 53 random bits: the first of its block."""
+    """A uniform number in the open interval (0, 1) with 53 random bits: the first number of its block."""
     return uniforms(seed, counter, stream)[0]
 
 
-def normal(seed: Number, counter: Number, size: int, stream: Number = 0.0) -> Array:
-    """Independent standard normal numbers (size,), by Box and Muller: two from each block of two uniform ones.
+def random_normal(seed: Number, counter: Number, size: int, stream: Number = 0.0) -> Array:
+    """Return independent standard normal pseudo-random numbers for a seed and a counter.
 
-    `seed` and `counter` are whole numbers below 2^53, `stream` one below 2^32; equal ones give equal numbers. What must
-    be independent at one counter takes streams of its own. They may be numbers that are being traced.
+    There is no hidden state: equal arguments give equal numbers. Uses Philox4x32-10 and the Box-Muller transform.
+
+    Parameters
+    ----------
+    seed : int or traced number
+        Seed, an integer in 0 ... 2^53 - 1.
+    counter : int or traced number
+        Number of the sample, an integer in 0 ... 2^53 - 1, for example the number of a control period.
+    size : int
+        How many numbers to return, at least 0.
+    stream : int or traced number, default 0
+        Stream, an integer in 0 ... 2^32 - 1. Use different streams for quantities that must be independent at the same
+        counter.
+
+    Returns
+    -------
+    ndarray, shape (size,)
+        Independent numbers with mean 0 and variance 1.
+
+    Raises
+    ------
+    LinkworkError
+        If an argument is not an integer in its range. If a traced argument is not, the kernel returns NaN.
+
+    Examples
+    --------
+    >>> lw.random_normal(7, 3, 2).round(4)
+    array([1.069 , 1.2762])
+    >>> bool((lw.random_normal(7, 3, 2) == lw.random_normal(7, 3, 2)).all())
+    True
+
     """
     if not (isinstance(size, int) and size >= 0):
         raise LinkworkError(f"size must be a whole number of at least 0; got {size!r:.60}")
@@ -97,15 +126,48 @@ def normal(seed: Number, counter: Number, size: int, stream: Number = 0.0) -> Ar
 
 
 def white_noise(seed: Number, t: Number, rate: Number, size: int, density: Any = 1.0, stream: Number = 0.0) -> Array:
-    """White noise (size,) at time t [s], from 0 on: normal numbers that are held for 1 / rate seconds [Hz] each.
+    """Return band-limited white noise: piecewise constant, a new normal sample every 1 / rate seconds.
 
-    `density`, a number or (size,), is the two-sided spectral density [unit^2/Hz] below about rate / 2; the variance is
-    density rate, so that the integral over a time T has the variance density T, whatever the rate. At the k-th sample
-    the noise is sqrt(density rate) normal(seed, k, size, stream).
+    Sample k, from k / rate to (k + 1) / rate, is sqrt(density * rate) * random_normal(seed, k, size, stream).
+    Its variance is density * rate, so the integral over a time T has the variance density * T at any rate.
+
+    Parameters
+    ----------
+    seed : int or traced number
+        Seed, an integer in 0 ... 2^53 - 1.
+    t : float or traced number, unit [s]
+        Time, at least 0.
+    rate : float or traced number, unit [Hz]
+        Sample rate, above 0. The spectrum is flat up to about rate / 2.
+    size : int
+        Number of independent components.
+    density : float or array, shape (size,), unit [unit^2/Hz], default 1.0
+        Two-sided power spectral density of each component.
+    stream : int or traced number, default 0
+        Stream, an integer in 0 ... 2^32 - 1. Noises with different streams are independent.
+
+    Returns
+    -------
+    ndarray, shape (size,)
+        The noise at time t.
+
+    Raises
+    ------
+    LinkworkError
+        If `rate` is not above 0, `density` is negative, or an argument is not an integer where one is required.
+
+    Examples
+    --------
+    >>> early, late = (lw.white_noise(seed=7, t=t, rate=100.0, size=3, density=0.04) for t in (0.251, 0.259))
+    >>> bool((early == late).all())  # both times are in the sample from 0.25 s to 0.26 s
+    True
+    >>> bool(np.allclose(early, 2.0 * lw.random_normal(7, 25, 3)))
+    True
+
     """
     for name, number, least in (("rate", rate, 5e-324), ("density", density, 0.0)):
         array = np.asarray(number)
-        if array.dtype != object and not (array >= least).all():  # objects are being traced
+        if array.dtype != object and not (array >= least).all():  # objects are traced numbers
             raise LinkworkError(f"{name} must be {'above' if least else 'at least'} 0; got {number!r:.60}")
-    sample = np.floor(t * rate + EARLY)  # instants such as 57 steps of 0.01 s are rounded
-    return np.sqrt(density * rate) * normal(seed, sample, size, stream)
+    sample = np.floor(t * rate + EARLY)  # round-off: 57 steps of 0.01 s may be slightly below 0.57 s
+    return np.sqrt(density * rate) * random_normal(seed, sample, size, stream)

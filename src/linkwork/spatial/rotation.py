@@ -1,8 +1,8 @@
-"""Rotations: unit quaternions (w, x, y, z) and matrices R_ab that take b-coordinates to a-coordinates.
+"""Rotations: unit quaternions (w, x, y, z) and rotation matrices R_ab, which map b-coordinates to a-coordinates.
 
-Quaternions handed in need not be unit: formulas divide by their length. Angles are in radians. Near singular
-places (no rotation, half a turn, gimbal lock) a series or another pivot takes over through `where`, so that
-values and derivatives stay right there.
+Input quaternions need not have unit norm: the formulas divide by the norm. Angles are in radians. Near singularities
+(zero rotation, rotation by pi, gimbal lock) `where` selects a series or another pivot, so that values and derivatives
+are accurate there.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import numpy as np
 
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat, where
 
-IDENTITY = (1.0, 0.0, 0.0, 0.0)  # the quaternion of no rotation
+IDENTITY = (1.0, 0.0, 0.0, 0.0)  # quaternion of the identity rotation
 
 
 # --- quaternion algebra (S4 appendix A.3) ---
 
 
 def product(a: Array, b: Array) -> Array:
-    """Quaternion product (4,): the rotation b followed by a, as the matrices multiply."""
+    """Quaternion product (4,): rotation b followed by rotation a, as for rotation matrices."""
     vector = b[1:] * a[0] + a[1:] * b[0] + cross(a[1:], b[1:])
     return np.array([a[0] * b[0] - dot(a[1:], b[1:]), *vector])
 
 
 def conjugate(q: Array) -> Array:
-    """The conjugate (4,): the inverse rotation of a unit quaternion."""
+    """The conjugate (4,); for a unit quaternion, the inverse rotation."""
     return np.array([q[0], -q[1], -q[2], -q[3]])
 
 
 def normalized(q: Array) -> Array:
-    """Q / |q| (4,)."""
+    """The unit quaternion q / |q| (4,)."""
     return q / np.sqrt(q @ q)
 
 
@@ -86,9 +86,9 @@ def matrix_from_quaternion(q: Array) -> Array:
 
 
 def quaternion_from_matrix(R: Array) -> Array:
-    """The unit quaternion (4,) of R with s >= 0, dividing by the largest of its four components (Shepperd)."""
+    """The unit quaternion (4,) of R with s >= 0; divides by its largest component (Shepperd)."""
     t = R[0, 0] + R[1, 1] + R[2, 2]
-    # Row k holds 4 q_k q: the best row is the one with the largest diagonal entry 4 q_k^2 = 1 + 2 r_kk - t or 1 + t.
+    # Row k is 4 q_k q. The most accurate row has the largest diagonal entry 4 q_k^2 = 1 + 2 r_kk - t or 1 + t.
     s = np.array([1.0 + t, R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     x = np.array([s[1], 1.0 + 2.0 * R[0, 0] - t, R[0, 1] + R[1, 0], R[0, 2] + R[2, 0]])
     y = np.array([s[2], x[2], 1.0 + 2.0 * R[1, 1] - t, R[1, 2] + R[2, 1]])
@@ -101,18 +101,18 @@ def quaternion_from_matrix(R: Array) -> Array:
 
 
 def matrix_about_axis(axis: Array, angle: Number) -> Array:
-    """R (3, 3) of a turn by `angle` about the constant unit `axis`; aligned axes leave exact zeros and ones."""
+    """R (3, 3) of a rotation by `angle` about the constant unit `axis`; coordinate axes give exact zeros and ones."""
     along = np.outer(axis, axis)
     return along + (np.eye(3) - along) * np.cos(angle) + hat(axis) * np.sin(angle)
 
 
 def quaternion_about_axis(axis: Array, angle: Number) -> Array:
-    """Unit quaternion (4,) of a turn by `angle` about the unit `axis` (S4 A.3)."""
+    """Unit quaternion (4,) of a rotation by `angle` about the unit `axis` (S4 A.3)."""
     return np.array([np.cos(angle / 2.0), *(np.sin(angle / 2.0) * np.asarray(axis))])
 
 
 def axis_angle(q: Array) -> tuple[Array, Number]:
-    """Unit axis (3,) and angle in [0, pi] of a quaternion; no rotation has the axis x, as any axis serves."""
+    """Unit axis (3,) and angle in [0, pi] of a quaternion; the identity gets the x axis."""
     w = log_quaternion(q)
     squared = dot(w, w)
     turns = squared > 0.0
@@ -124,28 +124,27 @@ def axis_angle(q: Array) -> tuple[Array, Number]:
 
 
 def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Array:
-    """R (3, 3) = Rz(yaw) Ry(pitch) Rx(roll): turns about the fixed x, then y, then z axis, as URDF writes them."""
+    """R (3, 3) = Rz(yaw) Ry(pitch) Rx(roll): rotations about the fixed x, then y, then z axis, as in URDF."""
     x, y, z = np.eye(3)
     return matrix_about_axis(z, yaw) @ matrix_about_axis(y, pitch) @ matrix_about_axis(x, roll)
 
 
 def rpy_from_matrix(R: Array) -> Array:
-    """(roll, pitch, yaw) (3,) of R, pitch in [-pi/2, pi/2]; in gimbal lock all of the turn is put into yaw."""
+    """(roll, pitch, yaw) (3,) of R with pitch in [-pi/2, pi/2]; in gimbal lock roll is 0."""
     squared = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
     free = squared > 1e-24
     flat = where(free, np.sqrt(where(free, squared, 1.0)), 0.0)
     yaw = where(free, np.arctan2(R[1, 0], R[0, 0]), np.arctan2(-R[0, 1], R[1, 1]))
-    # Row 2 of Rz(-yaw) R is (0, cos roll, -sin roll): roll makes up for any error in yaw, so that R is kept
+    # Row 2 of Rz(-yaw) R is (0, cos roll, -sin roll). Computing roll from it cancels errors of yaw: R is reproduced.
     s, c = np.sin(yaw), np.cos(yaw)
     roll = where(free, np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), 0.0)
     return np.array([roll, np.arctan2(-R[2, 0], flat), yaw])
 
 
 def direction_cosines(alpha: Number, beta: Number, gamma: Number) -> Array:
-    """SpaceDyn's C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) (S3 3.2), which takes inertial to body coordinates.
+    """SpaceDyn's C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) (S3 3.2), which maps inertial to body coordinates.
 
-    Its transpose A0 = C0^T turns about the body's own x, then y, then z axis, where `matrix_from_rpy` turns
-    about fixed ones.
+    Its transpose A0 = C0^T rotates about the body's x, then y, then z axis; `matrix_from_rpy` rotates about fixed axes.
     """
     x, y, z = np.eye(3)
     return matrix_about_axis(z, -gamma) @ matrix_about_axis(y, -beta) @ matrix_about_axis(x, -alpha)
@@ -158,7 +157,7 @@ def rpy_from_direction_cosines(C: Array) -> Array:
 
 # --- exponential and logarithm ---
 
-SERIES_BELOW = 0.25  # theta^2 under which the series below are exact to round-off and the closed forms cancel
+SERIES_BELOW = 0.25  # theta^2 below which the series are exact to round-off; the closed forms lose digits there
 
 
 def _series(x: Number, *coefficients: float) -> Number:
@@ -170,7 +169,7 @@ def _series(x: Number, *coefficients: float) -> Number:
 
 
 def half_sinc(squared: Number) -> Number:
-    """sin(theta/2) / theta of squared = theta^2."""
+    """sin(theta/2) / theta as a function of squared = theta^2."""
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     series = _series(squared / 4.0, 1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800, 1 / 6227020800)
@@ -178,7 +177,7 @@ def half_sinc(squared: Number) -> Number:
 
 
 def bend(squared: Number) -> Number:
-    """(theta - sin theta) / theta^3 of squared = theta^2."""
+    """(theta - sin theta) / theta^3 as a function of squared = theta^2."""
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     factorials = (6, -120, 5040, -362880, 39916800, -6227020800, 1307674368000, -355687428096000)
@@ -188,7 +187,7 @@ def bend(squared: Number) -> Number:
 
 
 def unbend(squared: Number) -> Number:
-    """(1 - (theta/2) cot(theta/2)) / theta^2 of squared = theta^2, for theta < 2 pi."""
+    """(1 - (theta/2) cot(theta/2)) / theta^2 as a function of squared = theta^2, for theta < 2 pi."""
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     bernoulli = (12, 720, 30240, 1209600, 47900160, 1892437580.3183792, 74724249600, 2950130727918.1644)
@@ -206,13 +205,13 @@ def exp_quaternion(w: Array) -> Array:
 
 
 def log_quaternion(q: Array) -> Array:
-    """Rotation vector (3,) [rad] of a quaternion of any length, of angle in [0, pi]."""
+    """Rotation vector (3,) [rad] of a quaternion of any norm; its angle is in [0, pi]."""
     q = where(q[0] < 0.0, -q, q)
     s, v = q[0], q[1:]
     squared = dot(v, v)
     turns = squared > 1e-30 * s * s
     sine = np.sqrt(where(turns, squared, 1.0))
-    # 2 atan2(|v|, s) / |v|; its limit 2 / s where there is no rotation
+    # 2 atan2(|v|, s) / |v|; its limit is 2 / s for zero rotation
     factor = where(turns, 2.0 * np.arctan2(sine, s) / sine, 2.0 / where(turns, 1.0, s))
     return v * factor
 
@@ -223,5 +222,5 @@ def exp_matrix(w: Array) -> Array:
 
 
 def log_matrix(R: Array) -> Array:
-    """Rotation vector (3,) [rad] of R, of angle in [0, pi]."""
+    """Rotation vector (3,) [rad] of R; its angle is in [0, pi]."""
     return log_quaternion(quaternion_from_matrix(R))

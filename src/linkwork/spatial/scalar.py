@@ -1,7 +1,8 @@
-"""What a number may be: a float, or any object with arithmetic (that is how tracing enters).
+"""Scalars of the formulas: floats, or objects with arithmetic such as the compiler's traced numbers.
 
-Formulas never ask a number for its value. Where a choice depends on one, they use `where`; a comparison of
-non-floats yields an object with a method `select(yes, no)`, which `where` calls.
+Formulas must not branch on the value of a number. They use `where` instead. A comparison of traced numbers returns an
+object with the method `select(yes, no)`, which `where` calls. The module also has small vector and matrix operations
+for such numbers.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import numpy as np
 
 Number = Any  # float, or an object with arithmetic and the methods sin, cos, sqrt, arctan2
 Array = np.ndarray[Any, np.dtype[Any]]  # of floats or of such objects
-Value = Number | Array  # one number, or an array of them
+Value = Number | Array  # a number or an array of numbers
 
 
 class TracedCondition(Protocol):
-    """A comparison of traced numbers: combined by &, | and ~; it has no truth value until the kernel runs."""
+    """A comparison of traced numbers. Combine it with &, | and ~; its truth value is unknown until the kernel runs."""
 
     def select(self, yes: Number, no: Number) -> Number:
-        """`yes` where the condition holds, else `no`."""
+        """`yes` if the condition is true, else `no`."""
         ...
 
     def __and__(self, other: Condition, /) -> Condition: ...
@@ -38,9 +39,33 @@ Condition = bool | np.bool_ | TracedCondition  # a truth value, known now or whe
 
 
 def where(condition: Condition | Array, yes: Value, no: Value) -> Any:
-    """`yes` where `condition` holds, else `no`; both are evaluated, so both must be harmless.
+    """Return `yes` where `condition` is true, else `no`; works with traced numbers.
 
-    For one condition `yes` and `no` are numbers or arrays of one shape; for an array of them it is `np.where`.
+    Use it instead of `if` in functions that linkwork compiles, such as controllers. Both alternatives are evaluated:
+    both must be free of errors such as division by zero.
+
+    Parameters
+    ----------
+    condition : bool, array of bool, or comparison of traced numbers
+        The condition. For an array, the result is that of `numpy.where`.
+    yes : float or array
+        Result where the condition is true.
+    no : float or array
+        Result where the condition is false. For a single condition, the same shape as `yes`.
+
+    Returns
+    -------
+    float or array
+        `yes` or `no`; for an array of conditions, elementwise.
+
+    Examples
+    --------
+    >>> angle = -0.3
+    >>> lw.where(angle > 0.0, angle, 0.0)
+    0.0
+    >>> lw.where(np.array([1.0, -2.0]) > 0.0, 1.0, 0.0)
+    array([1., 0.])
+
     """
     select = getattr(condition, "select", None)
     if select is None:
@@ -53,36 +78,36 @@ def where(condition: Condition | Array, yes: Value, no: Value) -> Any:
 
 
 def lookup(table: Array, index: Any) -> Any:
-    """The row of a table (n, ...) at an index, a number that is floored and clipped to 0 ... n - 1.
+    """Entry of a table (n, ...) at an index that is rounded down and clipped to 0 ... n - 1.
 
-    What is not a number reads the first row. An index that is being traced has a method `lookup(table)`, called here.
+    A NaN index reads the first entry. A traced index has a method `lookup(table)`, which is called here.
     """
     found = getattr(index, "lookup", None)
     return table[int(min(max(0.0, index), len(table) - 1.0))] if found is None else found(table)
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller of two numbers; not a number if one is not."""
+    """The smaller of two numbers; NaN if one of them is NaN."""
     return a.minimum(b) if hasattr(a, "minimum") else b.minimum(a) if hasattr(b, "minimum") else np.minimum(a, b)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger of two numbers; not a number if one is not."""
+    """The larger of two numbers; NaN if one of them is NaN."""
     return a.maximum(b) if hasattr(a, "maximum") else b.maximum(a) if hasattr(b, "maximum") else np.maximum(a, b)
 
 
-def may_be_there(number: Number) -> bool:
-    """Whether a number may be other than zero: one that hides its value may."""
+def may_be_nonzero(number: Number) -> bool:
+    """Whether a number is possibly nonzero; true for every traced number, because its value is unknown."""
     return np.asarray(number).dtype == object or bool(number)
 
 
 def real(a: Number) -> Number:
-    """The number itself, or the real part of a complex one, as complex steps are."""
+    """The real part of a complex number (complex-step differentiation), else the number itself."""
     return a.real if isinstance(a, complex) else a
 
 
 def arctan2(y: Number, x: Number) -> Number:
-    """The angle [rad] of (x, y), from -pi to pi; of complex numbers whose imaginary parts are small steps, too."""
+    """The angle [rad] of (x, y) in [-pi, pi]; also for complex-step arguments with small imaginary parts."""
     if not (isinstance(y, complex) or isinstance(x, complex)):
         return np.arctan2(y, x)
     slope = (real(x) * np.imag(y) - real(y) * np.imag(x)) / (real(x) ** 2 + real(y) ** 2)
@@ -90,12 +115,12 @@ def arctan2(y: Number, x: Number) -> Number:
 
 
 def dot(a: Array, b: Array) -> Number:
-    """Scalar product of two 3-vectors, written out because object arrays have no fast one."""
+    """Scalar product of two 3-vectors, written out because NumPy's is slow for object arrays."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Vector product a x b; either argument may be (3,) or a bundle (3, k) of columns."""
+    """Vector product a x b; each argument is (3,) or a matrix of columns (3, k)."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
@@ -105,19 +130,19 @@ def hat(a: Array) -> Array:
 
 
 def symmetric(entry: Callable[[int, int], Number]) -> Array:
-    """The symmetric (3, 3) matrix whose upper half is entry(i, j): each entry is computed once."""
+    """The symmetric matrix (3, 3) with upper half entry(i, j); each entry is computed once."""
     xx, xy, xz, yy, yz, zz = (entry(i, j) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)))
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def congruence(R: Array, A: Array) -> Array:
-    """R A R^T (3, 3) of a symmetric A, symmetric to the bit."""
+    """R A R^T (3, 3) for a symmetric A; the result is exactly symmetric."""
     B = R @ A
     return symmetric(lambda i, j: dot(B[i], R[j]))
 
 
 def largest(values: Array) -> Number:
-    """The largest magnitude among some numbers (n,), 0 of none; not a number if one is not."""
+    """The largest magnitude of some numbers (n,); 0 if there are none, NaN if one is NaN."""
     found: Number = 0.0
     for x in values:
         found = maximum(found, abs(x))
@@ -125,7 +150,7 @@ def largest(values: Array) -> Number:
 
 
 class LDLT(NamedTuple):
-    """Factors A = L D L^T of a small symmetric positive matrix: rows of unit lower L and the inverse of D."""
+    """Factors A = L D L^T of a small symmetric positive definite matrix: rows of unit lower L and the inverse of D."""
 
     L: tuple[tuple[Number, ...], ...]
     inverse_D: tuple[Number, ...]
@@ -139,16 +164,16 @@ class LDLT(NamedTuple):
         return np.array(x)
 
     def inverse(self) -> LDLT:
-        """What solves for many columns: these factors, which have no zeros to make use of."""
+        """The solver for many right-hand sides: these dense factors themselves."""
         return self
 
     def matrix(self) -> Array:
-        """A^-1 (d, d)."""
+        """The inverse A^-1 (d, d)."""
         return self.solve(np.eye(len(self.inverse_D)))
 
 
 def ldlt(A: Array) -> LDLT:
-    """Factor a small dense symmetric positive matrix A (d, d); only its lower half is read."""
+    """Factor a small dense symmetric positive definite matrix A (d, d); reads its lower half only."""
     L: list[tuple[Number, ...]] = []
     D: list[Number] = []
     for i in range(len(A)):
@@ -181,7 +206,7 @@ class LU(NamedTuple):
 
 
 def lu(A: Array) -> LU:
-    """Factor a small dense matrix A (d, d) without exchanging rows, as one that is nearly symmetric allows."""
+    """Factor a small dense matrix A (d, d) without row exchanges; accurate if A is nearly symmetric and positive."""
     d = len(A)
     U = [list(row) for row in A]
     L: list[list[Number]] = [[] for _ in range(d)]
@@ -197,7 +222,7 @@ def lu(A: Array) -> LU:
 
 
 def _substituted(L: tuple[tuple[Number, ...], ...], b: Array) -> list[Any]:
-    """L^-1 b for rows of unit lower L."""
+    """L^-1 b, from the rows of the unit lower triangular L."""
     y: list[Any] = []
     for i in range(len(L)):
         y.append(b[i] - sum(L[i][j] * y[j] for j in range(i)) if i else b[i])

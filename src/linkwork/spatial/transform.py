@@ -1,4 +1,4 @@
-"""Rigid transforms: X_ab takes b-coordinates to a-coordinates."""
+"""Rigid transforms: X_ab maps b-coordinates to a-coordinates."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from linkwork.spatial.vectors import Motion
 
 
 class Movable(Protocol):
-    """What a transform can act on: Motion, Force, RigidInertia; articulated inertia can only be raised."""
+    """A quantity that can be transformed from frame b to frame a: Motion, Force, RigidInertia, ArticulatedInertia."""
 
     def raised(self, X: Transform) -> Self:
-        """Given in b, wanted in a, with X = X_ab."""
+        """The quantity in frame a, given in frame b, with X = X_ab."""
         ...
 
 
 class MovableBothWays(Movable, Protocol):
-    """What a transform can also act on backwards: Motion and Force."""
+    """A quantity that can be transformed in both directions: Motion and Force."""
 
     def lowered(self, X: Transform) -> Self:
-        """Given in a, wanted in b, with X = X_ab."""
+        """The quantity in frame b, given in frame a, with X = X_ab."""
         ...
 
 
@@ -34,39 +34,39 @@ B = TypeVar("B", bound=MovableBothWays)
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """The pose of frame b in frame a: R (3, 3), and p (3,) [m], the place of b's origin."""
+    """Pose of frame b in frame a: rotation R (3, 3) and position p (3,) [m] of b's origin."""
 
     R: Array
     p: Array
 
     @staticmethod
     def identity() -> Transform:
-        """B coincides with a."""
+        """The identity: frame b coincides with frame a."""
         return Transform(np.eye(3), np.zeros(3))
 
     @staticmethod
     def place(at: Array, rpy: Array) -> Transform:
-        """From a position [m] and URDF's roll, pitch, yaw [rad]."""
+        """Transform from a position [m] and URDF's roll, pitch, yaw [rad]."""
         return Transform(matrix_from_rpy(*rpy), np.asarray(at))
 
     def __matmul__(self, other: Transform) -> Transform:
-        """X_ac = X_ab @ X_bc."""
+        """Composition: X_ac = X_ab @ X_bc."""
         return Transform(self.R @ other.R, self.p + self.R @ other.p)
 
     def inverse(self) -> Transform:
-        """X_ba."""
+        """The inverse transform X_ba."""
         return Transform(self.R.T, -(self.R.T @ self.p))
 
     def point(self, r: Array) -> Array:
-        """A point (3,) given in b, in a."""
+        """Coordinates (3,) in frame a of a point with coordinates r (3,) in frame b."""
         return self.R @ r + self.p
 
     def up(self, x: M) -> M:
-        """A motion, force or inertia given in b, in a."""
+        """A motion, force or inertia in frame a, given in frame b."""
         return x.raised(self)
 
     def down(self, x: B) -> B:
-        """A motion or force given in a, in b."""
+        """A motion or force in frame b, given in frame a."""
         return x.lowered(self)
 
     @property
@@ -77,12 +77,12 @@ class Transform:
         )
 
     def snapped(self) -> Transform:
-        """With entries of R and p within 1e-12 of 0 or +-1 made exact, so that products with them fold."""
+        """The transform with entries within 1e-12 of 0 or +-1 made exact, so that products with them simplify."""
         return Transform(snap(self.R), snap(self.p))
 
 
 def snap(a: Array) -> Array:
-    """`a` with entries within 1e-12 of 0, 1 or -1 made exactly that; objects other than floats are left alone."""
+    """The array with entries within 1e-12 of 0, 1 or -1 made exact; object arrays are returned unchanged."""
     if a.dtype == object:
         return a
     near = np.round(a)
@@ -90,7 +90,7 @@ def snap(a: Array) -> Array:
 
 
 def exp_transform(V: Motion) -> Transform:
-    """The pose reached by the constant body twist V in unit time."""
+    """The pose after unit time at the constant body twist V."""
     v, w = V.linear, V.angular
     squared = dot(w, w)
     h = half_sinc(squared)
@@ -100,7 +100,7 @@ def exp_transform(V: Motion) -> Transform:
 
 
 def log_transform(X: Transform) -> Motion:
-    """The constant body twist that reaches X in unit time: the inverse of `exp_transform`, angle in [0, pi]."""
+    """The constant body twist that reaches X in unit time: inverse of `exp_transform`, angle in [0, pi]."""
     w = log_matrix(X.R)
     wp = cross(w, X.p)
     return Motion(X.p - wp * 0.5 + cross(w, wp) * unbend(dot(w, w)), w)

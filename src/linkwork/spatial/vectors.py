@@ -1,6 +1,6 @@
-"""Motion and Force: six-vectors with the linear part first, about the origin of the frame they are given in.
+"""Motion and Force: spatial vectors about the origin of their frame, linear part first.
 
-Both parts have shape (3,), or (3, k) for a bundle of k columns such as a joint's motion subspace.
+Both parts have shape (3,), or (3, k) for a matrix of k columns such as a joint's motion subspace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SixVector:
-    """What motions and forces share: they add, scale, and combine as columns."""
+    """Base class of Motion and Force: sums, multiples, linear combinations of columns."""
 
     linear: Array
     angular: Array
@@ -30,12 +30,12 @@ class SixVector:
 
     @classmethod
     def of(cls, array: Array) -> Self:
-        """From an array (6,) or (6, k), linear part first."""
+        """Vector from an array (6,) or (6, k), linear part first."""
         return cls(array[:3], array[3:])
 
     @property
     def array(self) -> Array:
-        """As an array (6,) or (6, k), linear part first."""
+        """The vector as an array (6,) or (6, k), linear part first."""
         return np.concatenate([self.linear, self.angular])
 
     def __add__(self, other: Self) -> Self:
@@ -51,40 +51,40 @@ class SixVector:
         return type(self)(self.linear * factor, self.angular * factor)
 
     def __matmul__(self, coefficients: Array) -> Self:
-        """A bundle of k columns times (k,) or (k, l) coefficients."""
+        """Columns (6, k) times coefficients (k,) or (k, l)."""
         return type(self)(self.linear @ coefficients, self.angular @ coefficients)
 
     def rotated(self, R: Array) -> Self:
-        """The same vector about the same point, in axes turned by R (3, 3)."""
+        """The same vector about the same point, in axes rotated by R (3, 3)."""
         return type(self)(R @ self.linear, R @ self.angular)
 
 
 @dataclass(frozen=True, eq=False)
 class Motion(SixVector):
-    """A velocity or acceleration: linear part of the frame's origin [m/s], angular part [rad/s]."""
+    """A spatial velocity or acceleration: linear part of the frame's origin [m/s], angular part [rad/s]."""
 
     @overload
     def cross(self, other: Motion) -> Motion: ...
     @overload
     def cross(self, other: Force) -> Force: ...
     def cross(self, other: Motion | Force) -> Motion | Force:
-        """Rate of `other` fixed in a frame that moves with self: ad_V of a Motion, V x* of a Force."""
+        """Rate of `other`, fixed in a frame that moves with this velocity: ad_V of a Motion, V x* of a Force."""
         v, w = self.linear, self.angular
         if isinstance(other, Motion):
             return Motion(cross(w, other.linear) + cross(v, other.angular), cross(w, other.angular))
         return Force(cross(w, other.linear), cross(v, other.linear) + cross(w, other.angular))
 
     def pair(self, force: Force) -> Any:
-        """Power of `force` on this motion: a number, or (k,), (k, l) when one or both are bundles."""
+        """Power of `force` along this motion: a number; (k,) or (k, l) if one or both are matrices of columns."""
         return self.linear.T @ force.linear + self.angular.T @ force.angular
 
     def raised(self, X: Transform) -> Motion:
-        """Given in b, wanted in a, with X = X_ab: Ad_X V (S4 A.6)."""
+        """The motion in frame a, given in frame b, with X = X_ab: Ad_X V (S4 A.6)."""
         w = X.R @ self.angular
         return Motion(X.R @ self.linear + cross(X.p, w), w)
 
     def lowered(self, X: Transform) -> Motion:
-        """Given in a, wanted in b, with X = X_ab: Ad_X^-1 V."""
+        """The motion in frame b, given in frame a, with X = X_ab: Ad_X^-1 V."""
         return Motion(X.R.T @ (self.linear + cross(self.angular, X.p)), X.R.T @ self.angular)
 
 
@@ -93,10 +93,10 @@ class Force(SixVector):
     """A wrench: force [N] and torque about the frame's origin [N m]."""
 
     def raised(self, X: Transform) -> Force:
-        """Given in b, wanted in a, with X = X_ab: Ad_X^-T F (S4 A.7, its lost inverse restored)."""
+        """The wrench in frame a, given in frame b, with X = X_ab: Ad_X^-T F (S4 A.7 omits the inverse by misprint)."""
         f = X.R @ self.linear
         return Force(f, X.R @ self.angular + cross(X.p, f))
 
     def lowered(self, X: Transform) -> Force:
-        """Given in a, wanted in b, with X = X_ab: Ad_X^T F."""
+        """The wrench in frame b, given in frame a, with X = X_ab: Ad_X^T F."""
         return Force(X.R.T @ self.linear, X.R.T @ (self.angular - cross(X.p, self.linear)))

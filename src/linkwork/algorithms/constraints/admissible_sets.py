@@ -1,7 +1,8 @@
 """Admissible sets of constraint multipliers, and the projections onto them: interval, ball and friction cone.
 
-An interval bounds one multiplier (clutch, brake, ratchet, contact normal), a ball the length of one or two of them
-(friction along the surface, rolling and spinning torques), a cone a contact's impulse by its own normal component.
+An interval bounds one multiplier (clutch, brake, ratchet, contact normal). A ball bounds the length of one or two
+multipliers (tangential friction, rolling and spinning torques). A cone bounds a contact impulse by its normal
+component.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ TINY = 1e-100
 
 
 def clipped(x: Number, lower: Number, upper: Number | None = None) -> Number:
-    """The number nearest to x in the interval [lower, upper], without an upper end where there is none."""
+    """The number nearest to x in the interval [lower, upper]; without `upper`, in [lower, infinity)."""
     least = maximum(x, lower)
     return least if upper is None else minimum(least, upper)
 
@@ -25,18 +26,18 @@ def length(x: Array) -> Number:
 
 
 def excess(size: Number, radius: Number) -> Number:
-    """The fraction of a vector of that size that lies outside the ball of that radius: 0 inside."""
+    """The fraction of a vector of length `size` that exceeds the ball of radius `radius`; 0 inside the ball."""
     return maximum(size - radius, 0.0) / maximum(size, TINY)
 
 
 def into_ball(x: Array, radius: Number) -> Array:
-    """The vector (d,) nearest to x (d,) in the ball of that radius about zero."""
+    """The projection (d,) of x (d,) onto the ball of radius `radius` about zero."""
     size = length(x)
     return x * where(size > radius, radius / maximum(size, TINY), 1.0)
 
 
 def into_cone(friction: Number, p: Array) -> Array:
-    """The impulse (3,) nearest to p (3,), normal first, in the friction cone |p_t| <= friction p_n."""
+    """The projection (3,) of an impulse p (3,), normal first, onto the friction cone |p_t| <= friction p_n."""
     along = length(p[1:])
     normal = maximum(p[0] + friction * along, 0.0) / (1.0 + friction * friction)
     edge = where(friction * along <= -p[0], 0.0, normal)

@@ -1,15 +1,15 @@
-"""Closed loops in linear time: articulated bodies that carry the reactions of loops inward until both sides meet.
+"""Articulated-body algorithm for closed loops, in linear time.
 
-Algorithm 3.3 of S4, with the multipliers lambda of loops that are still open at a body as further unknowns. The wrench
-on body k, and the rate of the rows of those loops as far as the joints outboard of k make it, are
+Algorithm 3.3 of S4, extended by the multipliers lambda of the loops that pass through a joint as further unknowns. The
+wrench on body k, and the part of the constraint rows' rates due to the joints outboard of k, are
 
     F_k = P_k A_k + z_k + E_k lambda        y_k = -E_k^T A_k + W_k lambda + w_k
 
-At the body on which both ends of a loop hang, y + damping lambda = target gives its multipliers, which leave. A loop
-thus costs what its own path costs: a long row of loops, each a few joints around, costs as much as its length.
+At the body where both branches of a loop meet, y + damping lambda = target determines the loop's multipliers and
+eliminates them. The cost of a loop depends on the length of its path only: a long chain of short loops has linear cost.
 
-The rotor of a drive that turns with several joints is a row too, one that yields: with the row scaled so that half the
-square of its rate is the rotor's kinetic energy, the force along it is less its own acceleration, y + lambda = 0.
+The rotor of a drive that turns with several joints is a compliant row. The row is scaled so that half the square of its
+rate is the rotor's kinetic energy; the force along it is minus its acceleration, y + lambda = 0.
 """
 
 from __future__ import annotations
@@ -27,53 +27,53 @@ from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import ArticulatedInertia, Force, Motion
 from linkwork.spatial.scalar import LDLT, Array, Condition, Number, ldlt, where
 
-# W may be singular: loops repeat each other, or a position is singular. A part of its mean diagonal is added, and what
-# that changes is corrected in rounds, which leaves the smallest reactions among those that hold the loops.
-DAMPING, ROUNDS = 1e-7, 3
-TINY = 1e-100  # where loops hold what cannot move anyway
+# W is singular if loops are redundant or in a singular position. A fraction of its mean diagonal is added, and
+# iterations correct the resulting error. The result has the smallest constraint forces that satisfy the rows.
+DAMPING, ITERATIONS = 1e-7, 3
+TINY = 1e-100  # regularization for loops between bodies that cannot move
 
 Rows = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Carried:
-    """Rows of loops that are open at a body: E (6, k), W (k, k), and the part of its diagonal that joints added."""
+class OpenRows:
+    """Constraint rows not yet eliminated at a body: E (6, k), W (k, k), and the part of W's diagonal due to joints."""
 
     rows: Rows
     E: Force
     W: Array
     mobility: Array
 
-    def at(self, rows: Rows) -> Carried:
-        """The same among other rows; those that are new to it are zero."""
+    def at(self, rows: Rows) -> OpenRows:
+        """The same quantities for another set of rows, with zeros for new rows."""
         count = len(self.rows)
         k = [self.rows.index(row) if row in self.rows else count for row in rows]
         E = np.column_stack([self.E.array, np.zeros(6)])
         W = np.block([[self.W, np.zeros((count, 1))], [np.zeros((1, count + 1))]])
-        return Carried(rows, Force.of(E[:, k]), W[k][:, k], np.append(self.mobility, 0.0)[k])
+        return OpenRows(rows, Force.of(E[:, k]), W[k][:, k], np.append(self.mobility, 0.0)[k])
 
-    def __add__(self, other: Carried) -> Carried:
+    def __add__(self, other: OpenRows) -> OpenRows:
         rows = tuple(sorted({*self.rows, *other.rows}))
         a, b = self.at(rows), other.at(rows)
-        return Carried(rows, a.E + b.E, a.W + b.W, a.mobility + b.mobility)
+        return OpenRows(rows, a.E + b.E, a.W + b.W, a.mobility + b.mobility)
 
 
-NOTHING = Carried((), Force.of(np.zeros((6, 0))), np.zeros((0, 0)), np.zeros(0))
+NO_ROWS = OpenRows((), Force.of(np.zeros((6, 0))), np.zeros((0, 0)), np.zeros(0))
 
 
-class Met(NamedTuple):
-    """The loops whose sides meet at a body: their rows, E (6, l), W + damping, and W (l, k) towards rows `others`."""
+class Eliminated(NamedTuple):
+    """The loops eliminated at a body: their rows, E (6, l), factors of W + damping, and W (l, k) to `others`."""
 
     rows: Rows
     E: Force
     N: LDLT
     others: Rows
     W: Array
-    moved: list[Condition]  # whether anything moves a row
+    moved: list[Condition]  # whether any joint moves the row
 
 
-class Passed(NamedTuple):
-    """What a joint does: D, G = P S D^-1, B (k, d) the rows' rates for its own, and what it passes on inward."""
+class JointFactors(NamedTuple):
+    """Factors of a joint: D, G = P S D^-1, B (k, d) rates of the rows by its velocity, and inboard quantities."""
 
     D: LDLT
     G: Force
@@ -84,48 +84,50 @@ class Passed(NamedTuple):
 
 
 class Factored(NamedTuple):
-    """All joints and meetings, by body: what does not depend on loads."""
+    """The factors of all joints and eliminated loops, by body; they do not depend on forces."""
 
-    met: list[Met | None]
-    passed: dict[int, Passed]
+    eliminated: list[Eliminated | None]
+    joints: dict[int, JointFactors]
 
 
 def factored(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
-    """Articulated inertias with the loops of rows J (nh, nv) closed, none if there are no rows, and with all rotors."""
+    """Articulated inertias with the constraint rows J (nh, nv) and all rotors; J may have no rows."""
     held = len(J)
     J = np.concatenate([J, *(rotor.scaled[None] for rotor in mechanism.rotors)])
     P = [body.inertia.articulated() for body in mechanism.bodies]
-    carried = [NOTHING for _ in mechanism.bodies]
-    met: list[Met | None] = [None for _ in mechanism.bodies]
-    passed: dict[int, Passed] = {}
-    through, meeting = passages(mechanism, held)
+    open_rows = [NO_ROWS for _ in mechanism.bodies]
+    eliminated: list[Eliminated | None] = [None for _ in mechanism.bodies]
+    joints: dict[int, JointFactors] = {}
+    through, ending = passages(mechanism, held)
     for j in inward(mechanism):
         k = j.o
-        if meeting[k]:
-            met[k], P[k], carried[k] = _meet(meeting[k], P[k], carried[k], held)
-        S, open_ = motion.S[k], carried[k].at(through[k])
+        if ending[k]:
+            eliminated[k], P[k], open_rows[k] = _eliminate(ending[k], P[k], open_rows[k], held)
+        S, open_ = motion.S[k], open_rows[k].at(through[k])
         U = P[k] @ S
         D = ldlt(S.pair(U) + np.diag(mechanism.armature[j.v]))
         G = Force.of(D.solve(U.array.T).T)
         B = J[list(through[k]), j.v] - open_.E.array.T @ S.array
         DB = D.solve(B.T)  # (d, k)
         E = open_.E + U @ DB
-        passed[k] = Passed(D, G, B, through[k], P[k].less(U, G), E)
+        joints[k] = JointFactors(D, G, B, through[k], P[k].less(U, G), E)
         X = motion.X[k]
         if j.i != WORLD:
-            P[j.i] = P[j.i] + X.up(passed[k].inertia)
+            P[j.i] = P[j.i] + X.up(joints[k].inertia)
         added = B @ DB
         mobility = open_.mobility + np.array([added[n, n] for n in range(len(added))])
-        carried[j.i] = carried[j.i] + Carried(through[k], X.up(E), open_.W + added, mobility)
-    if meeting[WORLD]:
-        met[WORLD], _, _ = _meet(meeting[WORLD], P[WORLD], carried[WORLD], held)
-    return Factored(met, passed)
+        open_rows[j.i] = open_rows[j.i] + OpenRows(through[k], X.up(E), open_.W + added, mobility)
+    if ending[WORLD]:
+        eliminated[WORLD], _, _ = _eliminate(ending[WORLD], P[WORLD], open_rows[WORLD], held)
+    return Factored(eliminated, joints)
 
 
-def _meet(rows: Rows, P: ArticulatedInertia, carried: Carried, held: int) -> tuple[Met, ArticulatedInertia, Carried]:
-    """Close the loops of `rows`: they become part of the inertia. Those that are not among the first `held` yield."""
-    others = tuple(row for row in carried.rows if row not in rows)
-    both = carried.at((*rows, *others))
+def _eliminate(
+    rows: Rows, P: ArticulatedInertia, open_rows: OpenRows, held: int
+) -> tuple[Eliminated, ArticulatedInertia, OpenRows]:
+    """Eliminate the loops of `rows` into the inertia. Rows after the first `held` are compliant (rotors)."""
+    others = tuple(row for row in open_rows.rows if row not in rows)
+    both = open_rows.at((*rows, *others))
     count = len(rows)
     E, rest = Force.of(both.E.array[:, :count]), Force.of(both.E.array[:, count:])
     W = both.W[:count, count:]
@@ -135,33 +137,33 @@ def _meet(rows: Rows, P: ArticulatedInertia, carried: Carried, held: int) -> tup
     N = ldlt(both.W[:count, :count] + np.diag([damping if holds else 1.0 for holds in rigid]))
     moved = [mobility > 0.0 for mobility in both.mobility[:count]]
     NW = N.solve(W)
-    left = Carried(others, rest - E @ NW, both.W[count:, count:] - W.T @ NW, both.mobility[count:])
-    return Met(rows, E, N, others, W, moved), P.less(-E, Force.of(N.solve(E.array.T).T)), left
+    left = OpenRows(others, rest - E @ NW, both.W[count:, count:] - W.T @ NW, both.mobility[count:])
+    return Eliminated(rows, E, N, others, W, moved), P.less(-E, Force.of(N.solve(E.array.T).T)), left
 
 
 def passages(mechanism: Mechanism, held: int) -> tuple[list[Rows], list[Rows]]:
-    """By body: the rows that pass through its joint, and those all of whose joints hang on it.
+    """Rows that pass through each body's joint, and rows that are eliminated at each body.
 
-    The first `held` are those of loops, clutches and brakes, all or none of them; then follow those of rotors.
+    The first `held` rows are all rows of loops, clutches and brakes, or none; the rows of rotors follow.
     """
     return passages_of(mechanism, (*(paths(mechanism) if held else ()), *rotor_paths(mechanism)))
 
 
 def passages_of(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[Rows], list[Rows]]:
-    """The same of any paths, whose rows are counted in their order."""
+    """The same as `passages`, for arbitrary paths; rows are counted in the order of the paths."""
     through: list[list[int]] = [[] for _ in mechanism.bodies]
-    meeting: list[list[int]] = [[] for _ in mechanism.bodies]
+    ending: list[list[int]] = [[] for _ in mechanism.bodies]
     start = 0
     for path in along:
         rows = range(start, start := start + path.size)
         for j in path.joints:
             through[j.o] += rows
-        meeting[path.top] += rows
-    return [tuple(rows) for rows in through], [tuple(rows) for rows in meeting]
+        ending[path.top] += rows
+    return [tuple(rows) for rows in through], [tuple(rows) for rows in ending]
 
 
 class Constrained(NamedTuple):
-    """Accelerations a (nv,) and multipliers (nc,) [N or N m]: the wrench of loop rows C on B is C lambda."""
+    """Accelerations a (nv,) and multipliers (nc,) [N or N m]; the wrench of loop rows C on B is C lambda."""
 
     a: Array
     multipliers: Array
@@ -177,54 +179,57 @@ def solved(
     base: Motion,
     target: Array,
 ) -> Constrained:
-    """Accelerations (nv,) and multipliers (nc,) under joint forces tau (nv,) and body forces z, near J a = target."""
+    """Accelerations (nv,) and multipliers (nc,) under joint forces tau (nv,) and body forces z, with J a = target.
+
+    The rows are damped: J a differs slightly from `target`; see `corrected`.
+    """
     z = list(z)
     w: list[dict[int, Number]] = [{} for _ in mechanism.bodies]
     free, own = {}, {}
 
-    def meet(k: int) -> None:
-        met = closed.met[k]
-        if met is None:
+    def eliminate(k: int) -> None:
+        eliminated = closed.eliminated[k]
+        if eliminated is None:
             return
-        pairs = zip(met.moved, met.rows, strict=True)
-        asked = [where(moved, target[row], 0.0) if row < len(target) else 0.0 for moved, row in pairs]
-        lacking = [x - w[k].pop(row, 0.0) for x, row in zip(asked, met.rows, strict=True)]
-        own[k] = met.N.solve(np.array(lacking))
-        z[k] = z[k] + met.E @ own[k]
-        _add(w[k], met.others, met.W.T @ own[k])
+        pairs = zip(eliminated.moved, eliminated.rows, strict=True)
+        wanted = [where(moved, target[row], 0.0) if row < len(target) else 0.0 for moved, row in pairs]
+        residual = [x - w[k].pop(row, 0.0) for x, row in zip(wanted, eliminated.rows, strict=True)]
+        own[k] = eliminated.N.solve(np.array(residual))
+        z[k] = z[k] + eliminated.E @ own[k]
+        _add(w[k], eliminated.others, eliminated.W.T @ own[k])
 
     for j in inward(mechanism):
         k = j.o
-        meet(k)
-        joint, X = closed.passed[k], motion.X[k]
+        eliminate(k)
+        joint, X = closed.joints[k], motion.X[k]
         free[k] = tau[j.v] - motion.S[k].pair(z[k])
         if j.i != WORLD:
             z[j.i] = z[j.i] + X.up(joint.inertia @ bias[k] + z[k] + joint.G @ free[k])
         if joint.rows:
             _add(w[j.i], joint.rows, [w[k].get(row, 0.0) for row in joint.rows])
             _add(w[j.i], joint.rows, joint.B @ joint.D.solve(free[k]) - bias[k].pair(joint.E))
-    meet(WORLD)
+    eliminate(WORLD)
 
     found: dict[int, Number] = {}
 
-    def part(k: int, acc: Motion) -> None:
-        met = closed.met[k]
-        if met is None:
+    def recover(k: int, acc: Motion) -> None:
+        eliminated = closed.eliminated[k]
+        if eliminated is None:
             return
-        known = np.array([found[row] for row in met.others])
-        more = met.N.solve(acc.pair(met.E) - met.W @ known)
-        found.update(zip(met.rows, own[k] + more, strict=True))
+        known = np.array([found[row] for row in eliminated.others])
+        more = eliminated.N.solve(acc.pair(eliminated.E) - eliminated.W @ known)
+        found.update(zip(eliminated.rows, own[k] + more, strict=True))
 
     acc, a = [base], [np.zeros(0)]
-    part(WORLD, base)
+    recover(WORLD, base)
     for j in outward(mechanism):
         k = j.o
-        joint = closed.passed[k]
-        carried = motion.X[k].down(acc[j.i]) + bias[k]
+        joint = closed.joints[k]
+        inherited = motion.X[k].down(acc[j.i]) + bias[k]
         forces = free[k] + joint.B.T @ np.array([found[row] for row in joint.rows]) if joint.rows else free[k]
-        a.append(joint.D.solve(forces) - carried.pair(joint.G))
-        acc.append(carried + motion.S[k] @ a[k])
-        part(k, acc[k])
+        a.append(joint.D.solve(forces) - inherited.pair(joint.G))
+        acc.append(inherited + motion.S[k] @ a[k])
+        recover(k, acc[k])
     return Constrained(np.concatenate(a), np.array([found[row] for row in range(len(target))]))
 
 
@@ -234,7 +239,7 @@ def _add(to: dict[int, Number], rows: Rows, values: Sequence[Number] | Array) ->
 
 
 def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
-    """J v (nc,), without the zeros of joints that loops do not pass through."""
+    """The rates J v (nc,), computed without the zeros of joints outside the loops."""
     found: list[Number] = [0.0] * len(J)
     through, _ = passages(mechanism, len(J))
     for j in outward(mechanism):
@@ -247,9 +252,9 @@ def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
 def corrected(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, J: Array, target: Array, first: Constrained
 ) -> Constrained:
-    """The first answer, without the damping: what the rows lack of their target (nc,) is asked for again."""
+    """The first solution corrected for the damping: iterative refinement of the residual target - J a (nc,)."""
     a, multipliers = first
-    for _ in range(ROUNDS - 1 if len(J) else 0):
+    for _ in range(ITERATIONS - 1 if len(J) else 0):
         more = pushed(mechanism, motion, closed, target - rates(mechanism, J, a))
         a, multipliers = a + more.a, multipliers + more.multipliers
     return Constrained(a, multipliers)
@@ -258,7 +263,7 @@ def corrected(
 def pushed(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, target: Array, tau: Array | None = None
 ) -> Constrained:
-    """What joint forces tau (nv,) and those along the rows do to a mechanism at rest, so that J a is near `target`."""
+    """Accelerations and multipliers of a mechanism at rest under joint forces tau (nv,), with J a near `target`."""
     still, none = Motion.zero(), Force.zero()
     bodies = mechanism.bodies
     no_force, no_bias = [none for _ in bodies], [still for _ in bodies]

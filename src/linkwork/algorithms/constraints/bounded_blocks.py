@@ -11,16 +11,16 @@ import numpy as np
 from linkwork.algorithms.constraints.admissible_sets import TINY, clipped, excess, into_ball, length
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
 
-EASY = 1e-9  # fraction of a block's mobility that is added, for rows that cannot move or that repeat others
-STEPS = 4  # projected gradient steps in one visit to a block at its bound
+EASY = 1e-9  # fraction of a block's mobility added for rows that are immobile or redundant
+STEPS = 4  # projected gradient iterations in one visit to a block at its bound
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
     """Rows K (k, nv), W (nv, k) with impulses in intervals from `lower` (k,) to `upper` (k,), which contain zero.
 
-    Rows that are not `engaged` (k,), conditions, have none. `free` (k,) is the mobility of every row if nothing else
-    were held: fractions of it regularize rows that other constraints hold already.
+    The impulse of a row that is not `engaged` (k,) is zero. `free` (k,) is the mobility of each row without the other
+    constraints; fractions of it regularize redundant rows.
     """
 
     K: Array
@@ -49,29 +49,29 @@ class Box:
         return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """The sizes of impulses (k,) that would stop its rows, each alone, within their intervals."""
+        """Magnitudes of the impulses (k,) that would stop each row on its own, within the intervals."""
         each = zip(u, np.diag(G), self.bounds(), strict=True)
         return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
 
     def limit(self, _: Sequence[Array]) -> Number:
-        """None: its intervals are known."""
+        """Always 0: the intervals do not depend on other blocks."""
         return 0.0
 
     def bounds(self) -> list[tuple[Number, Number]]:
-        """The interval of every row (k,), from 0 to 0 where it is not engaged."""
+        """The interval of every row (k,); [0, 0] if the row is not engaged."""
         rows = zip(self.engaged, self.lower, self.upper, strict=True)
         return [(where(on, low, 0.0), where(on, high, 0.0)) for on, low, high in rows]
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """The largest speed by which a row breaks its law."""
+        """The largest speed by which a row violates its complementarity condition."""
         each = zip(np.diag(G), p, u, self.bounds(), strict=True)
         return largest(np.array([clipped(-w / g, low - x, high - x) * g for g, x, w, (low, high) in each]))
 
     def improved(self, G: Array, _: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Impulses (k,) after one step of an active-set method, and row by row after that.
+        """Impulses (k,) after one active-set iteration followed by a projected Gauss-Seidel sweep.
 
-        Row by row alone, each exact while the others stay, they come nearer in energy with every step (projected
-        Gauss-Seidel); the active-set step solves all rows that hold at once.
+        A Gauss-Seidel sweep solves each row exactly with the others fixed; it always reduces the energy error. The
+        active-set iteration solves all sticking rows at once. If `caution` is 1, only the sweep is used.
         """
         swept = self._swept(G, p, u)
         if len(p) == 1:
@@ -87,12 +87,12 @@ class Box:
         return np.array(after)
 
     def holding(self, p: Array) -> list[Number]:
-        """By row (k,) 1 where it is engaged and its impulse is inside its interval, so that it holds; else 0."""
+        """For each row (k,): 1 if it is engaged and its impulse is strictly inside its interval (it sticks), else 0."""
         rows = zip(self.engaged, p, self.bounds(), strict=True)
         return [where(on, where(x > low, where(x < high, 1.0, 0.0), 0.0), 0.0) for on, x, (low, high) in rows]
 
     def _active_set(self, G: Array, p: Array, u: Array) -> Array:
-        """Rows that a step of their own takes beyond a bound go there (k,); all others come to hold together."""
+        """Move rows whose own correction exceeds a bound to that bound; solve all other rows together (k,)."""
         moves, fixed, bounds = [], [], self.bounds()
         for i, (low, high) in enumerate(bounds):
             trial, on = p[i] - u[i] / G[i, i], self.engaged[i]
@@ -108,7 +108,7 @@ class Box:
 class Ball:
     """Rows K (d, nv), W (nv, d), d = 1 or 2, whose impulse is at most `coefficient` times a contact's normal impulse.
 
-    The contact is the block of number `normal`, and its first row is the normal.
+    `normal` is the index of the contact's block; the first row of that block is the normal.
     """
 
     acts: Any
@@ -131,25 +131,25 @@ class Ball:
         return self
 
     def weights(self, G: Array) -> Array:
-        """The square root of the mobility (d,), the same for all rows."""
+        """The square root of the mobility (d,), equal for all rows."""
         return np.repeat(np.sqrt(trace_of(G)), len(G))
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """The sizes of impulses (d,) that would stop its rows, each alone."""
+        """Magnitudes of the impulses (d,) that would stop each row on its own."""
         return stopping_impulses(G, u)
 
     def limit(self, p: Sequence[Array]) -> Number:
-        """The largest impulse, by the normal impulse of its contact."""
+        """The largest admissible impulse, from the normal impulse of the contact."""
         return self.coefficient * maximum(p[self.normal][0], 0.0)
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
-        """The speed by which it breaks its law."""
+        """The speed by which the block violates its complementarity condition."""
         ease = trace_of(G)
         along = p - u / ease
         return largest(u / ease + along * excess(length(along), limit)) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Impulses (d,): exact where they hold, nearer with every visit where they are at the limit."""
+        """Impulses (d,): the exact solution if the rows stick; a projected-gradient improvement at the limit."""
         stuck = p - factors.solve(u)
         ease = 1.0 / steepest(G)
         slides = into_ball(p - u * ease, limit)
@@ -159,7 +159,7 @@ class Ball:
 
 
 def masked(G: Array, rows: Array) -> Array:
-    """G (k, k) of those rows (k,) that are 1, as if there were no others: 1 on the diagonal of those that are 0."""
+    """G (k, k) restricted to the rows (k,) marked 1; the other rows and columns are those of the identity."""
     among = G * np.outer(rows, rows)
     for k, there in enumerate(rows):
         among[k, k] = where(there == 1.0, G[k, k], 1.0)
@@ -167,7 +167,7 @@ def masked(G: Array, rows: Array) -> Array:
 
 
 def eased(G: Array) -> Array:
-    """G (d, d) with a fraction of its trace added to its diagonal, so that what cannot move does no harm."""
+    """G (d, d) with a fraction of its trace added to the diagonal, which regularizes immobile rows."""
     return G + np.diag([trace_of(G) * EASY + TINY] * len(G))
 
 
@@ -180,12 +180,12 @@ def trace_of(G: Array) -> Number:
 
 
 def stopping_impulses(G: Array, u: Array) -> Array:
-    """The sizes of impulses (d,) that stop rows of mobility G (d, d) at speeds u (d,), each alone."""
+    """Magnitudes of the impulses (d,) that stop rows of mobility G (d, d) at speeds u (d,), each on its own."""
     return np.array([abs(w) / G[k, k] for k, w in enumerate(u)])
 
 
 def steepest(G: Array) -> Number:
-    """The largest sum of magnitudes in a row of G (d, d), which no eigenvalue exceeds."""
+    """The largest row sum of magnitudes of G (d, d): an upper bound of its eigenvalues."""
     sums = []
     for row in G:
         total = abs(row[0])

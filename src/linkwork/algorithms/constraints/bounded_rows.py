@@ -1,27 +1,26 @@
-"""Bounded constraint rows: impulses along rows of velocities, each block of them within an admissible set.
+"""Solver for bounded constraint rows: impulses along velocity rows, each block of rows within an admissible set.
 
-Impulses p take velocities v to v + W p, where block k sees the speeds u_k = K_k v and W_k = M^-1 K_k^T, with loops,
-gears and other unbounded constraints eliminated. Every block obeys one law: a step of its impulse against its speeds,
-projected onto its admissible set, leads back to where it was,
+Impulses p change velocities v to v + W p. Block k has the speeds u_k = K_k v and the response W_k = M^-1 K_k^T, with
+loops, gears and other unbounded constraints eliminated. Every block satisfies one complementarity condition: its
+impulse is a fixed point of a projected step against its speeds,
 
     p_k = projection(p_k - r u_k)        for any r > 0
 
-so that u_k is zero where p_k is inside, and the row slips where p_k is at its bound. The blocks differ in the set only:
+so that u_k is zero if p_k is inside the set, and the row slips if p_k is on its boundary. The blocks differ in the set:
 
-    Box         every row in an interval of its own: clutch, brake [-c h, c h], ratchet [0, c h]
+    Box         each row in its own interval: clutch, brake [-c h, c h], ratchet [0, c h]
     Ball        |p| <= coefficient p_n, with the normal impulse p_n of a contact: rolling and spinning friction
     Facing      p_n >= 0, |p_t| <= friction p_n: a rigid contact (algorithms/rigid_contact.py)
 
-The solver visits the blocks in turn, forth and back, and improves each while the others stay as they are, until all
-laws hold (nonlinear Gauss-Seidel; Jean 1999, section 6), with Anderson's extrapolation between iterations.
+The solver visits the blocks in turn, forward and backward, and improves each with the others fixed, until all
+conditions hold (nonlinear Gauss-Seidel; Jean 1999, section 6), with Anderson acceleration between iterations.
 
-Rows of a box that hold are eliminated from the mobility of all other blocks as long as they do (`Elimination`): a load
-of 10 t that a clutch holds on a foot of 1 kg takes 5 iterations instead of 107.
+Sticking rows of a box are eliminated from the mobility of all other blocks (`Elimination`): with a load of 10 t that a
+clutch holds on a foot of 1 kg, the solver takes 5 iterations instead of 107.
 
-A contact is solved as three rows at once, not as a normal row and a ball for friction. On 128 hard problems (2 to 9
-freedoms, 2 to 8 contacts, those of tests/algorithms/test_rigid_contacts_agree.py) it then takes 17.6 iterations in the
-mean instead of 19.0, and mechanisms with contacts alone trace to the same program, bit by bit, as before there were
-other blocks.
+A contact is solved as one block of three rows, not as a normal row and a friction ball. On 128 hard problems (2 to 9
+degrees of freedom, 2 to 8 contacts; tests/algorithms/test_rigid_contacts_agree.py) this takes 17.6 iterations on
+average instead of 19.0.
 """
 
 from __future__ import annotations
@@ -37,53 +36,53 @@ from linkwork.spatial.fixed_points import Search
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
 
-ITERATIONS = 2400  # forth and back through all blocks, at most
-SETTLED = 1e-12  # speed by which a block may break its law, as a fraction of the speeds that its rows see
-ROUNDED = 1e-14  # the same as a fraction of the largest terms of which such speeds are sums
-HOPS = 3  # blocks through which one may push another, and round off its speed
+ITERATIONS = 2400  # largest number of iterations; each visits all blocks forward and backward
+SETTLED = 1e-12  # speed by which a block may violate its condition, relative to the speeds of its rows
+ROUNDED = 1e-14  # the same, relative to the largest terms of the sums that give these speeds
+HOPS = 3  # length of the chains of blocks through which impulses, and their round-off, are propagated
 
 
 class Block(Protocol):
-    """Constraint rows with impulses p (d,) in one admissible set: what the solver asks of them."""
+    """Constraint rows with impulses p (d,) in one admissible set: the interface that the solver uses."""
 
     @property
     def acts(self) -> Any:
-        """Whether it acts at all, a condition."""
+        """Whether the block is active, a condition."""
         ...
 
     @property
     def K(self) -> Array:
-        """Its rows (d, nv): K v are the speeds along them."""
+        """The rows (d, nv): K v are the speeds along them."""
         ...
 
     @property
     def W(self) -> Array:
-        """The velocities (nv, d) that unit impulses along its rows give."""
+        """The velocity changes (nv, d) due to unit impulses along the rows."""
         ...
 
     @property
     def bounce(self) -> Number:
-        """The least speed [m/s] of its first row after an impact."""
+        """The smallest speed [m/s] of the first row after an impact."""
         ...
 
     @property
     def remembered(self) -> bool:
-        """Whether impulses of the last step are known as a first guess."""
+        """Whether the impulses of the last step are available as a first guess."""
         ...
 
     @property
     def alike(self) -> bool:
-        """Whether it is judged by the fastest of all blocks that are so, not by its own speeds."""
+        """Whether the tolerance follows the fastest of all blocks with this flag, not the block's own speeds."""
         ...
 
     @property
     def mobility(self) -> Array:
-        """K W (d, d), regularized so that it can be factored."""
+        """The matrix K W (d, d), regularized so that it can be factored."""
         ...
 
     @property
     def without_bounce(self) -> Block:
-        """The same block after a perfectly inelastic impact."""
+        """The same block with a perfectly inelastic impact."""
         ...
 
     def weights(self, G: Array, /) -> Array:
@@ -91,30 +90,30 @@ class Block(Protocol):
         ...
 
     def stopping(self, G: Array, u: Array, /) -> Array:
-        """The sizes of impulses (d,) that would stop its rows at speeds u (d,), each alone, as far as it can."""
+        """Magnitudes of the impulses (d,) that would stop each row at speeds u (d,) on its own, within the set."""
         ...
 
     def limit(self, p: Sequence[Array], /) -> Number:
-        """The bound that impulses p of all blocks put on this one, where its set depends on them."""
+        """The bound on the impulse due to the impulses p of all blocks; 0 if the set does not depend on them."""
         ...
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
-        """The speed by which the block under impulses p (d,) that moves at u (d,) breaks its law."""
+        """The speed by which the block with impulses p (d,) and speeds u (d,) violates its condition."""
         ...
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number, /) -> Array:
-        """Impulses (d,) that obey the law, or nearly, while other blocks stay as they are.
+        """Impulses (d,) that satisfy the condition, or nearly, with the other blocks fixed.
 
-        With a `caution` of 1 they follow from steps that never lead away from a solution.
+        With `caution` 1, the update never increases the distance from a solution.
         """
         ...
 
 
 class Settled(NamedTuple):
-    """Velocities v (nv,) after impulses p, in the shape of their first guess.
+    """Solution: velocities v (nv,) after impulses p, which have the shape of their first guess.
 
-    `rounds` is the number of iterations. `left` [m/s or rad/s] is the largest speed by which a block broke its law as
-    the last iteration came to it; `agreed` is 1 if that is no more than round-off, else 0.
+    `rounds` is the number of iterations. `left` [m/s or rad/s] is the largest violation of a block's condition in the
+    last iteration. `agreed` is 1 if that is within round-off (converged), else 0.
     """
 
     v: Array
@@ -125,14 +124,15 @@ class Settled(NamedTuple):
 
 
 def parts_of(blocks: Sequence[Block], p: Array) -> list[Array]:
-    """Impulses of every block (d,), from those of all of them in any shape, such as (n,) or (n, 3)."""
+    """The impulses (d,) of each block, from those of all blocks in any shape, such as (n,) or (n, 3)."""
     return np.split(np.ravel(p), np.cumsum([len(one.K) for one in blocks])[:-1])
 
 
 class Known(NamedTuple):
-    """A block with its mobility G (d, d), factors of it, and its response W (nv, d).
+    """A block with its mobility G (d, d), the factors of G, and its response W (nv, d).
 
-    `also` (k, d), if there is any, is what its impulses change of those of the rows that hold, which W includes.
+    `also` (k, d), if given, is the change of the impulses of the eliminated sticking rows per impulse of this block; W
+    includes it.
     """
 
     block: Block
@@ -143,14 +143,14 @@ class Known(NamedTuple):
 
 
 class Tolerance(NamedTuple):
-    """The speed `enough` below which all laws hold, after that of every block was multiplied by its factor in `by`."""
+    """Convergence tolerance: the speed `enough`, for residuals multiplied by the block's factor in `by`."""
 
     enough: Number
     by: list[Number] | None
 
 
 def _tolerance(known: Sequence[Known], v: Array) -> Tolerance:
-    """How well laws must hold at velocities v (nv,): to round-off of the speeds that blocks see and exchange."""
+    """The tolerance at velocities v (nv,): round-off of the speeds that the blocks have and exchange."""
     blocks = [one.block for one in known]
     seen = [largest(one.K @ v) for one in blocks]
     acting = [where(one.acts, speed + one.bounce, 0.0) for one, speed in zip(blocks, seen, strict=True)]
@@ -167,7 +167,7 @@ def _tolerance(known: Sequence[Known], v: Array) -> Tolerance:
 
 
 def _exchanged(known: Sequence[Known], v: Array) -> list[Number]:
-    """The speed that each block may get from blocks of another kind, directly and through others."""
+    """The speed that each block may receive from blocks of another kind, directly and through other blocks."""
     blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
     effects = [[None if a.alike and b.alike else abs(a.K @ b.W) for b in blocks] for a in blocks]
     for _ in range(HOPS):
@@ -182,19 +182,19 @@ def _exchanged(known: Sequence[Known], v: Array) -> list[Number]:
 
 
 class Elimination:
-    """Rows of a box that hold, taken out of the mobility of all other blocks: as if they were joined rigidly.
+    """Sticking rows of a box, eliminated from the mobility of all other blocks as if rigidly connected.
 
-    A block that moves then changes the impulses of these rows too, so that they go on to hold. Without it, clutches
-    between heavy bodies and contacts that carry them would need very many iterations to agree.
+    A change of another block's impulse then changes the impulses of these rows too, so that they continue to stick.
+    Without elimination, clutches between heavy bodies that rest on contacts need very many iterations.
     """
 
     def __init__(self, known: Sequence[Known]):
         self.known, self.box = known, known[0].block
-        self.seen = [self.box.K @ one.W for one in known[1:]]  # what others do to the rows (k, d)
-        self.done = [one.block.K @ known[0].W for one in known[1:]]  # what the rows do to others (d, k)
+        self.seen = [self.box.K @ one.W for one in known[1:]]  # effect of the other blocks on the rows (k, d)
+        self.done = [one.block.K @ known[0].W for one in known[1:]]  # effect of the rows on the other blocks (d, k)
 
     def among(self, p: Array, caution: Number) -> list[Known]:
-        """All blocks while those rows hold that do so with impulses p (k,); none is taken out with a caution of 1."""
+        """All blocks, with the rows that stick at impulses p (k,) eliminated; with `caution` 1, no row is."""
         box, G, _, W, _ = self.known[0]
         assert isinstance(box, Box)
         holding = np.array([x * (1.0 - caution) for x in box.holding(p)])
@@ -207,9 +207,10 @@ class Elimination:
 
 
 def settled(blocks: Sequence[Block], v: Array, first: Array, needed: Any = True) -> Settled:
-    """Impulses on which all blocks agree, from velocities v (nv,) and a first guess (n,) [N s], if it is of use.
+    """Solve for the impulses of all blocks, from velocities v (nv,) and a first guess (n,) [N s].
 
-    Where it is not `needed`, nothing is required of the answer. A box, if there is one, is the first block.
+    The guess is used only if it is better than zero. If the solution is not `needed`, the solver stops after one
+    iteration. A box, if there is one, must be the first block.
     """
     known = [Known(one, G := one.mobility, ldlt(G), one.W) for one in blocks]
     weight = np.concatenate([one.block.weights(one.G) for one in known])
@@ -257,7 +258,7 @@ def settled(blocks: Sequence[Block], v: Array, first: Array, needed: Any = True)
 
 
 def _first_guess(known: Sequence[Known], p: list[Array], pushed: Callable[[Array], Array]) -> Array:
-    """Impulses (n,) of those blocks that act; of those that are not remembered, what the others leave for them."""
+    """First guess of the impulses (n,); a block without remembered impulses is solved with the others fixed."""
     p = [where(one.block.acts, x, np.zeros(len(x))) for one, x in zip(known, p, strict=True)]
     for k, one in enumerate(known):
         if not one.block.remembered:
@@ -266,7 +267,7 @@ def _first_guess(known: Sequence[Known], p: list[Array], pushed: Callable[[Array
 
 
 def _visited(one: Known, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
-    """Velocities (nv,) after block k was improved; its impulses in p, and those that change with it, are replaced."""
+    """Velocities (nv,) after block k was improved; updates its impulses in p, and those of eliminated rows."""
     block = one.block
     better = block.improved(one.G, one.factors, p[k], block.K @ speeds, block.limit(p), caution)
     better = where(block.acts, better, p[k])
@@ -282,7 +283,7 @@ def _truth(condition: Any) -> Any:
 
 
 def work(blocks: Sequence[Block], p: Array, before: Array, after: Array) -> Number:
-    """Work [J] of impulses p (n,) that take velocities (nv,) from `before` to `after`."""
+    """Work [J] of impulses p (n,) that change velocities (nv,) from `before` to `after`."""
     total: Number = 0.0
     for one, impulse in zip(blocks, parts_of(blocks, p), strict=True):
         total = total + product(impulse, one.K @ (before + after)) * 0.5

@@ -1,11 +1,12 @@
-"""Closed loops on top of the open chain (S2, equations 17 to 20): closure, its rates, and the reactions that hold it.
+"""Loop constraints of a tree (S2, equations 17 to 20): position errors, rates, constraint forces and projection.
 
-A loop joins a frame A on one body with a frame B on another. Its rows C are wrenches on B; in the tree's coordinates
-their rate is J v, with J^T the joint forces of those wrenches and of their opposites on A. The motion obeys
+A loop connects a frame A on one body with a frame B on another. Its rows C are wrenches on B. In tree coordinates their
+rate is J v; J^T are the joint forces of these wrenches and of the opposite wrenches on A. The equations of motion are
 
     M a + bias = tau + J^T lambda        J a + gamma = 0
 
-so that N lambda = -(J a_free + gamma) with N = J M^-1 J^T and a_free the acceleration without reactions (S2, 19).
+so that N lambda = -(J a_free + gamma) with N = J M^-1 J^T and a_free the acceleration without constraint forces (S2,
+19).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import (
     DAMPING,
-    ROUNDS,
+    ITERATIONS,
     TINY,
     Constrained,
     corrected,
@@ -36,30 +37,30 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, lu, where
 
-CLOSINGS = 2  # rounds of Newton's method after a step, whose errors are small
-# Square of a row's size over that of the terms it is the sum of, below which the row is round-off: 1e-10 of the terms.
-# Round-off is some 1e-15 of them, times how far away the mechanism is over how large it is, which leaves a factor 1e5.
+CLOSINGS = 2  # Newton iterations of the projection after an integration step, whose errors are small
+# Squared size of a row over that of the terms it is the sum of, below which the row is round-off: 1e-10 of the terms.
+# Round-off is about 1e-15 of the terms times distance from the origin over size: this leaves a factor of 1e5.
 ROUNDED = 1e-20
 
 
 class Placed(Protocol):
-    """Joint poses and subspaces of all bodies."""
+    """Joint poses and motion subspaces of all bodies."""
 
     @property
     def X(self) -> list[Transform]:
-        """Pose of every body in its inboard body."""
+        """Pose of each body in its inboard body."""
         ...
 
     @property
     def S(self) -> list[Motion]:
-        """Motion subspace of every body's joint."""
+        """Motion subspace of each body's joint."""
         ...
 
 
 class Closed(NamedTuple):
     """A loop in one position: pose X of its frame B in its frame A, errors (k,), and the wrenches of its rows in B.
 
-    Errors and wrenches of a loop that is open are zero.
+    Errors and wrenches of a disengaged loop are zero.
     """
 
     constraint: FrameConstraint
@@ -69,7 +70,7 @@ class Closed(NamedTuple):
 
 
 def closed(mechanism: Mechanism, X: list[Transform]) -> list[Closed]:
-    """All loops, given the poses of all bodies in their parents."""
+    """All loops, from the poses of all bodies in their inboard bodies."""
     X_0, found = world_poses(mechanism, X) if mechanism.frame_constraints else [], []
     for one in mechanism.frame_constraints:
         A, B = X_0[one.at.body] @ one.at.pose, X_0[one.to.body] @ one.to.pose
@@ -81,13 +82,13 @@ def closed(mechanism: Mechanism, X: list[Transform]) -> list[Closed]:
 
 
 def constraint(mechanism: Mechanism, q: Array) -> Array:
-    """Errors of closure (nc,) [m or rad]: the rows of all loops, one after the other."""
+    """Loop closure errors (nc,) [m or rad]: the rows of all loops in order."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     return errors(closed(mechanism, motion.X))
 
 
 def errors(loops: list[Closed]) -> Array:
-    """The errors (nc,) of all loops, one after the other."""
+    """The errors (nc,) of all loops in order."""
     return np.array([e for one in loops for e in one.errors])
 
 
@@ -98,9 +99,9 @@ def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
 
 
 def rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
-    """J (nc, nv): its columns are the power of the rows' wrenches on unit joint velocities.
+    """J (nc, nv): its columns are the power of the rows' wrenches at unit joint velocities.
 
-    Rows that nothing moves, as those of a loop that repeats a joint of the tree, are zero to the bit.
+    Rows that no joint moves, such as those of a loop parallel to a tree joint, are exactly zero.
     """
     J, squares = rows_and_terms(mechanism, motion, loops)
     return without_noise(J, [sum(row, 0.0) for row in squares])
@@ -109,7 +110,7 @@ def rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
 def rows_and_terms(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> tuple[Array, Array]:
     """J (nc, nv) as computed, and the squared size (nc, nv) of the terms that each entry of J is the sum of.
 
-    Terms are forces times lever arms. Where they cancel, the entry is round-off of this size, and not zero.
+    Terms are forces times lever arms. If they cancel, the entry is not zero but round-off of this size.
     """
     J: list[list[Number]] = []
     squares: list[list[Number]] = []
@@ -131,42 +132,42 @@ def rows_and_terms(mechanism: Mechanism, motion: Placed, loops: list[Closed]) ->
                     for k, value in enumerate(column):
                         block[k][d], terms[k][d] = value, force[k] * line + arms[k] * turn
                 wrenches = motion.X[j.o].up(wrenches)
-                arms = arms + force * _squares(motion.X[j.o].p)  # not the moment's own size: terms may cancel in it
+                arms = arms + force * _squares(motion.X[j.o].p)  # not the moment's own size, in which terms may cancel
         J += block
         squares += terms
     return tuple(np.array(part).reshape(-1, mechanism.nv) for part in (J, squares))  # type: ignore[return-value]
 
 
 def all_rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
-    """The rows (nh, nv) of all that is held: loops, then clutches and brakes."""
+    """The rows (nh, nv) of all engaged constraints: loops, then clutches and brakes."""
     return np.concatenate([rows(mechanism, motion, loops), velocity_row_matrix(mechanism)])
 
 
-def _with_ties(mechanism: Mechanism, values: Array) -> Array:
-    """Numbers of loops' rows (nc,), and zeros for those of ties: (nh,)."""
+def _with_velocity_rows(mechanism: Mechanism, values: Array) -> Array:
+    """Values of the loop rows (nc,), extended by zeros for the velocity rows of clutches and brakes: (nh,)."""
     return np.concatenate([values, np.zeros(len(mechanism.velocity_rows))])
 
 
 def _squares(vectors: Array) -> Array:
-    """Squared size of a vector (3,), or of each column of a bundle (3, k)."""
+    """Squared length of a vector (3,), or of each column of a matrix (3, k)."""
     return (vectors * vectors).sum(axis=0)
 
 
 def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
-    """J (nc, nv) with zeros for rows that are but round-off of terms whose squares sum to `sizes` (nc,)."""
+    """J (nc, nv) with zeros for rows that are only round-off of terms whose squares sum to `sizes` (nc,)."""
     squares = [sum((x * x for x in row), 0.0) for row in J]
     kept = [where(square > size * ROUNDED, 1.0, 0.0) for square, size in zip(squares, sizes, strict=True)]
     return np.array([row * keep for row, keep in zip(J, kept, strict=True)]).reshape(J.shape)
 
 
 def on_bodies(one: Closed) -> tuple[tuple[int, Force], tuple[int, Force]]:
-    """The wrenches of a loop's rows on its two bodies, in their frames."""
+    """The wrenches of a loop's rows on its two bodies, in the bodies' frames."""
     at, to = one.constraint.at, one.constraint.to
     return (to.body, to.pose.up(one.wrenches)), (at.body, -at.pose.up(one.X.up(one.wrenches)))
 
 
 def bias(mechanism: Mechanism, motion: Kinematics, loops: list[Closed]) -> Array:
-    """Gamma (nc,): the second rate of the errors in a motion without joint accelerations."""
+    """Gamma (nc,): the second time derivative of the errors at zero joint acceleration."""
     acc = accelerations(mechanism, motion, np.zeros(mechanism.nv))
     found: list[Number] = []
     for one in loops:
@@ -181,24 +182,25 @@ def bias(mechanism: Mechanism, motion: Kinematics, loops: list[Closed]) -> Array
 
 
 def _each(V: Motion, wrenches: Force) -> list[Number]:
-    """Power of every column of a bundle of wrenches."""
+    """Power of each column of a matrix of wrenches."""
     return list(V.pair(wrenches))
 
 
 def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """J (nh, nv) and gamma (nh,) in one state, of loops, clutches and brakes: accelerations obey J a + gamma = 0."""
+    """J (nh, nv) and gamma (nh,) of loops, clutches and brakes at one state: accelerations satisfy J a + gamma = 0."""
     motion = kinematics(mechanism, q, v)
     loops = closed(mechanism, motion.X)
-    return all_rows(mechanism, motion, loops), _with_ties(mechanism, bias(mechanism, motion, loops))
+    return all_rows(mechanism, motion, loops), _with_velocity_rows(mechanism, bias(mechanism, motion, loops))
 
 
 # --- motion ---
 
 
 class Held(NamedTuple):
-    """Loops in one position: their errors (nc,), rates J v (nc,) of a v (nv,), and what impulses along their rows do.
+    """Constraints in one position: errors (nc,), rates J v (nc,) of velocities v (nv,), and the response to impulses.
 
-    `push(target)` gives the velocities (nv,) and impulses (nc,), the smallest in kinetic energy, with J v = target.
+    `push(target)` returns the velocities (nv,) with J v = target and the smallest kinetic energy, and their impulses
+    (nc,).
     """
 
     errors: Array
@@ -209,24 +211,24 @@ class Held(NamedTuple):
 def forward_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
 ) -> Constrained:
-    """Accelerations (nv,) and multipliers (nh,) of what is held, under tau (nv,), gravity and wrenches (nbodies, 6).
+    """Accelerations (nv,) and multipliers (nh,) of all constraints under tau (nv,), gravity and wrenches (nbodies, 6).
 
-    With a rate `baumgarte` [1/s], loops that are open close as critically damped springs would.
+    With a rate `baumgarte` [1/s], closure errors decay like critically damped springs.
     """
     motion = kinematics(mechanism, q, v)
     loops = closed(mechanism, motion.X)
     J = all_rows(mechanism, motion, loops)
     joined = factored(mechanism, motion, J)
-    target = -_with_ties(mechanism, bias(mechanism, motion, loops))
+    target = -_with_velocity_rows(mechanism, bias(mechanism, motion, loops))
     if baumgarte:
-        target = stabilized(target, _with_ties(mechanism, errors(loops)), rates(mechanism, J, v), baumgarte)
+        target = stabilized(target, _with_velocity_rows(mechanism, errors(loops)), rates(mechanism, J, v), baumgarte)
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
     first = solved(mechanism, motion, joined, tau, z, motion.bias, base, target)
     return corrected(mechanism, motion, joined, J, target, first)
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
-    """The velocities (nv,) of a tree at q to which momenta p (nv,) [N s, N m s] belong, and that keep loops closed."""
+    """Velocities (nv,) at q that satisfy the loops, from momenta p (nv,) [N s, N m s] of the tree."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     J = all_rows(mechanism, motion, closed(mechanism, motion.X))
     joined, none = factored(mechanism, motion, J), np.zeros(len(J))
@@ -234,12 +236,14 @@ def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 
 
 def stabilized(target: Array, errors: Array, rates: Array, rate: float) -> Array:
-    """The second rates (nc,) of errors (nc,) that decay, with their rates (nc,), at `rate` [1/s] (Baumgarte 1972)."""
+    """Second derivatives (nc,) of the errors (nc,) for which errors and rates (nc,) decay at `rate` [1/s] (Baumgarte
+    1972).
+    """
     return target - (2.0 * rate) * rates - rate**2 * errors
 
 
 def held(mechanism: Mechanism, q: Array) -> Held:
-    """The loops of a tree at q, in linear time."""
+    """The constraints of a tree at q, solved in linear time."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     loops = closed(mechanism, motion.X)
     J = all_rows(mechanism, motion, loops)
@@ -248,24 +252,24 @@ def held(mechanism: Mechanism, q: Array) -> Held:
     def push(target: Array) -> Constrained:
         return corrected(mechanism, motion, joined, J, target, pushed(mechanism, motion, joined, target))
 
-    return Held(_with_ties(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
+    return Held(_with_velocity_rows(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
 
 
 def not_held(mechanism: Mechanism) -> Held:
-    """The loops of a mechanism without constraints."""
+    """The empty constraints of a mechanism without loops, clutches and brakes."""
     none = Constrained(np.zeros(mechanism.nv), np.zeros(0))
     return Held(np.zeros(0), lambda _: np.zeros(0), lambda _: none)
 
 
 class Reactions(NamedTuple):
-    """Wrenches on the bodies (nbodies, 6), at their frames; and through the loops (nloops, 6), on b, in b's frame."""
+    """Loop wrenches: on bodies (nbodies, 6) in body frames; and through loops (nloops, 6), on b, in b's frame."""
 
     on_bodies: Array
     through_loops: Array
 
 
 def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Reactions:
-    """What loops do to bodies [N, N m], for their multipliers (nc,)."""
+    """The wrenches [N, N m] of loops on bodies, from their multipliers (nc,)."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     total = [Force.zero() for _ in mechanism.bodies]
     through, start = [], 0
@@ -279,9 +283,9 @@ def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Rea
 
 
 class Closing(NamedTuple):
-    """Coordinates q (nq,) and velocities v (nv,) that loops allow.
+    """Coordinates q (nq,) and velocities v (nv,) that satisfy the loops.
 
-    `error` is the largest of closure that is left, `moved` the farthest that a coordinate was moved [m or rad].
+    `error` is the largest remaining closure error, `moved` the largest displacement of a joint [m or rad].
     """
 
     q: Array
@@ -293,10 +297,10 @@ class Closing(NamedTuple):
 def closed_again(
     mechanism: Mechanism, q: Array, v: Array, held: Callable[[Mechanism, Array], Held], rounds: int = CLOSINGS
 ) -> Closing:
-    """The nearest coordinates (nq,) and velocities (nv,) that loops allow, in the metric of kinetic energy.
+    """Project coordinates (nq,) and velocities (nv,) onto the loops, in the metric of kinetic energy.
 
-    Newton's method for small errors, such as a step of integration leaves: impulses along the rows move the mechanism
-    where it closes, then take away the velocities that would open it again.
+    Newton's method for small errors, such as those of an integration step. Impulses along the rows first correct the
+    positions, then remove the velocities that violate the loops.
     """
     q, moved = closed_positions(mechanism, q, held, rounds)
     loops = held(mechanism, q)
@@ -306,9 +310,9 @@ def closed_again(
 def closed_positions(
     mechanism: Mechanism, q: Array, held: Callable[[Mechanism, Array], Held], rounds: int = CLOSINGS
 ) -> tuple[Array, Array]:
-    """The nearest coordinates (nq,) that loops allow, and how far joints were moved (nv,)."""
+    """Project coordinates (nq,) onto the loops; return them and the joint displacements (nv,)."""
     moved = np.zeros(mechanism.nv)
-    for _ in range(rounds if mechanism.frame_constraints else 0):  # clutches and brakes hold velocities alone
+    for _ in range(rounds if mechanism.frame_constraints else 0):  # clutches and brakes constrain velocities only
         loops = held(mechanism, q)
         move = loops.push(loops.errors).a
         q, moved = integrate(mechanism, q, -move), moved + move
@@ -316,20 +320,20 @@ def closed_positions(
 
 
 def consistent_velocity(loops: Held, v: Array) -> Array:
-    """The nearest velocities (nv,) that keep these loops closed."""
+    """Project velocities v (nv,) onto the constraints, in the metric of kinetic energy."""
     return v - loops.push(loops.rates(v)).a
 
 
 def smallest(N: Array, r: Array, symmetric: bool = True) -> Array:
-    """The smallest x (nc,) with N x = r for a symmetric N (nc, nc) >= 0, of any rank, if there is one.
+    """The smallest x (nc,) with N x = r for a symmetric N (nc, nc) >= 0 of any rank, if a solution exists.
 
-    Of an N that is not symmetric, as friction makes it, it is one that is small.
+    For a nonsymmetric N, which friction causes, the result is small but not the smallest.
     """
     count = len(r)
-    r = np.array([where(N[k, k] > 0.0, r[k], 0.0) for k in range(count)])  # rows that nothing moves ask for nothing
+    r = np.array([where(N[k, k] > 0.0, r[k], 0.0) for k in range(count)])  # rows that no joint moves need no force
     damping = sum((N[k, k] for k in range(count)), 0.0) * (DAMPING / count) + TINY
     factors = (ldlt if symmetric else lu)(N + np.diag([damping] * count))
     x = factors.solve(r)
-    for _ in range(ROUNDS - 1):
+    for _ in range(ITERATIONS - 1):
         x = x + factors.solve(r - N @ x)
     return x

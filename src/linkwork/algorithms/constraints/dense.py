@@ -1,8 +1,8 @@
-"""Constraints solved by a dense matrix: where joints are coupled as in no tree.
+"""Constraints solved with a dense matrix, for joints that are coupled across branches of the tree.
 
-Articulated bodies (`articulated_constraints`) solve constraints on trees in linear time. Mimics, and the matrices
-M + h D + h^2 K of implicit steps, couple joints of different branches: there J M^-1 J^T is formed and solved. Both give
-the smallest multipliers among those that hold, without a rank decision.
+The articulated-body algorithm (`articulated_constraints`) solves constraints on trees in linear time. Mimic joints, and
+the matrices M + h D + h^2 K of implicit steps, couple joints of different branches; then J M^-1 J^T is formed and
+solved. Both methods return the smallest multipliers that satisfy the constraints, without a rank decision.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from linkwork.spatial.scalar import Array, Number
 
 @dataclass(frozen=True, eq=False)
 class DenseConstraints:
-    """Constraint rows J (k, nv), and their `response` (nv, k): what an impulse of one along each does to velocities.
+    """Constraint rows J (k, nv) and their `response` (nv, k): velocity changes due to unit impulses along the rows.
 
-    The matrix J response is `symmetric` unless friction or controllers are part of the mass matrix. Equations are
-    solved `over` a number, such as a step that goes back in time, with which the matrix is positive.
+    The matrix J response is `symmetric` unless friction or controllers are part of the mass matrix. The equations are
+    divided by the number `over`, such as a negative step size, if this makes the matrix positive.
     """
 
     J: Array
@@ -31,7 +31,7 @@ class DenseConstraints:
 
     @staticmethod
     def of(J: Array, solve: Callable[[Array], Array], symmetric: bool = True) -> DenseConstraints:
-        """The constraints of rows J (k, nv), where `solve` gives velocities (nv, k) for impulses (nv, k)."""
+        """Constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k)."""
         return DenseConstraints(J, solve(J.T) if len(J) else np.zeros(J.T.shape), symmetric)
 
     def multipliers(self, target: Array) -> Array:
@@ -43,7 +43,7 @@ class DenseConstraints:
         return smallest(N, target, self.symmetric)
 
     def change(self, multipliers: Array) -> Array:
-        """What multipliers (k,) do to velocities (nv,)."""
+        """The velocity changes (nv,) due to multipliers (k,)."""
         return self.response @ multipliers
 
     def without_rates(self, v: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Clutches and brakes that hold: rows on the velocities of joints, beside those of loops (S0 26 to 28)."""
+"""Velocity constraints of engaged clutches and brakes: rows on joint velocities, after the loop rows (S0 26 to 28)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from linkwork.spatial.scalar import Array, Number
 
 
 def velocity_row_matrix(mechanism: Mechanism) -> Array:
-    """The rows (nties, nv) of what clutches and brakes of a tree hold together: rows times v is zero."""
-    rows = [factors(mechanism, tie) * tie.engaged for tie in mechanism.velocity_rows]
+    """The velocity rows (nties, nv) of the engaged clutches and brakes of a tree: rows @ v = 0."""
+    rows = [factors(mechanism, row) * row.engaged for row in mechanism.velocity_rows]
     return np.array(rows).reshape(-1, mechanism.nv)
 
 
-def factors(mechanism: Mechanism, tie: VelocityRow) -> Array:
-    """By what (nv,) the velocities of a tree enter a tie."""
+def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:
+    """The coefficients (nv,) of a velocity row in the velocities of a tree."""
     row: list[Number] = [0.0] * mechanism.nv
-    for joint, number, factor in tie.velocities:
+    for joint, number, factor in velocity_row.velocities:
         row[mechanism.joints[joint].v.start + number] += factor
     return np.array(row)
 
 
 class Path(NamedTuple):
-    """So many rows that involve these joints of a tree, and the body on which all of them hang."""
+    """The path of `size` constraint rows: the joints of the tree they involve, and the body inboard of all these
+    joints.
+    """
 
     size: int
     joints: tuple[Joint, ...]
@@ -36,22 +38,22 @@ class Path(NamedTuple):
 
 
 def paths(mechanism: Mechanism) -> Iterator[Path]:
-    """Where the rows of loops go, one loop after the other, then those of ties."""
+    """The paths of the rows of all loops in order, then of clutches and brakes."""
     for one in mechanism.frame_constraints:
         sides = to_meeting(mechanism, one.to.body, one.at.body)
         yield Path(len(one.rows), (*sides[0], *sides[1]), (sides[0] or sides[1])[-1].i)
-    for tie in mechanism.velocity_rows:
-        yield path_of(mechanism, [joint for joint, _, _ in tie.velocities])
+    for row in mechanism.velocity_rows:
+        yield path_of(mechanism, [joint for joint, _, _ in row.velocities])
 
 
 def rotor_paths(mechanism: Mechanism) -> Iterator[Path]:
-    """Where the rows of rotors go that turn with several joints."""
+    """The paths of the rows of rotors that turn with several joints."""
     for rotor in mechanism.rotors:
         yield path_of(mechanism, rotor.joints)
 
 
 def path_of(mechanism: Mechanism, names: Sequence[str]) -> Path:
-    """A row on the velocities of some joints."""
+    """The path of a row on the velocities of some joints."""
     ends = [mechanism.joints[name] for name in names]
     roots = [list(to_root(mechanism, end.o)) for end in ends]
     shared = set.intersection(*({j.o for j in joints} - {end.o} for joints, end in zip(roots, ends, strict=True)))

@@ -1,1 +1,1 @@
-"""Independent formulations of the equations of motion: second opinions."""
+"""Independent formulations of the equations of motion, used to check each other."""

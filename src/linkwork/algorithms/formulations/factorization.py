@@ -1,7 +1,7 @@
 """The factorization M = H^T phi^T M^b phi H of the equations of motion (S4 section 3.3.4, (3.21) to (3.33)).
 
 All bodies are stacked: A, phi and M^b are (6n, 6n), H is (6n, nv), a and b are (6n,). The paper adds gravity to the
-external forces; here it is the world's acceleration -g, which enters a at the bodies that hang on the world.
+external forces. Here gravity is an acceleration -g of the world, which enters a at the bodies connected to the world.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Factorization(NamedTuple):
 
 
 def adjoint_down(X: Transform) -> Array:
-    """The (6, 6) matrix that takes motions in a to b, with X = X_ab: A_a^b of (3.4)."""
+    """The matrix (6, 6) that maps motions from frame a to frame b, with X = X_ab: A_a^b of (3.4)."""
     return X.down(Motion.of(np.eye(6))).array
 
 
 def factorization(mechanism: Mechanism, q: Array, v: Array, wrenches: Array | None = None) -> Factorization:
-    """Build the operators of (3.21) to (3.33) at one state."""
+    """The operators of (3.21) to (3.33) at one state."""
     motion = kinematics(mechanism, q, v)
     external = external_forces(mechanism, wrenches)
     n, nv = mechanism.nbodies, mechanism.nv

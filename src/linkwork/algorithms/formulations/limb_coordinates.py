@@ -1,7 +1,7 @@
-"""From the coordinates of a machine to angular velocities of bodies: the matrices C^R and D (S0 section 3).
+"""Maps from generalized velocities to angular velocities of bodies: the matrices C^R and D (S0 section 3).
 
-omega = C^R Omega and Omega = D alpha'. C^R says from which body each turns are measured, D which turns joints allow.
-Locked and coupled joints, transmissions and clutches that reverse are other matrices D, and leave the rest as it is.
+omega = C^R Omega and Omega = D alpha'. C^R depends on the body from which each rotation is measured, D on the rotations
+that joints allow. Locked and coupled joints, transmissions and reversing clutches change the matrix D only.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from linkwork.spatial.scalar import Array, Number
 def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int] | None = None) -> Array:
     """C^R (3n, 3n) of frames with rotations C (n, 3, 3) to the inertial frame: omega = C^R Omega (10).
 
-    `measured_from` has for every frame the one from which its turn is measured, -1 for the base. That is the frame
-    before it (11) if nothing is said; one further inboard leaves a column empty below the diagonal, as in (29).
+    `measured_from` gives for every frame the index of the frame from which its rotation is measured, -1 for the base.
+    The default is the previous frame (11). A frame further inboard leaves a column empty below the diagonal, as in
+    (29).
     """
     measured_from = range(-1, len(C) - 1) if measured_from is None else measured_from
     rows = []
@@ -33,19 +34,19 @@ def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int
 
 
 def with_place(matrix: Array) -> Array:
-    """The same (3 + r, 3 + c) with an identity for the base's place R before it (17)."""
+    """The matrix extended to (3 + r, 3 + c) by an identity block for the base position R (17)."""
     return block_diagonal([np.eye(3), matrix])
 
 
 def true_to_relative(blocks: Sequence[Array]) -> Array:
-    """D (3n, k), of the turns (3, k_j) that each joint allows, in the frame of its outer body (14)."""
+    """D (3n, k) from the rotations (3, k_j) that each joint allows, in the frame of its outer body (14)."""
     return block_diagonal(blocks)
 
 
 def euler_base(roll: Number, pitch: Number) -> Array:
     """The base's block D_1 (3, 3) of (42) for an ordered set of angles [rad]: yaw about z, pitch about y, roll about x.
 
-    Its angular velocity, in its own frame, is D_1 (roll', pitch', yaw').
+    The angular velocity in the base frame is D_1 (roll', pitch', yaw').
     """
     s, c = np.sin(roll), np.cos(roll)
     return np.array(
@@ -54,25 +55,25 @@ def euler_base(roll: Number, pitch: Number) -> Array:
 
 
 def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], locked: Collection[str]) -> Array:
-    """D (k, k'), from k' coordinates of a machine with constraints to the k that have `names`.
+    """D (k, k') from the k' coordinates of a constrained mechanism to the k coordinates with `names`.
 
-    Locked ones have no column (26). Those that are coupled share one, with the ratios of their motor (27), (28); it
-    stands where the first of them stood. A motor that is reversed by its clutch has the other signs.
+    Locked coordinates have no column (26). Coupled coordinates share the column of the first of them, with the ratios
+    of their motor (27), (28). Reversing the motor by its clutch changes the signs.
     """
     owner: dict[str, str] = {}
     for motor, ratios in couplings.items():
         for name, ratio in ratios.items():
             if name in owner:
-                raise LinkworkError(f"coupling {motor!r}: {name!r} is driven by {owner[name]!r} already; leave one out")
+                raise LinkworkError(f"coupling {motor!r}: {name!r} is driven by {owner[name]!r} already; remove one")
             if name in locked:
-                raise LinkworkError(f"coupling {motor!r}: {name!r} is locked; leave it out, or unlock it")
+                raise LinkworkError(f"coupling {motor!r}: {name!r} is locked; remove it here, or unlock it")
             if not (np.isfinite(ratio) and ratio != 0.0):
                 raise LinkworkError(f"coupling {motor!r}: the ratio of {name!r} must be finite and not 0; got {ratio}")
             owner[name] = motor
     for name in (*owner, *locked):
         if name not in names:
             raise unknown_name("joint", name, names)
-    places: dict[str, int] = {}  # of columns, by motor, or by coordinate where no motor couples it
+    places: dict[str, int] = {}  # column by motor, or by coordinate if no motor couples it
     D = np.zeros((len(names), len(names)))
     for row, name in enumerate(names):
         if name not in locked:

@@ -1,7 +1,7 @@
-"""Equations of many limbs (S0 sections 4 and 5): one loop over them, with the matrices of a mode.
+"""Equations of motion of systems of limbs (S0 sections 4 and 5): one loop over the limbs, with the matrices of a mode.
 
-Bodies that several limbs contain give each a share of their mass (38), (39), so that the equations of all limbs add up.
-The paper turns the base by Euler angles; here its velocities are those of its joint: its twist, in its own frame.
+A body that belongs to several limbs contributes a share of its mass to each (38), (39), so that the equations of all
+limbs add up. The paper uses Euler angles for the base; here its velocity is its twist, in its own frame.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from linkwork.spatial.scalar import Array, cross, hat, ldlt, where
 def system_equations(
     mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, wrenches: Array | None = None
 ) -> Equations:
-    """M (k, k) and h (k,) of M alpha'' + h = forces, at q (nq,) and velocities `rate` (k,): one loop over the limbs.
+    """M (k, k) and h (k,) of M alpha'' + h = forces, at q (nq,) and velocities `rate` (k,).
 
-    `wrenches` (nbodies, 6) [N, N m] act on the bodies; forces belong to alpha, spread^T tau for joint forces tau (nv,).
+    `wrenches` (nbodies, 6) [N, N m] act on the bodies. Joint forces tau (nv,) correspond to the forces spread^T tau.
     """
     poses, external = world_poses(mechanism, joint_poses(mechanism, q)), external_forces(mechanism, wrenches)
     T, drift = _base_velocities(system, poses, rate)
@@ -42,11 +42,11 @@ def system_equations(
 
 
 def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses: Sequence[Transform]) -> Limb:
-    """The limb along a path of bodies, with its shares of their masses (39), (41), for poses of all bodies."""
+    """The limb along a path of bodies, with its shares of their masses (39), (41), for given poses of all bodies."""
     m, S, I = [], [], []
     for number in path:
         inertia, part = mechanism.bodies[number].inertia, 1.0 / system.shares[number]
-        centre = inertia.moment / where(inertia.mass > 0.0, inertia.mass, 1.0)  # without mass there is no moment
+        centre = inertia.moment / where(inertia.mass > 0.0, inertia.mass, 1.0)  # a massless body has zero moment
         m.append(inertia.mass * part)
         S.append(centre)
         I.append((inertia.rotational + hat(inertia.moment) @ hat(centre)) * part)
@@ -57,7 +57,7 @@ def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses
 def accelerations(
     mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, tau: Array, wrenches: Array | None = None
 ) -> Array:
-    """Accelerations alpha'' (k,) under joint forces tau (nv,) [N m, N], at the velocities `rate` (k,)."""
+    """Accelerations alpha'' (k,) under joint forces tau (nv,) [N m, N], at velocities `rate` (k,)."""
     M, h = system_equations(mechanism, system, q, rate, wrenches)
     return ldlt(M).solve(system.spread.T @ tau - h)
 
@@ -74,14 +74,15 @@ def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenche
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """M (nv, nv) without constraints."""
+    """The mass matrix M (nv, nv), without constraints."""
     return system_equations(mechanism, limb_system(mechanism), q, np.zeros(mechanism.nv)).M
 
 
 def _base_velocities(system: LimbSystem, poses: Sequence[Transform], rate: Array) -> tuple[Array, Array]:
-    """T (k, k) and a drift (k,): alpha' with R' and omega of free bases is T rate, and its rate T rate' + drift.
+    """T (k, k) and drift (k,): T rate is alpha' with R' and omega of free bases; its time derivative is T rate' +
+    drift.
 
-    The linear velocity of a free joint is in the base's own frame: R' = C v, and R'' = C (v' + omega x v).
+    The linear velocity of a free joint is in the base frame: R' = C v, and R'' = C (v' + omega x v).
     """
     blocks, drift, column = [], [], 0
     for body, first in system.bases:

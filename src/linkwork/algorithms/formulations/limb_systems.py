@@ -1,8 +1,8 @@
 """A tree of revolute joints as limbs that share bodies and motors (S0 sections 4 and 5): the constant matrices.
 
-Every path from a base to an outermost body is a limb. A base is a body on a free joint, or else the world, which is a
-base that is locked. Matrices lead from few coordinates to those of all limbs: omega_G = C0^R D0 D1 D2 D3 alpha_G3'
-(40). What is locked, coupled or measured from elsewhere is in them alone: a mode is a `LimbSystem`, made once.
+Every path from a base to an outermost body is a limb. A base is a body on a free joint, or the world (a locked base).
+Matrices map few coordinates to those of all limbs: omega_G = C0^R D0 D1 D2 D3 alpha_G3' (40). Locked joints, couplings
+and coordinates measured from other bodies appear in these matrices only: a mode is one `LimbSystem`, built once.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from linkwork.model.joints import Free, Revolute
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.spatial.scalar import Array
 
-PARALLEL = 1e-12  # by how much the cosine between parallel axes may differ from 1
+PARALLEL = 1e-12  # largest deviation from 1 of the cosine between parallel axes
 
 
 @dataclass(frozen=True, eq=False)
 class LimbSystem:
-    """The limbs of a mechanism in one mode, in k coordinates alpha: what is locked, coupled, and measured from where.
+    """The limbs of a mechanism in one mode (locked joints, couplings, reference bodies), in k coordinates alpha.
 
-    `paths`: the bodies of each limb, from base to tip. `measured_from`: for each of them the frame of the limb from
-    which its turn is measured. `shares` (nbodies + 1,): how many limbs contain each body. `D0`: a matrix D of (17) for
-    each limb. `D1`: limbs on common bases (36). `D2`: bodies that limbs share (40). `D3` (nv, k): what is locked and
-    coupled. `spread` (nv, k): v = spread alpha'. `bases`: each free body, with the first of its six columns.
+    `paths`: the bodies of each limb, from base to tip. `measured_from`: for each body, the index of the limb's frame
+    from which its rotation is measured. `shares` (nbodies + 1,): number of limbs that contain each body. `D0`: a matrix
+    D of (17) for each limb. `D1`: limbs on common bases (36). `D2`: bodies shared by limbs (40). `D3` (nv, k): locked
+    and coupled joints. `spread` (nv, k): v = spread alpha'. `bases`: each free body, with the first of its six columns.
     """
 
     paths: tuple[tuple[int, ...], ...]
@@ -51,10 +51,10 @@ class LimbSystem:
 
 
 def why_not(mechanism: Mechanism) -> str:
-    """Why a mechanism is not made of limbs; nothing, if it is."""
+    """Why a mechanism cannot be represented by limbs; empty if it can."""
     for j in mechanism.joints:
         if not isinstance(j.kind, Revolute) and not (isinstance(j.kind, Free) and j.i == WORLD):
-            return f"limbs have revolute joints, and free ones on the world; {j.name!r} is {type(j.kind).__name__}"
+            return f"limbs have revolute joints, and free joints on the world; {j.name!r} is {type(j.kind).__name__}"
     return ""
 
 
@@ -64,21 +64,22 @@ def limb_system(
     locked: Collection[str] = (),
     measured_from: Mapping[str, str] | None = None,
 ) -> LimbSystem:
-    """The limbs of a mechanism, one for every outermost body, in the order of these.
+    """The limbs of a mechanism, one for each outermost body, in the order of these bodies.
 
-    `couplings` has for every motor the joints that it drives, with ratios; `locked` names joints. `measured_from` has
-    for a joint a body inboard of its parent, where its motor sits: its coordinate is its body's turn against that one
-    (29). All joints between must have parallel axes. Clutches and brakes of the mechanism are not looked at.
+    `couplings` maps each motor to the joints it drives, with ratios; `locked` names joints. `measured_from` maps a
+    joint to a body inboard of its parent, where its motor is mounted: the joint's coordinate is then the rotation
+    relative to that body (29). All joints between them must have parallel axes. Clutches and brakes of the mechanism
+    are ignored.
     """
     reason = why_not(mechanism)
     if reason:
-        raise LinkworkError(f"{mechanism.name!r} is not made of limbs: {reason}")
+        raise LinkworkError(f"{mechanism.name!r} cannot be represented by limbs: {reason}")
     if mechanism.tree is not mechanism:
-        raise LinkworkError(f"joints of {mechanism.name!r} mimic others; take its .tree, and say so by couplings")
+        raise LinkworkError(f"{mechanism.name!r} has mimic joints; use its .tree, and describe them by couplings")
     driven = [name for ratios in (couplings or {}).values() for name in ratios]
     for name in (*driven, *locked, *(measured_from or {})):
         if isinstance(mechanism.joints[name].kind, Free):
-            raise LinkworkError(f"joint {name!r} is free: revolute joints alone are coupled, locked, or measured")
+            raise LinkworkError(f"joint {name!r} is free; only revolute joints can be coupled, locked or measured")
     limbs = [_path(mechanism, body) for body in _outermost(mechanism)]
     bases = {joint.o: joint for joint in outward(mechanism) if isinstance(joint.kind, Free)}
     paths = tuple((base, *(j.o for j in joints)) for base, joints in limbs)
@@ -101,7 +102,7 @@ def limb_system(
 
 
 def _outermost(mechanism: Mechanism) -> Iterator[int]:
-    """The bodies on which no other hangs."""
+    """The bodies without outboard bodies."""
     inboard = {j.i for j in outward(mechanism)}
     return (j.o for j in outward(mechanism) if j.o not in inboard)
 
@@ -113,7 +114,7 @@ def _path(mechanism: Mechanism, tip: int) -> tuple[int, list[Joint]]:
 
 
 def _coordinates(mechanism: Mechanism) -> list[str]:
-    """Names of all velocities: those of revolute joints, and six for each free one."""
+    """Names of all velocities: one for each revolute joint, six for each free joint."""
     names: list[str] = []
     for j in mechanism.joints:
         names += [j.name] if j.kind.nv == 1 else [f"{j.name}.{name}" for name in j.kind.velocities]
@@ -121,20 +122,22 @@ def _coordinates(mechanism: Mechanism) -> list[str]:
 
 
 def _measured(base: int, joints: Sequence[Joint], inboard: Mapping[str, int]) -> tuple[int, ...]:
-    """For each frame of a limb that from which it is measured, -1 for the base."""
+    """For each frame of a limb, the index of the frame from which it is measured, -1 for the base."""
     frames = [base, *(j.o for j in joints)]
     return (-1, *(frames.index(inboard.get(j.name, j.i)) for j in joints))
 
 
 def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
-    """The row (nv,) whose product with v is the turn of the parent of `joint` against `body`, about its axis."""
+    """The row (nv,) whose product with v is the rotation rate of the parent of `joint` relative to `body`, about its
+    axis.
+    """
     row, axis = np.zeros(mechanism.nv), joint.place.R @ _axis(joint)
     between = list(to_root(mechanism, joint.i))
     inner = [*(j.o for j in between), WORLD]
     if body not in inner:
         raise LinkworkError(
-            f"joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}, which is not inboard of "
-            f"it; inboard are {', '.join(mechanism.bodies[number].name for number in inner)}"
+            f"joint {joint.name!r} cannot be measured from {mechanism.bodies[body].name!r}: that body is not "
+            f"inboard of it. Inboard bodies: {', '.join(mechanism.bodies[number].name for number in inner)}"
         )
     for j in between[: inner.index(body)]:
         along = float(axis @ _axis(j)) if isinstance(j.kind, Revolute) else 0.0
@@ -154,12 +157,12 @@ def _axis(joint: Joint) -> Array:
 
 
 def _turns(joints: Sequence[Joint]) -> Array:
-    """D (3 + 3n, 6 + n - 1) of a limb whose base moves freely, by R' and its own omega (14), (17)."""
+    """D (3 + 3n, 6 + n - 1) of a limb whose base moves freely, with R' and omega of the base (14), (17)."""
     return with_place(true_to_relative([np.eye(3), *(_axis(j)[:, None] for j in joints)]))
 
 
 def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array:
-    """D1: six coordinates for each free base, then all limbs' joints (36), (37); a fixed base has no column."""
+    """D1: six coordinates for each free base, then the joints of all limbs (36), (37); a fixed base has no column."""
     joints = sum(len(path) - 1 for path in paths)
     blocks, before = [np.zeros((0, 6 * len(bases) + joints))], 6 * len(bases)
     for path in paths:
@@ -174,7 +177,7 @@ def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array
 
 
 def _shared_joints(mechanism: Mechanism, limbs: Sequence[tuple[int, Sequence[Joint]]], bases: Sequence[Joint]) -> Array:
-    """D2: joints that several limbs contain have one coordinate, in the order of the mechanism's velocities (40)."""
+    """D2: a joint shared by several limbs has one coordinate, in the order of the mechanism's velocities (40)."""
     turning = [j for _, joints in limbs for j in joints]
     everywhere = np.eye(mechanism.nv)
     return np.concatenate([np.zeros((0, mechanism.nv)), *(everywhere[j.v] for j in (*bases, *turning))])

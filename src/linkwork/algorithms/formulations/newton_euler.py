@@ -1,10 +1,10 @@
-"""Body-by-body Newton-Euler equations with reactions (S2): J, Q, J^T Q = 0, and the recursive form beside them.
+"""Newton-Euler equations, body by body, with reactions (S2): J, Q, J^T Q = 0, and the minimal form.
 
-All p bodies are stacked: 6p accelerations and forces, f velocities, 6p - f reactions. Bodies are described in their
-own frames, as in the paper, but a_i is the rate of the body twist; (1) has the inertial acceleration of the frame's
-origin, larger by w x v, which moves that term from k to a and xi. Two things are added: joints of any kind, and the
-rotors that `armature` stands for.
-The dense solutions here are second opinions on floats; they are not traced.
+All p bodies are stacked: 6p accelerations and forces, f velocities, 6p - f reactions. Bodies are described in their own
+frames, as in the paper, but a_i is the rate of the body twist. Equation (1) uses the inertial acceleration of the
+frame's origin, larger by w x v; this moves that term from k to a and xi. Two extensions: joints of any kind, and the
+rotors represented by `armature`.
+The dense solutions check the other formulations. They work on floats only and cannot be traced.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from linkwork.spatial.scalar import Array
 class NewtonEuler(NamedTuple):
     """The local matrices of (10) to (13) and the forces of (2), stacked over all bodies.
 
-    `M` (6p, 6p): inertias, with rotors. `C` (6p, 6p): motion of the inboard body. `J` (6p, f): freedoms of each joint.
-    `Q` (6p, 6p - f): directions that each joint constrains. `T` (6p, f): where joint forces act, T^T J = 1.
-    `xi` (6p,): velocity part of the accelerations. `k` (6p,): gyroscopic forces. `q` (6p,): applied forces, with
+    `M` (6p, 6p): inertias, with rotors. `C` (6p, 6p): motion of the inboard body. `J` (6p, f): free directions of each
+    joint. `Q` (6p, 6p - f): constrained directions of each joint. `T` (6p, f): directions of joint forces, T^T J = 1.
+    `xi` (6p,): velocity-dependent accelerations. `k` (6p,): gyroscopic forces. `q` (6p,): applied forces, with
     gravity and joint forces. `rotor` (f, f): inertia of rotors. `tau` (f,): joint forces.
     """
 
@@ -44,7 +44,7 @@ class NewtonEuler(NamedTuple):
 
     @property
     def E_C(self) -> Array:
-        """E - C (6p, 6p)."""
+        """The matrix E - C (6p, 6p)."""
         return np.eye(len(self.C)) - self.C
 
     @property
@@ -54,17 +54,17 @@ class NewtonEuler(NamedTuple):
 
     @property
     def Q_bar(self) -> Array:
-        """Global distribution of the reactions (6p, 6p - f) (15)."""
+        """Global distribution matrix of the reactions (6p, 6p - f) (15)."""
         return self.E_C.T @ self.Q
 
     @property
     def k_bar(self) -> Array:
-        """Forces at zero y'' (6p,): gyroscopic ones and those of the accelerations that velocities cause (6)."""
+        """Forces (6p,) at zero y'': gyroscopic forces and those of velocity-dependent accelerations (6)."""
         return self.k + self.M @ np.linalg.solve(self.E_C, self.xi)
 
 
 def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NewtonEuler:
-    """Free every body from its joints and write down the local matrices at one state."""
+    """The local matrices of all bodies at one state, with the bodies separated from their joints."""
     motion = kinematics(mechanism, q, v)
     X_0, external = world_poses(mechanism, motion.X), external_forces(mechanism, wrenches)
     p, f = mechanism.nbodies, mechanism.nv
@@ -86,8 +86,8 @@ def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches:
         k[o] = inertia.gyroscopic(motion.twist[j.o]).array
         weight = inertia @ Motion(X_0[j.o].R.T @ mechanism.gravity, np.zeros(3))
         applied[o] = (external[j.o] + weight).array
-    # A joint force acts on its body by T and back on the inboard body, as reactions do in (13). Rotors do the same,
-    # with y'' = T^T ((E - C) a - xi) from (12).
+    # A joint force acts on its body by T and in the opposite direction on the inboard body, as reactions do in (13).
+    # Rotors do the same, with y'' = T^T ((E - C) a - xi) from (12).
     act = (np.eye(6 * p) - C).T @ T
     rotor = rotor_matrix(mechanism)
     M = M + act @ rotor @ act.T
@@ -95,13 +95,13 @@ def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches:
 
 
 def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """M (f, f), k (f,), q (f,) of M y'' + k = q: reactions removed by J_bar^T Q_bar = 0 (8)."""
+    """M (f, f), k (f,), q (f,) of M y'' + k = q, with reactions eliminated by J_bar^T Q_bar = 0 (8)."""
     J = system.J_bar
     return J.T @ system.M @ J, J.T @ system.k_bar, J.T @ system.q
 
 
 def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """N (r, r), q (r,), k (r,) of N g + q = k: accelerations removed the same way (9)."""
+    """N (r, r), q (r,), k (r,) of N g + q = k, with accelerations eliminated (9)."""
     Q = system.Q_bar
     inverse = np.linalg.solve(system.M, np.column_stack([Q, system.q, system.k_bar]))
     N, q, k = np.split(Q.T @ inverse, [Q.shape[1], Q.shape[1] + 1], axis=1)
@@ -109,7 +109,7 @@ def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 
 
 def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """M (f, f) lower triangular, k, q (f,): Gaussian elimination of (8) that starts with the last row (16)."""
+    """M (f, f) lower triangular, k, q (f,): Gaussian elimination of (8), beginning with the last row (16)."""
     M, k, q = minimal_equations(system)
     rows = np.column_stack([M, k, q])
     for r in reversed(range(len(M))):
@@ -121,7 +121,7 @@ def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 def solve(system: NewtonEuler) -> tuple[Array, Array]:
     """Joint accelerations y'' (f,) and generalized reactions g (6p - f,) from (6) and (12) together.
 
-    Neither mass matrix is inverted: M a - Q_bar g = q - k, and Q^T ((E - C) a - xi) = 0 says that no joint breaks.
+    No mass matrix is inverted: M a - Q_bar g = q - k, and Q^T ((E - C) a - xi) = 0 is the joint constraint.
     """
     Q = system.Q_bar
     n, r = Q.shape
@@ -131,6 +131,6 @@ def solve(system: NewtonEuler) -> tuple[Array, Array]:
 
 
 def joint_wrenches(system: NewtonEuler) -> Array:
-    """Wrench (p, 6) of the parent on the child through each joint: reactions, joint force and rotor."""
+    """Wrench (p, 6) of the parent on the child through each joint: reaction, joint force and rotor."""
     acceleration, g = solve(system)
     return (system.Q @ g + system.T @ (system.tau - system.rotor @ acceleration)).reshape(-1, 6)

@@ -1,9 +1,9 @@
-"""SpaceDyn's H-matrix form (S3 3.4 to 3.7): a moving base and the links on it, in inertial axes, about centroids.
+"""SpaceDyn's H-matrix formulation (S3 3.4 to 3.7): a moving base with links, in inertial axes, about centroids.
 
-Link 0 is the base: the body on a mechanism's only root joint when that is a Free joint, else the world. The paper has
-revolute and prismatic joints; here a joint of any kind contributes one column (k, u) per velocity: k its angular and u
-its linear direction, in inertial axes. Misprints are corrected as docs/papers/spacedyn.md proves.
-The dense solution is a second opinion on floats; it is not traced.
+Link 0 is the base: the body on the mechanism's only root joint if that is a Free joint, else the world. The paper has
+revolute and prismatic joints. Here a joint of any kind contributes one column (k, u) per velocity: k its angular and u
+its linear direction, in inertial axes. Misprints of the paper are corrected as proved in docs/papers/spacedyn.md.
+The dense solution checks the other formulations. It works on floats only and cannot be traced.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class Links(NamedTuple):
 
 
 class EquationsOfMotion(NamedTuple):
-    """H x'' + c = force (3.18) in the paper's coordinates x' = to_x v, x'' = to_x a + drift; (nv, nv) and (nv,)."""
+    """The equations H x'' + c = force (3.18) in the paper's coordinates: x' = to_x v, x'' = to_x a + drift.
+
+    H and to_x are (nv, nv), the others (nv,).
+    """
 
     H: Array
     c: Array
@@ -59,7 +62,7 @@ def links(mechanism: Mechanism, q: Array) -> Links:
         found.p.append(X.p)
         found.r.append(X.point(c))
         found.m.append(mass)
-        found.I.append(X.R @ about_centroid @ X.R.T)  # rotated to the inertial frame, which (3.21) forgets
+        found.I.append(X.R @ about_centroid @ X.R.T)  # rotation to the inertial frame, which (3.21) omits
     for j in outward(mechanism):
         S = j.kind.subspace(q[j.q])
         found.k.append(found.A[j.o] @ S.angular)
@@ -68,7 +71,7 @@ def links(mechanism: Mechanism, q: Array) -> Links:
 
 
 def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list[Array]]:
-    """J_T[i], J_R[i] (3, nv): velocity of every centroid and link by the joint velocities (3.25), (3.26)."""
+    """J_T[i], J_R[i] (3, nv): velocity of each centroid and link due to joint velocities (3.25), (3.26)."""
     J_T = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
     J_R = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
     for body in mechanism.bodies[1:]:
@@ -82,14 +85,14 @@ def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list
 
 def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, Array]:
     """H_b (6, 6), H_bm (6, nv) and H_m (nv, nv); columns of the base's own joint are zero (3.19) to (3.28)."""
-    J_T, J_R = (np.array(J[1:]) for J in link_jacobians(mechanism, link))  # (n, 3, nv), the world left out
+    J_T, J_R = (np.array(J[1:]) for J in link_jacobians(mechanism, link))  # (n, 3, nv), without the world
     m, I = np.array(link.m[1:])[:, None, None], np.array(link.I[1:])
-    w = sum(link.m)  # with the base, which the list of symbols leaves out
+    w = sum(link.m)  # including the base, which the list of symbols omits
     r_0i = np.array([hat(r - link.r[link.base]) for r in link.r[1:]])  # (3.28)
-    H_w = np.sum(I + m * r_0i.mT @ r_0i, axis=0)  # (3.21); the base's own term is I_0
+    H_w = np.sum(I + m * r_0i.mT @ r_0i, axis=0)  # (3.21); the base's term is I_0
     H_wm = np.sum(I @ J_R + m * r_0i @ J_T, axis=0)  # (3.22)
     H_m = np.sum(J_R.mT @ I @ J_R + m * J_T.mT @ J_T, axis=0)  # (3.23)
-    wJ_Tw = np.sum(m * J_T, axis=0)  # (3.24) times w, as (3.20) must have it
+    wJ_Tw = np.sum(m * J_T, axis=0)  # (3.24) times w, as (3.20) requires
     wr_0g = np.sum(m * r_0i, axis=0)  # w hat(r_0g) (3.27)
     H_b = np.block([[w * np.eye(3), wr_0g.T], [wr_0g, H_w]])  # (3.19)
     return H_b, np.concatenate([wJ_Tw, H_wm]), H_m
@@ -104,7 +107,7 @@ class Motions(NamedTuple):
 
 
 def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array) -> Motions:
-    """Velocities and accelerations outward, (3.8) to (3.15), for joint velocities and accelerations v, a (nv,)."""
+    """Velocities and accelerations by outward recursion, (3.8) to (3.15), for joint v and a (nv,)."""
     zero = np.zeros(3)
     w, dw, ddp = [zero], [zero], [zero]
     for j in outward(mechanism):
@@ -131,25 +134,25 @@ def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array
 def inverse_dynamics(
     mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None
 ) -> tuple[Array, Array]:
-    """Joint forces tau (nv,), and the force and moment (6,) that the base needs at its centroid, (3.30) to (3.39)."""
+    """Joint forces tau (nv,), and the required force and moment (6,) on the base at its centroid, (3.30) to (3.39)."""
     link = links(mechanism, q)
     motion = link_motions(mechanism, link, q, v, a)
     external = external_forces(mechanism, wrenches)
     f, n = [np.zeros(3) for _ in link.m], [np.zeros(3) for _ in link.m]  # on each link, about its joint
     for i, (m, I) in enumerate(zip(link.m, link.I, strict=True)):
-        F = m * (motion.ddr[i] - mechanism.gravity)  # (3.30), gravity taken as acceleration
+        F = m * (motion.ddr[i] - mechanism.gravity)  # (3.30), with gravity as an acceleration
         N = I @ motion.dw[i] + np.cross(motion.w[i], I @ motion.w[i])  # (3.31)
         f[i] = F - link.A[i] @ external[i].linear
         n[i] = N + np.cross(link.r[i] - link.p[i], F) - link.A[i] @ external[i].angular
     tau = np.zeros(mechanism.nv)
     for j in inward(mechanism):
         tau[j.v] = link.k[j.o].T @ n[j.o] + link.u[j.o].T @ f[j.o]  # (3.36), (3.37)
-        f[j.i] = f[j.i] + f[j.o]  # (3.32), with the sign of external forces corrected above
+        f[j.i] = f[j.i] + f[j.o]  # (3.32); the sign of external forces is corrected above
         n[j.i] = (
             n[j.i] + n[j.o] + np.cross(link.p[j.o] - link.p[j.i], f[j.o])
-        )  # (3.33); p is the moved joint: no (3.35)
+        )  # (3.33); p includes the joint displacement, so (3.35) is not needed
     tau += rotor_momenta(mechanism, a)
-    # (3.38) and (3.39), with the base's own inertial force, which they leave out
+    # (3.38) and (3.39), with the inertial force of the base, which the paper omits
     at_centroid = n[link.base] + np.cross(link.p[link.base] - link.r[link.base], f[link.base])
     return tau, np.concatenate([f[link.base], at_centroid])
 
@@ -159,7 +162,7 @@ def equations_of_motion(
 ) -> EquationsOfMotion:
     """H, c and force of (3.18), base rows first (none for a fixed base), at one state.
 
-    `c` holds the velocity terms, gravity and the external wrenches, all found by one inverse dynamics (step 3 of 3.6).
+    `c` has the velocity terms, gravity and the external wrenches, all from one inverse dynamics (step 3 of 3.6).
     """
     link = links(mechanism, q)
     H_b, H_bm, H_m = inertia_matrix_H(mechanism, link)
@@ -176,7 +179,7 @@ def equations_of_motion(
     drift = np.concatenate([free_run.ddr[link.base], free_run.dw[link.base], np.zeros(mechanism.nv - 6)])
     at_rest = -np.linalg.solve(to_x, drift)  # the acceleration with x'' = 0
     c_m, c_b = inverse_dynamics(mechanism, q, v, at_rest, wrenches)
-    felt = np.linalg.solve(to_x.T, rotors)  # by the coordinates x, whose joints' rows are those of v
+    felt = np.linalg.solve(to_x.T, rotors)  # rotor matrix in the coordinates x, whose joint rows equal those of v
     c_b = c_b + felt[:6] @ at_rest
     return EquationsOfMotion(
         np.block([[H_b, H_bm[:, 6:]], [H_bm[:, 6:].T, H_m[6:, 6:]]]) + np.linalg.solve(to_x.T, felt.T),
@@ -188,13 +191,13 @@ def equations_of_motion(
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Joint accelerations (nv,) from (3.29), the base's turned back to the rate of its body twist."""
+    """Joint accelerations (nv,) from (3.29); those of the base are converted to the rate of its body twist."""
     eom = equations_of_motion(mechanism, q, v, tau, wrenches)
     return np.linalg.solve(eom.to_x, np.linalg.solve(eom.H, eom.force - eom.c) - eom.drift)
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """H (nv, nv) in the velocities v instead of x'."""
+    """The matrix H (nv, nv) in the velocities v instead of x'."""
     rest = np.zeros(mechanism.nv)
     eom = equations_of_motion(mechanism, q, rest, rest)
     return eom.to_x.T @ eom.H @ eom.to_x

@@ -1,7 +1,7 @@
-"""The interface between kernels and the machines that run them.
+"""The interface between kernels and hardware targets.
 
-A kernel plans its graph, asks a target by name for code and launches it over a batch. Whatever knows an instruction
-set, a vector width, a code format, an address or a device is inside the target's folder, of which
+A kernel plans its graph, requests code from a target by name and launches it over a batch. Everything specific to an
+instruction set, vector width, code format, address or device is inside the target's folder, in which
 `<name>/<name>_target.py` defines `TARGET`.
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Port(NamedTuple):
-    """An array that enters or leaves a kernel: `size` doubles per state, or per row where loops take rows of it.
+    """A kernel argument or result: `size` doubles per state, or per row if loops read or write its rows.
 
-    `rows` counts the rows of one state, `room` those from one state's first row to the next one's (see `Rows`).
+    `rows` counts the rows of one state, `room` those between the first rows of successive states (see `Rows`).
     """
 
     size: int
@@ -33,7 +33,7 @@ class Port(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What a target compiles: the steps of a plan, and the arrays that enter and leave it."""
+    """The input of a target's compiler: the steps of a plan, and the kernel's arguments and results."""
 
     plan: Plan
     arguments: Sequence[Port]
@@ -41,10 +41,10 @@ class Program(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The states that one launch computes, in C-ordered float64 arrays, state after state.
+    """The states of one launch, in C-ordered float64 arrays, state after state.
 
-    `strides` are the distances from one state to the next in doubles, 0 where all states share one input. `counts` are
-    the iterations of the program's loops.
+    `strides` are the distances between states in doubles, 0 for an input that all states share. `counts` are the
+    iterations of the program's loops.
     """
 
     nstates: int
@@ -55,10 +55,9 @@ class Batch(NamedTuple):
 
 
 class OneStateCall(NamedTuple):
-    """A function of one state as Python calls it: its name and docstring, and the shapes of its arrays and its result.
+    """A function of one state as called from Python: name, docstring, and the shapes of its arguments and its result.
 
-    `general` is the same function for any arguments: batches, lists, keywords, wrong shapes, results that are not
-    finite.
+    `general` is the same function for all other calls: batches, lists, keywords, wrong shapes, non-finite results.
     """
 
     name: str
@@ -69,44 +68,48 @@ class OneStateCall(NamedTuple):
 
 
 class Code(Protocol):
-    """One program's code, loaded and ready to run."""
+    """The code of one program, loaded and ready to run."""
 
     def launch(self, batch: Batch, threads: int | None) -> bool:
-        """Compute all states of a batch on at most `threads` threads (None: all there are); whether all are finite."""
+        """Compute all states of a batch on at most `threads` threads (None: all available); return whether all are
+        finite.
+        """
         ...
 
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
-        """`call` with the least overhead for one state; `call.general` itself where the target has nothing quicker."""
+        """`call` with the least overhead for one state; `call.general` itself if the target has no faster function."""
         ...
 
 
 class Target(Protocol):
-    """A machine: builds, loads and runs code. States have the same bits in every variant of a program's code."""
+    """A hardware target: builds, loads and runs code. All variants of a program's code give the same bits."""
 
     def digest(self) -> str:
-        """Everything about the machine and the code generator that built code depends on; part of its cache key."""
+        """The identity of the hardware and code generator, on which built code depends; part of its cache key."""
         ...
 
     def has_fused_multiply_add(self) -> bool:
-        """Whether a product and a sum are rounded once, so that the graph should fuse them."""
+        """Whether the target has fused multiply-add, so that the graph should use it."""
         ...
 
     def variant(self, count: int) -> str:
-        """The name of the code that runs `count` states: a target may have one for single states, one for batches."""
+        """The name of the code variant for `count` states: a target may have separate code for one state and for
+        batches.
+        """
         ...
 
     def build(self, program: Program, variant: str) -> bytes:
-        """The code of a program, as bytes that can be stored."""
+        """The code of a program as bytes that can be stored."""
         ...
 
     def load(self, code: bytes) -> Code:
-        """Built code, ready to run."""
+        """Load built code."""
         ...
 
 
 @cache
 def target_named(name: str) -> Target:
-    """The target in the folder `name` beside this file. It is imported here: code generators are large libraries."""
+    """The target in the folder `name` beside this file, imported here because code generators are large libraries."""
     path = f"{__package__}.{name}.{name}_target"
     try:
         return import_module(path).TARGET

@@ -42,7 +42,7 @@ from linkwork.simulation.methods.force_derivatives import slopes
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import ContactLoads, ForceLaw, Loads, System, stiffened_matrix
 from linkwork.spatial import Force, Transform
-from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu, may_be_there, where
+from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu, may_be_nonzero, where
 
 
 class Between(NamedTuple):
@@ -258,7 +258,7 @@ class Interval:
 def force_rows(tree: Mechanism, by_motion: Array) -> list[Row]:
     """How derivatives of forces by the motion (nv, nv) couple joints of a tree: a row for each force."""
     others = by_motion - np.diag(np.diag(by_motion))
-    coupled = [k for k, each in enumerate(others) if any(map(may_be_there, each))]
+    coupled = [k for k, each in enumerate(others) if any(map(may_be_nonzero, each))]
     return [row(tree, np.eye(len(by_motion))[k], others[k]) for k in coupled]
 
 

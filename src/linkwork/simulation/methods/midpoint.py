@@ -23,7 +23,7 @@ from linkwork.simulation.methods.method import Solution, Witness
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import ForceLaw, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import iterate
-from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_there, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_nonzero, minimum, where
 from linkwork.tolerances import HUGE, TINY
 
 ITERATIONS = 60  # at most
@@ -112,7 +112,7 @@ class Midpoint:
     def _smooth(self, M: Array, witness: Witness | None) -> tuple[Array, Number, Condition]:
         """Without contacts: Newton's method with one matrix for all iterations."""
         m, now, by_velocity = self.mechanism, self.now, self._force_slopes(self.now.v)
-        coupled = any(map(may_be_there, (by_velocity - np.diag(np.diag(by_velocity))).ravel()))
+        coupled = any(map(may_be_nonzero, (by_velocity - np.diag(np.diag(by_velocity))).ravel()))
         solve = lu(M + by_velocity).solve if coupled else stiffened_solver(m, M + by_velocity)
 
         def improve(v: Array, *before: Value) -> tuple[Leaves, Condition]:

@@ -46,7 +46,7 @@ from linkwork.simulation.events.slip import slip_rows, unbounded
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import Loads, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import repeat
-from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_there, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_nonzero, minimum, where
 from linkwork.tolerances import STICKING_SPEED
 
 NEAR = 1e-9  # distance [m] from a surface at which a contact rests on it
@@ -178,7 +178,7 @@ def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
         facing = Facing(at.distance <= NEAR, K, W, friction, bounce)
         balls: list[Ball | None] = []
         for coefficient, part in ((contact.rolling, slice(1, 3)), (contact.spinning, slice(0, 1))):
-            if may_be_there(coefficient):
+            if may_be_nonzero(coefficient):
                 turn = reduced("jacobian", m, own.T[part] @ rows[3:])
                 moves = np.column_stack([middle.response(row) for row in turn])
                 balls.append(Ball(facing.acts, turn, moves, coefficient, number))

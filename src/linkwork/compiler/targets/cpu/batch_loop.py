@@ -1,8 +1,8 @@
-"""Printing a whole kernel as LLVM IR: the loop over a batch of states, and the loops of its program.
+"""Prints a whole kernel as LLVM IR: the loop over a batch of states, and the loops of its program.
 
-A kernel is one function `run` that loops over blocks of W states, a panel of blocks at a time: it gathers their inputs
-into workspaces, takes the steps of the plan one after the other, each for all blocks of the panel, and scatters the
-results. Running each chunk over a whole panel keeps its instructions in the first cache.
+A kernel is one function `run` that loops over blocks of W states, one panel of blocks at a time. It gathers the inputs
+into workspaces, executes the steps of the plan, each for all blocks of the panel, and scatters the results. Running
+each chunk over a whole panel keeps its instructions in the L1 cache.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from linkwork.compiler.targets.cpu.transfers import NONTEMPORAL, TransferPrinter
 from linkwork.compiler.targets.target_interface import Program
 
 # Measured on forward dynamics, AVX2: chunks of 200 to 500 operations in panels of 4 to 8 blocks take 5 % (9 dof) and
-# 25 % (38 dof) less time than chunks of 1500, block by block, whose instructions leave the first cache in between.
-# Panels of 4, chunks of 200: 4 % (7 dof), 7 % (18 dof) and 12 % (38 dof) less than of 8, whose workspace leaves it.
+# 25 % (38 dof) less time than chunks of 1500, block by block, whose instructions are evicted from the L1 cache.
+# Panels of 4, chunks of 200: 4 % (7 dof), 7 % (18 dof) and 12 % (38 dof) less than of 8, whose workspace exceeds L1.
 # Derivatives (38 dof): panels of 2 take 5 % less than single blocks. On AVX-512, with blocks of twice the size, panels
-# of 2 instead of 4 take 11 % and 20 % off forward and inverse dynamics of 18 dof, 4 % and 10 % of 38 dof.
-PANEL_BYTES = 1 << 15  # of a panel's workspaces, which should stay in the first cache
+# of 2 instead of 4 save 11 % and 20 % in forward and inverse dynamics of 18 dof, 4 % and 10 % of 38 dof.
+PANEL_BYTES = 1 << 15  # of a panel's workspaces, which should fit the L1 cache
 MIN_PANEL, MAX_PANEL = 2, 4  # blocks
-# Where chunks share code, it stays in the first cache by itself, and workspaces should stay in the second: variational
-# steps of 128 joints take 5 %, of 512 joints 10 % less time in single blocks than in panels of two.
+# If chunks share code, the code fits the L1 cache anyway, and workspaces should fit L2: variational steps of 128 joints
+# take 5 %, of 512 joints 10 % less time in single blocks than in panels of two.
 SECOND_CACHE_BYTES = 1 << 18
-MIN_TABLE_MOVES = 64  # moves from which on a loop over a table is printed: straight code for them grows with the state
+MIN_TABLE_MOVES = 64  # moves from which on a table loop is printed: straight-line code would grow with the state
 ARGUMENTS = "i64 %start, i64 %stop, i64 %last, ptr noalias %first, ptr %inputs, ptr %strides, ptr %counts, ptr %results"
 
 
 class KernelText(NamedTuple):
-    """LLVM text with a function `run`, and the workspace that it needs, in doubles."""
+    """LLVM text with a function `run`, and the size of its workspace in doubles."""
 
     text: str
     workspace: int
@@ -44,10 +44,10 @@ def emit(program: Program, width: int) -> KernelText:
     """The kernel of a program on vectors of `width` doubles.
 
     double run(i64 start, i64 stop, i64 last, ptr workspace, ptr inputs, ptr strides, ptr counts, ptr results) computes
-    the states start to stop - 1 in blocks and returns zero if all results are finite, else not a number. `last` is the
-    number of the last state there is: lanes beyond it repeat it, so that every state goes through the same
-    instructions. `inputs` and `strides` hold one pointer and one distance between states (in doubles, 0 for a shared
-    input) for each array, `counts` the iterations of loops, `results` a pointer for each result, state by state.
+    the states start to stop - 1 in blocks. It returns 0 if all results are finite, else NaN. `last` is the index of the
+    last state of the batch: lanes beyond it repeat it, so that every state is computed by the same instructions.
+    `inputs` and `strides` have one pointer and one stride between states (in doubles, 0 for a shared input) for each
+    array, `counts` the iterations of loops, `results` a pointer for each result, state by state.
     """
     return _BatchLoop(program, width).kernel()
 
@@ -61,8 +61,8 @@ class _BatchLoop:
         self.transfer = TransferPrinter(self.printer)
         self.functions: list[str] = []
         self.calls = self._chunks()
-        self.counters: list[str] = []  # of the loops
-        self.streams = False  # whether results may be written past the caches
+        self.counters: list[str] = []  # loop counters
+        self.streams = False  # whether results may bypass the caches
         self.series = [number for number, port in enumerate(self.results) if port.rows is not None]
 
     def kernel(self) -> KernelText:
@@ -72,7 +72,7 @@ class _BatchLoop:
         return KernelText(text, self.plan.total * self.width * self.panel)
 
     def _panel(self) -> int:
-        """How many blocks run together. One state runs alone: its code, of width 1, has no loops over blocks."""
+        """The number of blocks per panel. Code for one state (width 1) has no loops over blocks."""
         block = 8 * self.width * max(1, self.plan.total)  # bytes
         if self.width == 1 or (self.plan.shares_chunks and MIN_PANEL * block > SECOND_CACHE_BYTES):
             return 1
@@ -137,7 +137,7 @@ done:
     # --- steps ---
 
     def _steps(self, steps: Sequence[Step]) -> list[str]:
-        """The lines of `run` that take the steps for the blocks of a panel."""
+        """The lines of `run` that execute the steps for the blocks of a panel."""
         lines: list[str] = []
         for step in steps:
             if isinstance(step, LoopStep):
@@ -149,7 +149,9 @@ done:
         return lines
 
     def _moves(self, moves: Moves) -> list[str]:
-        """Copy numbers: first to slots that no move reads, by a table if they are many; then the others at once."""
+        """Copy numbers: first to slots that no move reads, by a table if there are many; then the others
+        simultaneously.
+        """
         read = {source for source, _ in moves.pairs if isinstance(source, int)}
         rest, lines = moves.pairs, []
         for kind in (int, float):
@@ -166,7 +168,7 @@ done:
         return lines
 
     def _chunks(self) -> dict[int, str]:
-        """Print the functions of all chunks; for each chunk, by its `id`, the line that calls its function."""
+        """Print the functions of all chunks; return the line that calls each chunk's function, by the chunk's `id`."""
         calls: dict[int, str] = {}
         for shared, chunks in shared_chunks(self.plan):
             name, size = self._name("chunk"), len(shared.rows[0])
@@ -179,12 +181,12 @@ done:
         return calls
 
     def _scaled(self, shared: SharedChunk) -> list[int]:
-        """The rows one after the other, with slots in doubles from the beginning of a workspace."""
+        """The rows in sequence, with slots in doubles from the beginning of a workspace."""
         constants = set(shared.constants.values())
         return [x if i in constants else x * self.width for row in shared.rows for i, x in enumerate(row)]
 
     def _loop(self, step: LoopStep) -> list[str]:
-        """A loop over steps, for the blocks of a panel together."""
+        """A loop over steps, for all blocks of a panel."""
         loop, name = step.loop, f"loop{len(self.counters)}"
         self.counters.append(f"{name}.p")
         k, most = f"%{name}.k", f"%{name}.most"
@@ -218,7 +220,7 @@ done:
             *lines,
             *self._steps(step.steps),
             *self._recorded(step, name, k, most),
-            *self._steps([step.update]),  # after recording, which may read the state as it was
+            *self._steps([step.update]),  # after recording, which may read the old state
             f"  {k}.next = add i64 {k}, 1",
             f"  store i64 {k}.next, ptr %{name}.p",
             f"  br label %{name}.head",
@@ -226,7 +228,7 @@ done:
         ]
 
     def _recorded(self, step: LoopStep, name: str, k: str, most: str) -> list[str]:
-        """Write what a loop records in iteration `k` of `most` to its row of the results."""
+        """Write the recorded values of iteration `k` of `most` to their row of the results."""
         lines: list[str] = []
         slots = iter(step.recorded)
         for one in step.loop.series:
@@ -265,7 +267,7 @@ done:
     # --- between the arrays of the caller and the workspaces ---
 
     def _gather(self, number: int, size: int, first: int, offset: str) -> list[str]:
-        """Bring an argument of the panel's states, from `offset` on, to slots that follow each other."""
+        """Copy an argument of the panel's states, from `offset` on, to consecutive slots."""
         if size == 0:
             return []
         name = self._name("gather")
@@ -281,7 +283,7 @@ done:
         ]
 
     def _scatter(self, number: int, slots: Sequence[int], stride: str, offset: str) -> list[str]:
-        """Write a result of the panel's states, and note if a number is not finite."""
+        """Write a result of the panel's states, and accumulate the check for finite numbers."""
         if not slots:
             return []
         name, real, size = self._name("scatter"), self.printer.real, len(slots)

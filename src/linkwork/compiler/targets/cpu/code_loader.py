@@ -1,4 +1,4 @@
-"""The processor and its vector width; LLVM text becomes object code, and object code addresses that can be called."""
+"""Detects the processor and its vector width, compiles LLVM text to object code, and loads object code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 
 
 class Processor(NamedTuple):
-    """Name and features as LLVM knows them, and how many doubles its vectors hold."""
+    """Name and features of a processor as LLVM reports them, and the number of doubles per vector."""
 
     name: str
     features: str
@@ -35,26 +35,27 @@ def processor() -> Processor:
 
 
 def identity(host: Processor) -> str:
-    """What object code depends on besides its graph: processor, vector width, LLVM and llvmlite."""
+    """All that object code depends on besides its graph: processor, vector width, LLVM and llvmlite."""
     llvm_version = ".".join(map(str, llvm.llvm_version_info))
     machine = f"{llvm.get_default_triple()} {host.name} {host.features} width {host.width}"
     return f"{machine} llvm {llvm_version} llvmlite {llvmlite.__version__}"
 
 
 def _target_machine() -> Any:
-    """A new one each time: the linker owns and ends the one it is given."""
+    """A new target machine; the linker takes ownership of the one it is given."""
     host = processor()
     target = llvm.Target.from_default_triple()
     # Constants close to the code: one instruction each instead of two, 5 to 25 % less time (9 and 38 dof).
-    # Level 1 takes 13 % less time than 2 for code that is as fast within 3 %; 0 takes 80 % less, for code that takes
-    # 1.3 to 2.7 times as long. Measured, Zen 3: dynamics, derivatives and runs, 2 to 36 dof, one state and many.
+    # Level 1 compiles in 13 % less time than 2, for code with the same speed within 3 %; level 0 in 80 % less time, for
+    # code that takes 1.3 to 2.7 times as long. Measured, Zen 3: dynamics, derivatives and runs, 2 to 36 dof, one state
+    # and many.
     return target.create_target_machine(
         cpu=host.name, features=host.features, opt=1, reloc="pic", codemodel="small", jit=True
     )
 
 
 def object_code(text: str) -> bytes:
-    """LLVM text as object code. Graphs are simplified before they are printed: no passes but code generation run."""
+    """LLVM text as object code. Graphs are simplified before printing, so only code generation runs, without passes."""
     module = llvm.parse_assembly(text)
     module.verify()
     return _target_machine().emit_object(module)
@@ -62,22 +63,22 @@ def object_code(text: str) -> bytes:
 
 @cache
 def _linker() -> llvm.LLJIT:
-    """What places object code in memory, for the whole process.
+    """The linker that places object code in memory, one for the process.
 
-    JITLink gives each object one block: offsets of the small code model have 32 bits, and sections that MCJIT had
-    mapped more than 2 GiB apart ended the process.
+    JITLink gives each object one block: the small code model has 32-bit offsets, and sections that MCJIT mapped more
+    than 2 GiB apart crashed the process.
     """
     processor()
     return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
 
 
-_numbers = count()  # of libraries
+_numbers = count()  # numbers of the libraries
 
 
 class Loaded:
-    """The function `symbol` of object code in memory; its `address` stays valid while this object lives.
+    """The function `symbol` of object code in memory; its `address` is valid as long as this object exists.
 
-    `imports` are the addresses, by name, of functions that the object code calls beside those of the C library.
+    `imports` are the addresses, by name, of functions that the object code calls besides those of the C library.
     """
 
     def __init__(self, code: bytes, symbol: str, imports: Mapping[str, int] = MappingProxyType({})):

@@ -1,4 +1,4 @@
-"""The processor as a target: code of width 1 for one state, of the processor's vector width for batches."""
+"""The CPU target: code of width 1 for one state, of the processor's vector width for batches."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ ONE, MANY = "one state", "batch"  # the variants of a program's code
 
 
 class CpuTarget:
-    """See `Target`."""
+    """The CPU of this process as a `Target`."""
 
     def digest(self) -> str:
-        """Processor, vector width, LLVM and llvmlite."""
+        """Identity of the processor, vector width, LLVM and llvmlite."""
         return f"cpu {identity(processor())}"
 
     def has_fused_multiply_add(self) -> bool:
-        """Whether the processor has such an instruction."""
+        """Whether the processor has fused multiply-add instructions."""
         return processor().has_fma
 
     def variant(self, count: int) -> str:
-        """One state has code of its own, without loops over blocks."""
+        """The code variant for `count` states; a single state has separate code, without loops over blocks."""
         return ONE if count == 1 else MANY
 
     def build(self, program: Program, variant: str) -> bytes:
-        """Object code, and what is needed to run it."""
-        from linkwork.compiler.targets.cpu.batch_loop import emit  # here: code that is found on disk needs no printer
+        """Object code of a program with its header."""
+        from linkwork.compiler.targets.cpu.batch_loop import emit  # here: cached code needs no printer
 
         width = 1 if variant == ONE else processor().width
         text = emit(program, width)
         return packed(width, text.workspace, object_code(text.text))
 
     def load(self, code: bytes) -> MachineCode:
-        """Object code in memory."""
+        """Load object code into memory."""
         return MachineCode(code)
 
 

@@ -1,8 +1,8 @@
-"""One call on one state from Python in well under a microsecond: an entry in machine code, through the buffer protocol.
+"""Fast calls on one state from Python, in less than a microsecond: a machine-code entry with the buffer protocol.
 
-The entry takes exactly what the kernel takes, as contiguous float64 arrays of one state. It makes the result, runs the
-kernel and checks that every number is finite. Anything else (batches, lists, keywords, wrong shapes, a result that is
-not finite) goes to an ordinary Python function, which computes it or explains what is wrong.
+The entry takes the kernel's arguments as contiguous float64 arrays of one state. It allocates the result, runs the
+kernel and checks that every number is finite. All other calls (batches, lists, keywords, wrong shapes, a non-finite
+result) go to an ordinary Python function, which computes the result or raises an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from linkwork.spatial.scalar import Array
 # Constants of Python's C API
 METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
 READ, WRITE = 0x3C, 0x3D  # PyBUF_FORMAT | PyBUF_C_CONTIGUOUS, and writable
-VIEW_BYTES = 80  # of a Py_buffer (64 bit)
+VIEW_BYTES = 80  # size of a Py_buffer (64 bit)
 API = (
     "PyTuple_GetItem",
     "PyLong_AsVoidPtr",
@@ -35,10 +35,10 @@ API = (
     "Py_DecRef",
 )
 
-MAX_ARRAYS = 8  # that the entry takes: more than any method of `Dynamics` has
+MAX_ARRAYS = 8  # largest number of arguments: more than any method of `Dynamics` has
 
 # Offsets in Py_buffer (64 bit): buf 0, len 16, ndim 36, format 40, shape 48.
-# `self` is a tuple that owns all that is pointed to. Its first item is the address of a record of words: the number of
+# `self` is a tuple that owns everything pointed to. Its first item is the address of a record of words: the number of
 # arrays, `run`, workspace, np.empty, its arguments, the general function, then for each array its bytes, number of axes
 # and first axis.
 TEXT = f"""
@@ -205,7 +205,7 @@ class _MethodDefinition(ctypes.Structure):
 
 
 class _Owner(tuple[Any, ...]):
-    """All that a quick function points to. Pickled, that function is the method of the object that it serves."""
+    """Owner of everything a fast function points to. Pickling the function stores the method that it replaces."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _same, (self[4].__self__,)
@@ -217,16 +217,16 @@ def _same(item: Any) -> Any:
 
 @cache
 def _entry() -> tuple[Loaded, int]:
-    """The entry in memory, which all kernels share, and its address; it is stored on disk as they are."""
+    """The entry in memory, shared by all kernels, and its address; it is cached on disk like kernels."""
     code = stored(digest("entry", TEXT, identity(processor())), lambda: object_code(TEXT))
     loaded = Loaded(code, "entry", python_api(*API))
     return loaded, loaded.address
 
 
 def fast_call(call: OneStateCall, run: int, workspace: Array, owner: object) -> Callable[..., Any]:
-    """A built-in function that runs machine code on one state, or hands its arguments on to `call.general`.
+    """A built-in function that runs machine code on one state, or passes its arguments to `call.general`.
 
-    `run` is the code's address, valid while `owner` lives; calls share one workspace, since they hold the GIL.
+    `run` is the code's address, valid as long as `owner` exists. Calls share one workspace, because they hold the GIL.
     """
     empty_arguments = (call.result,)
     record = [len(call.shapes), run, workspace.ctypes.data, id(np.empty), id(empty_arguments), id(call.general)]

@@ -1,4 +1,4 @@
-"""Running machine code over a batch of states, on threads where there are enough of them."""
+"""Runs machine code over a batch of states, on several threads for large batches."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
-HEADER = struct.Struct("<qq")  # before object code: vector width, and doubles of workspace
-MIN_BLOCKS_PER_THREAD = 64  # below which handing work to a thread costs more than it saves
-MIN_POOL_THREADS = 8  # of the pool, so that a user may ask for more threads than there are processors
+HEADER = struct.Struct("<qq")  # before object code: vector width, and workspace size in doubles
+MIN_BLOCKS_PER_THREAD = 64  # with fewer blocks, starting a thread costs more than it saves
+MIN_POOL_THREADS = 8  # of the pool, so that a user may use more threads than processors
 
 
 def packed(width: int, workspace: int, object_code: bytes) -> bytes:
-    """Object code on vectors of `width` doubles with a workspace of so many, as `MachineCode` takes it."""
+    """Object code with a header: vector width and workspace size in doubles, as `MachineCode` expects."""
     return HEADER.pack(width, workspace) + object_code
 
 
 class MachineCode:
-    """A kernel's machine code for one vector width, in memory."""
+    """A kernel's machine code for one vector width, loaded in memory."""
 
     def __init__(self, code: bytes):
         self.width, self._workspace = HEADER.unpack_from(code)
@@ -42,12 +42,12 @@ class MachineCode:
         self._run = RUN(self.address)
 
     def new_workspace(self) -> Array:
-        """The doubles that one thread works in, aligned to a cache line."""
+        """The workspace of one thread, aligned to a cache line."""
         return aligned(self._workspace)
 
     def launch(self, batch: Batch, threads: int | None) -> bool:
-        """Compute all states of a batch; whether all are finite."""
-        # Input addresses, strides, counts and result addresses, in the order in which `run` takes them (see `emit`)
+        """Compute all states of a batch; return whether all results are finite."""
+        # Input addresses, strides, counts and result addresses, in the argument order of `run` (see `emit`)
         groups = (_addresses(batch.inputs), batch.strides, batch.counts, _addresses(batch.results))
         words = np.array([word for group in groups for word in group], dtype=np.int64)
         tables = tuple(accumulate((8 * len(group) for group in groups[:-1]), initial=words.ctypes.data))
@@ -64,7 +64,7 @@ class MachineCode:
         return sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
 
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
-        """A built-in function; `call.general` itself for arrays that the entry does not take."""
+        """A built-in function; `call.general` if the entry does not support the arguments."""
         if len(call.shapes) > MAX_ARRAYS or () in call.shapes:
             return call.general
         return fast_call(call, self.address, self.new_workspace(), self)
@@ -81,18 +81,18 @@ _POOL_LOCK = threading.Lock()
 
 
 def available_threads() -> int:
-    """How many threads may run at once."""
+    """The number of threads that may run at the same time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _pool() -> ThreadPoolExecutor:
     with _POOL_LOCK:
         if not _POOL:
-            from concurrent.futures import ThreadPoolExecutor  # here: few batches are large enough for threads
+            from concurrent.futures import ThreadPoolExecutor  # here: few batches need threads
 
             _POOL.append(ThreadPoolExecutor(max(available_threads(), MIN_POOL_THREADS), thread_name_prefix="linkwork"))
         return _POOL[0]
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_POOL.clear)  # a child process has none of its parent's threads
+    os.register_at_fork(after_in_child=_POOL.clear)  # a child process has no threads of its parent

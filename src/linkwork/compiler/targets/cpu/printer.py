@@ -1,4 +1,4 @@
-"""Printing the chunks of a graph as LLVM IR on vectors of W doubles, one state per lane."""
+"""Prints the chunks of a graph as LLVM IR on vectors of W doubles, one state per lane."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from linkwork.compiler.plan import Moves
 from linkwork.compiler.targets.cpu.vector_math import constant_vector, math_function, worth_a_vector
 
 BINARY_INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-INTRINSICS = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "min": "minimum", "max": "maximum"}  # pass nan on
+INTRINSICS = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "min": "minimum", "max": "maximum"}  # propagate NaN
 COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq"}
 PAIRED = {"sin": ("sincos", 0), "cos": ("sincos", 1), "uniform": ("uniforms", 0), "uniform_second": ("uniforms", 1)}
 MATH = ("tan", "asin", "acos", "exp", "log", "atan2")
 
-OUTSIDE = "!1001"  # what a chunk takes from outside, where it never stores
+OUTSIDE = "!1001"  # alias scope of values from outside a chunk, to which the chunk never stores
 
 
 def literal(value: float) -> str:
-    """A double as LLVM writes it exactly."""
+    """A double in LLVM's exact notation."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 def table_definition(name: str, table: bytes) -> str:
-    """A table of doubles as a constant of the module."""
+    """A table of doubles as a module constant."""
     numbers = ", ".join(f"double 0x{word:016X}" for word in struct.unpack(f"<{len(table) // 8}Q", table))
     return f"@{name} = private unnamed_addr constant [{len(table) // 8} x double] [{numbers}], align 64"
 
 
 def whole_numbers(name: str, numbers: Sequence[int]) -> str:
-    """Whole numbers of 64 bits as a constant of the module."""
+    """64-bit integers as a module constant."""
     text = ", ".join(f"i64 {number}" for number in numbers)
     return f"@{name} = private unnamed_addr constant [{len(numbers)} x i64] [{text}], align 64"
 
@@ -41,7 +41,7 @@ def whole_numbers(name: str, numbers: Sequence[int]) -> str:
 class ChunkPrinter:
     """Prints chunks and moves as functions that run them for `count` blocks of W states, at most `panel`.
 
-    The workspaces of the blocks, `total` slots each, follow each other.
+    The workspaces of the blocks, `total` slots each, are contiguous.
     """
 
     def __init__(self, total: int, width: int, panel: int):
@@ -57,7 +57,7 @@ class ChunkPrinter:
         self.graph = Graph()
 
     def declarations(self) -> str:
-        """What the functions printed so far call."""
+        """The declarations of everything that the functions printed so far call."""
         math = "\n".join(
             line for line in str(self.module).splitlines() if not line.startswith(("target", "source", ";"))
         )
@@ -68,14 +68,14 @@ class ChunkPrinter:
         )
 
     def chunk(self, name: str, shared: SharedChunk) -> str:
-        """The function `name` that computes chunks with shared code; where they differ it takes the row of one."""
+        """The function `name` that computes chunks with shared code; if they differ, it takes a chunk's table row."""
         self.start()
         chunk, self.shared = shared.chunk, shared
         self.graph = chunk.graph
-        self.bases: dict[int | None, str] = {None: "%w"}  # the address of the slot in a column
-        self.values: dict[int, str] = {}  # names of the values that the chunk knows
-        self.pairs: dict[tuple[str, tuple[int, ...]], str] = {}  # both results of a function of some values
-        self.rows: dict[tuple[int, int], list[str]] = {}  # in each lane, the row that an index means in a table
+        self.bases: dict[int | None, str] = {None: "%w"}  # address of the slot in a column
+        self.values: dict[int, str] = {}  # names of the values that are available in the chunk
+        self.pairs: dict[tuple[str, tuple[int, ...]], str] = {}  # both results of a function with two results
+        self.rows: dict[tuple[int, int], list[str]] = {}  # table row of each lane for an index
         inside = set(chunk.nodes)
         for k in chunk.nodes:
             for operand in self.graph.operands(k):
@@ -87,7 +87,7 @@ class ChunkPrinter:
         return self.over_blocks(name, ["ptr noalias %row"] if shared.rows[0] else [])
 
     def moves(self, name: str, moves: Moves) -> str:
-        """The function `name` that copies numbers, all of which it reads before it writes one."""
+        """The function `name` that copies numbers; it reads all of them before it writes."""
         self.start()
         sources = [self.constant(x) if isinstance(x, float) else self.load(x) for x, _ in moves.pairs]
         for source, (_, target) in zip(sources, moves.pairs, strict=True):
@@ -95,7 +95,7 @@ class ChunkPrinter:
         return self.over_blocks(name)
 
     def many_moves(self, name: str, moves: Moves) -> str:
-        """The same where no slot is read after it is written: a loop over a table."""
+        """The same as `moves` as a loop over a table, for moves in which no slot is read after it is written."""
         self.start()
         constant = isinstance(moves.pairs[0][0], float)
         numbers = [
@@ -122,7 +122,7 @@ class ChunkPrinter:
         ]
         return "\n".join([whole_numbers(f"{name}.pairs", numbers), self.over_blocks(name, last="moved")])
 
-    # --- pieces that functions are made of ---
+    # --- building blocks of functions ---
 
     def start(self, *lines: str) -> None:
         """Begin a new function."""
@@ -143,7 +143,7 @@ class ChunkPrinter:
         return self.new(f"shufflevector {self.real} {one}, {self.real} poison, {zeros}")
 
     def new(self, text: str) -> str:
-        """The name of the value of an instruction."""
+        """Append an instruction; return the name of its value."""
         name = f"%t{self.temporaries}"
         self.temporaries += 1
         self.lines.append(f"  {name} = {text}")
@@ -157,19 +157,20 @@ class ChunkPrinter:
         return self.new(f"load {self.real}, ptr {self._address(slot)}, align {8 * self.width}")
 
     def store(self, value: str, slot: int) -> None:
-        """Put a value in a slot of the workspace %w."""
+        """Store a value in a slot of the workspace %w."""
         self.lines.append(f"  store {self.real} {value}, ptr {self._address(slot)}, align {8 * self.width}")
 
     def over_blocks(
         self, name: str, arguments: Sequence[str] = (), carried: str = "", result: str = "void", last: str = "block"
     ) -> str:
-        """The lines so far as a function that runs them for `count` blocks, whose workspaces follow each other.
+        """The lines so far as a function that runs them for `count` blocks with contiguous workspaces.
 
-        It takes more `arguments` if there are any. A value that begins as `carried` goes from block to block: the lines
-        find it as %before and leave it as %after; it comes back, with type `result`. They end under the label `last`.
+        `arguments` are further parameters. A value with initial value `carried` passes from block to block: the lines
+        read it as %before and define it as %after; the function returns it with type `result`. The lines end under the
+        label `last`.
         """
         loops, body, returned = self.panel > 1, "\n".join(self.lines), f"{result} %after" if carried else "void"
-        # What goes from block to block: its name and type, what it is at first, and what it is next.
+        # Values that pass from block to block: name, type, initial value and next value.
         going = [("%k", "i64", "0", "%k.next"), ("%w", "ptr", "%first", "%w.next")]
         going += [("%before", result, carried, "%after")] if carried else []
         values = "\n".join(
@@ -189,10 +190,10 @@ done:
 }}"""
 
     def _next_block(self) -> str:
-        """The end of a block: where the next one's workspace begins, and whether there is one.
+        """The end of a block: the address of the next workspace, and whether there is another block.
 
-        The mask leaves an aligned address as it is, but hides what it is made of. Otherwise loop strength reduction,
-        to which a chunk gives much to search and nothing to gain, takes 15 to 20 % of the time of code generation.
+        The mask does not change an aligned address, but hides its derivation. Otherwise loop strength reduction, which
+        gains nothing here, takes 15 to 20 % of the time of code generation.
         """
         mask = "llvm.ptrmask.p0.i64"
         self.declared[mask] = f"declare ptr @{mask}(ptr, i64)"
@@ -205,7 +206,7 @@ done:
     # --- operations ---
 
     def _bring(self, k: int, inside: bool) -> None:
-        """Make a value from outside the chunk known inside it."""
+        """Make a value from outside the chunk available in it."""
         node = self.graph.nodes[k]
         if k in self.shared.constants:
             self.values[k] = self._differing(self.shared.constants[k])
@@ -217,11 +218,11 @@ done:
             self.values[k] = self.new(f"fcmp une {self.real} {value}, {zero}") if is_truth(self.graph, k) else value
 
     def _column(self, column: int, kind: str) -> str:
-        """What the row holds in a column."""
+        """Load the entry of the table row in a column."""
         return self.new(f"load {kind}, ptr {self.new(f'getelementptr inbounds i64, ptr %row, i64 {column}')}, align 8")
 
     def _differing(self, column: int) -> str:
-        """A constant that the row holds, in every lane."""
+        """A constant from the table row, in every lane."""
         return self.splat(self._column(column, "double"))
 
     def _located(self, at: SlotAddress) -> str:
@@ -248,7 +249,7 @@ done:
         return self.new(f'load {self.real}, ptr @"{name}", align {8 * self.width}')
 
     def _as_real(self, k: int) -> str:
-        """A value as the workspace holds it: truths are 1 and 0 there."""
+        """A value in its workspace form: truth values are 1 and 0 there."""
         if not is_truth(self.graph, k):
             return self.values[k]
         one, zero = self.constant(1.0), self.constant(0.0)
@@ -298,7 +299,7 @@ done:
         return self.new(f"call {self.real} @{intrinsic}({arguments})")
 
     def _one_of_pair(self, function: str, index: int, operands: tuple[int, ...], values: list[str]) -> str:
-        """Both results, such as sine and cosine, come from one call; the second one finds it."""
+        """One result of a function with two results, such as sine and cosine; both come from one call."""
         key = function, operands
         if key not in self.pairs:
             name = math_function(self.module, function, self.width).name
@@ -307,7 +308,9 @@ done:
         return self.new(f"extractvalue {{{self.real}, {self.real}}} {self.pairs[key]}, {index}")
 
     def _lookup(self, lookup: Lookup, operand: int, index: str) -> str:
-        """Each lane loads from its own row. Measured, Zen 3: 7 to 20 % less time than its gather instruction."""
+        """Look up a table: each lane loads from its own row. Measured, Zen 3: 7 to 20 % faster than the gather
+        instruction.
+        """
         table = self.tables.setdefault(lookup.table, f"table{len(self.tables)}")
         key = operand, lookup.rows
         if key not in self.rows:
@@ -323,13 +326,13 @@ done:
         return vector
 
     def _lanes_of_index(self, index: str, rows: int) -> list[str]:
-        """In each lane, the row that an index means: comparisons with what is not a number are false, so it is 0."""
+        """The table row of each lane for an index; a NaN index gives 0, because its comparisons are false."""
         bounded = index
         for relation, bound in (("ogt", 0.0), ("olt", rows - 1.0)):
             limit = self.constant(bound)
             inside = self.new(f"fcmp {relation} {self.real} {bounded}, {limit}")
             bounded = self.new(f"select {self.truth} {inside}, {self.real} {bounded}, {self.real} {limit}")
-        whole = "i32" if self.width == 1 else f"<{self.width} x i32>"  # which AVX2, unlike i64, converts in one go
+        whole = "i32" if self.width == 1 else f"<{self.width} x i32>"  # one AVX2 conversion, unlike i64
         floored = self.new(f"fptosi {self.real} {bounded} to {whole}")
         lanes = [floored]
         if self.width > 1:

@@ -1,8 +1,9 @@
-"""Printing how a kernel reads states and writes results: W states at a time, transposed in W x W tiles.
+"""Prints the functions that read states and write results: W states at a time, transposed in W x W tiles.
 
-In memory a state's numbers are neighbours; in the workspace the same number of W states are, one vector of W lanes. So
-tiles of W numbers of W states are loaded state by state, transposed in registers and stored number by number, and back.
-The last tile of an array overlaps the one before where W does not divide its size; arrays below W go number by number.
+In memory the numbers of a state are adjacent; in the workspace the same number of W states is one vector of W lanes.
+Tiles of W numbers of W states are therefore loaded state by state, transposed in registers and stored number by number;
+and vice versa. If W does not divide the size of an array, its last tile overlaps the previous one. Arrays smaller than
+W are copied number by number.
 """
 
 from __future__ import annotations
@@ -11,25 +12,27 @@ from collections.abc import Sequence
 
 from linkwork.compiler.targets.cpu.printer import ChunkPrinter
 
-# Measured, AVX2: tiles instead of single numbers, and results read where they lie instead of copied into place, take
-# 20 to 30 % off mass matrices (7 to 38 dof), 3 % off forward and inverse dynamics, 8 % off derivatives (38 dof).
-# Large results are written without reading their memory into the caches first: 30 % off mass matrices (18 and 38 dof).
+# Measured, AVX2: tiles instead of single numbers, and results read in place instead of copied, save 20 to 30 % for mass
+# matrices (7 to 38 dof), 3 % for forward and inverse dynamics, 8 % for derivatives (38 dof).
+# Large results are written without reading their memory into the caches: saves 30 % for mass matrices (18, 38 dof).
 # Whole vectors only: on AVX-512 half vectors, two to a cache line, took 50 to 100 % more time than through the caches.
 ARGUMENTS = ["i64 %state", "i64 %last", "ptr %array", "i64 %stride", "i64 %offset"]
-NONTEMPORAL = "!1000"  # beyond the numbers that llvmlite gives to other notes
+NONTEMPORAL = "!1000"  # above the numbers that llvmlite gives to other metadata
 
 
 class TransferPrinter:
-    """Prints functions over `count` blocks of W states, from number `state` on, none beyond `last`.
+    """Prints functions over `count` blocks of W states, from index `state` on, none beyond `last`.
 
-    Their arrays have states at a distance of `stride` doubles, and are taken from `offset` on.
+    In their arrays states have a distance of `stride` doubles; reading and writing begins at `offset`.
     """
 
     def __init__(self, printer: ChunkPrinter):
         self.printer, self.width, self.real = printer, printer.width, printer.real
 
     def gather(self, name: str, first: int, size: int) -> str:
-        """Void name(first block, count, state, last, array, stride, offset): numbers go to slots from `first` on."""
+        """Void name(first block, count, state, last, array, stride, offset): copies numbers to the slots from `first`
+        on.
+        """
         lanes = self._lanes()
         new, width = self.printer.new, self.width
         if size >= width:
@@ -49,9 +52,9 @@ class TransferPrinter:
         return self._over_blocks(name, tiled=size >= width)
 
     def scatter(self, name: str, slots: Sequence[int], streams: bool) -> str:
-        """The function name(..., known) writes the numbers in `slots` and returns `known`, nan where one is not finite.
+        """The function name(..., known) writes the numbers in `slots` and returns `known`, or NaN if one is not finite.
 
-        If it `streams`, there is also name.past(...), for aligned arrays, which writes past the caches.
+        With `streams`, there is also name.past(...) for aligned arrays, which bypasses the caches.
         """
         table = ", ".join(f"i64 {slot * self.width}" for slot in slots)
         constant = f"@{name}.slots = private constant [{len(slots)} x i64] [{table}]"
@@ -60,7 +63,7 @@ class TransferPrinter:
         return "\n".join([constant, *(self._scatter(name, variant, slots, how) for variant, how in variants.items())])
 
     def _scatter(self, name: str, variant: str, slots: Sequence[int], how: str) -> str:
-        """The function called `variant`, whose tiles are stored as `how` says."""
+        """The function called `variant`, which stores tiles with the attributes `how`."""
         lanes = self._lanes()
         new, width, size = self.printer.new, self.width, len(slots)
         if size >= width:
@@ -83,7 +86,7 @@ class TransferPrinter:
             self._sum("%before", vectors)
         return self._over_blocks(variant, tiled=size >= width, summing=True)
 
-    # --- pieces ---
+    # --- building blocks ---
 
     def _at(self, pointer: str, offset: int | str) -> str:
         return self.printer.new(f"getelementptr inbounds double, ptr {pointer}, i64 {offset}")
@@ -95,7 +98,7 @@ class TransferPrinter:
         self.printer.lines.append(f"  store {self.real} {value}, ptr {pointer}, align {8 * self.width}")
 
     def _lanes(self) -> list[str]:
-        """Begin a function: where in the array each lane's state is; lanes beyond the last repeat it."""
+        """Begin a function: the address of each lane's state in the array; lanes beyond the last state repeat it."""
         self.printer.start()
         new, lanes = self.printer.new, []
         first = new(f"add i64 %state, {new(f'mul i64 %k, {self.width}')}")
@@ -107,7 +110,7 @@ class TransferPrinter:
         return lanes
 
     def _sum(self, before: str, vectors: Sequence[str]) -> None:
-        """%after = before, or not a number in the lanes where a vector is not finite."""
+        """%after = before, or NaN in the lanes where a vector is not finite."""
         zero = self.printer.constant(0.0)
         for vector in vectors:
             before = self.printer.new(
@@ -116,7 +119,7 @@ class TransferPrinter:
         self.printer.lines.append(f"  %after = fadd {self.real} {before}, {zero}")
 
     def _transposed(self, rows: list[str]) -> list[str]:
-        """W vectors whose i-th lanes are those of the given i-th vector: ever larger off-diagonal squares swap."""
+        """The transpose of W vectors, by swapping off-diagonal squares of increasing size."""
         rows, distance = list(rows), 1
         while distance < self.width:
             for i in range(self.width):
@@ -133,7 +136,7 @@ class TransferPrinter:
         return self.printer.new(f"shufflevector {self.real} {a}, {self.real} {b}, <{self.width} x i32> <{mask}>")
 
     def _open_tiles(self, size: int, carried: str = "") -> str:
-        """Open a loop over the tiles of an array: where a tile begins, no later than W from the end."""
+        """Open a loop over the tiles of an array; return where a tile begins, at most size - W."""
         lines = self.printer.lines
         lines += ["  br label %tile", "tile:", "  %i = phi i64 [ 0, %block ], [ %i.next, %tile ]"]
         lines += [f"  {carried}"] if carried else []

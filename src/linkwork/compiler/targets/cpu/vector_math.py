@@ -1,8 +1,8 @@
-"""Elementary functions as LLVM IR on `width` doubles side by side, with the same bits at every width.
+"""Elementary functions as LLVM IR on vectors of `width` doubles, with the same bits at every width.
 
-LLVM vectorises + - * / and square roots but calls the C library for a sine, lane by lane. The functions here are made
-of IEEE operations, fused multiply-adds, integer operations and selections only, without fast-math flags: what a lane
-gives depends neither on the width nor on its neighbours nor on the optimiser. (The payload of a NaN is not promised.)
+LLVM vectorises + - * / and square roots but calls the C library for a sine, lane by lane. The functions here consist of
+IEEE operations, fused multiply-adds, integer operations and selections only, without fast-math flags: the result of a
+lane does not depend on the width, its neighbours or the optimiser. (The payload of a NaN is not specified.)
 
 Errors in units in the last place, the largest seen on tens of millions of points of each function (against 80-bit
 arithmetic, the worst confirmed with mpmath):
@@ -10,7 +10,7 @@ arithmetic, the worst confirmed with mpmath):
     sincos  1.50 (|x| < 1e5)    exp  0.92 (denormal results included)    asin  2.24    atan2  2.01
     tan     3.03 (|x| < 1e5)    log  0.85 (denormal arguments included)  acos  1.18
 
-Beyond 1e5, sincos and tan call the C library in a branch that is hardly ever taken; everything else is branch-free.
+Beyond 1e5, sincos and tan call the C library in a rarely taken branch; all else is branch-free.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import llvmlite.ir as ir
 from linkwork.compiler.graph import bits_of
 from linkwork.spatial.noise import LARGEST, WORD, philox
 
-# The polynomials are minimax fits of our own: Remez exchange with 200-bit arithmetic on the relative error of the whole
-# function, coefficients rounded to double one by one from the lowest power, the others fitted again each time (those of
-# EXP all at once). Beside each: the function, its interval and the largest relative error of the rounded fit.
+# The polynomials are our own minimax fits: Remez exchange with 200-bit arithmetic on the relative error of the whole
+# function. Coefficients were rounded to double one by one from the lowest power, with the others fitted again each time
+# (those of EXP all at once). Beside each: the function, its interval and the largest relative error of the rounded fit.
 
 # fmt: off
 # sin r = r + r³ S(r²), |r| <= pi/4: 3.7e-18
@@ -64,16 +64,16 @@ ATAN = (
 )
 # fmt: on
 
-# Sums of doubles that continue each other: the first is the number rounded, the next what that left out.
+# Constants as unevaluated sums of doubles: the first is the rounded number, each next one the remainder.
 HALF_PI = (math.pi / 2, 6.123233995736766e-17, -1.4973849048591698e-33)
 LN_2 = (0.6931471805599453, 2.3190468138462996e-17)
 
-LIMIT = 1e5  # of the reduction by HALF_PI: beyond it the argument goes to the C library
-ROUND = 1.5 * 2.0**52  # x + ROUND is rounded to a whole number, whose two's complement ends the bits of the sum
+LIMIT = 1e5  # of the reduction by HALF_PI: larger arguments go to the C library
+ROUND = 1.5 * 2.0**52  # x + ROUND is rounded to an integer, whose two's complement is in the low bits of the sum
 
 
 def _operator(real: str, whole: str = "", *relation: str) -> Callable[[Lanes, Lanes | float], Lanes]:
-    """The operator that the IR builder calls `real` for doubles and `whole`, if another, for words."""
+    """The operator that the IR builder calls `real` for doubles and `whole`, if given, for integer words."""
 
     def operate(self: Lanes, other: Lanes | float) -> Lanes:
         instruction = getattr(self.builder, real if self.is_real or not whole else whole)
@@ -83,9 +83,9 @@ def _operator(real: str, whole: str = "", *relation: str) -> Callable[[Lanes, La
 
 
 class Lanes:
-    """An IR value of one or several lanes (doubles, 64-bit words or truth values), so that formulas look like formulas.
+    """An IR value of one or several lanes (doubles, 64-bit words or truth values) with Python operators.
 
-    Numbers beside it stand for themselves in every lane. Comparisons with a NaN are false.
+    Plain numbers as other operands are constant in every lane. Comparisons with a NaN are false.
     """
 
     def __init__(self, builder: ir.IRBuilder, value: Any):
@@ -94,7 +94,7 @@ class Lanes:
         self.is_real = _lanes(ir.DoubleType(), self.width) == value.type
 
     def like(self, number: Lanes | float) -> Any:
-        """The IR value of a number in every lane, of the same type as this one."""
+        """The IR value of a number in every lane, with the type of this value."""
         if isinstance(number, Lanes):
             return number.value
         if self.is_real and worth_a_vector(number, self.width):
@@ -124,43 +124,43 @@ class Lanes:
         return self.intrinsic("fabs")
 
     def intrinsic(self, name: str, *others: Lanes | float) -> Lanes:
-        """LLVM's own function of that name, of this value and others of the same type."""
+        """The LLVM intrinsic `name` of this value and others of the same type."""
         arguments = [self.value, *(self.like(other) for other in others)]
         name = f"llvm.{name}.{'f64' if self.width == 1 else f'v{self.width}f64'}"
         callee = _declared(self.builder.module, name, ir.FunctionType(self.type, [self.type] * len(arguments)))
         return self._new(self.builder.call(callee, arguments))
 
     def sign_of(self, other: Lanes) -> Lanes:
-        """The magnitude of this with the other's sign."""
+        """The magnitude of this value with the other's sign."""
         return self.intrinsic("copysign", other)
 
     def flipped(self, word: Lanes) -> Lanes:
-        """The negative where the word's highest bit is set."""
+        """The value, negated where the word's highest bit is set."""
         return (self.bits() ^ (word & -(2**63))).real()
 
     def bits(self) -> Lanes:
-        """The doubles read as 64-bit words."""
+        """The doubles reinterpreted as 64-bit words."""
         return self._new(self.builder.bitcast(self.value, _lanes(ir.IntType(64), self.width)))
 
     def real(self) -> Lanes:
-        """The words read as doubles."""
+        """The words reinterpreted as doubles."""
         return self._new(self.builder.bitcast(self.value, _lanes(ir.DoubleType(), self.width)))
 
     def choose(self, yes: Lanes | float, no: Lanes | float) -> Lanes:
-        """Of truth values: `yes` in the lanes where it is true, else `no`."""
+        """For truth values: `yes` in the lanes where it is true, else `no`."""
         zero = self._new(ir.Constant(_lanes(ir.DoubleType(), self.width), 0.0))
         return self._new(self.builder.select(self.value, zero.like(yes), zero.like(no)))
 
 
 def worth_a_vector(number: float, width: int) -> bool:
-    """Whether a number is better stored as a whole vector: zero needs no memory, AVX-512 broadcasts from memory."""
+    """Whether a constant is better stored as a whole vector: zero needs no memory, AVX-512 broadcasts from memory."""
     return 1 < width < 8 and number != 0.0
 
 
 def constant_vector(module: ir.Module, number: float, width: int) -> Any:
-    """The address of a number repeated `width` times, from where instructions take it as they take any value in memory.
+    """The address of a number repeated `width` times, which instructions can use as a memory operand.
 
-    Measured, AVX2: up to 7 % less time than with numbers that are broadcast into registers first.
+    Measured, AVX2: up to 7 % less time than broadcasting the numbers into registers first.
     """
     kind = _lanes(ir.DoubleType(), width)
     name = f"lw.number.{bits_of(number) % 2**64:016x}.{width}"
@@ -181,7 +181,7 @@ def _declared(module: ir.Module, name: str, kind: ir.FunctionType) -> Any:
 
 
 def fma(a: Lanes, b: Lanes | float, c: Lanes | float) -> Lanes:
-    """The sum a b + c, rounded once."""
+    """The fused multiply-add a b + c, rounded once."""
     return a.intrinsic("fma", b, c)
 
 
@@ -195,20 +195,20 @@ def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
 
 
 def turned(quarters: Lanes, angle: Lanes) -> Lanes:
-    """The angle and so many times pi/2: that product is exact, and what its double lacks goes with the angle."""
+    """The angle plus `quarters` times pi/2; the product is exact, with its low part added to the angle."""
     return fma(quarters, HALF_PI[0], fma(quarters, HALF_PI[1], angle))
 
 
 def power_of_two(exponent: Lanes) -> Lanes:
-    """2 to the word's lowest bits, from -1022 to 1023."""
+    """2 to the power of the word's lowest bits, from -1022 to 1023."""
     return ((exponent + 1023) << 52).real()
 
 
 def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """Sine and cosine of x less its nearest multiple of pi/2, and a word whose lowest two bits are the quadrant.
+    """Sine and cosine of x minus its nearest multiple of pi/2, and a word whose lowest two bits are the quadrant.
 
-    Subtracting k times the first part of pi/2 is exact: x and the product are multiples of 2^-52 (2^-53 where x < 1)
-    and the difference is below 1. So only the later parts round, relative to what is left of x.
+    Subtracting k times the first part of pi/2 is exact: x and the product are multiples of 2^-52 (2^-53 if x < 1), and
+    the difference is below 1. Only the later parts round, relative to the remainder of x.
     """
     shifted = fma(x, 2.0 / math.pi, ROUND)
     k = shifted - ROUND
@@ -219,7 +219,7 @@ def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
 
 
 def _sincos(x: Lanes) -> list[Lanes]:
-    """Sine and cosine, 2 ulp."""
+    """Sine and cosine, with at most 2 ulp error."""
     s, c, quadrant = _reduced(x)
     odd = (quadrant << 63) < 0
     sine = odd.choose(c, s).flipped(quadrant << 62)
@@ -228,14 +228,14 @@ def _sincos(x: Lanes) -> list[Lanes]:
 
 
 def _tan(x: Lanes) -> list[Lanes]:
-    """Tangent, 4 ulp: s/c, and -c/s in odd quadrants."""
+    """Tangent, with at most 4 ulp error: s/c, and -c/s in odd quadrants."""
     s, c, quadrant = _reduced(x)
     odd = (quadrant << 63) < 0
     return _or_from_libm(x, {"tan": (odd.choose(c, s) / odd.choose(s, c)).flipped(quadrant << 63)})
 
 
 def _or_from_libm(x: Lanes, near: dict[str, Lanes]) -> list[Lanes]:
-    """The near values by name where |x| < LIMIT; elsewhere, NaN included, what the C library's functions say."""
+    """The values `near`, by function name, if |x| < LIMIT; else, and for NaN, those of the C library."""
     builder = x.builder
     is_near = abs(x) < LIMIT
     packed = ir.IntType(x.width)
@@ -255,7 +255,7 @@ def _or_from_libm(x: Lanes, near: dict[str, Lanes]) -> list[Lanes]:
 
 
 def _libm(module: ir.Module, name: str, width: int) -> Any:
-    """The C library's function lane by lane, out of line so that the usual path stays short."""
+    """The C library's function lane by lane, out of line so that the usual path is short."""
     double, type_ = ir.DoubleType(), _lanes(ir.DoubleType(), width)
     function = _declared(module, f"lw.libm.{name}.{width}", ir.FunctionType(type_, [type_]))
     if function.is_declaration:
@@ -274,8 +274,8 @@ def _libm(module: ir.Module, name: str, width: int) -> Any:
 
 
 def _exp(x: Lanes) -> list[Lanes]:
-    """Exp x = 2^k exp r, 2 ulp. The power is applied in two halves, since it may itself leave the range of doubles."""
-    x = (x > 710.0).choose(710.0, (x < -746.0).choose(-746.0, x))  # already inf and 0
+    """Exp x = 2^k exp r, 2 ulp. The power is applied in two halves, because it may exceed the range of doubles."""
+    x = (x > 710.0).choose(710.0, (x < -746.0).choose(-746.0, x))  # the results there are already inf and 0
     shifted = fma(x, 1.0 / LN_2[0], ROUND)
     k = shifted - ROUND
     r = fma(k, -LN_2[1], fma(k, -LN_2[0], x))
@@ -286,7 +286,7 @@ def _exp(x: Lanes) -> list[Lanes]:
 def _log(x: Lanes) -> list[Lanes]:
     """Log x = e ln 2 + log(1 + f) with √½ <= 1 + f < √2, 2 ulp; -inf at 0, NaN below.
 
-    With s = f/(2 + f): log(1 + f) = 2 artanh s = f - f²/2 + s (f²/2 + s² L(s²)), where f, exact, leads.
+    With s = f/(2 + f): log(1 + f) = 2 artanh s = f - f²/2 + s (f²/2 + s² L(s²)), where the leading term f is exact.
     """
     denormal = x < 2.0**-1022
     word = denormal.choose(x * 2.0**54, x).bits() + (bits_of(1.0) - bits_of(math.sqrt(0.5)))
@@ -302,7 +302,7 @@ def _log(x: Lanes) -> list[Lanes]:
 
 
 def _folded_arcsine(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Whether |x| > 1/2, and arcsin |x|, or there arcsin √((1 - |x|)/2) = (pi/2 - arcsin |x|)/2. NaN if |x| > 1."""
+    """Whether |x| > 1/2, and arcsin |x|; if so arcsin √((1 - |x|)/2) = (pi/2 - arcsin |x|)/2. NaN if |x| > 1."""
     a = abs(x)
     outer = a > 0.5
     z = outer.choose(0.5 * (1.0 - a), a * a)
@@ -311,34 +311,34 @@ def _folded_arcsine(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def _asin(x: Lanes) -> list[Lanes]:
-    """Arcsine, 4 ulp."""
+    """Arcsine, with at most 4 ulp error."""
     outer, angle = _folded_arcsine(x)
     return [turned(outer.choose(1.0, 0.0), outer.choose(-2.0, 1.0) * angle).sign_of(x)]
 
 
 def _acos(x: Lanes) -> list[Lanes]:
-    """Arccosine, 4 ulp: pi/2 - arcsin x inside, near 1 and -1 twice the folded angle from 0 and from pi."""
+    """Arccosine, 4 ulp: pi/2 - arcsin x for small |x|; near 1 and -1 twice the folded angle from 0 and from pi."""
     outer, angle = _folded_arcsine(x)
     return [turned(outer.choose((x < 0.0).choose(2.0, 0.0), 1.0), outer.choose(2.0, -1.0) * angle.sign_of(x))]
 
 
 def _atan2(y: Lanes, x: Lanes) -> list[Lanes]:
-    """Angle of the point (x, y), 4 ulp, zeros and infinities as in C.
+    """Angle of the point (x, y), 4 ulp, with zeros and infinities as in C.
 
-    The angle in the first octant is arctan(low/high), from low = high/2 on pi/4 + arctan((low - high)/(low + high)),
-    where the numerator is exact; then it is mirrored into its octant.
+    The angle in the first octant is arctan(low/high); for low >= high/2 it is pi/4 + arctan((low - high)/(low + high)),
+    where the numerator is exact. The result is then mirrored into its octant.
     """
     steep = abs(y) > abs(x)
     low, high = steep.choose(abs(x), abs(y)), steep.choose(abs(y), abs(x))
-    high = (high > 0.0).choose(high, high + 1.0)  # so that 0/0 does not arise; a NaN stays
-    scale = (high > 2.0**1000).choose(2.0**-4, 1.0)  # so that low + high does not overflow
+    high = (high > 0.0).choose(high, high + 1.0)  # avoids 0/0; NaN stays NaN
+    scale = (high > 2.0**1000).choose(2.0**-4, 1.0)  # avoids overflow of low + high
     low, high = scale * low, scale * high
     diagonal = low + low >= high
     difference = (low >= high).choose(0.0, low - high)  # also for inf - inf
     t = diagonal.choose(difference, low) / diagonal.choose(low + high, high)
     z = t * t
     angle = fma(t * z, polynomial(z, ATAN), t)
-    backward = x.bits() < 0  # true of -0 too
+    backward = x.bits() < 0  # also true for -0
     quarters = diagonal.choose(0.5, 0.0)
     quarters = steep.choose(1.0 - quarters, quarters)
     quarters = backward.choose(2.0 - quarters, quarters)
@@ -347,28 +347,28 @@ def _atan2(y: Lanes, x: Lanes) -> list[Lanes]:
 
 
 def _words(x: Lanes) -> tuple[Lanes, Lanes]:
-    """A whole number below 2^53 as two words below 2^32, low before high."""
+    """An integer below 2^53 as two words below 2^32, low word first."""
     high = (x * 2.0**-32).intrinsic("floor")
     low = fma(high, -(2.0**32), x)
     return (low + 2.0**52).bits() & WORD, (high + 2.0**52).bits() & WORD
 
 
 def _uniform(low: Lanes, high: Lanes) -> Lanes:
-    """The upper 53 of 64 bits as a multiple of 2^-53; zero becomes half of one."""
+    """The upper 53 of 64 bits as a multiple of 2^-53; zero is replaced by 2^-54."""
     upper, lower = (((word | bits_of(2.0**52)).real() - 2.0**52) for word in (high, low >> 11))
     bits = fma(upper, 2.0**21, lower)
     return (bits > 0.5).choose(bits, 0.5) * 2.0**-53
 
 
 def _uniforms(seed: Lanes, counter: Lanes, stream: Lanes) -> list[Lanes]:
-    """The two uniform numbers of a block (see `spatial.noise`), exact; NaN if an argument is no whole number."""
+    """The two uniform numbers of a block (see `spatial.noise`), exact; NaN if an argument is not an integer."""
     a, b, c, d = philox((*_words(counter), *_words(stream)), _words(seed))
     whole = [(x.intrinsic("floor") >= x) & (x >= 0.0) & (x < LARGEST) for x in (seed, counter, stream)]
     valid = whole[0] & whole[1] & whole[2]
     return [valid.choose(_uniform(low, high), math.nan) for low, high in ((a, b), (c, d))]
 
 
-ARGUMENTS = {"atan2": 2, "uniforms": 3}  # of others one
+ARGUMENTS = {"atan2": 2, "uniforms": 3}  # other functions take one
 PAIRS = ("sincos", "uniforms")  # functions with two results
 FORMULAS: dict[str, Callable[..., list[Lanes]]] = {
     "sincos": _sincos,
@@ -383,7 +383,7 @@ FORMULAS: dict[str, Callable[..., list[Lanes]]] = {
 
 
 def math_function(module: ir.Module, name: str, width: int) -> ir.Function:
-    """The internal function `lw.<name>.<width>` of the module, made at the first call.
+    """The internal function `lw.<name>.<width>` of the module, created at the first call.
 
     It takes and returns `double` or, for a width above 1, `<width x double>`: one argument, or y and x for `atan2`, or
     seed, counter and stream for `uniforms`; `sincos` returns the pair {sine, cosine}, `uniforms` two numbers.
