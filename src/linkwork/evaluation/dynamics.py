@@ -421,6 +421,7 @@ class Dynamics:
             self.mechanism.check_parameter(name, array)
         if out is not None:
             require_out(out, batch + result)
+            arrays = [array.copy() if np.may_share_memory(out, array) else array for array in arrays]
         if self.target == "numpy" or any(array.dtype == object for array in arrays):
             found = over_batch(
                 watched(quantity, one) if self.check else unwatched(one, result), inputs, result, finite=self.check

@@ -13,6 +13,7 @@ from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.joint_forces import Stops
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.rigid_contact import remembered
+from linkwork.compiler.repeatability import refuse_unrepeatable
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.model.elements import locks, with_locks
@@ -125,6 +126,7 @@ def problem_of(setup: Setup) -> Problem:
     stop = None if setup.stop_when is None else UserFunction("condition stop_when", setup.stop_when, list(gains))
     functions = Functions(control, sampler, sampling, wrenches, stop, _guards(timeline, list(gains)))
     _refuse_unused(gains, functions)
+    _refuse_unrepeatable(functions)
     _refuse_conflicts(m, setup, timeline, arrays.parameters)
     rate = None if setup.baumgarte is None else positive("baumgarte, a rate [1/s],", setup.baumgarte)
     problem = Problem(
@@ -276,6 +278,15 @@ def _guards(timeline: Sequence[Switch], gains: list[str]) -> tuple[UserFunction,
     whens = [switch.when for switch in timeline if switch.guarded]
     functions = [when.function if isinstance(when, Once) else when for when in whens]
     return tuple(UserFunction("guard of the schedule", function, gains) for function in functions)
+
+
+def _refuse_unrepeatable(functions: Functions) -> None:
+    """Raise NotTraceable if a function that is to be traced names a clock or a random generator."""
+    sampling = functions.sampling
+    sampler = None if sampling is not None and sampling.in_python else functions.sampler
+    for one in (functions.control, sampler, functions.wrenches, functions.stop, *functions.guards):
+        if one is not None:
+            refuse_unrepeatable(one.what, one.function)
 
 
 def _refuse_unused(gains: Mapping[str, Array], functions: Functions) -> None:
