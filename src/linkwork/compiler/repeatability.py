@@ -38,9 +38,13 @@ def refuse_unrepeatable(what: str, function: Callable[..., Any]) -> None:
 def _unrepeatable_names(function: Any, seen: set[int]) -> Iterator[str]:
     """Yield the names of clocks and generators in the code of a function and of the functions that it names."""
     code = _python_function(function)
-    if code is None or id(code) in seen or code.__module__.split(".")[0] in LIBRARIES[1:]:
+    if code is None or id(code) in seen:
         return
     seen.add(id(code))
+    if code.__module__.split(".")[0] in LIBRARIES:  # it may enclose functions of a user
+        for value in _enclosing(code).values():
+            yield from _unrepeatable_names(value, seen)
+        return
     for name, value, attribute in _named_values(code):
         module = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
         owner = getattr(value, "__self__", None)
