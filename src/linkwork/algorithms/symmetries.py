@@ -26,12 +26,12 @@ def symmetries(mechanism: Mechanism) -> Array:
     Where gravity or an anchor is a number that is not known yet, none is counted on.
     """
     roots = [joint for joint in mechanism.joints if joint.i == WORLD]
-    if any(not _follows_freely(mechanism, joint) for joint in roots) or _held_elsewhere(mechanism):
+    if not roots or any(not _follows_freely(mechanism, joint) for joint in roots) or _held_elsewhere(mechanism):
         return np.zeros((0, 6))
     # About the anchors' centre, in lengths of their distance: from far away, turns about all of them look alike
-    centre = np.mean([joint.place.p for joint in roots], axis=0) if roots else np.zeros(3)
+    centre = np.mean([joint.place.p for joint in roots], axis=0)
     far = float(np.linalg.norm(centre))
-    length = max((float(np.linalg.norm(joint.place.p - centre)) for joint in roots), default=0.0)
+    length = max(float(np.linalg.norm(joint.place.p - centre)) for joint in roots)
     length = length if length > RANK * (1.0 + far) else 1.0  # all at one place
     rng = np.random.default_rng(0)
     left = _keeping_heights(mechanism.gravity)

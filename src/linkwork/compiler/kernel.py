@@ -79,9 +79,11 @@ class Kernel:
         with self._lock:
             if variant in self._codes:
                 return self._codes[variant]
+            begin = time.perf_counter()
             key = kernel_cache.digest(self.key, self._machine.digest(), variant)
             code = kernel_cache.stored(key, lambda: self._built(variant))
             self._codes[variant] = self._machine.load(code)
+            _building.seconds = building_seconds() + time.perf_counter() - begin
             return self._codes[variant]
 
     def _built(self, variant: str) -> bytes:
@@ -132,6 +134,14 @@ class Kernel:
         variant = self._machine.variant(1)
         code = self._codes.get(variant) or self._build(variant)
         return code.fast_call(OneStateCall(name, doc, shapes, result, general))
+
+
+_building = threading.local()
+
+
+def building_seconds() -> float:
+    """Time [s] that this thread has spent on building and loading kernels."""
+    return getattr(_building, "seconds", 0.0)
 
 
 @cache

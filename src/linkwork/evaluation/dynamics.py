@@ -21,7 +21,7 @@ from linkwork.evaluation import assembly, closed_chains
 from linkwork.evaluation.constrained_derivatives import closed_forward_derivatives
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
 from linkwork.model.analyses import Symmetry
-from linkwork.model.broadcast import Input, Shape, checked, members, one_state, over_batch, require_out
+from linkwork.model.broadcast import Input, Shape, checked, checked_threads, members, one_state, over_batch, require_out
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
@@ -63,8 +63,7 @@ def compile(
         )
     if target not in TARGETS:
         raise unknown_name("target", target, TARGETS)
-    if threads is not None and not (isinstance(threads, int) and threads >= 1):
-        raise LinkworkError(f"threads must be a whole number of at least 1; got {threads!r}")
+    threads = checked_threads(threads)
     if target == "numpy" and threads not in (None, 1):
         raise LinkworkError(f"target 'numpy' runs on one thread; got threads={threads!r}")
     varying = (parameters,) if isinstance(parameters, str) else tuple(parameters)

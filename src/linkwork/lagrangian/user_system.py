@@ -10,8 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from linkwork.compiler import jacobian, lifted, on_inputs, vanishes
-from linkwork.compiler.repeatability import refuse_unrepeatable
+from linkwork.compiler import jacobian, lifted, on_inputs, refuse_unrepeatable, vanishes
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.model.broadcast import Shape

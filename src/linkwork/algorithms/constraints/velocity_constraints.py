@@ -16,7 +16,7 @@ from linkwork.spatial.scalar import Array, Number
 def velocity_row_matrix(mechanism: Mechanism) -> Array:
     """The rows (nties, nv) of what clutches and brakes of a tree hold together: rows times v is zero."""
     rows = [factors(mechanism, tie) * tie.engaged for tie in mechanism.velocity_rows]
-    return np.array(rows).reshape(-1, mechanism.nv)
+    return np.array(rows).reshape(len(rows), mechanism.nv)
 
 
 def factors(mechanism: Mechanism, tie: VelocityRow) -> Array:

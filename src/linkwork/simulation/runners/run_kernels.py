@@ -14,8 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwork.compiler import Count, Kernel, Rows, digest, shared, text_digest
-from linkwork.compiler.repeatability import Repeatable
+from linkwork.compiler import Count, Kernel, Repeatable, Rows, digest, shared, text_digest
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
