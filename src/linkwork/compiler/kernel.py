@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.compiler import kernel_cache
+from linkwork.compiler.build_lock import BUILDING
 from linkwork.compiler.result_buffers import Results
 from linkwork.compiler.rows import Rows, Shape
 from linkwork.compiler.targets import Batch, Code, OneStateCall, target_named
@@ -52,12 +53,11 @@ class Kernel:
         self._codes: dict[str, Code] = {}
         self._traced: Graph | None = None
         self._memory = Results()
-        self._lock = threading.RLock()
 
     @property
     def key(self) -> str:
         """What identifies the function: equal keys, equal functions."""
-        with self._lock:
+        with BUILDING:
             if self._key is None:
                 from linkwork.compiler.building import description
 
@@ -67,7 +67,7 @@ class Kernel:
 
     def traced(self) -> Graph:
         """The graph of the function, traced at the first call."""
-        with self._lock:
+        with BUILDING:
             if self._traced is None:
                 from linkwork.compiler.building import trace  # here: kernels that are found on disk need none of it
 
@@ -76,7 +76,7 @@ class Kernel:
 
     def _build(self, variant: str) -> Code:
         """One variant of the code, from disk or built from the graph."""
-        with self._lock:
+        with BUILDING:
             if variant in self._codes:
                 return self._codes[variant]
             begin = time.perf_counter()

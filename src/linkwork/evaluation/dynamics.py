@@ -16,6 +16,7 @@ from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.reactions import reactions, reactions_about
 from linkwork.algorithms.reduction import CLOSED, carried, consistent_velocity, coupled
 from linkwork.algorithms.symmetries import momentum_maps
+from linkwork.compiler.build_lock import BUILDING
 from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation import assembly, closed_chains
 from linkwork.evaluation.constrained_derivatives import closed_forward_derivatives
@@ -440,10 +441,11 @@ class Dynamics:
 
     def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
         """The kernel called `name`, made when it is first asked for."""
-        if name not in self._kernels:
-            from linkwork.evaluation import dynamics_kernels  # here, so that importing linkwork loads no compiler
+        with BUILDING:
+            if name not in self._kernels:
+                from linkwork.evaluation import dynamics_kernels  # here, so that importing linkwork loads no compiler
 
-            self._kernels[name] = dynamics_kernels.kernel_of(self.mechanism, name, one, cores, result)
+                self._kernels[name] = dynamics_kernels.kernel_of(self.mechanism, name, one, cores, result)
         return self._kernels[name]
 
     def _quicken(self, quantity: str, kernel: Kernel) -> None:
