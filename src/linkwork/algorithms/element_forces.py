@@ -46,11 +46,11 @@ class TreeMotion:
 
     def coordinates(self, joint: str) -> Array:
         """The coordinates (nq,) of a joint [rad or m, or quaternions]."""
-        return self.q[self.tree.joints[joint].q]
+        return self.q[self.tree.joints[joint].q].copy()  # an element may write into it
 
     def velocities(self, joint: str) -> Array:
         """The velocities (nv,) of a joint [rad/s or m/s]."""
-        return self.v[self.tree.joints[joint].v]
+        return self.v[self.tree.joints[joint].v].copy()
 
 
 def element_forces(tree: Mechanism, q: Array, v: Array) -> Array:

@@ -26,12 +26,12 @@ def symmetries(mechanism: Mechanism) -> Array:
     If gravity or the pose of a joint at the world is a traced number, no symmetry is reported.
     """
     roots = [joint for joint in mechanism.joints if joint.i == WORLD]
-    if any(not _follows_freely(mechanism, joint) for joint in roots) or _connected_elsewhere(mechanism):
+    if not roots or any(not _follows_freely(mechanism, joint) for joint in roots) or _connected_elsewhere(mechanism):
         return np.zeros((0, 6))
     # About the centre of the joints, scaled by their distances: from far away, rotations about each of them are similar
-    centre = np.mean([joint.place.p for joint in roots], axis=0) if roots else np.zeros(3)
+    centre = np.mean([joint.place.p for joint in roots], axis=0)
     far = float(np.linalg.norm(centre))
-    length = max((float(np.linalg.norm(joint.place.p - centre)) for joint in roots), default=0.0)
+    length = max(float(np.linalg.norm(joint.place.p - centre)) for joint in roots)
     length = length if length > RANK * (1.0 + far) else 1.0  # all at one position
     rng = np.random.default_rng(0)
     left = _keeping_heights(mechanism.gravity)

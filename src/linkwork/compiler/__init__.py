@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from linkwork.compiler.calculus import jacobian, jacobian_if_short, on_inputs, vanishes
     from linkwork.compiler.differentiate import pushforward
     from linkwork.compiler.graph import description
-    from linkwork.compiler.kernel import Kernel
+    from linkwork.compiler.kernel import Kernel, building_seconds
     from linkwork.compiler.kernel_cache import digest, text_digest
     from linkwork.compiler.loaded_kernels import shared
+    from linkwork.compiler.repeatability import Repeatable, refuse_unrepeatable
     from linkwork.compiler.result_buffers import Results
     from linkwork.compiler.rows import Count, Rows
     from linkwork.compiler.targets import target_named
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 ON_DEMAND = {
     "Count": "rows",
     "Kernel": "kernel",
+    "Repeatable": "repeatability",
     "Results": "result_buffers",
     "Rows": "rows",
+    "building_seconds": "kernel",
     "description": "graph",
     "digest": "kernel_cache",
     "jacobian": "calculus",
@@ -34,6 +37,7 @@ ON_DEMAND = {
     "lifted": "traced_array",
     "on_inputs": "calculus",
     "pushforward": "differentiate",
+    "refuse_unrepeatable": "repeatability",
     "shared": "loaded_kernels",
     "target_named": "targets",
     "text_digest": "kernel_cache",
@@ -44,8 +48,10 @@ ON_DEMAND = {
 __all__ = [
     "Count",
     "Kernel",
+    "Repeatable",
     "Results",
     "Rows",
+    "building_seconds",
     "description",
     "digest",
     "jacobian",
@@ -53,6 +59,7 @@ __all__ = [
     "lifted",
     "on_inputs",
     "pushforward",
+    "refuse_unrepeatable",
     "shared",
     "target_named",
     "text_digest",

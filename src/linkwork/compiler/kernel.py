@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.compiler import kernel_cache
+from linkwork.compiler.build_lock import BUILDING
 from linkwork.compiler.result_buffers import Results
 from linkwork.compiler.rows import Rows, Shape
 from linkwork.compiler.targets import Batch, Code, OneStateCall, target_named
@@ -52,12 +53,11 @@ class Kernel:
         self._codes: dict[str, Code] = {}
         self._traced: Graph | None = None
         self._memory = Results()
-        self._lock = threading.RLock()
 
     @property
     def key(self) -> str:
         """The identity of the function: equal keys mean equal functions."""
-        with self._lock:
+        with BUILDING:
             if self._key is None:
                 from linkwork.compiler.building import description
 
@@ -67,7 +67,7 @@ class Kernel:
 
     def traced(self) -> Graph:
         """The graph of the function, traced at the first call."""
-        with self._lock:
+        with BUILDING:
             if self._traced is None:
                 from linkwork.compiler.building import trace  # here: cached kernels do not need it
 
@@ -76,12 +76,14 @@ class Kernel:
 
     def _build(self, variant: str) -> Code:
         """The code of one variant, from disk or built from the graph."""
-        with self._lock:
+        with BUILDING:
             if variant in self._codes:
                 return self._codes[variant]
+            begin = time.perf_counter()
             key = kernel_cache.digest(self.key, self._machine.digest(), variant)
             code = kernel_cache.stored(key, lambda: self._built(variant))
             self._codes[variant] = self._machine.load(code)
+            _building.seconds = building_seconds() + time.perf_counter() - begin
             return self._codes[variant]
 
     def _built(self, variant: str) -> bytes:
@@ -133,6 +135,14 @@ class Kernel:
         variant = self._machine.variant(1)
         code = self._codes.get(variant) or self._build(variant)
         return code.fast_call(OneStateCall(name, doc, shapes, result, general))
+
+
+_building = threading.local()
+
+
+def building_seconds() -> float:
+    """Time [s] that this thread has spent on building and loading kernels."""
+    return getattr(_building, "seconds", 0.0)
 
 
 @cache

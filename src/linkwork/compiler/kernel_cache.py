@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 
 MAGIC = b"linkwork object code 1\n"
 MAX_BYTES = 1 << 30  # size limit; the least recently used kernels are removed beyond it
@@ -22,10 +23,22 @@ def folder() -> Path:
     if chosen:
         return Path(chosen)
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "linkwork" / "cache"
+        return _base("LOCALAPPDATA", "AppData", "Local") / "linkwork" / "cache"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "linkwork"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "linkwork"
+        return _base("", "Library", "Caches") / "linkwork"
+    return _base("XDG_CACHE_HOME", ".cache") / "linkwork"
+
+
+def _base(variable: str, *below_home: str) -> Path:
+    """The folder that a variable of the environment names, else one below the home folder, else a temporary one."""
+    named = Path(os.environ.get(variable, ""))
+    if named.is_absolute():  # others are to be ignored (XDG Base Directory Specification)
+        return named
+    try:
+        return Path.home().joinpath(*below_home)
+    except RuntimeError:  # no HOME, and no entry for the user, as in some containers
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        return Path(tempfile.gettempdir()) / f"linkwork-{user}"
 
 
 def digest(*parts: str | bytes) -> str:
@@ -63,12 +76,12 @@ def load(key: str) -> bytes | None:
     """The code stored under `key`, or None; a damaged file, or a file of another user, is ignored with a warning."""
     path = folder() / key[:2] / key
     try:
-        with path.open("rb") as file:
-            owner = os.fstat(file.fileno()).st_uid
-            data = file.read()
+        with open(path, "rb", opener=_without_waiting) as file:
+            state = os.fstat(file.fileno())
+            data = file.read() if S_ISREG(state.st_mode) else b""
     except OSError:
         return None
-    if hasattr(os, "getuid") and owner != os.getuid():
+    if hasattr(os, "getuid") and state.st_uid != os.getuid():
         warnings.warn(f"linkwork: the cached kernel {path} belongs to another user; it is not used", stacklevel=2)
         return None
     head = MAGIC + key.encode() + b"\n"
@@ -79,6 +92,11 @@ def load(key: str) -> bytes | None:
     with suppress(OSError):
         os.utime(path)  # marks the file as recently used
     return body
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe without a writer opens at once too."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def store(key: str, body: bytes) -> None:

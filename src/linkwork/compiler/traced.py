@@ -85,6 +85,28 @@ class Condition:
     def __invert__(self) -> Any:
         return _condition("not", self)
 
+    # --- arithmetic, in which a condition is 1 or 0 as NumPy's booleans are ---
+
+    def __add__(self, other: Any) -> Any:
+        return self.select(1.0, 0.0) + other
+
+    def __sub__(self, other: Any) -> Any:
+        return self.select(1.0, 0.0) - other
+
+    def __rsub__(self, other: Any) -> Any:
+        return other - self.select(1.0, 0.0)
+
+    def __mul__(self, other: Any) -> Any:
+        return self.select(1.0, 0.0) * other
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.select(1.0, 0.0) / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self.select(1.0, 0.0)
+
+    __radd__, __rmul__ = __add__, __mul__
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return apply(ufunc, method, inputs, options)
 
@@ -321,7 +343,9 @@ def _innermost(values: tuple[Any, ...]) -> Scope:
 def _number(operation: str | Lookup, *values: Any) -> Any:
     """The result of an operation; a plain float if it is constant, so that NumPy continues with floats."""
     graph = _innermost(values)
-    return wrap(graph, graph.apply(operation, *map(operand, repeat(graph), values)))
+    chosen, numbers = (values[:1], values[1:]) if operation == "select" else ((), values)
+    numbers = (one.select(1.0, 0.0) if isinstance(one, Condition) else one for one in numbers)
+    return wrap(graph, graph.apply(operation, *map(operand, repeat(graph), (*chosen, *numbers))))
 
 
 def wrap(graph: Scope, number: int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiler.ufuncs import apply, plain
-from linkwork.spatial.scalar import where
+from linkwork.spatial.scalar import own_copy, where
 
 SELECT = np.frompyfunc(where, 3, 1)
 
@@ -65,7 +65,7 @@ def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
     """A user's function of numbers and arrays as a traceable function; with floats it runs unchanged."""
 
     def run(*arguments: Any) -> Any:
-        found = function(*map(lift, arguments))
+        found = function(*(lift(own_copy(argument)) for argument in arguments))
         return tuple(map(_lowered, found)) if isinstance(found, tuple) else _lowered(found)
 
     return run

@@ -59,8 +59,9 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
     """
     if samples < 1:
         raise LinkworkError(f"samples must be at least 1; got {samples}")
-    rng = np.random.default_rng(seed)
-    m = mechanism
+    m, rng = mechanism, np.random.default_rng(seed)
+    if not m.nv:
+        raise LinkworkError(f"{m.name} has no degrees of freedom: there is nothing to compare")
     references: dict[str, str] = {}  # the first formulation that has the quantity
     left_out = {name: f.why_not(m) for name, f in formulations.items() if not f.applies(m)}
     differences: dict[str, dict[str, float]] = {name: {} for name in formulations if name not in left_out}

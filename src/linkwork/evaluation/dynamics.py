@@ -16,12 +16,13 @@ from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.reactions import reactions, reactions_about
 from linkwork.algorithms.reduction import CLOSED, carried, consistent_velocity, coupled
 from linkwork.algorithms.symmetries import momentum_maps
+from linkwork.compiler.build_lock import BUILDING
 from linkwork.errors import LinkworkError, ModelError, unknown_name
 from linkwork.evaluation import assembly, closed_chains
 from linkwork.evaluation.constrained_derivatives import closed_forward_derivatives
 from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
 from linkwork.model.analyses import Symmetry
-from linkwork.model.broadcast import Input, Shape, checked, members, one_state, over_batch, require_out
+from linkwork.model.broadcast import Input, Shape, checked, checked_threads, members, one_state, over_batch, require_out
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
@@ -63,8 +64,7 @@ def compile(
         )
     if target not in TARGETS:
         raise unknown_name("target", target, TARGETS)
-    if threads is not None and not (isinstance(threads, int) and threads >= 1):
-        raise LinkworkError(f"threads must be a whole number of at least 1; got {threads!r}")
+    threads = checked_threads(threads)
     if target == "numpy" and threads not in (None, 1):
         raise LinkworkError(f"target 'numpy' runs on one thread; got threads={threads!r}")
     varying = (parameters,) if isinstance(parameters, str) else tuple(parameters)
@@ -421,6 +421,7 @@ class Dynamics:
             self.mechanism.check_parameter(name, array)
         if out is not None:
             require_out(out, batch + result)
+            arrays = [array.copy() if np.may_share_memory(out, array) else array for array in arrays]
         if self.target == "numpy" or any(array.dtype == object for array in arrays):
             found = over_batch(
                 watched(quantity, one) if self.check else unwatched(one, result), inputs, result, finite=self.check
@@ -440,10 +441,11 @@ class Dynamics:
 
     def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
         """The kernel called `name`, made when it is first asked for."""
-        if name not in self._kernels:
-            from linkwork.evaluation import dynamics_kernels  # here, so that importing linkwork loads no compiler
+        with BUILDING:
+            if name not in self._kernels:
+                from linkwork.evaluation import dynamics_kernels  # here, so that importing linkwork loads no compiler
 
-            self._kernels[name] = dynamics_kernels.kernel_of(self.mechanism, name, one, cores, result)
+                self._kernels[name] = dynamics_kernels.kernel_of(self.mechanism, name, one, cores, result)
         return self._kernels[name]
 
     def _quicken(self, quantity: str, kernel: Kernel) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from linkwork.compiler import jacobian, lifted, on_inputs, vanishes
+from linkwork.compiler import jacobian, lifted, on_inputs, refuse_unrepeatable, vanishes
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.model.broadcast import Shape
@@ -149,6 +149,7 @@ def read_functions(**functions: ScalarFunction | ArrayFunction | None) -> Functi
             continue
         if not callable(function):
             raise LinkworkError(f"{name} must be a function; got {function!r:.80}")
+        refuse_unrepeatable(f"function {name!r}", function)
         parameters = list(inspect.signature(function).parameters.values())
         plain = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
         listing = f"({', '.join(str(p) for p in parameters)})"

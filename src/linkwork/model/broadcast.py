@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import NonFinite, ShapeError
+from linkwork.errors import LinkworkError, NonFinite, ShapeError
 from linkwork.spatial.scalar import Array
 
 Shape = tuple[int, ...]
@@ -98,6 +98,13 @@ def members(arrays: Sequence[Array], inputs: Mapping[str, Input], batch: Shape) 
     count, cores = math.prod(batch), [core for _, core in inputs.values()]
     flat = [np.broadcast_to(a, batch + core).reshape(count, *core) for a, core in zip(arrays, cores, strict=True)]
     return zip(*flat, strict=True)
+
+
+def checked_threads(threads: object) -> int | None:
+    """The number of threads, or None for all there are; LinkworkError if it is neither."""
+    if threads is None or (isinstance(threads, (int, np.integer)) and not isinstance(threads, bool) and threads >= 1):
+        return None if threads is None else int(threads)
+    raise LinkworkError(f"threads must be a whole number of at least 1; got {threads!r}")
 
 
 def require_out(out: Any, shape: Shape) -> None:

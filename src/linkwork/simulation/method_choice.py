@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from math import ceil, floor, log10
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ FINE = 0.1  # product of step and fastest rate at which rk4 errs by about 1e-7 a
 STABLE = 2.5  # beyond this product rk4 blows up
 LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # steps that are chosen [s], at most
 LONG = 0.01  # the same for other methods
+MOST_PARTS = 10_000  # steps in a period of a sampled controller, at most, to meet the end of a run
 STIFF = 2000.0  # rate [1/s] from which following it by small steps does not pay
 ROWS = 1000  # of a run whose method chooses its own steps
 NUDGE = 1e-6
@@ -87,12 +89,14 @@ def _judged(problem: Problem, method: str, dt: float | None, duration: float, ra
 
 
 def _fitting(reach: float, problem: Problem, duration: float) -> float:
-    """A round step within reach of which a whole number makes the duration, or a sampled controller's period."""
+    """A round step within reach of which whole numbers make the duration and the period of a sampled controller."""
     rate = None if problem.sampling is None else problem.sampling.rate
     span = duration if rate is None else min(duration, 1.0 / rate)
     decade = 10.0 ** floor(log10(reach))
     nice = decade * max(k for k in (1.0, 2.0, 5.0) if k * decade <= reach * (1.0 + 1e-9))
-    return span / ceil(span / min(nice, span) - 1e-9)
+    # The duration is a fraction of spans, and steps must make its denominator too
+    parts = Fraction(duration / span).limit_denominator(MOST_PARTS).denominator
+    return span / (parts * ceil(span / (parts * min(nice, span)) - 1e-9))
 
 
 def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState) -> float:

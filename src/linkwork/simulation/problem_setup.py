@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.joint_forces import Stops
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.rigid_contact import remembered
+from linkwork.compiler import refuse_unrepeatable
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
 from linkwork.model.elements import locks, with_locks
@@ -31,6 +33,7 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
+from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import (
@@ -45,6 +48,8 @@ from linkwork.simulation.state import (
 )
 from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, UserFunction, Wrenches
 from linkwork.spatial.scalar import Array, Number
+
+COPIES = 4  # of every member's state, which a run holds at least
 
 
 class Continuation(NamedTuple):
@@ -125,6 +130,7 @@ def problem_of(setup: Setup) -> Problem:
     stop = None if setup.stop_when is None else UserFunction("condition stop_when", setup.stop_when, list(gains))
     functions = Functions(control, sampler, sampling, wrenches, stop, _guards(timeline, list(gains)))
     _refuse_unused(gains, functions)
+    _refuse_unrepeatable(functions)
     _refuse_conflicts(m, setup, timeline, arrays.parameters)
     rate = None if setup.baumgarte is None else positive("baumgarte, a rate [1/s],", setup.baumgarte)
     problem = Problem(
@@ -278,6 +284,15 @@ def _guards(timeline: Sequence[Switch], gains: list[str]) -> tuple[UserFunction,
     return tuple(UserFunction("guard of the schedule", function, gains) for function in functions)
 
 
+def _refuse_unrepeatable(functions: Functions) -> None:
+    """Raise NotTraceable if a function that is to be traced names a clock or a random generator."""
+    sampling = functions.sampling
+    sampler = None if sampling is not None and sampling.in_python else functions.sampler
+    for one in (functions.control, sampler, functions.wrenches, functions.stop, *functions.guards):
+        if one is not None:
+            refuse_unrepeatable(one.what, one.function)
+
+
 def _refuse_unused(gains: Mapping[str, Array], functions: Functions) -> None:
     """Raise a LinkworkError if no function takes a gain."""
     users = (functions.control, functions.sampler, functions.wrenches, functions.stop, *functions.guards)
@@ -302,6 +317,7 @@ def _arrays(
     m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike], gains: Mapping[str, ArrayLike], memory: Array
 ) -> Arrays:
     """States, constant wrenches and parameters as arrays of one batch."""
+    _refuse_many_members(m, setup)
     run = setup.continued
     q = run.final.q if run is not None else _positions(m, setup.q0)
     inputs = {
@@ -316,6 +332,14 @@ def _arrays(
     for name in given:
         m.check_parameter(name, found[name])
     return Arrays(found, batch, {name: found[name] for name in given})
+
+
+def _refuse_many_members(m: Mechanism, setup: Setup) -> None:
+    """Raise a LinkworkError if the states of all members would not fit into memory."""
+    given = [state for state in (setup.q0, setup.v0) if state is not None]
+    members = max([1, *(math.prod(np.shape(state)[:-1]) for state in given)])
+    needed = 8.0 * members * COPIES * (m.nq + m.nv)
+    refuse_beyond_memory(f"the states of {members} members", needed, "simulate fewer members at a time")
 
 
 def _positions(m: Mechanism, q0: ArrayLike | None) -> Array:

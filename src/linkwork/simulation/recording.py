@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 
@@ -11,16 +10,17 @@ import numpy as np
 
 from linkwork.compiler import Results
 from linkwork.errors import LinkworkError, unknown_name
+from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.series import RunFacts, Series, find, recordable
 from linkwork.spatial.scalar import Array
 
-# Limits of memory, in bytes. Without `every`, a run records at most COMFORTABLE; it warns above WORTH_A_WARNING, and
-# refuses what is more than this part of the machine's memory.
+# Limits of memory, in bytes. Without `every`, a run records at most COMFORTABLE; it warns above WORTH_A_WARNING.
 COMFORTABLE = 2 << 30
 WORTH_A_WARNING = 1 << 30
-PART_OF_MEMORY = 0.8
+MOST_STEPS = 2.0**53  # a count of steps is a whole number that a float holds
+WHOLE = 1e-6  # part of the duration by which a whole number of steps may miss it
 
 
 class Storage:
@@ -33,13 +33,14 @@ class Storage:
         possible = recordable(facts)
         self.series = tuple(_names(record, facts, possible))
         shapes = {name: possible[name].shape(facts) for name in self.series}
-        self.count = max(1, round(duration / choice.dt))  # steps in all
-        sample = 8 * math.prod(batch) * sum(map(math.prod, shapes.values()))
+        self.count = step_count(duration, choice.dt)
+        sample = 8 * (1 + math.prod(batch) * sum(map(math.prod, shapes.values())))  # bytes, with its time
         self.every = _every(every, self.count, sample)
         first = int(problem.start.step.max(initial=0.0))
         self.steps = np.append(np.arange(0.0, self.count, self.every), self.count) + first
         self.bytes = sample * len(self.steps)
-        _refuse_beyond_memory(self.bytes)
+        remedy = "record fewer samples (every=...), fewer series (record=...), or fewer members at a time"
+        refuse_beyond_memory("the recording", self.bytes, remedy)
         if self.bytes > WORTH_A_WARNING:
             warnings.warn(
                 f"linkwork: this run records {self.bytes / 1e9:.1f} GB ({', '.join(self.series)} in "
@@ -130,11 +131,18 @@ def _every(every: int | None, count: int, sample: int) -> int:
     return min(int(every), count)
 
 
-def _refuse_beyond_memory(needed: int) -> None:
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        if needed > PART_OF_MEMORY * there:
-            raise LinkworkError(
-                f"the recording would take {needed / 1e9:.1f} GB, and this machine has {there / 1e9:.1f} GB: record "
-                "fewer samples (every=...), fewer series (record=...), or fewer members at a time"
-            )
+def step_count(duration: float, dt: float) -> int:
+    """The number of steps of dt [s] in a duration [s]; a LinkworkError if it is not whole."""
+    steps = duration / dt
+    if steps > MOST_STEPS:
+        raise LinkworkError(
+            f"{duration:g} s in steps of {dt:g} s are {steps:.3g} steps, too many to count: take a longer dt"
+        )
+    count = max(1, round(steps))
+    if abs(count * dt - duration) > WHOLE * duration:
+        fitting = duration / math.ceil(steps)
+        raise LinkworkError(
+            f"a run of {duration:g} s is not a whole number of steps of dt={dt:g} s: take dt={fitting:.6g}, or "
+            f"duration={count * dt:g}"
+        )
+    return count

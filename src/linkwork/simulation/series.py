@@ -21,7 +21,7 @@ from linkwork.simulation.contact_series import CONTACT_SERIES
 from linkwork.simulation.derived_series import DERIVED_SERIES
 from linkwork.simulation.series_entry import Axis, Family, Label, RunFacts, Sample, Series
 from linkwork.simulation.state_series import LOAD_SERIES, STATE_SERIES
-from linkwork.spatial.scalar import Array
+from linkwork.spatial.scalar import Array, own_copy
 
 __all__ = ["Axis", "Family", "Label", "RunFacts", "Sample", "Series", "find", "label_of", "recordable", "register"]
 
@@ -140,7 +140,7 @@ def _of_user(series: Series, shape: Shape, now: Sample) -> Array:
     if np.asarray(now.q).dtype == object:  # traced
         from linkwork.compiler.traced_array import lift, lifted  # the compiler, which runs on floats do without
 
-        formula, now = lifted(formula), now.mapped(lift)
+        formula, now = lifted(formula), now.mapped(lambda x: lift(own_copy(x)))
     found = formula(now)
     array = found if np.shape(found) == () else np.asarray(found)
     if np.shape(array) != shape:

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.compiler import building_seconds
 from linkwork.errors import LinkworkError, NotTraceable, listed, unknown_name
+from linkwork.model.broadcast import checked_threads
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
 from linkwork.simulation.contact_checks import check_start, method_of, refuse_unfit
@@ -63,6 +65,7 @@ class Integration(NamedTuple):
         return self._replace(
             duration=positive("duration", self.duration),
             dt=None if self.dt is None else positive("dt", self.dt),
+            threads=checked_threads(self.threads),
             rtol=positive("rtol", self.rtol),
             atol=positive("atol", self.atol),
         )
@@ -257,7 +260,7 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
 
 def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> Run:
     """The run, or what there is of it if it was stopped."""
-    begin = time.perf_counter()
+    begin = time.perf_counter() - building_seconds()
     try:
         title = f"{runner.problem.mechanism.name}, {settings.duration:g} s by {settings.method}"
         with watching(progress, title) as watch:
@@ -267,10 +270,10 @@ def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> R
         runner.now = runner.now._replace(status=np.where(status == RUNNING, STOPPED, status))
     except Exception as failure:
         if runner.storage.rows:
-            failure.run = _run(runner, settings, time.perf_counter() - begin)  # type: ignore[attr-defined]
+            failure.run = _run(runner, settings, time.perf_counter() - building_seconds() - begin)  # type: ignore[attr-defined]
             failure.add_note("what was computed until then is the attribute `run` of this error")
         raise
-    return _run(runner, settings, time.perf_counter() - begin)
+    return _run(runner, settings, time.perf_counter() - building_seconds() - begin)
 
 
 def _run(runner: Runner, settings: Settings, wall: float) -> Run:

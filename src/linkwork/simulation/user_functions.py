@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.model.mechanism import Mechanism
-from linkwork.spatial.scalar import Array, Condition, Number, Value, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, own_copy, where
 
 Values = Mapping[str, Value]  # parameters and gains of one member, by name
 
@@ -132,8 +133,10 @@ class UserFunction:
         if np.asarray(state[1]).dtype == object:  # traced: NumPy's functions must accept traced numbers
             from linkwork.compiler import lifted  # the compiler, which runs whose code is on disk do without
 
-            called = lifted(called)
-        return called(*state, *gains)
+            return lifted(called)(*state, *gains)
+        quiet = np.errstate(all="ignore") if np.geterr()["divide"] == "warn" else nullcontext()
+        with quiet:  # results that are not finite are reported as such
+            return called(*map(own_copy, (*state, *gains)))
 
     def on(self, mechanism: Mechanism) -> UserFunction:
         """The same function for one member of a batch: its drives may have parameters of their own."""

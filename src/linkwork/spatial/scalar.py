@@ -141,6 +141,13 @@ def congruence(R: Array, A: Array) -> Array:
     return symmetric(lambda i, j: dot(B[i], R[j]))
 
 
+def own_copy(value: Any) -> Any:
+    """A copy of an array, or a number as NumPy's float: a user's function may write into it, and divide by zero."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return np.float64(value) if type(value) is float else value
+
+
 def largest(values: Array) -> Number:
     """The largest magnitude of some numbers (n,); 0 if there are none, NaN if one is NaN."""
     found: Number = 0.0

@@ -135,7 +135,7 @@ def rows_and_terms(mechanism: Mechanism, motion: Placed, loops: list[Closed]) ->
                 arms = arms + force * _squares(motion.X[j.o].p)  # not the moment's own size, in which terms may cancel
         J += block
         squares += terms
-    return tuple(np.array(part).reshape(-1, mechanism.nv) for part in (J, squares))  # type: ignore[return-value]
+    return tuple(np.array(part).reshape(len(part), mechanism.nv) for part in (J, squares))  # type: ignore[return-value]
 
 
 def all_rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:

@@ -16,7 +16,7 @@ from linkwork.spatial.scalar import Array, Number
 def velocity_row_matrix(mechanism: Mechanism) -> Array:
     """The velocity rows (nties, nv) of the engaged clutches and brakes of a tree: rows @ v = 0."""
     rows = [factors(mechanism, row) * row.engaged for row in mechanism.velocity_rows]
-    return np.array(rows).reshape(-1, mechanism.nv)
+    return np.array(rows).reshape(len(rows), mechanism.nv)
 
 
 def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:

@@ -39,7 +39,7 @@ def unbounded(mechanism: Mechanism) -> Mechanism:
 def slip_rows(mechanism: Mechanism) -> Array:
     """The rows (n, nv) of all bounded constraints, engaged or not: rows times v is the slip speed."""
     tree = [factors(mechanism.tree, next(iter(item.velocity_rows))) for item in mechanism.bounded]
-    return np.array(tree).reshape(-1, mechanism.tree.nv) @ mechanism.spread
+    return np.array(tree).reshape(len(tree), mechanism.tree.nv) @ mechanism.spread
 
 
 def slip_speeds(mechanism: Mechanism, v: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -208,10 +209,11 @@ def outline(points: Array) -> Array:
 
 def _drawn(m: Mechanism, poses: Array, ways: list[Array]) -> Figure:
     """A figure of the mechanism with bodies at poses (..., nbodies, 4, 4), and of curves (n, 3) [m] in the world."""
-    poses = poses.reshape(-1, m.nbodies, 4, 4)
+    poses = poses.reshape(max(1, math.prod(poses.shape[:-3])), m.nbodies, 4, 4)
     poses = np.concatenate([np.broadcast_to(np.eye(4), (len(poses), 1, 4, 4)), poses], axis=1)  # the world is body 0
     bones = skeleton(m)
     joined, everything = (np.concatenate([_moved(X, one) for X in poses]) for one in (bones._replace(solids=[]), bones))
+    joined, everything = (one if len(one) else np.zeros((1, 3)) for one in (joined, everything))  # the world's origin
     view = view_of(joined if _spread_out(joined) else everything, np.asarray(m.gravity))
     seen = view.of(np.concatenate([everything, *ways]))
     span = np.ptp(seen, axis=0)

@@ -92,7 +92,7 @@ def _panels(run: RunData, series: str) -> Iterator[Panel]:
         return
     values = run[series]
     label = run_label(run, series)
-    names, units = _flat_names(label.axes, label.entries), np.resize(label.units, max(1, _count(label.axes)))
+    names, units = _flat_names(label.axes, label.entries), np.resize(label.units, _count(label.axes))
     lines = np.moveaxis(values.reshape(*run.batch, len(run.t), -1), -1, 0)
     constant = series.startswith("pose.")  # its last row is always 0 0 0 1
     for unit in dict.fromkeys(units.tolist()):

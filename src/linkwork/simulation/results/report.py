@@ -145,7 +145,7 @@ def _singular(run: RunData, J: Array) -> Row:
     finite = np.flatnonzero(np.isfinite(flat).all(axis=(-2, -1)))[:: max(1, len(flat) // limits.POSITIONS_CHECKED)]
     if not (len(finite) and flat.shape[-2]):
         return Row(name, "unknown")
-    positions = run["q"].reshape(-1, run.mechanism.nq)
+    positions = run["q"].reshape(len(flat), run.mechanism.nq)
     scales = np.max([row_scales(run.mechanism, positions[k]) for k in (finite[0], finite[-1])], axis=0)[: J.shape[-2]]
     rank = int((np.linalg.svd(flat[finite] / scales[:, None], compute_uv=False) > RANK).sum(axis=-1).max())
     sizes = np.linalg.svd(flat[finite], compute_uv=False)

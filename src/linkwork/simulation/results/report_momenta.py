@@ -8,6 +8,7 @@ velocities of the joints contribute.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -139,7 +140,7 @@ def _weight(run: RunData) -> Array:
 
 def _momentum_scale(run: RunData) -> tuple[Array, Array]:
     """What single velocities contribute to the momentum, summed: linear and angular (*batch,), the largest in time."""
-    every = max(1, run.q[..., 0].size // STATES_FOR_MOMENTUM_SCALE)
+    every = max(1, math.prod(run.q.shape[:-1]) // STATES_FOR_MOMENTUM_SCALE)
     q, v = run.q[..., ::every, :], run.v[..., ::every, :]
     parts = run.dynamics.momentum_matrix(q, parameters=run.along_time()) * v[..., None, :]
     sizes = [np.linalg.norm(part, axis=-2).sum(axis=-1) for part in (parts[..., :3, :], parts[..., 3:, :])]

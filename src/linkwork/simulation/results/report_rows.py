@@ -85,8 +85,10 @@ def checked(run: RunData, name: str, values: Array, note: str, bound: float | No
     """The row of the member with the largest value (*batch,); without a bound, that of energy and momenta."""
     bound = _balance(run) if bound is None else bound
     flat = np.asarray(values).reshape(-1)
-    number = int(np.argmax(flat)) if flat.size else 0
-    value = float(flat[number]) if flat.size else 0.0
+    if not flat.size:
+        return Row(name, "none", note="the batch is empty")
+    number = int(np.argmax(flat))
+    value = float(flat[number])
     return Row(name, value, bound, verdict(value <= bound), member_name(run, number) + note)
 
 

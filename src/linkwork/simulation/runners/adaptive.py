@@ -87,7 +87,7 @@ class Adaptive:
             if self.now.status[index] == STOPPED:
                 Member(self, index).go(lambda part, done=done: watch((done + part) / members))
         if not (self.now.status == RUNNING).any():
-            last = float(np.max(self.now.step))
+            last = float(np.max(self.now.step, initial=0.0))
             self.storage.cut(last)
             if self.now.step.ndim == 0 and last > self.storage.steps[self.storage.rows - 1]:
                 self.storage.steps[self.storage.rows] = last

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwork.compiler import Count, Kernel, Rows, digest, shared, text_digest
+from linkwork.compiler import Count, Kernel, Repeatable, Rows, digest, shared, text_digest
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
@@ -75,7 +75,9 @@ def _functions_digest(problem: Problem) -> str:
         return (*problem.answers(values, t, now), *heights)
 
     states = [np.shape(x)[len(problem.batch) :] for x in flatten(problem.start)]
-    traced = _graph_of(all_of_them, [(), (2,), *states, *map(problem.core, problem.values)])
+    shapes = [(), (2,), *states, *map(problem.core, problem.values)]
+    functions = [(one.what, one.function) for one in users if one is not None] + [("ground", one) for one in own]
+    traced = Repeatable(functions).trace(lambda: _graph_of(all_of_them, shapes))
     present = repr(([one is not None for one in users], len(own)))
     return _traced.setdefault(problem, digest(present, traced))
 

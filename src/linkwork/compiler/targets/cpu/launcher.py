@@ -77,7 +77,7 @@ def _addresses(arrays: Sequence[Array]) -> list[int]:
 # --- threads ---
 
 _POOL: list[ThreadPoolExecutor] = []
-_POOL_LOCK = threading.Lock()
+_POOL_LOCK = threading.RLock()
 
 
 def available_threads() -> int:
@@ -94,5 +94,10 @@ def _pool() -> ThreadPoolExecutor:
         return _POOL[0]
 
 
+def _fresh_pool() -> None:
+    _POOL.clear()  # a child process has none of its parent's threads
+    _POOL_LOCK.release()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_POOL.clear)  # a child process has no threads of its parent
+    os.register_at_fork(before=_POOL_LOCK.acquire, after_in_parent=_POOL_LOCK.release, after_in_child=_fresh_pool)

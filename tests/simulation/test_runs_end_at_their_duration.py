@@ -1,0 +1,60 @@
+"""A run ends at the duration, or is refused with a step that fits; sizes are checked before a run starts."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+
+
+@pytest.mark.parametrize("method", ["rk4", "variational", "dop853"])
+@pytest.mark.parametrize(("duration", "dt", "fits"), [(0.1, 1.0, 0.1), (0.1, 0.03, 0.025), (1.0, 0.3, 0.25)])
+def test_a_step_that_does_not_fit_is_refused_with_one_that_does(
+    method: str, duration: float, dt: float, fits: float
+) -> None:
+    m = lw.example("double_pendulum")
+    with pytest.raises(lw.LinkworkError, match=rf"not a whole number of steps .* take dt={fits:g}, or duration="):
+        lw.simulate(m, [1.0, 0.5], duration=duration, dt=dt, method=method)
+    assert lw.simulate(m, [1.0, 0.5], duration=duration, dt=fits, method=method).t[-1] == pytest.approx(duration)
+
+
+@pytest.mark.parametrize("duration", [0.1, 0.105, 1.0 / 3.0, 0.0371])
+@pytest.mark.parametrize("rate", [None, 100.0, 30.0])
+def test_an_automatic_step_fits(duration: float, rate: float | None) -> None:
+    m, options = lw.example("double_pendulum"), dict[str, Any]()
+    if rate is not None:
+        options["controller"] = lw.sampled(lambda t, q, v: -v, rate=rate)
+    assert lw.simulate(m, [1.0, 0.5], duration=duration, **options).t[-1] == pytest.approx(duration, rel=1e-6)
+
+
+@pytest.mark.parametrize("dt", [1e-300, 1e-320, 1e-18])
+def test_steps_that_cannot_be_counted_are_refused(dt: float) -> None:
+    with pytest.raises(lw.LinkworkError, match="too many to count"):
+        lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.1, dt=dt, method="rk4")
+
+
+def test_more_members_than_memory_holds_are_refused_before_the_work_begins() -> None:
+    q0 = np.broadcast_to([1.0, 0.5], (10**11, 2))
+    with pytest.raises(lw.LinkworkError, match=r"100000000000 members would take .* GB"):
+        lw.simulate(lw.example("double_pendulum"), q0, duration=0.1)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True])
+def test_a_wrong_number_of_threads_is_refused(threads: Any) -> None:
+    with pytest.raises(lw.LinkworkError, match="threads must be a whole number"):
+        lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.1, threads=threads)
+    with pytest.raises(lw.LinkworkError, match="threads must be a whole number"):
+        lw.compile(lw.example("double_pendulum"), threads=threads)
+
+
+def test_wall_time_leaves_compiling_out(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first run, which compiles for longer than it runs, takes about as long as the next."""
+    monkeypatch.setenv("LINKWORK_CACHE_DIR", str(tmp_path))
+    m = lw.example("double_pendulum")
+
+    def simulated(gain: float) -> lw.Run:
+        return lw.simulate(m, [1.0, 0.5], duration=0.1, dt=0.01, method="rk4", controller=lambda t, q, v: -gain * v)
+
+    first, second = simulated(0.1234567), simulated(0.1234567)
+    assert first.wall < 0.05 + 5.0 * second.wall
