@@ -151,7 +151,7 @@ def test_impulses_push_and_never_pull(seed):
 
 def test_a_ratchet_slips_above_its_capacity():
     m = wheels(2).ratchet("ratchet", "j0", "j1", capacity=6.0).build()
-    run = lw.simulate(m, [0, 0], [5.0, 0.0], duration=2.0, dt=0.03, method="rk4")
+    run = lw.simulate(m, [0, 0], [5.0, 0.0], duration=2.01, dt=0.03, method="rk4")
     meeting = 5.0 / (6 / 2 + 6 / 3)
     assert run.events[0].what == "ratchet holds"
     assert run.events[0].time == pytest.approx(meeting, rel=1e-8)

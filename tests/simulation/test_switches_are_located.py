@@ -100,7 +100,7 @@ def test_hard_drops_win_no_energy(method: str) -> None:
     for dt in (3e-4, 1e-3):
         z = 0.02 + 5.0 * dt * np.linspace(0.0, 1.0, 20, endpoint=False)
         runs = [
-            lw.simulate(m, z[:, None], np.full((20, 1), -5.0), 0.04, dt, method, locate=locate)
+            lw.simulate(m, z[:, None], np.full((20, 1), -5.0), dt * round(0.04 / dt), dt, method, locate=locate)
             for locate in (True, False)
         ]
         won, without = ((run.energy[:, -1] / run.energy[:, 0] - 1.0).max() for run in runs)
