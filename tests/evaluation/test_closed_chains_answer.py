@@ -105,7 +105,9 @@ def test_unsensed_joints_follow_from_the_sensed_ones() -> None:
     assert np.abs(found.q - q).max() < 1e-10
     assert np.abs(found.v - v).max() < 1e-9
     assert np.abs(found.a - a).max() < 1e-9
-    with pytest.raises(lw.LinkworkError, match=r"do not determine the motion: b, c, d can still move in 1 direction; sense"):
+    with pytest.raises(
+        lw.LinkworkError, match=r"do not determine the motion: b, c, d can still move in 1 direction; sense"
+    ):
         d.observed(q, v, a, ["a"])
 
 

@@ -31,7 +31,7 @@ def test_lengths_that_do_not_reach_are_told() -> None:
         lw.NotConverged, match=r"'arm' cannot be closed from this position: loop 'rod 0' stays open by 1\.5 "
     ) as told:
         solve(arm((1.0, (4, 0, 0)))).assemble([0.3, 0.4])  # at the nearest it is 2 m away: (2^2 - 1^2) / 2
-    assert "look whether the lengths allow it" in str(told.value)
+    assert "check that the lengths of the links allow one" in str(told.value)
 
 
 def test_contradictory_loops_are_told() -> None:
