@@ -248,7 +248,7 @@ def rows(h: float, duration: float | None, effort: Effort) -> dict[str, Callable
     found: dict[str, Callable[[Row], None]] = {}
     for name in MACHINES:
         for method, peer in PAIRS:
-            title = f"{name}: a run by steps of {1e3 * h:g} ms, {method} beside {peer}"
+            title = f"{name}: a run by steps of {1e3 * h:g} ms, {method} vs {peer}"
             found[title] = partial(run_beside, name, method, peer, h, duration, effort)
     return found
 

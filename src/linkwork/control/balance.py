@@ -17,7 +17,7 @@ from linkwork.algorithms.kinematics import Kinematics
 from linkwork.control.distribution import least_norm, within_cones
 from linkwork.control.plant import Controller, controller, gains, limiter
 from linkwork.control.stance import POINT, Stance, seen, stance
-from linkwork.control.standing import judged, stands, upwards
+from linkwork.control.standing import in_stance, judged, upwards
 from linkwork.control.target import base_target
 from linkwork.control.tracking import tracking
 from linkwork.control.workspace import Workspace, big_base, exact
@@ -131,7 +131,7 @@ def balance(
         q, v = np.asarray(q), np.asarray(v)
         now = seen(m, q, v)
         touching = judge(t, now)
-        on = [stands(points) for points in touching]
+        on = [in_stance(points) for points in touching]
         share, springs = _share(on_legs, on), passive(m, q, v)
         given = np.zeros(m.nv) if others is None else _sized(others(t, q, v), m.nv)
         known = (given + springs) * (1.0 - share)
@@ -172,7 +172,7 @@ def _share(stance: Stance, on: Sequence[Number]) -> Array:
     share[stance.base.v] = [1.0] * 6
     for leg, one in zip(stance.legs, on, strict=True):
         for d in (d for j in leg for d in range(j.v.start, j.v.stop)):
-            share[d] = stands([one, share[d]])
+            share[d] = in_stance([one, share[d]])
     return np.array(share)
 
 
@@ -186,7 +186,7 @@ def _divided(stance: Stance, friction: Any) -> Distribution:
 
         def by_least_norm(wrench: Array, poses: list[Transform], touching: list[list[Number]]) -> list[Array]:
             seen = [poses[base].inverse() @ (poses[foot.body] @ foot.pose) for foot in stance.feet]
-            return least_norm(wrench, seen, stance.rows, [stands(points) for points in touching])
+            return least_norm(wrench, seen, stance.rows, [in_stance(points) for points in touching])
 
         return by_least_norm
     if not (isinstance(friction, (int, float)) and 0.0 < friction < np.inf):

@@ -30,12 +30,12 @@ def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence
     feet to the base.
     """
     G = [X.up(Force.of(np.eye(6)[:, :rows])).array for X in feet]
-    total = sum((one @ one.T * stands for one, stands in zip(G, on, strict=True)), np.zeros((6, 6)))
-    if not all(isinstance(stands, float) and stands == 1.0 for stands in on):
+    total = sum((one @ one.T * in_stance for one, in_stance in zip(G, on, strict=True)), np.zeros((6, 6)))
+    if not all(isinstance(in_stance, float) and in_stance == 1.0 for in_stance in on):
         total = total + np.eye(6) * (sum(total[k, k] for k in range(6)) * (LOOSE / 6) + LOOSE)
     y = ldlt(total).solve(wrench)
     none = np.zeros(6 - rows)
-    return [np.concatenate([one.T @ y * stands, none]) for one, stands in zip(G, on, strict=True)]
+    return [np.concatenate([one.T @ y * in_stance, none]) for one, in_stance in zip(G, on, strict=True)]
 
 
 class ConeForces(NamedTuple):
@@ -61,12 +61,12 @@ def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, 
 
     def forces(y: Array) -> list[Array]:
         pairs = zip(points, on, strict=True)
-        return [projected(y[:3] + cross(y[3:], p), normal, friction) * stands for p, stands in pairs]
+        return [projected(y[:3] + cross(y[3:], p), normal, friction) * in_stance for p, in_stance in pairs]
 
     def derivatives(y: Array) -> Array:
         total = np.zeros((6, 6))
-        for p, stands in zip(points, on, strict=True):
-            D = projection_slope(y[:3] + cross(y[3:], p), normal, friction) * stands
+        for p, in_stance in zip(points, on, strict=True):
+            D = projection_slope(y[:3] + cross(y[3:], p), normal, friction) * in_stance
             turned = cross(p, D)  # hat(p) D, whose transpose is D hat(p)^T
             total = total + np.block([[D, turned.T], [turned, cross(p, turned.T)]])
         return total

@@ -48,7 +48,7 @@ def upwards(m: Mechanism) -> Array:
     return -m.gravity / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
 
 
-def stands(points: Sequence[Number]) -> Number:
+def in_stance(points: Sequence[Number]) -> Number:
     """Whether a foot is in stance: 1 if one of its points is, else 0."""
     found = points[0]
     for one in points[1:]:
@@ -75,7 +75,7 @@ def _by_contacts(stance: Stance, given: str) -> Judge:
     def by_contacts(t: Any, now: Now) -> list[list[Number]]:
         there, _ = meetings(m, now.q, now.v)
         inside = [where(at.distance < 0.0, 1.0, 0.0) for at in there]
-        return [[stands([inside[k] for k in pairs]) for pairs in own] for own in numbers]
+        return [[in_stance([inside[k] for k in pairs]) for pairs in own] for own in numbers]
 
     return by_contacts
 

@@ -43,10 +43,10 @@ def big_base(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Work
         for body, V, X_0 in zip(m.bodies, now.motion.twist, now.poses, strict=True)
     ]
     own = m.bodies[stance.base.o].inertia
-    for foot, stands in zip(stance.feet, on, strict=True):
+    for foot, in_stance in zip(stance.feet, on, strict=True):
         ground = foot.pose.up(_ground(own, stance.rows)).articulated()
-        P[foot.body] = _either(stands, ground + P[foot.body] if stance.rows == POINT else ground, P[foot.body])
-        z[foot.body] = z[foot.body] if stance.rows == POINT else z[foot.body] * (1.0 - stands)
+        P[foot.body] = _either(in_stance, ground + P[foot.body] if stance.rows == POINT else ground, P[foot.body])
+        z[foot.body] = z[foot.body] if stance.rows == POINT else z[foot.body] * (1.0 - in_stance)
     for j in reversed(stance.carried):
         S, X, a = motion.S[j.o], motion.X[j.o], motion.bias[j.o]
         U = P[j.o] @ S
@@ -64,11 +64,11 @@ def _ground(base: RigidInertia, rows: int) -> RigidInertia:
     return RigidInertia(mass, np.zeros(3), turning)
 
 
-def _either(stands: Number, yes: ArticulatedInertia, no: ArticulatedInertia) -> ArticulatedInertia:
-    if isinstance(stands, float) and stands == 1.0:
+def _either(in_stance: Number, yes: ArticulatedInertia, no: ArticulatedInertia) -> ArticulatedInertia:
+    if isinstance(in_stance, float) and in_stance == 1.0:
         return yes
     pairs = ((yes.M, no.M), (yes.H, no.H), (yes.I, no.I))
-    return ArticulatedInertia(*(where(stands > 0.5, np.asarray(a), np.asarray(b)) for a, b in pairs))
+    return ArticulatedInertia(*(where(in_stance > 0.5, np.asarray(a), np.asarray(b)) for a, b in pairs))
 
 
 def exact(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspace:
@@ -80,7 +80,7 @@ def exact(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspa
     m, b, j = stance.mechanism, list(range(stance.base.v.start, stance.base.v.stop)), stance.velocities
     M, h = mass_matrix(m, now.q), inverse.bias(m, now.q, now.v)
     J, drift = _foot_rows(stance, now.motion, on)
-    lifted = np.concatenate([np.full(stance.rows, 1.0 - stands) for stands in on])
+    lifted = np.concatenate([np.full(stance.rows, 1.0 - in_stance) for in_stance in on])
     inertia = ldlt(M[np.ix_(j, j)])
     J_j, J_b, M_jb = J[:, j], J[:, b], M[np.ix_(j, b)]
     response = inertia.solve(J_j.T)
@@ -102,11 +102,11 @@ def _foot_rows(stance: Stance, motion: Kinematics, on: Sequence[Number]) -> tupl
     """Jacobian J (k rows, nv) of all k feet in their frames, and dJ/dt v (k rows,); zero for feet in the air."""
     m, blocks, drifts = stance.mechanism, [], []
     coasting = accelerations(m, motion, np.zeros(m.nv))
-    for foot, leg, stands in zip(stance.feet, stance.legs, on, strict=True):
+    for foot, leg, in_stance in zip(stance.feet, stance.legs, on, strict=True):
         columns, X = list(np.zeros((m.nv, stance.rows))), foot.pose
         for j in (*leg, stance.base):
-            columns[j.v] = list(X.down(motion.S[j.o]).array[: stance.rows].T * stands)
+            columns[j.v] = list(X.down(motion.S[j.o]).array[: stance.rows].T * in_stance)
             X = motion.X[j.o] @ X
         blocks.append(np.array(columns).T)
-        drifts.append(foot.pose.down(coasting[foot.body]).array[: stance.rows] * stands)
+        drifts.append(foot.pose.down(coasting[foot.body]).array[: stance.rows] * in_stance)
     return np.concatenate(blocks), np.concatenate(drifts)

@@ -18,7 +18,7 @@ LENGTHS, MASSES = (0.5, 0.4, 0.15), (3.0, 2.0, 0.5)  # of the links [m], [kg]; c
 NAMES = ("shoulder", "elbow", "wrist")
 ROTOR, GEAR = 1e-4, 30.0  # inertia of each rotor [kg m^2], rotor angle per link angle
 WEIGHT = 9.81
-HELD = {"elbow motor.engaged": 1.0, "wrist motor.engaged": 1.0}
+LOCKED = {"elbow motor.engaged": 1.0, "wrist motor.engaged": 1.0}
 
 
 def build() -> Mechanism:
@@ -48,7 +48,7 @@ def moments() -> list[float]:
 
 def request(duration: float = 1.0) -> dict[str, Any]:
     """Keyword arguments for `lw.simulate`: the shoulder's link swings while the other motors are locked."""
-    return {"mechanism": build().with_parameters(HELD), "duration": duration, "dt": 0.01, "method": "rk4"}
+    return {"mechanism": build().with_parameters(LOCKED), "duration": duration, "dt": 0.01, "method": "rk4"}
 
 
 def run(duration: float = 1.0) -> Run:
@@ -64,13 +64,13 @@ def claim() -> Claim:
         turns = rng.uniform(-1.5, 1.5, size=3)  # angles of the links from the horizontal [rad]
         needed = np.linalg.solve(rows.T, gravity(m, np.diff(turns, prepend=0.0)))
         errors.append(np.abs(needed / (np.array(moments()) * WEIGHT * np.cos(turns) / GEAR) - 1.0).max())
-    held = m.with_parameters(HELD)
+    locked = m.with_parameters(LOCKED)
     inertia = bar_inertia(MASSES[0], LENGTHS[0])[2] + MASSES[0] * LENGTHS[0] ** 2 / 4 + ROTOR * GEAR**2
     inertia += sum(MASSES[1:]) * LENGTHS[0] ** 2
     for _ in range(20):
         q, command, rate = rng.uniform(-1.5, 1.5, size=3), rng.normal(size=3), rng.normal()
         v = np.array([rate, -rate, 0.0])
-        a = forward_dynamics(held, q, v, drive_forces(held, q, v, command)).a
+        a = forward_dynamics(locked, q, v, drive_forces(locked, q, v, command)).a
         alone = (GEAR * command[0] - moments()[0] * WEIGHT * np.cos(q[0])) / inertia
         errors.append(np.abs(a - [alone, -alone, 0.0]).max() / abs(alone))
     errors.append(np.abs(np.diff(run().q.sum(axis=1))).max())

@@ -91,7 +91,7 @@ def build() -> Mechanism:
     b.joint("float", Free(), "world", "body")
     for name, leg in LEGS.items():
         _leg(b, name, leg)
-    start = {f"{name} {joint}": angle for name, leg in LEGS.items() for joint, angle in standing(leg).items()}
+    start = {f"{name} {joint}": angle for name, leg in LEGS.items() for joint, angle in neutral_angles(leg).items()}
     return b.keyframe("start", {"float": (0.0, 0.0, HEIGHT, 1.0, 0.0, 0.0, 0.0), **start}).build()
 
 
@@ -122,7 +122,7 @@ def leg_angles(leg: Leg, foot: Array) -> dict[str, Number]:
     return dict(zip(JOINTS, (turn, 0.0, 0.0, np.arctan2(z, away) + inner, knee - np.pi), strict=True))
 
 
-def standing(leg: Leg) -> dict[str, Number]:
+def neutral_angles(leg: Leg) -> dict[str, Number]:
     """Joint angles of a leg [rad] at its neutral foot position."""
     return leg_angles(leg, leg.foot)
 
