@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: linkwork and its peers side by side in one process, as a table and as JSON."""
+"""`python -m benchmarks`: compare linkwork with peer libraries in one process; print tables and write JSON."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from rich.console import Console
 from rich.table import Table
 
 PACKAGES = ("linkwork", "numpy", "pin", "example-robot-data", "mujoco", "exudyn", "llvmlite")
-BUSY = 0.5  # processes at work before we start, on average
-WIDTH = 160  # where the output is no terminal
+BUSY = 0.5  # load average at the start above which the computer counts as busy
+WIDTH = 160  # columns of output that does not go to a terminal
 
 
 class Sizes(NamedTuple):
-    """Which machines are run, on how many states. Derivatives are few because each has 3 nv^2 numbers."""
+    """Sizes of all benchmarks: mechanisms and numbers of states. Derivatives are few: each has 3 nv^2 numbers."""
 
     robots: tuple[str, ...]
     chains: tuple[int, ...]
     batch: int
     derivatives: int
     threads: int
-    links: int  # states times joints of a chain's batch, at most
+    links: int  # largest product of states and joints in a batch of chains
     compiles: int
     effort: Effort
     rollouts: tuple[tuple[str, str, int, int], ...]  # robot, method, members, steps
     ladders: tuple[int, ...]  # cells
     ladder_steps: int
-    structure: tuple[float, float | None]  # step of methods that keep structure [s], and how long they run [s]
+    structure: tuple[float, float | None]  # step [s] and duration [s] of structure-preserving methods
     step_chains: tuple[int, ...]  # joints
-    creep: float  # how long blocks stick [s]
-    walkers: tuple[int, float]  # members, and how long they walk [s]
+    creep: float  # time for which the creep of blocks is measured [s]
+    walkers: tuple[int, float]  # members, and duration of their walk [s]
 
 
 ROLLOUTS = (
@@ -91,7 +91,7 @@ SMALL = Sizes(
 
 
 class Task(NamedTuple):
-    """One method of linkwork, its inputs and the peer that answers the same question."""
+    """One method of linkwork, its inputs, and the peer that computes the same quantity."""
 
     title: str
     method: str
@@ -120,11 +120,11 @@ ON_CHAINS = (
 )
 
 
-# --- the rows ---
+# --- benchmarks, one per row ---
 
 
 def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
-    """What fills each row, by the row's name: machine, then question."""
+    """Functions that run the benchmarks and fill their rows, by row name: mechanism, then quantity."""
     rows: dict[str, Callable[[Row], None]] = {}
     for name in sizes.robots:
         for task in TASKS:
@@ -150,7 +150,7 @@ def plan(sizes: Sizes, target: str) -> dict[str, Callable[[Row], None]]:
 
 
 def run_task(task: Task, name: str, n: int, target: str, effort: Effort, row: Row) -> None:
-    """One method against the peer that answers the same question; of chains, the cost per joint."""
+    """Compare one method with its peer; for chains, report the time per joint."""
     found, per_joint = robot(name), name.startswith(CHAIN)
     states = draw(found.m, n)
     row.unit = f"us per {'joint' if per_joint else 'state'}"
@@ -161,26 +161,26 @@ def run_task(task: Task, name: str, n: int, target: str, effort: Effort, row: Ro
 
 
 def run_threads(name: str, sizes: Sizes, target: str, row: Row) -> None:
-    """Two threads of linkwork against one."""
+    """Compare two threads of linkwork with one thread."""
     m = robot(name).m
     states = draw(m, sizes.threads)
     row.unit, row.size = "us per state", {"nv": m.nv, "states": sizes.threads}
     contender = partial(peers.linkwork, m, target, FORWARD[0], (states.q, states.v, states.tau))
-    two = contender(2)  # if this cannot be, one thread need not run alone
+    two = contender(2)  # if two threads are not available, the comparison is skipped
     compare(row, lambda: two, partial(contender, 1), sizes.threads, sizes.effort)
 
 
 def run_compile(name: str, sizes: Sizes, target: str, row: Row) -> None:
-    """Time until the first answer with a filled cache against an empty one."""
+    """Compare the time until the first result with a filled cache and with an empty cache."""
     row.unit, row.size = "s", {"nv": robot(name).m.nv, "states": 1}
     compare_compile(row, name, target, sizes.compiles)
 
 
-# --- where and when ---
+# --- computer and versions ---
 
 
 def surroundings(target: str, quick: bool) -> dict[str, Any]:
-    """Versions, processor and date, without which numbers mean little."""
+    """Date, versions, processor and load, for the JSON file."""
     affinity = getattr(os, "sched_getaffinity", None)
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -198,7 +198,7 @@ def surroundings(target: str, quick: bool) -> dict[str, Any]:
 
 
 def version_of(package: str) -> str | None:
-    """The installed version, or None."""
+    """Installed version of a package, or None."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -206,20 +206,22 @@ def version_of(package: str) -> str | None:
 
 
 def cpu_model() -> str:
-    """The processor's name, as well as the system tells it."""
+    """Name of the processor, as far as the system reports it."""
     listing = Path("/proc/cpuinfo")
     lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
 
 
-# --- what is shown ---
+# --- tables ---
 
 
 def table(rows: list[Row]) -> Table:
-    """All rows, a section for each machine; the spread is half the distance between the quartiles."""
-    shown = Table(title="ratio = peer / linkwork: above 1, linkwork is faster", box=SIMPLE, pad_edge=False)
-    for title in ("", "states", "linkwork", "peer", "ratio", "agree to", "unit", "the peer"):
+    """Table of all rows, a section for each mechanism; the spread (±) is half the distance between the quartiles."""
+    shown = Table(
+        title="ratio = time of peer / time of linkwork; above 1 linkwork is faster", box=SIMPLE, pad_edge=False
+    )
+    for title in ("benchmark", "states", "linkwork", "peer", "ratio", "agree to", "unit", "peer function"):
         numbers = title in ("states", "linkwork", "peer", "ratio", "agree to")
         shown.add_column(title, justify="right" if numbers else "left")
     for row, following in zip(rows, [*rows[1:], None], strict=True):
@@ -232,15 +234,15 @@ def table(rows: list[Row]) -> Table:
             "" if row.disagreement is None else f"{row.disagreement:.0e}",
             row.unit,
             row.peer.name if row.peer else "",
-            end_section=following is not None and machine(following) != machine(row),
+            end_section=following is not None and mechanism(following) != mechanism(row),
         )
     return shown
 
 
 def accuracy_table(rows: list[Row]) -> Table:
-    """How far each side is from what must be, where answers differ by nature: as parts of the whole, or as it says."""
+    """Table of the errors of both sides, where results differ by nature; relative, or in the given unit."""
     shown = Table(title="accuracy", box=SIMPLE, pad_edge=False)
-    for title in ("", "measured", "linkwork", "peer"):
+    for title in ("benchmark", "error", "linkwork", "peer"):
         shown.add_column(title, justify="right" if title in ("linkwork", "peer") else "left")
     for row in rows:
         ours, theirs = (row.accuracy.get(side, {}) for side in ("linkwork", "peer"))
@@ -250,50 +252,60 @@ def accuracy_table(rows: list[Row]) -> Table:
     return shown
 
 
-def machine(row: Row) -> str:
-    """The first part of a row's name."""
+def mechanism(row: Row) -> str:
+    """Name of the mechanism: the first part of a row's name."""
     return row.name.partition(":")[0]
 
 
 def timing_text(timing: Timing | None) -> str:
-    """A median with its spread."""
+    """Median with its spread."""
     if timing is None:
         return "-"
     return number_text(timing.median) + (f" ±{timing.spread:.0%}" if timing.turns > 1 else "")
 
 
 def number_text(x: float) -> str:
-    """Three figures, without powers of ten where there is room."""
+    """Number with three significant digits, without an exponent."""
     return f"{x:.0f}" if x >= 1000.0 else f"{x:#.3g}".removesuffix(".")
 
 
 def main() -> int:
-    """Run the rows that were asked for; 1 if any failed or gave different answers."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="linkwork and its peers, side by side")
-    parser.add_argument("--quick", action="store_true", help="small machines, tiny batches, three turns")
-    parser.add_argument("--only", default="", metavar="NAME", help="rows whose name contains this")
-    parser.add_argument("--target", default="cpu", help="linkwork's target (default: cpu)")
-    parser.add_argument("--json", default="out/benchmarks.json", type=Path, metavar="FILE", help="default: %(default)s")
+    """Run the selected benchmarks; return 1 if one failed or its results differ, else 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Compare linkwork with peer libraries: times and results."
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="short test: small mechanisms, tiny batches, three repetitions"
+    )
+    parser.add_argument("--only", default="", metavar="NAME", help="run only benchmarks whose name contains NAME")
+    parser.add_argument("--target", default="cpu", help="target of lw.compile, cpu or numpy (default: %(default)s)")
+    parser.add_argument(
+        "--json",
+        default="out/benchmarks.json",
+        type=Path,
+        metavar="FILE",
+        help="file for the results (default: %(default)s)",
+    )
     arguments = parser.parse_args()
     planned = plan(SMALL if arguments.quick else LARGE, arguments.target)
     chosen = {name: fill for name, fill in planned.items() if arguments.only.lower() in name.lower()}
     if not chosen:
-        parser.error(f"no row's name contains {arguments.only!r}; they are:\n  " + "\n  ".join(planned))
+        parser.error(f"no benchmark name contains {arguments.only!r}; valid names:\n  " + "\n  ".join(planned))
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False, markup=False)
     rows: list[Row] = []
     about = surroundings(arguments.target, arguments.quick)
     if (about["cpu"]["load_at_start"] or 0.0) > BUSY:
-        console.print("The machine is busy with other work: expect wide spreads, and little from a second thread.")
+        console.print("The computer is busy: times have a large spread, and a second thread gains little.")
     try:
         for name, fill in chosen.items():
             row = Row(name, "")
             rows.append(row)
-            print(name, file=sys.stderr, flush=True)  # no spinner: its thread would disturb what is timed
+            print(name, file=sys.stderr, flush=True)  # no spinner: its thread would disturb the timing
             try:
                 fill(row)
             except peers.NotAvailable as reason:
                 row.status, row.note = "not available", str(reason)
-            except Exception as error:  # one row that breaks must not cost the others
+            except Exception as error:  # a benchmark that fails must not stop the others
                 row.status, row.note = "failed", f"{type(error).__name__}: {error}"
     finally:
         record = about | {"agree": AGREE, "rows": [row.record() for row in rows]}

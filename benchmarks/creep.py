@@ -1,4 +1,4 @@
-"""A block that friction holds on an incline: how far it creeps in a minute, beside MuJoCo with several settings."""
+"""Creep of a block that sticks on an incline, compared with MuJoCo with several settings."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from linkwork.examples import incline_block as block
 from linkwork.spatial.scalar import Array
 
 STEP = 1e-3  # [s]
-SETTLING = 2.0  # [s]
-INCLINES = ((0.1, 0.0), (0.2, 1.0), (0.3, 2.5))  # how steep they are, and which way they fall [rad]
+SETTLING = 2.0  # time before the creep is measured [s]
+INCLINES = ((0.1, 0.0), (0.2, 1.0), (0.3, 2.5))  # angle of each incline, and azimuth of its descent [rad]
 SETTINGS = {
-    "MuJoCo as it comes": "",
+    "MuJoCo, default settings": "",
     "MuJoCo, elliptic cones, impratio 100": 'cone="elliptic" impratio="100"',
-    "MuJoCo, the same and 100 noslip iterations": (
+    "MuJoCo, elliptic cones, impratio 100, 100 noslip iterations": (
         'cone="elliptic" impratio="100" noslip_iterations="100" noslip_tolerance="0"'
     ),
 }
 
 
 def downhill() -> Array:
-    """Gravity (3, 3) [m/s^2] as blocks on the inclines feel it."""
-    angle, way = np.array(INCLINES).T
+    """Gravity (3, 3) [m/s^2] of the three inclines, in the axes of the incline."""
+    angle, azimuth = np.array(INCLINES).T
     across = np.sin(angle)
-    return block.GRAVITY * np.stack([across * np.cos(way), across * np.sin(way), -np.cos(angle)], axis=1)
+    return block.GRAVITY * np.stack([across * np.cos(azimuth), across * np.sin(azimuth), -np.cos(angle)], axis=1)
 
 
 def linkwork(duration: float) -> Contender:
-    """`lw.simulate` of the blocks on all inclines at once; what is read are their places (3, T, 3) [m] every 0.1 s."""
+    """`lw.simulate` of the blocks on all inclines as one batch; it reads positions (3, T, 3) [m] every 0.1 s."""
     m, gravity = block.build(0.0), downhill()
     q = np.tile(block.resting(0.0), (len(INCLINES), 1))
 
@@ -47,12 +47,12 @@ def linkwork(duration: float) -> Contender:
             parameters={"gravity": gravity}, progress=False,
         ).check()  # fmt: skip
 
-    call()  # the first builds the kernel
+    call()  # the first call compiles the kernel
     return Contender("linkwork, variational", call, lambda run: run.q[..., :3])
 
 
 def mujoco(name: str, duration: float) -> Contender:
-    """MuJoCo's own rollout of each block, as a box on a plane with the same mass and inertia."""
+    """`mujoco.rollout` of each block, a box on a plane with the same mass and inertia."""
     try:
         there: Any = import_module("mujoco")
         rollout: Any = import_module("mujoco.rollout")
@@ -73,7 +73,7 @@ def mujoco(name: str, duration: float) -> Contender:
 
 
 def mjcf(gravity: Array, option: str) -> str:
-    """The block on a plane under that gravity."""
+    """MJCF model of the block on a plane, with this gravity (3,) [m/s^2]."""
     width, depth, height = block.SIZE
     inertia = block.MASS / 12.0 * (np.square(block.SIZE).sum() - np.square(block.SIZE))
     half, friction = (width / 2, depth / 2, height / 2), f'friction="{block.FRICTION} 0 0" condim="3"'
@@ -84,13 +84,13 @@ def mjcf(gravity: Array, option: str) -> str:
 
 
 def crept(places: Array) -> float:
-    """The largest way [m] from where a block had settled, of places (3, T, 3) every 0.1 s."""
+    """Largest distance [m] of a block from its settled position, for positions (3, T, 3) [m] every 0.1 s."""
     settled = places[:, round(SETTLING / 0.1) :]
     return float(np.linalg.norm(settled - settled[:, :1], axis=-1).max())
 
 
 def run_creep(name: str, minute: float, effort: Effort, row: Row) -> None:
-    """Time per block and step, and the farthest that one creeps in so many seconds after it has settled."""
+    """Measure the time per block and step, and the largest creep in `minute` seconds after settling."""
     duration = SETTLING + minute
     steps = len(INCLINES) * round(duration / STEP)
     row.unit, row.size = "us per step", {"nv": 6, "states": len(INCLINES), "steps": steps}
@@ -99,5 +99,5 @@ def run_creep(name: str, minute: float, effort: Effort, row: Row) -> None:
 
 
 def rows(minute: float, effort: Effort) -> dict[str, Callable[[Row], None]]:
-    """What fills each row, by its name."""
+    """Functions that run the benchmarks, by row name."""
     return {f"incline: a block that sticks, {name}": partial(run_creep, name, minute, effort) for name in SETTINGS}

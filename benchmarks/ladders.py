@@ -1,8 +1,8 @@
-"""Ladders of four-bar linkages: loops in linkwork beside MuJoCo's equality constraints, in time and in accuracy.
+"""Ladders of four-bar linkages: loops of linkwork compared with MuJoCo's equality constraints, in time and accuracy.
 
-A cell adds three bodies and one loop. Loops of linkwork are exact and MuJoCo's are soft springs, here as stiff as it
-lets them be, so that answers differ: how far each is from the closed form, from closure and from its first energy is
-measured beside the time.
+A cell adds three bodies and one loop. Loops of linkwork are exact. Those of MuJoCo are soft, here as stiff as allowed,
+so that the results differ. The benchmark measures times, and for both sides the errors against the closed form, the
+position errors of the loops and the energy drift.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from linkwork.examples import four_bar_ladder
 from linkwork.spatial.scalar import Array
 
 LADDER = "ladder"
-SOFTNESS = 'solref="0.002 1" solimp="0.9999 0.9999 0.001"'  # twice the step, and the largest impedance: least soft
-LOOKED_AT = 21  # states of a run whose closure and energy are measured
+SOFTNESS = 'solref="0.002 1" solimp="0.9999 0.9999 0.001"'  # stiffest setting: two steps, largest impedance
+LOOKED_AT = 21  # states of a run at which loop errors and energy are measured
 
 
 class Moving(NamedTuple):
-    """A ladder that swings: q, v and tau (nv,), and what it should do (nv,)."""
+    """State of a swinging ladder: q, v and tau (nv,), and its acceleration a (nv,) by the closed form."""
 
     m: lw.Mechanism
     q: Array
@@ -36,7 +36,7 @@ class Moving(NamedTuple):
 
 
 def swinging(cells: int) -> Moving:
-    """All rails at random angles and rates, without motors."""
+    """Ladder with random angles and rates of its rails, without motors."""
     m, rng = four_bar_ladder.build(cells), np.random.default_rng(0)
     angles, rates = rng.uniform(-0.5, 0.5, cells), rng.normal(size=cells)
     a = four_bar_ladder.accelerations(angles, rates, np.zeros(cells))
@@ -45,7 +45,7 @@ def swinging(cells: int) -> Moving:
 
 
 def run_forward(cells: int, target: str, effort: Effort, row: Row) -> None:
-    """Forward dynamics of one state, and its distance from the closed form."""
+    """Measure forward dynamics of one state, and its error against the closed form."""
     s = swinging(cells)
     row.unit, row.size = "us per call", {"nv": s.m.nv, "states": 1}
     ours = partial(linkwork, s.m, target, "forward_dynamics", (s.q, s.v, s.tau))
@@ -54,7 +54,7 @@ def run_forward(cells: int, target: str, effort: Effort, row: Row) -> None:
 
 
 def run_second(cells: int, steps: int, effort: Effort, row: Row) -> None:
-    """A run from rest by the method of Runge and Kutta: time per step, how far loops open and energy drifts."""
+    """Measure a run from rest with rk4: time per step, position errors of the loops, and energy drift."""
     m = four_bar_ladder.build(cells)
     q, v = m.keyframes["start"].q, np.zeros(m.nv)
     row.unit, row.size = "us per step", {"nv": m.nv, "states": 1, "steps": steps}
@@ -67,25 +67,25 @@ def run_second(cells: int, steps: int, effort: Effort, row: Row) -> None:
         kinetic, potential = d.energy(positions, velocities)
         first = sum(d.energy(q, v))
         row.accuracy[side] = {
-            "loops open by [m]": float(np.abs(d.constraint(positions)).max()),
+            "position error of loops [m]": float(np.abs(d.constraint(positions)).max()),
             "energy drift": float(np.abs(kinetic + potential - first).max() / np.ptp(kinetic)),
         }
 
 
 def both(row: Row, ours: Entry, theirs: Entry, work: float, effort: Effort) -> dict[str, Array]:
-    """Time both sides, where they are available, and give their answers."""
+    """Time both sides, if they are available, and return their results."""
     present = available(row, ours, theirs)
     keep_times(row, present, work, effort)
     return {side: contender.read(contender.call()) for side, contender in present.items()}
 
 
 def whole(m: lw.Mechanism, q: Array, v: Array) -> Array:
-    """Whole states (members, steps, nq + nv)."""
+    """Complete states (members, steps, nq + nv)."""
     return np.concatenate([q, v], axis=-1)
 
 
 def equality(m: lw.Mechanism) -> str:
-    """The loops as MJCF. Points that coincide suffice in the plane; MuJoCo takes them from the neutral position."""
+    """Loops as MJCF. In the plane, coincident points are sufficient; MuJoCo takes them from the neutral position."""
     return "".join(
         f'<connect body1="b{loop.at.body}" body2="b{loop.to.body}" anchor="{spaced(loop.at.pose.p)}" {SOFTNESS}/>'
         for loop in m.loops
@@ -93,7 +93,7 @@ def equality(m: lw.Mechanism) -> str:
 
 
 def mujoco_forward(s: Moving) -> Contender:
-    """MuJoCo's forward dynamics with equality constraints; the state is written beforehand and not timed."""
+    """MuJoCo's forward dynamics with equality constraints; writing the state is not timed."""
     try:
         mujoco: Any = import_module("mujoco")
     except ModuleNotFoundError:

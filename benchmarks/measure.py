@@ -1,4 +1,4 @@
-"""How a race is run: answers are compared first, then the contenders take turns and medians are kept."""
+"""Timing: compare the results of two contenders, then time them in alternating turns and report medians."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from benchmarks.robots import draw, robot
 import linkwork as lw
 from linkwork.spatial.scalar import Array
 
-AGREE = 1e-8  # of the largest number of a state's answer
+AGREE = 1e-8  # largest accepted difference, relative to the largest number in the result of a state
 ROOT = Path(__file__).parent.parent
 Entry = Callable[[], Contender]  # raises NotAvailable
 
 
 class Effort(NamedTuple):
-    """How long to measure: turns from `short` to `long` [s], a row of about `row` [s] with `least` to `most` turns."""
+    """Measuring time: turns of `short` to `long` [s], about `row` [s] per row, with `least` to `most` turns."""
 
     short: float
     long: float
@@ -42,7 +42,7 @@ FULL, QUICK = Effort(0.02, 1.0, 3.0, 5, 31), Effort(0.002, 0.002, 0.0, 3, 3)
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of one contender in the row's unit: median, quartiles and best, and how often it was measured."""
+    """Times of one contender in the row's unit: best, median, quartiles `low` and `high`, and number of turns."""
 
     name: str
     best: float
@@ -54,19 +54,19 @@ class Timing:
 
     @classmethod
     def of(cls, name: str, times: Sequence[float], calls: int = 1) -> Timing:
-        """From the times of all turns."""
+        """Statistics of the times of all turns."""
         best, low, median, high = (float(x) for x in np.percentile(times, (0, 25, 50, 75)))
         return cls(name, best, median, low, high, len(times), calls)
 
     @property
     def spread(self) -> float:
-        """Half the distance between the quartiles, as a part of the median."""
+        """Half the distance between the quartiles, relative to the median."""
         return (self.high - self.low) / (2.0 * self.median)
 
 
 @dataclass
 class Row:
-    """One comparison. `status` is "ok", "not available", "answers differ" or "failed"; only "ok" has a ratio."""
+    """Result of a benchmark. `status` is "ok", "not available", "answers differ" or "failed"; only "ok" has a ratio."""
 
     name: str
     unit: str
@@ -76,42 +76,45 @@ class Row:
     disagreement: float | None = None
     linkwork: Timing | None = None
     peer: Timing | None = None
-    accuracy: dict[str, dict[str, float]] = field(default_factory=dict)  # by side, where answers differ by nature
+    accuracy: dict[str, dict[str, float]] = field(default_factory=dict)  # errors by side, if results must differ
 
     @property
     def ratio(self) -> float | None:
-        """The peer's median over linkwork's: above one, linkwork is faster."""
+        """Median time of the peer divided by that of linkwork: above 1, linkwork is faster."""
         return self.peer.median / self.linkwork.median if self.status == "ok" and self.linkwork and self.peer else None
 
     def record(self) -> dict[str, Any]:
-        """The row as it is written to JSON."""
+        """Row as a dict for JSON."""
         agreed = self.disagreement if self.disagreement is not None and math.isfinite(self.disagreement) else None
         return asdict(self) | {"disagreement": agreed, "ratio": self.ratio}
 
 
 def disagreement(ours: Array, theirs: Array) -> float:
-    """The largest difference in any state, as a part of the largest number of that state's answer (or matrix)."""
+    """Largest difference in any state, relative to the largest number in the result (or matrix) of that state."""
     if ours.shape != theirs.shape:
-        raise ValueError(f"answers of shapes {ours.shape} and {theirs.shape} cannot be compared")
+        raise ValueError(f"results must have equal shapes; got {ours.shape} and {theirs.shape}")
     axes = (-1,) if ours.ndim < 3 else (-2, -1)
     return float(np.max(np.abs(ours - theirs).max(axes) / np.abs(theirs).max(axes)))
 
 
 def compare(row: Row, ours: Entry, theirs: Entry, work: float, effort: Effort) -> None:
-    """Fill in the row. `work` divides the time of a call [us]; who is not available leaves the other to run alone."""
+    """Compare results and times and fill the row. If one side is not available, the other is timed alone.
+
+    The time of a call [us] is divided by `work`, such as the number of states.
+    """
     present = available(row, ours, theirs)
     if not present:
         return
     if len(present) == 2:
         row.disagreement = disagreement(*(contender.read(contender.call()) for contender in present.values()))
         if not row.disagreement < AGREE:
-            row.status, row.note = "answers differ", f"by {row.disagreement:.1e} of the largest number; not timed"
+            row.status, row.note = "answers differ", f"relative difference {row.disagreement:.1e}; not timed"
             return
     keep_times(row, present, work, effort)
 
 
 def available(row: Row, ours: Entry, theirs: Entry) -> dict[str, Contender]:
-    """The contenders by side; the row says who is missing, and why."""
+    """Available contenders by side; the row notes why one is not available."""
     present: dict[str, Contender] = {}
     for side, make in (("linkwork", ours), ("peer", theirs)):
         try:
@@ -122,16 +125,16 @@ def available(row: Row, ours: Entry, theirs: Entry) -> dict[str, Contender]:
 
 
 def keep_times(row: Row, present: dict[str, Contender], work: float, effort: Effort) -> None:
-    """Race whoever is present and keep their times in the row."""
+    """Time the available contenders and store their times in the row."""
     for side, timing in zip(present, race(list(present.values()), work, effort), strict=True):
         setattr(row, side, timing)
 
 
 def race(contenders: list[Contender], work: float, effort: Effort) -> list[Timing]:
-    """Time the contenders in turns, each turn in the opposite order.
+    """Time the contenders in alternating turns; each turn reverses their order.
 
-    A turn lasts as long for the quick as for the slow, in more calls: other work on the machine, which comes in slices,
-    would spare short turns and so favour the quick.
+    Turns have the same duration for fast and slow contenders; the fast one makes more calls. Short turns would often
+    escape interruptions by other processes, which would favour the fast contender.
     """
     timers = [timeit.Timer(contender.call) for contender in contenders]
     once = [min(timer.repeat(2, 1)) for timer in timers]
@@ -147,11 +150,11 @@ def race(contenders: list[Contender], work: float, effort: Effort) -> list[Timin
     return [Timing.of(c.name, t, n) for c, t, n in zip(contenders, times, calls, strict=True)]
 
 
-# --- the time until the first answer, each in a process of its own ---
+# --- time until the first result, each in a separate process ---
 
 
 def first_answer(name: str, target: str) -> None:
-    """Print the seconds that `compile` and the first forward dynamics of a robot take in this process."""
+    """Print the time [s] of `compile` and the first forward dynamics of a robot in this process."""
     m = robot(name).m
     s = draw(m, 1)
     start = time.perf_counter()
@@ -160,7 +163,7 @@ def first_answer(name: str, target: str) -> None:
 
 
 def compare_compile(row: Row, name: str, target: str, repeats: int) -> None:
-    """Time the first answer with an empty cache (as the peer) and again with what that left there (as linkwork)."""
+    """Time the first result with an empty cache (shown as the peer), then with the filled cache (as linkwork)."""
     cold, warm = [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as cache:

@@ -1,7 +1,7 @@
-"""Who is raced: a contender has one call to time, and says how to read its answer in linkwork's layout.
+"""Contenders: calls of linkwork and of peer libraries to be timed, and conversion of results to linkwork's layout.
 
-Inputs are laid out beforehand as each library likes them, so that a call contains no conversion. The batches of
-Pinocchio are (nq, n) in column-major order, which is linkwork's (n, nq) in memory.
+Inputs are prepared in the layout of each library, so that the timed call contains no conversion. Batches of Pinocchio
+are (nq, n) in column-major order, the same memory layout as linkwork's (n, nq).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from linkwork.spatial.scalar import Array
 
 
 class NotAvailable(Exception):
-    """A contender cannot take part; the message says why."""
+    """Raised when a contender cannot run the benchmark; the message gives the reason."""
 
 
 class Contender(NamedTuple):
-    """`call` is what is timed; `read` makes its answer an array in linkwork's order of states and velocities."""
+    """`call` is timed; `read` converts its result to an array in linkwork's order of states and velocities."""
 
     name: str
     call: Callable[[], Any]
@@ -35,19 +35,19 @@ class Contender(NamedTuple):
 
 @lru_cache(maxsize=4)
 def compiled(m: lw.Mechanism, target: str, threads: int) -> Any:
-    """The dynamics of a mechanism, compiled once for all rows that need it."""
+    """Dynamics of a mechanism, compiled once for all benchmarks."""
     return lw.compile(m, target=target, threads=threads)
 
 
 def linkwork(m: lw.Mechanism, target: str, method: str, inputs: tuple[Array, ...], threads: int = 1) -> Contender:
-    """A method of linkwork's `Dynamics`. Several arrays in the answer are stacked before the matrices' axes."""
+    """Method of linkwork's `Dynamics`. If it returns several matrices, they are stacked on the third last axis."""
     try:
         call = getattr(compiled(m, target, threads), method, None)
     except lw.LinkworkError as error:
         raise NotAvailable(f"linkwork: {error}") from None
     if call is None:
         raise NotAvailable(f"linkwork: target {target!r} has no {method}")
-    call(*inputs)  # the first call builds the kernel and puts its quick entry in the method's place
+    call(*inputs)  # the first call compiles the kernel, which then replaces the method
     call = getattr(compiled(m, target, threads), method)
     name = f"linkwork {method}, {threads} thread{'s' * (threads > 1)}"
     return Contender(name, partial(call, *inputs), lambda x: np.stack(x, -3) if isinstance(x, tuple) else np.asarray(x))
@@ -55,7 +55,7 @@ def linkwork(m: lw.Mechanism, target: str, method: str, inputs: tuple[Array, ...
 
 # --- Pinocchio ---
 
-# Pinocchio 4.1 reserves four blocks of nv^3 numbers for second derivatives, twice while it makes them.
+# Pinocchio 4.1 reserves four blocks of nv^3 numbers for second derivatives, and twice that while it creates them.
 MOST_VELOCITIES = 400  # 4 GB
 
 
@@ -71,13 +71,16 @@ def _refuse_too_large(robot: Robot) -> None:
 
 
 def back(robot: Robot) -> Array:
-    """Pinocchio's number of each of our velocities (nv,)."""
+    """Index (nv,) in Pinocchio of each velocity of linkwork."""
     ours = [np.arange(robot.m.nv)[robot.m.joints[name].v] for name in robot.model.names[1:]]
     return np.argsort(np.concatenate(ours))
 
 
 def coordinates(robot: Robot, q: Array) -> Array:
-    """Pinocchio's coordinates (n, model.nq) of ours (n, nq): w last, cosine and sine of continuous joints."""
+    """Coordinates (n, model.nq) of Pinocchio from those of linkwork (n, nq).
+
+    Pinocchio has the scalar part of quaternions last, and cosine and sine of continuous joints.
+    """
     columns = []
     for name, joint in zip(robot.model.names[1:], list(robot.model.joints)[1:], strict=True):
         own = q[:, robot.m.joints[name].q]
@@ -95,12 +98,12 @@ def velocities(robot: Robot, v: Array) -> Array:
 
 
 def aba_batch(robot: Robot, s: States) -> Contender:
-    """Forward dynamics of all states, on one thread, looped over in C++."""
+    """Forward dynamics of a batch, by a loop in C++ on one thread."""
     return _parallel(robot, "abaInParallel", s.q, s.v, s.tau)
 
 
 def rnea_batch(robot: Robot, s: States) -> Contender:
-    """Inverse dynamics of all states, on one thread, looped over in C++."""
+    """Inverse dynamics of a batch, by a loop in C++ on one thread."""
     return _parallel(robot, "rneaInParallel", s.q, s.v, s.a)
 
 
@@ -112,7 +115,7 @@ def _parallel(robot: Robot, function: str, q: Array, v: Array, x: Array) -> Cont
 
 
 def crba_loop(robot: Robot, s: States) -> Contender:
-    """Mass matrices of all states: Pinocchio has no batch of them, so Python loops."""
+    """Mass matrices of a batch, by a loop in Python: Pinocchio has no batch function."""
     model, data, Q = robot.model, fresh_data(robot), list(coordinates(robot, s.q))
     M = np.empty((len(Q), robot.m.nv, robot.m.nv))
 
@@ -125,7 +128,7 @@ def crba_loop(robot: Robot, s: States) -> Contender:
 
 
 def derivatives_loop(robot: Robot, s: States) -> Contender:
-    """Derivatives of forward dynamics by q, v and tau (n, 3, nv, nv), looped over in Python."""
+    """Derivatives of forward dynamics by q, v and tau (n, 3, nv, nv), by a loop in Python."""
     model, data = robot.model, fresh_data(robot)
     states = list(zip(coordinates(robot, s.q), velocities(robot, s.v), velocities(robot, s.tau), strict=True))
     D = np.empty((len(states), 3, robot.m.nv, robot.m.nv))
@@ -144,7 +147,7 @@ def _both_ways(robot: Robot, matrices: Array) -> Array:
 
 
 def aba_once(robot: Robot, s: States) -> Contender:
-    """Forward dynamics of the first state, one call from Python."""
+    """Forward dynamics of one state, one call from Python."""
     state = coordinates(robot, s.q)[0], velocities(robot, s.v)[0], velocities(robot, s.tau)[0]
     call = partial(pin.aba, robot.model, fresh_data(robot), *state)
     return Contender("pin.aba", call, lambda answer: answer[back(robot)])
@@ -154,14 +157,14 @@ def aba_once(robot: Robot, s: States) -> Contender:
 
 
 def mujoco_once(robot: Robot, s: States) -> Contender:
-    """Forward dynamics of the first state of a chain; the state is written beforehand and not timed."""
+    """Forward dynamics of one state of a chain; writing the state is not timed."""
     try:
         mujoco: Any = import_module("mujoco")
     except ModuleNotFoundError:
         raise NotAvailable("MuJoCo is not installed (the extra 'peers')") from None
     try:
         model = mujoco.MjModel.from_xml_string(chain_mjcf(robot.m.nv))
-    except ValueError as error:  # it limits how deep bodies may be nested
+    except ValueError as error:  # MuJoCo limits the nesting depth of bodies
         raise NotAvailable(f"MuJoCo: {' '.join(str(error).split())}") from None
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:], data.qfrc_applied[:] = s.q[0], s.v[0], s.tau[0]

@@ -1,4 +1,4 @@
-"""The machines that are raced: bundled robots and serial chains, each as Pinocchio's model and as our mechanism."""
+"""Mechanisms of the benchmarks: bundled robots and serial chains, for Pinocchio and for linkwork."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from linkwork.spatial.scalar import Array
 try:
     pin: Any = import_module("pinocchio")
 except ModuleNotFoundError:
-    raise SystemExit("the benchmarks need Pinocchio and its robots: pip install '.[peers]'") from None
+    raise SystemExit("the benchmarks need Pinocchio and example-robot-data: pip install '.[peers]'") from None
 
 
 class Bundled(NamedTuple):
-    """A robot of example-robot-data: its file, whether its base flies, and the joints that are locked."""
+    """A robot of example-robot-data: its file, whether its base is free, and its locked joints."""
 
     urdf: str
     free: bool = False
@@ -35,15 +35,15 @@ BUNDLED = {
     "quadruped": Bundled("anymal_c_simple_description/urdf/anymal.urdf", free=True),
     "humanoid": Bundled("talos_data/robots/talos_reduced.urdf", free=True),
 }
-CHAIN = "chain"  # a name such as "chain64" is a serial chain of 64 joints
+CHAIN = "chain"  # "chain64" is a serial chain of 64 joints
 
-# One link of a chain: joints 0.1 m apart, centre of mass off the line that joins them, axes taking turns.
+# One link of a chain: joints 0.1 m apart, centre of mass off the line of the joints, alternating axes.
 LINK_AT, LINK_MASS, LINK_COM, LINK_INERTIA = (0.0, 0.0, 0.1), 0.5, (0.02, -0.01, 0.05), (0.002, 0.003, 0.0015)
 LINK_AXES = np.eye(3)
 
 
 class Robot(NamedTuple):
-    """The same machine twice: Pinocchio's `model` and our mechanism `m`."""
+    """The same robot twice: `model` of Pinocchio and mechanism `m` of linkwork."""
 
     name: str
     model: Any
@@ -51,7 +51,7 @@ class Robot(NamedTuple):
 
 
 class States(NamedTuple):
-    """Random states of a mechanism, in its own order: q is (n, nq); v, a and tau are (n, nv)."""
+    """Random states of a mechanism in linkwork's order: q is (n, nq); v, a and tau are (n, nv)."""
 
     q: Array
     v: Array
@@ -61,7 +61,7 @@ class States(NamedTuple):
 
 @lru_cache(maxsize=2)
 def robot(name: str) -> Robot:
-    """The machine of that name: a key of `BUNDLED`, or "chain" and a number of joints."""
+    """Robot of this name: a key of `BUNDLED`, or "chain" and a number of joints."""
     if name.startswith(CHAIN):
         n = int(name.removeprefix(CHAIN))
         return Robot(name, chain_model(n), chain_mechanism(n))
@@ -69,25 +69,25 @@ def robot(name: str) -> Robot:
 
 
 def bundled_robot(name: str, found: Bundled) -> Robot:
-    """A bundled robot, read by both from one text in which locked joints are fixed."""
-    # The wheels of Pinocchio and of the robots share one prefix.
+    """A bundled robot, read by both libraries from the same URDF text, in which locked joints are fixed."""
+    # The wheels of Pinocchio and of the robots are installed in the same folder.
     path = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots" / found.urdf
     if not path.is_file():
         raise SystemExit(f"the robot {found.urdf} is not installed: pip install '.[peers]'")
     text = path.read_text(encoding="utf-8")
     for joint in found.locked:
         text, count = re.subn(rf'(<joint name="{joint}" type=)"\w+"', r'\1"fixed"', text)
-        assert count == 1, f"{found.urdf} writes joint {joint} otherwise"
+        assert count == 1, f"{found.urdf} must define joint {joint} once; found {count}"
     model = pin.buildModelFromXML(text, *[pin.JointModelFreeFlyer()] * found.free)
     with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)  # meshes and doubtful links are not raced
+        warnings.simplefilter("ignore", lw.ModelWarning)  # missing meshes and doubtful links do not matter here
         file = Path(folder) / path.name
         file.write_text(text, encoding="utf-8")
         return Robot(name, model, lw.load(file, floating=found.free, mimic=False))
 
 
 def chain_model(n: int) -> Any:
-    """Pinocchio's model of a serial chain of n revolute joints."""
+    """Pinocchio model of a serial chain of n revolute joints."""
     model, last = pin.Model(), 0
     model.name = f"{CHAIN}{n}"
     revolute = pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ
@@ -99,7 +99,7 @@ def chain_model(n: int) -> Any:
 
 
 def chain_mjcf(n: int) -> str:
-    """The same chain for MuJoCo, without contacts, constraints or geometry."""
+    """The same chain as MJCF, without contacts, constraints and geometry."""
 
     def row(numbers: Any) -> str:
         return " ".join(repr(float(x)) for x in numbers)
@@ -113,7 +113,7 @@ def chain_mjcf(n: int) -> str:
 
 
 def chain_mechanism(n: int) -> lw.Mechanism:
-    """The same chain as our mechanism."""
+    """The same chain as a mechanism of linkwork."""
     b = lw.Builder(f"{CHAIN}{n}")
     bodies = ["world", *(f"body of j{k}" for k in range(n))]
     for k in range(n):
@@ -123,7 +123,7 @@ def chain_mechanism(n: int) -> lw.Mechanism:
 
 
 def draw(m: lw.Mechanism, n: int, seed: int = 0) -> States:
-    """As many random states: angles of a whole turn, positions and velocities of order one, unit quaternions."""
+    """Random states, n of them: coordinates from -pi to pi, standard normal v, a and tau, unit quaternions."""
     rng = np.random.default_rng(seed)
     q = rng.uniform(-np.pi, np.pi, (n, m.nq))
     for joint in m.joints:

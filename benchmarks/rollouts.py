@@ -1,4 +1,4 @@
-"""Rollouts: linkwork's `simulate` beside MuJoCo's own `rollout`, same machine, method and step, on one thread."""
+"""Rollouts: `lw.simulate` compared with `mujoco.rollout`, with the same mechanism, method and step, on one thread."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from linkwork.spatial.scalar import Array
 
 STEP = 1e-3  # [s]
 INTEGRATORS = {"rk4": "RK4", "semi-implicit": "Euler"}
-EARLY = 100  # steps after which positions are compared: later ones are chaotic
-CALM = 0.1  # velocities at the start [rad/s, m/s]: no machine shall blow up in the time
-Look = Callable[[lw.Mechanism, Array, Array], Array]  # at positions (members, steps, nq) and velocities
+EARLY = 100  # steps after which positions are compared; later ones are chaotic
+CALM = 0.1  # standard deviation of initial velocities [rad/s, m/s]: small, so that no run diverges
+Look = Callable[[lw.Mechanism, Array, Array], Array]  # of mechanism, q (members, steps, nq), v (members, steps, nv)
 
 
 class Rollout(NamedTuple):
-    """What is run: a machine by a method from q (..., nq) and v (..., nv), for so many steps of `step` [s].
+    """Simulation of a mechanism by a method from q (..., nq) and v (..., nv), for `steps` steps of `step` [s].
 
-    `look` is what is read of it.
+    `look` extracts the result to be compared.
     """
 
     m: lw.Mechanism
@@ -39,7 +39,7 @@ class Rollout(NamedTuple):
 
 
 def run_rollout(name: str, method: str, members: int, steps: int, effort: Effort, row: Row) -> None:
-    """All members from random positions for so many steps: time per member and step."""
+    """Measure the time per member and step, from random positions."""
     m = quiet(robot(name).m)
     states = draw(m, members)
     row.unit, row.size = "us per step", {"nv": m.nv, "states": members, "steps": steps}
@@ -50,7 +50,7 @@ def run_rollout(name: str, method: str, members: int, steps: int, effort: Effort
 
 @lru_cache(maxsize=2)
 def quiet(m: lw.Mechanism) -> lw.Mechanism:
-    """The machine without dry friction and limits, which MuJoCo treats as constraints."""
+    """Mechanism without dry friction and joint limits, which are constraints in MuJoCo."""
     b = lw.Builder(m.name, gravity=m.gravity)
     for body in m.bodies[1:]:
         inertia = body.inertia
@@ -65,7 +65,7 @@ def quiet(m: lw.Mechanism) -> lw.Mechanism:
 
 
 def linkwork_rollout(task: Rollout, order: int | None = None) -> Contender:
-    """`lw.simulate`, recording q and v at every step, as MuJoCo does."""
+    """`lw.simulate`, with q and v recorded at every step, as MuJoCo does."""
     m, method, q, v, steps, look, step = task
     more: dict[str, Any] = {} if order is None else {"order": order}
 
@@ -74,7 +74,7 @@ def linkwork_rollout(task: Rollout, order: int | None = None) -> Contender:
             m, q, v, steps * step, step, method, record=("q", "v"), stops=None, threads=1, progress=False, **more
         )
 
-    call()  # the first builds the kernel
+    call()  # the first call compiles the kernel
 
     def read(run: lw.Run) -> Array:
         return look(m, run.q.reshape(-1, steps + 1, m.nq)[:, 1:], run.v.reshape(-1, steps + 1, m.nv)[:, 1:])
@@ -83,7 +83,7 @@ def linkwork_rollout(task: Rollout, order: int | None = None) -> Contender:
 
 
 def mujoco_rollout(task: Rollout, equality: str = "") -> Contender:
-    """MuJoCo's rollout in C++ on one thread, without contacts, actuators and constraints other than `equality`."""
+    """`mujoco.rollout` in C++ on one thread, without contacts, actuators and constraints other than `equality`."""
     m, method, q, v, steps, look, step = task
     q, v = np.atleast_2d(q), np.atleast_2d(v)
     try:
@@ -110,9 +110,9 @@ def mujoco_rollout(task: Rollout, equality: str = "") -> Contender:
 
 
 def seen(m: lw.Mechanism, q: Array, v: Array) -> Array:
-    """What both must agree on: joint velocities after a step, and with a fixed base positions after some.
+    """Result to be compared: joint velocities after one step and, with a fixed base, positions after EARLY steps.
 
-    A free base is integrated otherwise by MuJoCo, in the world's axes, which differs in the second order of the step.
+    MuJoCo integrates a free base in the world's axes, which differs in second order of the step.
     """
     joints = np.concatenate([np.arange(m.nv)[j.v] for j in m.joints if j.kind.nv == 1])
     free = len(joints) < m.nv
@@ -120,9 +120,9 @@ def seen(m: lw.Mechanism, q: Array, v: Array) -> Array:
 
 
 def mjcf(m: lw.Mechanism, integrator: str, equality: str = "", step: float = STEP) -> str:
-    """A tree of revolute, prismatic, ball and free joints as MJCF without shapes, with constraints that are so written.
+    """A tree of revolute, prismatic, ball and free joints as MJCF without geometry, with `equality` constraints (MJCF).
 
-    Bodies are called b1, b2 and so on, by their numbers.
+    The names of the bodies are b1, b2 and so on.
     """
     inside: dict[int, list[str]] = {k: [] for k in range(len(m.bodies))}
     for j in reversed(list(m.joints)):
@@ -150,5 +150,5 @@ def mjcf(m: lw.Mechanism, integrator: str, equality: str = "", step: float = STE
 
 
 def spaced(numbers: Array) -> str:
-    """Numbers as MJCF writes them."""
+    """Numbers separated by spaces, as in MJCF."""
     return " ".join(repr(float(x)) for x in numbers)

@@ -1,4 +1,4 @@
-"""What a variational step of a long chain costs for each of its joints, and how often Newton's method goes around."""
+"""Cost of a variational step of long chains: time per joint, and iterations of Newton's method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEPS = 200
 
 
 def run_chain(joints: int, effort: Effort, row: Row) -> None:
-    """A variational step of a chain: time per joint, without what `simulate` does around its steps."""
+    """Measure a variational step of a chain: time per joint, without the fixed cost of a call of `simulate`."""
     m = chain_mechanism(joints)
     rng = np.random.default_rng(0)
     q, v, h = 0.3 * rng.normal(size=joints), 0.1 * rng.normal(size=joints), 1e-3
@@ -37,9 +37,9 @@ def run_chain(joints: int, effort: Effort, row: Row) -> None:
     iterations = steps(STEPS + 1)["iterations"][1:].mean()
     around, whole = race([few, many], STEPS * joints, effort)
     row.linkwork = replace(whole, **{x: getattr(whole, x) - around.median for x in ("median", "low", "high", "best")})
-    row.note = f"the first run took {first:.1f} s; {iterations:.1f} iterations of Newton's method a step"
+    row.note = f"the first run took {first:.1f} s; {iterations:.1f} iterations of Newton's method per step"
 
 
 def rows(joints: tuple[int, ...], effort: Effort) -> dict[str, Callable[[Row], None]]:
-    """What fills each row, by its name."""
+    """Functions that run the benchmarks, by row name."""
     return {f"{CHAIN}{n}: a variational step": partial(run_chain, n, effort) for n in joints}

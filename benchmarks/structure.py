@@ -1,7 +1,7 @@
-"""Methods that keep energy, momenta or the symplectic form, beside MuJoCo and Exudyn: accuracy against time.
+"""Structure-preserving integrators compared with MuJoCo and Exudyn: accuracy against computing time.
 
-`python -m benchmarks.structure docs/figures/structure.png` draws errors and energies of all of them against the time
-of a run, for steps of several lengths. Each side runs on one thread, and is timed in turns with the others.
+`python -m benchmarks.structure docs/figures/structure.png` draws position errors and energy errors against computing
+time, for several step sizes. Each method runs on one thread; all methods are timed in alternating turns.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ import linkwork as lw
 from linkwork.papers.wendlandt import MASSES, pendulum_start
 from linkwork.spatial.scalar import Array
 
-EVERY = 0.05  # [s] between the instants that are compared
-STEPS = (0.05, 0.025, 0.01, 0.005, 0.0025, 0.001)  # [s]
-BALL = 0.2  # [m] radius of the pendulum's masses
-SURE = 1e-9  # [m] to which two references must agree
-LONG = 3.0  # [s] after whose run a curve goes to no finer steps
-TURNS = Effort(0.02, 0.2, 2.0, 3, 9)  # of the figure
+EVERY = 0.05  # interval between compared samples [s]
+STEPS = (0.05, 0.025, 0.01, 0.005, 0.0025, 0.001)  # step sizes of the figure [s]
+BALL = 0.2  # radius of the pendulum's masses [m]
+SURE = 1e-9  # largest difference between two reference solutions [m]
+LONG = 3.0  # computing time of a run [s] after which a curve gets no smaller steps
+TURNS = Effort(0.02, 0.2, 2.0, 3, 9)  # measuring time of the figure
 
 
 class Machine(NamedTuple):
-    """A machine in the position in which its bodies are described, its velocities v (nv,), and how long it runs [s]."""
+    """A mechanism that starts at its neutral position, its initial velocities v (nv,), and its duration [s]."""
 
     name: str
     m: lw.Mechanism
@@ -42,7 +42,7 @@ class Machine(NamedTuple):
 
 
 def pendulums(duration: float = 30.0) -> Machine:
-    """Wendlandt's double spherical pendulum: two balls on rods without mass, from the start of his Table 2.2."""
+    """Wendlandt's double spherical pendulum: two balls on massless rods, with the initial state of his Table 2.2."""
     x, xdot = (rows.reshape(2, 3) for rows in pendulum_start())
     rods, rates = np.diff(x, axis=0, prepend=0.0), np.diff(xdot, axis=0, prepend=0.0)
     b = lw.Builder("pendulums")
@@ -55,7 +55,7 @@ def pendulums(duration: float = 30.0) -> Machine:
 
 
 def tree(duration: float = 10.0, joints: int = 30) -> Machine:
-    """Links that each carry two more, hanging, with axes that take turns; joints start at random rates."""
+    """Hanging binary tree of links with alternating axes; joints have random initial rates."""
     b = lw.Builder("tree")
     for k in range(1, joints + 1):
         b.body(f"link {k}", 0.5, (0.02, -0.01, -0.1), np.diag([0.004, 0.004, 0.001]))
@@ -68,31 +68,31 @@ def tree(duration: float = 10.0, joints: int = 30) -> Machine:
 MACHINES: dict[str, Callable[..., Machine]] = {"pendulums": pendulums, "tree30": tree}
 
 
-# --- who runs ---
+# --- contenders ---
 
 
 def linkwork(machine: Machine, method: str, h: float, order: int | None = None) -> Contender:
-    """`lw.simulate`, recording every step; what is read is the motion at the instants that are compared."""
+    """`lw.simulate`, with every step recorded; it reads the motion at the compared times."""
     m, steps = machine.m, round(machine.duration / h)
     found = linkwork_rollout(Rollout(m, method, m.neutral(), machine.v, steps, partial(seldom, h), h), order)
     return found._replace(name=f"linkwork, {method}" + (f", order {order}" if order else ""))
 
 
 def mujoco(machine: Machine, integrator: str, h: float) -> Contender:
-    """MuJoCo's own rollout, recording every step."""
+    """`mujoco.rollout`, with every step recorded."""
     m, steps = machine.m, round(machine.duration / h)
     task = Rollout(m, integrator, m.neutral(), machine.v, steps, partial(seldom, h), h)
     return mujoco_rollout(task)._replace(name=f"MuJoCo, {integrator}")
 
 
 def seldom(h: float, m: lw.Mechanism, q: Array, v: Array) -> Array:
-    """The motion (T, bodies, 9) at the instants that are compared, of rows after every step."""
+    """Motion (T, bodies, 9) at the compared times, from samples at every step h [s]."""
     every = round(EVERY / h)
     return motion(m, q[0, every - 1 :: every], v[0, every - 1 :: every])
 
 
 def motion(m: lw.Mechanism, q: Array, v: Array) -> Array:
-    """Centres of mass and their velocities in the world, and angular velocities in the bodies: (T, bodies, 9)."""
+    """Motion (T, bodies, 9): centres of mass and their velocities in the world, angular velocities in body axes."""
     d = compiled(m)
     poses, twists = d.poses(q), d.velocities(q, v)
     com = np.array([body.inertia.moment / body.inertia.mass for body in m.bodies[1:]])
@@ -104,12 +104,12 @@ def motion(m: lw.Mechanism, q: Array, v: Array) -> Array:
 
 @cache
 def compiled(m: lw.Mechanism) -> Any:
-    """The machine's program, kept."""
+    """Dynamics of a mechanism, compiled once."""
     return lw.compile(m)
 
 
 def exudyn(machine: Machine, h: float) -> Contender:
-    """Exudyn: rigid bodies held by joints, by its generalized-alpha method with the damping it comes with."""
+    """Exudyn: rigid bodies connected by joint constraints; generalized-alpha method with its default damping."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -119,7 +119,7 @@ def exudyn(machine: Machine, h: float) -> Contender:
         raise NotAvailable("Exudyn is not installed (pip install exudyn)") from None
     m = machine.m
     poses, start = compiled(m).poses(m.neutral()), motion(m, m.neutral()[None], machine.v[None])[0]
-    container = exu.SystemContainer()  # held on to: the system lives in it
+    container = exu.SystemContainer()  # keep a reference: it owns the system
     system = container.AddSystem()
     bodies = [system.CreateGround()]
     for body, X, state in zip(m.bodies[1:], poses, start, strict=True):
@@ -157,7 +157,7 @@ def exudyn(machine: Machine, h: float) -> Contender:
     settings.timeIntegration.numberOfSteps = round(machine.duration / h)
     settings.timeIntegration.endTime = machine.duration
     settings.timeIntegration.verboseMode = 0
-    settings.timeIntegration.newton.useModifiedNewton = True  # its quickest
+    settings.timeIntegration.newton.useModifiedNewton = True  # the fastest setting
     settings.timeIntegration.adaptiveStep = False
     settings.solution.file.write = False
     settings.solution.sensors.writePeriod = EVERY
@@ -173,7 +173,7 @@ def exudyn(machine: Machine, h: float) -> Contender:
     try:
         call()
     except exu.SolverError:
-        raise NotAvailable(f"Exudyn finds no solution by steps of {h:g} s") from None
+        raise NotAvailable(f"Exudyn finds no solution with steps of {h:g} s") from None
     return Contender("Exudyn, generalized-alpha", call, read)
 
 
@@ -184,12 +184,12 @@ def central(body: Any) -> Array:
     return inertia.rotational - inertia.mass * (com @ com * np.eye(3) - np.outer(com, com))
 
 
-# --- how good it is ---
+# --- accuracy ---
 
 
 @cache
 def reference(name: str) -> Array:
-    """The motion that all are compared with; two methods must agree on it."""
+    """Reference motion, on which two methods must agree."""
     machine = MACHINES[name]()
     m, h = machine.m, 2e-4
     fine = lw.simulate(
@@ -203,7 +203,7 @@ def reference(name: str) -> Array:
 
 
 def measured(machine: Machine, found: Array) -> dict[str, float]:
-    """The largest error of a centre of mass [m], and of the energy, as a part of the largest kinetic energy."""
+    """Largest position error of a centre of mass [m], and energy error relative to the largest kinetic energy."""
     exact = reference(machine.name)[: len(found)]
     whole = energies(machine.m, found)[1]
     most, right = energies(machine.m, exact)
@@ -214,7 +214,7 @@ def measured(machine: Machine, found: Array) -> dict[str, float]:
 
 
 def energies(m: lw.Mechanism, found: Array) -> tuple[Array, Array]:
-    """Kinetic and whole energies (T,) [J] of a motion."""
+    """Kinetic and total energies (T,) [J] of a motion."""
     masses = np.array([float(body.inertia.mass) for body in m.bodies[1:]])
     inertias = np.array([central(body) for body in m.bodies[1:]])
     centre, rate, w = found[..., :3], found[..., 3:6], found[..., 6:]
@@ -234,7 +234,7 @@ PAIRS: tuple[tuple[str, str], ...] = (
 
 
 def run_beside(name: str, method: str, peer: str, h: float, duration: float | None, effort: Effort, row: Row) -> None:
-    """A method of linkwork beside a peer's at the same step: time per step, and how far each is off."""
+    """Compare a method of linkwork with a peer at the same step: time per step and errors."""
     machine = MACHINES[name](*(() if duration is None else (duration,)))
     steps = round(machine.duration / h)
     row.unit, row.size = "us per step", {"nv": machine.m.nv, "states": 1, "steps": steps}
@@ -244,11 +244,11 @@ def run_beside(name: str, method: str, peer: str, h: float, duration: float | No
 
 
 def rows(h: float, duration: float | None, effort: Effort) -> dict[str, Callable[[Row], None]]:
-    """What fills each row, by its name, for steps h [s]; a duration [s] shortens runs."""
+    """Functions that run the benchmarks, by row name, for steps h [s]; a duration [s] shortens runs."""
     found: dict[str, Callable[[Row], None]] = {}
     for name in MACHINES:
         for method, peer in PAIRS:
-            title = f"{name}: a run by steps of {1e3 * h:g} ms, {method} beside {peer}"
+            title = f"{name}: a run by steps of {1e3 * h:g} ms, {method} vs {peer}"
             found[title] = partial(run_beside, name, method, peer, h, duration, effort)
     return found
 
@@ -257,7 +257,7 @@ def rows(h: float, duration: float | None, effort: Effort) -> dict[str, Callable
 
 
 class Curve(NamedTuple):
-    """A line of the figure: its name, its colour and mark, and what runs."""
+    """A curve of the figure: its name, its line style, and the function that makes its contender."""
 
     name: str
     style: dict[str, Any]
@@ -265,7 +265,7 @@ class Curve(NamedTuple):
 
 
 def curves() -> list[Curve]:
-    """Ours in colours, with full marks; the others in grey."""
+    """Curves of linkwork in colours with filled markers, those of peers in grey."""
     ours = (
         ("variational", None, "#1f5fa8", "o"),
         ("variational", 4, "#5b9bd5", "P"),
@@ -291,7 +291,7 @@ def curves() -> list[Curve]:
 
 
 def sweep(machine: Machine, effort: Effort) -> dict[str, list[tuple[float, dict[str, float]]]]:
-    """For every curve, the seconds of a run and how good it is, at every step; who is not available is told."""
+    """Computing time [s] and errors of every curve at every step size; unavailable contenders are printed."""
     found: dict[str, list[tuple[float, dict[str, float]]]] = {}
     ended: set[str] = set()
     for h in STEPS:
@@ -314,16 +314,16 @@ def sweep(machine: Machine, effort: Effort) -> dict[str, list[tuple[float, dict[
 
 
 def draw(file: Path, effort: Effort) -> None:
-    """Errors and energies of all machines against the time of a run, as one figure."""
+    """Draw position errors and energy errors of all mechanisms against computing time."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.0, 7.6), layout="constrained")
     axes = figure.subplots(2, len(MACHINES), sharex="col")
-    titles = {"pendulums": "30 s of the double spherical pendulum", "tree30": "10 s of a tree of 30 joints"}
+    titles = {"pendulums": "double spherical pendulum, 30 s", "tree30": "tree of 30 joints, 10 s"}
     for column, (name, make) in enumerate(MACHINES.items()):
         found = sweep(make(), effort)
         for row, (what, label) in enumerate(
-            (("error [m]", "largest error of a position [m]"), ("energy drift", "energy error / kinetic energy"))
+            (("error [m]", "largest position error [m]"), ("energy drift", "energy error / kinetic energy"))
         ):
             one = axes[row][column]
             for curve in curves():
@@ -334,16 +334,16 @@ def draw(file: Path, effort: Effort) -> None:
             one.set_axisbelow(True)
             one.set_ylabel(label)
         axes[0][column].set_title(titles[name], fontsize=11)
-        axes[1][column].set_xlabel("time of the run, one thread [s]")
+        axes[1][column].set_xlabel("computing time, one thread [s]")
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(file, dpi=110)
 
 
 def main() -> None:
-    """Draw the figure."""
+    """Draw the figure to the file given on the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.structure", description=__doc__)
-    parser.add_argument("file", type=Path, help="where the figure goes")
-    parser.add_argument("--quick", action="store_true", help="short turns")
+    parser.add_argument("file", type=Path, help="file of the figure")
+    parser.add_argument("--quick", action="store_true", help="short measurement")
     arguments = parser.parse_args()
     draw(arguments.file, QUICK if arguments.quick else TURNS)
 

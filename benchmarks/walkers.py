@@ -1,4 +1,4 @@
-"""The walker of Nelson and Quinn: what a step costs where clutches switch, alone and in a batch of all schedules."""
+"""The walker of Nelson and Quinn: time per step with switching clutches, alone and in a batch."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchmarks.peers import Contender
 import linkwork as lw
 from linkwork.examples import walker_gaits as gaits
 
-ALONE = 10.0  # seconds that one walks
+ALONE = 10.0  # duration of the walk of one walker [s]
 
 
 def run_walk(make: Callable[[], gaits.Walk], members: int, effort: Effort, row: Row) -> None:
-    """Time per member and step of a whole call; the note tells how much of it is there for a single step, too."""
+    """Measure the time per member and step of a call; the note gives the part that a one-step call takes too."""
     walk = make()
     steps = round(walk.duration / gaits.STEP)
     row.unit = "us per step"
@@ -27,7 +27,7 @@ def run_walk(make: Callable[[], gaits.Walk], members: int, effort: Effort, row: 
     whole = Contender("linkwork simulate, semi-implicit", partial(lw.simulate, **request), lambda run: run.q)
     around = Contender("one step", partial(lw.simulate, **nothing), lambda run: run.q)
     for contender in (whole, around):
-        contender.call()  # the first builds the kernels
+        contender.call()  # the first call compiles the kernels
     timing, before = race([whole, around], 1.0, effort)
     work = float(members * steps)
     scaled = {name: getattr(timing, name) / work for name in ("median", "low", "high", "best")}
@@ -35,14 +35,14 @@ def run_walk(make: Callable[[], gaits.Walk], members: int, effort: Effort, row: 
     seconds = timing.median * 1e-6
     row.note = (
         f"{members * walk.duration:g} s of walking in {seconds:.2f} s, "
-        f"of which {before.median * 1e-6:.2f} s is what one step takes"
+        f"of which a call with one step takes {before.median * 1e-6:.2f} s"
     )
 
 
 def rows(members: int, duration: float, effort: Effort) -> dict[str, Callable[[Row], None]]:
-    """What fills each row, by its name."""
+    """Functions that run the benchmarks, by row name."""
     one, many = partial(gaits.turning, turn=0.5, duration=ALONE), partial(gaits.crowd, members, duration)
     return {
         f"walker: {ALONE:g} s alone": partial(run_walk, one, 1, effort),
-        f"walker: {members} walks, schedules of their own": partial(run_walk, many, members, effort),
+        f"walker: {members} walks, different schedules": partial(run_walk, many, members, effort),
     }

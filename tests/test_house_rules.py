@@ -162,11 +162,16 @@ def test_public_functions_say_what_they_are() -> None:
 
 
 def test_every_answer_of_dynamics_has_shape_and_unit() -> None:
-    for name, function in public_functions(PACKAGE / "evaluation" / "dynamics.py"):
-        if name.startswith("Dynamics."):
-            text = ast.get_docstring(function) or ""
-            assert SHAPE.search(text), f"{name} gives no shape"
-            assert UNIT.search(text), f"{name} gives no unit"
+    import linkwork as lw
+
+    files = ["dynamics.py", *(f"{group}_methods.py" for group in ("kinematics", "dynamics", "constraint", "momentum"))]
+    functions = [found for file in files for found in public_functions(PACKAGE / "evaluation" / file)]
+    methods = {name.split(".")[1]: function for name, function in functions if "." in name}
+    assert methods.keys() == {name for name in dir(lw.Dynamics) if not name.startswith("_")}
+    for name, function in methods.items():
+        text = ast.get_docstring(function) or ""
+        assert SHAPE.search(text), f"{name} gives no shape"
+        assert UNIT.search(text), f"{name} gives no unit"
 
 
 def test_the_public_door_has_no_logic_and_lists_all_its_names() -> None:

@@ -1,13 +1,14 @@
 """linkwork: multibody dynamics for robots, spacecraft and mechanisms.
 
-Build a mechanism with `Builder` or take one from `examples()`; `compile` it and call its dynamics on any batch of
-states; `cross_check` it by independent formulations; `simulate` it.
+Build a mechanism with `Builder`, read it with `load`, or take one from `examples()`. `compile` returns its dynamics for
+any batch of states, `simulate` integrates its motion, and `cross_check` compares independent formulations of its
+equations of motion.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from linkwork import evaluation as evaluation  # which enters who answers questions of mechanisms
+from linkwork import evaluation as evaluation  # registers the methods of Mechanism that it implements
 from linkwork.errors import (
     LinkworkError,
     ModelError,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from linkwork.simulation import Run, Simulator, host, once, open_run, sampled, simulate
     from linkwork.simulation.results.drawing import draw
 
-# What is imported when it is first asked for, so that importing linkwork stays quick
+# Names that are imported at their first use, so that importing linkwork stays quick
 ON_DEMAND = {
     "convert": "linkwork.model.conversion",
     "discrete": "linkwork.lagrangian.discrete",

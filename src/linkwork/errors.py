@@ -1,4 +1,4 @@
-"""Every exception of linkwork. A message names the culprit, says what was expected and lists valid choices."""
+"""All exceptions of linkwork. A message names the culprit, the expected value and the valid choices."""
 
 from __future__ import annotations
 
@@ -6,14 +6,33 @@ from collections.abc import Iterable
 
 
 class LinkworkError(Exception):
-    """Base of all errors that linkwork raises on purpose."""
+    """Base class of all errors that linkwork raises for invalid input or failed computations.
+
+    Examples
+    --------
+    >>> try:
+    ...     lw.compile(lw.example("double_pendulum"), target="gpu")
+    ... except lw.LinkworkError as error:
+    ...     print(error)
+    there is no target 'gpu'. Did you mean 'cpu'? Valid: cpu, numpy.
+
+    """
 
 
 class ModelError(LinkworkError):
-    """A mechanism cannot be what its description says.
+    """Raised when the description of a mechanism is invalid, by the Builder, by `load`, or for an unknown name.
 
-    `reason` says what is wrong and what would be right; `element` names the culprit; `file` and `line`
-    say where it was written, when it came from a file.
+    Attributes
+    ----------
+    reason : str
+        The fault and its remedy.
+    element : str or None
+        Name of the element at fault.
+    file : str or None
+        File that contains the fault, if the mechanism was loaded from a file.
+    line : int or None
+        Line of the fault in the file.
+
     """
 
     def __init__(self, reason: str, element: str | None = None, file: str | None = None, line: int | None = None):
@@ -23,27 +42,39 @@ class ModelError(LinkworkError):
 
 
 class ModelWarning(UserWarning):
-    """A model was read and can be computed with, but something in it is missing or not as it should be."""
+    """Warning that a loaded model can be used, but contains missing or doubtful data. It has no further attributes."""
 
 
 class ShapeError(LinkworkError):
-    """An array has a shape that does not fit the mechanism or the other arrays of the call."""
+    """Raised when the shape of an array does not fit the mechanism or the other arrays of the call. No attributes."""
 
 
 class NameNotFound(ModelError, KeyError, IndexError):
-    """A name or number that the mechanism does not have. Also what mappings and sequences raise."""
+    """Raised for a name or index that the mechanism does not have.
+
+    It is a ModelError with the same attributes, and also a KeyError and an IndexError, as mappings and sequences raise.
+    """
 
     __str__ = Exception.__str__  # KeyError would print the message in quotes
 
 
 class NotTraceable(LinkworkError):
-    """A function asked a number for its value while being traced (a branch, `float()`, an in-place write)."""
+    """Raised when a traced function needs the value of a traced number: a branch, `float()`, an in-place write.
+
+    It has no further attributes.
+    """
 
 
 class NotConverged(LinkworkError):
-    """An iteration ended at its bound without meeting its tolerance.
+    """Raised when an iteration reaches its limit before its tolerance.
 
-    Where they are known, `history` holds what was left round by round, and `step` [s] is a smaller step that converges.
+    Attributes
+    ----------
+    history : tuple of float
+        Residual after each iteration, if known; else empty.
+    step : float or None
+        Smaller integration step [s] that converges, if known.
+
     """
 
     def __init__(self, message: str, history: tuple[float, ...] = (), step: float | None = None):
@@ -52,25 +83,25 @@ class NotConverged(LinkworkError):
 
 
 class NonFinite(LinkworkError):
-    """A number handed in, or a result, is not finite."""
+    """Raised when an input or a result is not finite. No attributes."""
 
 
 class OverConstrained(LinkworkError):
-    """Constraints contradict each other or repeat each other where that is not allowed."""
+    """Raised when constraints contradict each other, or are redundant where that is not allowed. No attributes."""
 
 
 def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") -> NameNotFound:
-    """The error for a wrong `name` of a `what`: suggests the nearest valid name and lists the valid ones."""
+    """Error for an unknown `name` of a `what`, with the most similar valid name and a list of valid names."""
     from difflib import get_close_matches  # here, so that importing linkwork stays quick
 
     names = list(valid)
-    # Comparing takes long with long names and with very many
+    # The comparison is slow for long names and for very many names
     near = get_close_matches(str(name), names, n=1) if len(str(name)) <= 100 and len(names) <= 1000 else []
     suggestion = f" Did you mean {near[0]!r}?" if near else ""
     return NameNotFound(f"there is no {what} {name!r}.{suggestion}{hint} Valid: {listed(names) or 'none'}.")
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
-    """The names with commas between; of very many the first and how many there are."""
+    """Names separated by commas; of more than `most` names, the first ones and the total number."""
     names = list(names)
     return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")

@@ -1,21 +1,22 @@
-"""Tolerances that several modules share, by concern, each with its unit and reason.
+"""Tolerances that several modules share, grouped by concern, each with its unit and reason.
 
-A tolerance of one method or solver stands beside it; limits of the report are in `simulation.results.report_limits`.
+A tolerance of one method or solver is defined in its module; limits of the report are in
+`simulation.results.report_limits`.
 """
 
 # --- floating point ---
-TINY = 1e-300  # added to a divisor or a scale that may be zero; too small to change a result
-HUGE = 1e300  # first residual of an iteration: any other is smaller
+TINY = 1e-300  # added to a divisor or scale that may be zero; too small to change a result
+HUGE = 1e300  # initial residual of an iteration; every computed residual is smaller
 
-# --- ranks, relative to the terms that a number is the sum of (see `algorithms.ranks`) ---
-RANK = 1e-9  # singular values, and sines of angles between directions, below it are zero
-RANK_OF_UNIT_ROWS = 1e-10  # the same for constraint rows of unit size, which only round-off perturbs
+# --- ranks, relative to the size of the summed terms (see `algorithms.ranks`) ---
+RANK = 1e-9  # smaller singular values, and smaller sines of angles between directions, count as zero
+RANK_OF_UNIT_ROWS = 1e-10  # the same for constraint rows of unit size, which have only round-off errors
 
 # --- loop closure [m or rad; rates in m/s or rad/s] ---
-CLOSURE_OPEN = 1e-6  # an error beyond which a loop is open: at a start, after a projection, where a step fails
-CLOSURE_ASSEMBLED = 1e-13  # an error at which assembly ends: round-off of coordinates of about one
-CLOSURE_GAP = 0.01  # an error that engaging a loop during a run may bridge by moving the mechanism
+CLOSURE_OPEN = 1e-6  # error above which a loop counts as open: at the start, after a projection, at a failed step
+CLOSURE_ASSEMBLED = 1e-13  # error at which assembly stops: round-off for coordinates of about 1
+CLOSURE_GAP = 0.01  # largest error that engaging a loop during a run corrects by moving the mechanism
 
 # --- slip of constraints with a bound ---
-STICKING_SPEED = 1e-9  # slip [rad/s or m/s] that counts as none
-BOUND_SLACK = 1e-9  # force [N m or N] beyond a bound that counts as none
+STICKING_SPEED = 1e-9  # slip speed [rad/s or m/s] below which an element sticks
+BOUND_SLACK = 1e-9  # force [N m or N] above a bound that counts as within the bound

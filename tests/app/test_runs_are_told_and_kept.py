@@ -70,7 +70,7 @@ def test_closed_linkages_start_closed(tmp_path: Path, capsys: pytest.CaptureFixt
     lw.save(b.build(), tmp_path / "rhombus.toml")
     code, told = command(capsys, "run", tmp_path / "rhombus.toml", "--duration", 0.1, "--out", tmp_path, "--no-plot")
     assert code == 0, told
-    assert "from its neutral position, where its loops were closed, with random velocities" in told
+    assert "from its neutral position, after closing its loops, with random velocities" in told
     run = lw.open_run(tmp_path / "rhombus.npz")
     assert np.abs(run.dynamics.constraint(run.q)).max() < 1e-12
     assert np.ptp(run.q) > 0.0
@@ -160,7 +160,7 @@ def test_bench_measures_the_examples(capsys: pytest.CaptureFixture[str], monkeyp
     assert "one state, us" in told
     code, told = command(capsys, "bench", "--quick")
     assert code == 2
-    assert "not at hand" in told
+    assert "not available here" in told
 
 
 def test_bench_runs_the_repositorys_own(
@@ -199,7 +199,7 @@ def test_examples_do_what_they_are_for(
     words = ("--duration", duration) if walks else ()
     code, told = command(capsys, "run", name, *words, "--out", tmp_path, "--no-plot")
     assert code == 0, told
-    assert "with the motors and the schedule of the example" in told
+    assert "with the settings of the example: controller, schedule, method and step" in told
     run = lw.open_run(tmp_path / f"{name}.npz")
     assert run.t[-1] == pytest.approx(duration)
     assert any(event.what.startswith(switched) for event in run.events) == bool(switched)

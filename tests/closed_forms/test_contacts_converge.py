@@ -112,7 +112,15 @@ def errors(name: str, dt: float, locate: bool = True) -> np.ndarray:
     v = np.zeros((3, 6)) + case.v
     parameters = given | {"gravity": gravity}
     run = lw.simulate(
-        m, q, v, dt * round(case.duration / dt), dt, "variational", parameters=parameters, locate=locate, record=("q", "v")
+        m,
+        q,
+        v,
+        dt * round(case.duration / dt),
+        dt,
+        "variational",
+        parameters=parameters,
+        locate=locate,
+        record=("q", "v"),
     )
     return np.abs(case.error(run.check()))
 

@@ -35,7 +35,9 @@ def flywheels(*capacities: float, **options: Any) -> lw.Builder:
 @pytest.mark.parametrize("dt", [1e-2, 3e-3])
 def test_a_clutch_slips_until_speeds_meet_beside_a_foot_that_stands(dt: float) -> None:
     m = flywheels(6.0).build()
-    run = lw.simulate(m, np.zeros(4), [0, 5.0, 0, 0], duration=dt * round(2.0 / dt), dt=dt, contact="rigid", record=RECORD).check()
+    run = lw.simulate(
+        m, np.zeros(4), [0, 5.0, 0, 0], duration=dt * round(2.0 / dt), dt=dt, contact="rigid", record=RECORD
+    ).check()
     slips = run.t < 1.0 - dt  # 5 / (6 / 2 + 6 / 3) = 1 s
     t = run.t[slips]
     assert run.v[slips, 1] == pytest.approx(5.0 - 3.0 * t, abs=1e-12)

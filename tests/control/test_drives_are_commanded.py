@@ -122,7 +122,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "too few": (
         [1.0],
         lw.ShapeError,
-        "command has shape (1,), expected (2,), one control for each of its drives: servo",
+        "command has shape (1,), expected (2,), one control for each drive: servo",
     ),
     "one number": (1.0, lw.ShapeError, "command has shape (), expected (2,)"),
     "a text": ("full speed", lw.LinkworkError, "command"),
@@ -130,7 +130,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "a Reference of another size": (
         lw.Reference([0, 1], [[0.0], [1.0]]),
         lw.ShapeError,
-        "the Reference of the command has shape (1,), expected (2,), one control for each of its drives: servo, motor",
+        "the Reference of the command has shape (1,), expected (2,), one control for each drive: servo, motor",
     ),
 }
 
@@ -153,5 +153,5 @@ def test_functions_that_return_another_size_are_refused_when_they_are_called() -
 def test_mechanisms_without_drives_are_refused() -> None:
     with pytest.raises(lw.LinkworkError, match=r"double_pendulum has no drives: .*Builder\.drive"):
         lw.feedback.drives(lw.example("double_pendulum"), [])
-    with pytest.raises(lw.ModelError, match="made for a Mechanism"):
+    with pytest.raises(lw.ModelError, match="needs a Mechanism as its first argument"):
         lw.feedback.drives("arm", [])  # pyright: ignore[reportArgumentType]

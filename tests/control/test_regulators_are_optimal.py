@@ -79,12 +79,12 @@ def test_a_joint_with_quaternion_is_held_away_from_its_neutral_position() -> Non
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((np.array([0.0, 0.3]), Q, R), "q0 is no equilibrium: under tau0 joint 'pin' accelerates by"),
-        ((np.zeros(2), Q, R, [0.5, 0.0]), "q0 is no equilibrium: under tau0 joint '(rail|pin)'"),
-        ((np.zeros(2), Q, R, [0.0, 0.5]), "joint 'pin' takes no force"),
+        ((np.array([0.0, 0.3]), Q, R), "q0 is not an equilibrium: under tau0 joint 'pin' accelerates by"),
+        ((np.zeros(2), Q, R, [0.5, 0.0]), "q0 is not an equilibrium: under tau0 joint '(rail|pin)'"),
+        ((np.zeros(2), Q, R, [0.0, 0.5]), "joint 'pin' is not actuated"),
         ((np.zeros(3), Q, R), r"q0 has shape \(3,\), expected \(2,\)"),
         ((np.zeros(2), np.eye(3), R), r"Q has shape \(3, 3\), expected one number, \(4,\) or \(4, 4\)"),
-        ((np.zeros(2), -1.0, R), "Q must not be negative"),
+        ((np.zeros(2), -1.0, R), "Q must be positive semidefinite"),
         ((np.zeros(2), Q, 0.0), "R must be positive"),
         ((np.zeros(2), Q + np.eye(4, k=1), R), "Q must be symmetric"),
     ],
@@ -96,12 +96,12 @@ def test_what_cannot_be_regulated_is_refused(arguments: tuple[Any, ...], says: s
 
 def test_a_free_base_cannot_be_stabilised_by_its_arm() -> None:
     m = lw.example("free_flyer")
-    with pytest.raises(lw.LinkworkError, match="cannot be stabilised: no driven joint moves the mode of"):
+    with pytest.raises(lw.LinkworkError, match="cannot be stabilised: no actuated joint excites the mode of"):
         lw.feedback.lqr(m, m.neutral(), 1.0, 1.0)
 
 
 def test_a_mode_without_weight_is_named_as_the_reason() -> None:
     b = lw.Builder("slider", gravity=(0, 0, 0)).body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
     m = b.joint("rail", lw.Prismatic((1, 0, 0)), "world", "block").build()
-    with pytest.raises(lw.NotConverged, match=r"Q must weigh|would not be stable"):
+    with pytest.raises(lw.NotConverged, match=r"Q must penalise"):
         lw.feedback.lqr(m, [0.0], 0.0, 1.0)

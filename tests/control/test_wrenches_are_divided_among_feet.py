@@ -90,7 +90,7 @@ def test_forces_keep_to_cones_and_none_are_better(kind: str) -> None:
         found = within_cones(wrench, SOLES, UP, mu, ALL)
         f = found.forces.ravel()
         assert found.solved
-        assert found.rounds <= (12 if kind != "out of reach" else 75)
+        assert found.iterations <= (12 if kind != "out of reach" else 75)
         press = found.forces @ UP
         along = np.linalg.norm(found.forces - np.outer(press, UP), axis=1)
         assert (press >= 0.0).all()
@@ -142,4 +142,4 @@ def test_far_from_the_cones_edges_it_is_the_least_norm() -> None:
     wrench[3:] = np.cross(SOLES.mean(axis=0), wrench[:3])
     found = within_cones(wrench, SOLES, UP, 10.0, ALL)
     assert relative(found.forces.ravel(), np.linalg.pinv(A) @ wrench) < 1e-5
-    assert found.rounds <= 8
+    assert found.iterations <= 8

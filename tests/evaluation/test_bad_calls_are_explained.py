@@ -71,7 +71,7 @@ BAD_CALLS: dict[str, tuple[Callable[[], Any], type[lw.LinkworkError], str]] = {
     ),
     "unknown example": (lambda: lw.example("heavy_topp"), lw.ModelError, "Did you mean 'heavy_top'"),
     "unknown formulation": (lambda: lw.formulations["newton"], lw.ModelError, "newton-euler"),
-    "not a mechanism": (lambda: lw.compile("arm"), lw.LinkworkError, "takes a Mechanism"),  # pyright: ignore
+    "not a mechanism": (lambda: lw.compile("arm"), lw.LinkworkError, "needs a Mechanism"),  # pyright: ignore
     "no samples": (lambda: lw.cross_check(M, samples=0), lw.LinkworkError, "samples must be at least 1"),
 }
 

@@ -28,10 +28,10 @@ def solve(m: lw.Mechanism) -> lw.Dynamics:
 
 def test_lengths_that_do_not_reach_are_told() -> None:
     with pytest.raises(
-        lw.NotConverged, match=r"'arm' do not close from here: loop 'rod 0' stays open by 1\.5 "
+        lw.NotConverged, match=r"'arm' cannot be closed from this position: loop 'rod 0' stays open by 1\.5 "
     ) as told:
         solve(arm((1.0, (4, 0, 0)))).assemble([0.3, 0.4])  # at the nearest it is 2 m away: (2^2 - 1^2) / 2
-    assert "look whether the lengths allow it" in str(told.value)
+    assert "check that the lengths of the links allow one" in str(told.value)
 
 
 def test_contradictory_loops_are_told() -> None:
@@ -39,7 +39,7 @@ def test_contradictory_loops_are_told() -> None:
     d = solve(arm((1.0, (1, 0, 0)), (1.2, (1, 0, 0))))
     with pytest.raises(lw.NotConverged, match=r"loop 'rod 1' stays open by 0\.1.*, loop 'rod 0' by 0\.09") as told:
         d.assemble([0.3, 0.4])
-    assert str(told.value).endswith("the others close: it contradicts them, or is too far from closing")
+    assert str(told.value).endswith("the others close: it contradicts them, or its frames are too far apart")
 
 
 def test_loops_that_are_not_at_fault_are_not_blamed() -> None:
@@ -137,7 +137,7 @@ def test_gears_on_one_axis_are_told() -> None:
     for name in ("a", "b"):
         b.body(name, 1.0, inertia=(0.1, 0.1, 0.1)).joint(name, lw.Revolute(Y), "world", name)
     d = solve(b.close("mesh", lw.Gear(20, 40, Y), "a", "b").build())
-    with pytest.raises(lw.NonFinite, match="gears whose centres meet"):
+    with pytest.raises(lw.NonFinite, match="gears whose centres coincide"):
         d.forward_dynamics([0.0, 0.0], [0.0, 0.0], [1.0, 0.0])
 
 

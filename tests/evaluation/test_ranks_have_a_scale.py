@@ -117,7 +117,7 @@ def test_driving_a_joint_that_is_held_still_is_refused(seed: int, far: float) ->
     q = d.assemble([0.7, 0.4, 0.3, 2.0], fixed=["link 2"])
     check = d.mechanism.check_loops(q)
     assert check.mobility == 1
-    with pytest.raises(lw.LinkworkError, match="driving link 2 cannot make this motion"):
+    with pytest.raises(lw.LinkworkError, match="actuating link 2 cannot produce this motion"):
         d.actuation(q, np.zeros(4), check.free[0], actuated=["link 2"])
 
 
@@ -136,7 +136,7 @@ def test_closing_loops_moves_nothing_else(seed: int, far: float, bend: float) ->
 @EVERYWHERE
 def test_sensors_that_loops_make_useless_are_refused(seed: int, far: float) -> None:
     d = lw.compile(arm(seed, far), target="numpy")
-    with pytest.raises(lw.LinkworkError, match="do not suffice"):
+    with pytest.raises(lw.LinkworkError, match="do not determine the motion"):
         d.observed([0.3, 0.0], [0.0, 0.0], [0.0, 0.0], sensed=["link 0"])
 
 

@@ -1,1 +1,1 @@
-"""How people reach linkwork without writing code."""
+"""Command-line programs: `linkwork`, the demo and the drawings of the documentation."""

@@ -1,4 +1,4 @@
-"""The command `linkwork`."""
+"""Command-line program `linkwork`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 import linkwork as lw
 from linkwork.app.check import BROKEN, check, refusal
 
-WIDTH = 160  # where the output is no terminal
+WIDTH = 160  # columns of output that does not go to a terminal
 
 app = App(
     name="linkwork", help="Multibody dynamics for robots, spacecraft and mechanisms.", version=lambda: lw.__version__
@@ -29,20 +29,20 @@ def check_file(
     mimic: bool = True,
     packages: Annotated[tuple[Path, ...], Parameter(consume_multiple=True)] = (),
 ) -> int:
-    """Read a model and list its bodies and joints, and everything that is wrong with it.
+    """Read a model file; list its bodies, joints and elements, and all faults.
 
-    The exit code is 0 if nothing is, 1 if there are warnings, 2 if there are errors.
+    Exit code: 0 if there are no faults, 1 if there are warnings, 2 if there are errors.
 
     Parameters
     ----------
     file
-        A model: URDF, MJCF, xacro or linkwork's own TOML.
+        Model file: URDF, MJCF, xacro or TOML.
     floating
-        Put a free joint under the root of a URDF.
+        Connect the root of a URDF to the world by a free joint.
     mimic
-        Let mimic joints follow; --no-mimic leaves them independent.
+        Couple mimic joints to their joints; --no-mimic leaves them independent.
     packages
-        Folders in which package:// is sought.
+        Folders in which package:// addresses are searched.
 
     """
     return check(_console(), file, floating, mimic, packages)
@@ -61,33 +61,34 @@ def run_one(
     report: bool = True,
     compare: bool = False,
 ) -> int:
-    """Run an example or a model file, tell how far to trust it, and write a run file and a figure.
+    """Simulate an example or a model file; print a report with checks, write a run file and a figure.
 
-    Examples with motors, clutches or gears move as they are meant to: the walker walks. Others start from the keyframe
-    "start" or the model's first, or from the neutral position with small random velocities, and are let go; loops that
-    are open there are closed. The exit code is 0 if all checks of the run passed, 1 if one failed, 2 if
-    there are errors.
+    Examples with motors, clutches or gears define a controller and a schedule. All other mechanisms move without
+    control. They start at the keyframe "start" or the first keyframe, or else at the neutral position. A start without
+    velocities gets small random velocities. Open loops are closed first. Exit code: 0 if all checks of the run passed,
+    1 if a check failed, 2 if there are errors.
 
     Parameters
     ----------
     what
-        The name of an example (see `linkwork examples`), or a model: URDF, MJCF, xacro or linkwork's own TOML.
+        Name of an example (see `linkwork examples`), or a model file: URDF, MJCF, xacro or TOML.
     duration
-        How long it moves [s]: 10 s if not given, or as long as the example does.
+        Simulated time [s]. Default: that of the example, or 10 s.
     dt
-        The step [s]; chosen if not given.
+        Integration step [s]. Default: chosen automatically.
     method
-        semi-implicit, rk4, midpoint, dop853, radau, lsoda, or auto; chosen if not given.
+        Integration method of lw.simulate, such as semi-implicit, rk4, midpoint, dop853, radau, lsoda or auto. Default:
+        chosen automatically.
     out
-        The folder in which files are written; it is made if it is not there.
+        Folder for the files; it is created if it does not exist.
     seed
-        Of the random velocities.
+        Seed of the random velocities.
     plot
-        Draw a figure; by default where matplotlib is installed.
+        Draw a figure. Default: if matplotlib is installed.
     report
-        Show the trust report.
+        Print the report.
     compare
-        Run it again with half the step, and estimate the error.
+        Run again with half the step to estimate the error.
 
     """
     from linkwork.app.running import run_machine
@@ -98,10 +99,16 @@ def run_one(
 
 @app.command
 def bench(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> int:
-    """Measure how fast linkwork is on this machine.
+    """Measure the speed of linkwork on this computer.
 
-    Where the repository's benchmarks are at hand (from its folder, `python -m linkwork.app.cli bench`), they run beside
-    linkwork's peers, with these arguments; elsewhere it is a short measurement of the examples.
+    In a clone of the repository, `python -m linkwork.app.cli bench` runs the full benchmarks, which compare linkwork
+    with other libraries. Anywhere else it measures the examples for a short time.
+
+    Parameters
+    ----------
+    arguments
+        Arguments of the full benchmarks, such as --quick or --only NAME.
+
     """
     from linkwork.app.quick_bench import bench as measure
 
@@ -109,20 +116,21 @@ def bench(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> i
 
 
 @app.command(name="paper")
-def paper_anew(name: str, *, out: Path = Path("out"), plot: bool | None = None) -> int:
-    """Compute a paper's tables and figures anew, beside what it prints, as a page.
+def paper(name: str, *, out: Path = Path("out"), plot: bool | None = None) -> int:
+    """Reproduce tables and figures of a paper, compare them with the printed ones, and write an HTML page.
 
-    The exit code is 0 if all numbers agree, 1 if some do not, 2 if there are errors.
+    Exit code: 0 if all results agree with the paper, 1 if some differ, 2 if there are errors.
 
     Parameters
     ----------
     name
-        wendlandt: Tables 2.1 and 2.2 and Figures 2.2 to 2.12, integrators from a discrete variational principle.
-        nelson-quinn: the matrices (42) to (49) of an eight-legged walker, by limbs in quasicoordinates.
+        wendlandt: variational integrators (Tables 2.1 and 2.2, Figures 2.2 to 2.12), balance control of a biped
+        (Figures 4.3 to 4.19), and a box in contact with a floor (Figures 5.3 to 5.6).
+        nelson-quinn: matrices (42) to (49) of an eight-legged walker in limb coordinates, and its walks.
     out
-        The folder in which the page is written; it is made if it is not there.
+        Folder for the page; it is created if it does not exist.
     plot
-        Draw the figures; by default where matplotlib is installed.
+        Draw the figures. Default: if matplotlib is installed.
 
     """
     from linkwork.papers.reproduction import write_paper
@@ -132,7 +140,7 @@ def paper_anew(name: str, *, out: Path = Path("out"), plot: bool | None = None) 
 
 @app.command
 def examples() -> None:
-    """List the built-in example machines."""
+    """List the built-in examples."""
     table = Table(box=None, pad_edge=False, show_header=False)
     for example in lw.examples():
         table.add_row(example.name, example.about)
@@ -144,12 +152,12 @@ def _console() -> Console:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; errors are told in one line, unless --debug is given, and end it with code 2."""
+    """Run the command line. Errors print one line and exit with code 2; --debug shows the traceback."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     try:
         app([word for word in words if word != "--debug"], exit_on_error=False)
-    except CycloptsError:  # told by then
+    except CycloptsError:  # cyclopts has printed the message
         sys.exit(BROKEN)
     except lw.LinkworkError as error:
         if debug:

@@ -1,4 +1,4 @@
-"""A free-flying robot reaches with both arms while its base reacts: `python -m linkwork.app.demo`, or `make demo`."""
+"""Demo: a free-flying robot moves both arms, and its base reacts. `python -m linkwork.app.demo` or `make demo`."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from linkwork.papers.output import drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
 OUT = Path("out")
-DURATION, RAMP = 10.0, 6.0  # of the run, and of the way to the target pose [s]
+DURATION, RAMP = 10.0, 6.0  # of the run, and of the motion to the target position [s]
 TARGET = np.radians([60.0, -40.0, 70.0, 30.0, 50.0, 0.0, -20.0, 30.0, -60.0, 0.0, -45.0, 20.0])  # left arm, right arm
 STIFFNESS = np.tile([80.0, 80.0, 40.0, 2.0, 2.0, 1.0], 2)  # [N m/rad]
 DAMPING = np.tile([60.0, 60.0, 30.0, 0.5, 0.5, 0.2], 2)  # [N m s/rad]
 
 
 def reach(t: Any, q: Array, v: Array) -> Array:
-    """Joint forces (18,) [N m]: arms follow a smooth way to the target pose, nothing acts on the base."""
+    """Joint forces (18,) [N m]: PD control of the arms along a smooth path to the target; no force on the base."""
     done = np.minimum(t / RAMP, 1.0)
-    way = done * done * (3.0 - 2.0 * done)
-    return np.concatenate([np.zeros(6), STIFFNESS * (way * TARGET - q[7:]) - DAMPING * v[6:]])
+    path = done * done * (3.0 - 2.0 * done)
+    return np.concatenate([np.zeros(6), STIFFNESS * (path * TARGET - q[7:]) - DAMPING * v[6:]])
 
 
 def main() -> int:
-    """Show the robot, run it, tell what happened and how far to trust it, and leave a run file and a figure in out/."""
+    """Print the robot, simulate it, print results and the report, and write a run file and a figure to out/."""
     console, start = Console(width=None if sys.stdout.isatty() else 160), time.perf_counter()
     try:
         ready_folder(OUT)
@@ -45,7 +45,7 @@ def main() -> int:
         run = lw.simulate(m, duration=DURATION, controller=reach)
         console.print(_arms(run), _reaction(run), Text(_speed(m)), sep="\n")
         check = lw.cross_check(m, samples=5)
-        console.print(Panel(Text(str(check)), title="Six formulations, one answer", expand=False))
+        console.print(Panel(Text(str(check)), title="Comparison of six independent formulations", expand=False))
         code = finish(console, run, OUT, drawing(None))
     except lw.LinkworkError as error:
         Console(stderr=True).print(refusal(error), soft_wrap=True)
@@ -55,8 +55,8 @@ def main() -> int:
 
 
 def _arms(run: lw.Run) -> Table:
-    """Where the joints were to go, and where they came."""
-    title = Text(f"The arms reach for {RAMP:g} s and hold [degrees, N m]")
+    """Table of target and final joint angles."""
+    title = Text(f"The arms move to their target in {RAMP:g} s and hold it [degrees, N m]")
     table = Table("joint", "start", "target", "end", "largest torque", box=SIMPLE, title=title, title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -68,30 +68,30 @@ def _arms(run: lw.Run) -> Table:
 
 
 def _reaction(run: lw.Run) -> Table:
-    """What became of the base, of the tool and of the momentum of the whole."""
+    """Table of the motion of base, tool and centre of mass, and of the momentum."""
     base, tool = run["pose.base"][[0, -1]], run["pose.left tool"][[0, -1]]
     turned = np.degrees(np.linalg.norm(run.mechanism.difference(run.q[0], run.q[-1])[3:6]))
     drift = np.abs(run.momentum - run.momentum[0]).max(axis=0)
     centre = np.abs(run["center_of_mass"] - run["center_of_mass"][0]).max()
-    table = Table("what", "value", box=SIMPLE, title="The base reacts, the whole does not", title_justify="left")
-    table.add_row("the left tool moved", f"{np.linalg.norm(np.diff(tool[:, :3, 3], axis=0)):.3f} m")
-    table.add_row("the base was pushed away by", f"{np.linalg.norm(np.diff(base[:, :3, 3], axis=0)):.3f} m")
-    table.add_row("and turned by", f"{turned:.2f} degrees")
-    table.add_row("the centre of mass stayed within", f"{centre:.1e} m")
-    table.add_row("momentum stayed zero within", f"{drift[:3].max():.1e} kg m/s")
-    table.add_row("angular momentum within", f"{drift[3:].max():.1e} kg m^2/s")
+    table = Table("quantity", "value", box=SIMPLE, title="Motion of the base; conserved momentum", title_justify="left")
+    table.add_row("displacement of the left tool", f"{np.linalg.norm(np.diff(tool[:, :3, 3], axis=0)):.3f} m")
+    table.add_row("displacement of the base", f"{np.linalg.norm(np.diff(base[:, :3, 3], axis=0)):.3f} m")
+    table.add_row("rotation of the base", f"{turned:.2f} degrees")
+    table.add_row("largest drift of the centre of mass", f"{centre:.1e} m")
+    table.add_row("largest drift of the momentum, initially zero", f"{drift[:3].max():.1e} kg m/s")
+    table.add_row("largest drift of the angular momentum", f"{drift[3:].max():.1e} kg m^2/s")
     return table
 
 
 def _speed(m: lw.Mechanism) -> str:
-    """How long forward dynamics takes on this machine, for one state and for many; medians."""
+    """Median time of forward dynamics on this computer, for one state and for a batch."""
     d, rng = lw.compile(m), np.random.default_rng(2)
     q, v, tau = np.array([m.random(rng) for _ in range(2000)]), np.ones(m.nv), np.zeros(m.nv)
     once = np.median(repeat(lambda: d.forward_dynamics(q[0], v, tau), number=500, repeat=7)) / 500
     many = np.median(repeat(lambda: d.forward_dynamics(q, v, tau), number=1, repeat=7)) / len(q)
     return (
-        f"forward dynamics in machine code made for this robot: {once * 1e6:.1f} us for one state, "
-        f"{many * 1e6:.2f} us each for {len(q)} states at once"
+        f"forward dynamics, compiled for this robot: {once * 1e6:.1f} us for one state, "
+        f"{many * 1e6:.2f} us per state in a batch of {len(q)}"
     )
 
 

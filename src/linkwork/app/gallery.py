@@ -1,4 +1,4 @@
-"""Figures of machines with loops, driven and walking: `python -m linkwork.app.gallery FOLDER`, or `make figures`."""
+"""Drawings of the examples for the documentation: `python -m linkwork.app.gallery FOLDER` or `make figures`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linkwork.papers.walk_figures import figures
 from linkwork.papers.walks import walked
 from linkwork.simulation.results.figure_files import save_figure
 
-# Times [s] of a run from its keyframe "start" at which each is drawn
+# Times [s] at which each example is drawn, in a run from its keyframe "start"
 TIMES = {
     "closed_two_body_robot": (0.0, 0.15, 0.3, 0.45),
     "five_bar": (0.0, 0.06, 0.12),
@@ -26,7 +26,7 @@ TIMES = {
     "slider_crank": (0.0, 0.08, 0.16, 0.24),
     "stewart_platform": (0.0,),
 }
-# The same of runs that examples make themselves
+# The same for examples that define their own run
 DRIVEN = {
     "cable_arm": (cable_arm.run, (0.0, 0.2, 0.35, 0.5)),
     "differential_cart": (differential_cart.run, (0.0, 1.0, 2.5, 4.0, 5.0, 6.0)),
@@ -35,7 +35,7 @@ WALKS = ("cockroach", *figures())
 
 
 def main(folder: Path) -> int:
-    """Run and draw all of them, into files of their names."""
+    """Simulate and draw all examples of the documentation; write one PNG file each to `folder`."""
     console = Console()
     try:
         ready_folder(folder)
@@ -56,7 +56,7 @@ def main(folder: Path) -> int:
 
 
 def _draw_walk(name: str, file: Path) -> None:
-    """The cockroach in some places of its way, or a figure of the walker."""
+    """Draw the cockroach at several positions of its walk, or a figure of the walker."""
     if name == "cockroach":
         run = lw.simulate(**cockroach.request(0.8), record=("q", "v"))
         lw.draw(run.mechanism, run.q[:: len(run.t) // 2], path=file)

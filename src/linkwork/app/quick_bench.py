@@ -1,4 +1,4 @@
-"""What `linkwork bench` does: the repository's benchmarks where they are at hand, else a short look at the examples."""
+"""`linkwork bench`: run the repository's benchmarks if they are available, else measure the examples."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from linkwork.app.check import BROKEN
 from linkwork.app.running import start_of
 from linkwork.spatial.scalar import Array
 
-STATES = 1000  # of a batch
-MEMBERS, STEPS, STEP = 256, 50, 1e-3  # of a rollout, its step [s]
-TURNS = 5  # of which the median is told
+STATES = 1000  # in a batch
+MEMBERS, STEPS, STEP = 256, 50, 1e-3  # of a simulation; its step [s]
+TURNS = 5  # repetitions, of which the median is reported
 
 
 def bench(console: Console, arguments: Sequence[str]) -> int:
-    """Run the repository's benchmarks with these arguments, or measure the examples; gives the exit code."""
+    """Run the repository's benchmarks with these arguments, or measure the examples; return the exit code."""
     if not _repository_has_benchmarks():
         if arguments:
             raise lw.LinkworkError(
-                f"arguments are for the benchmarks of the repository, which are not at hand here; got {arguments[0]!r}"
+                f"arguments are only for the benchmarks of the repository, which are not available here; got "
+                f"{arguments[0]!r}. Run it in a clone of the repository, or without arguments"
             )
         return measure(console)
     before = sys.argv
@@ -47,19 +48,19 @@ def bench(console: Console, arguments: Sequence[str]) -> int:
 
 
 def _repository_has_benchmarks() -> bool:
-    """Whether `benchmarks` can be imported and is the one that belongs to linkwork."""
+    """Whether the package `benchmarks` of linkwork's repository can be imported."""
     spec = find_spec("benchmarks")
     places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
     return any((place / "robots.py").is_file() and (place / "peers.py").is_file() for place in places)
 
 
 def measure(console: Console) -> int:
-    """Print times of forward dynamics and of whole runs of every example, in machine code on this machine.
+    """Print the times of compiled forward dynamics and of simulations of every example; return the exit code.
 
-    Warnings, and errors of an example that cannot be measured, are lines below the table; errors make the exit code 2.
+    Warnings and errors of examples are printed below the table. The exit code is 2 if an example cannot be measured.
     """
-    columns = ("example", "freedoms", "one state, us", f"each of {STATES}, us", f"rk4 steps/s, {MEMBERS} members")
-    table = Table(*columns, box=SIMPLE, title="forward dynamics and runs, medians", title_justify="left")
+    columns = ("example", "nv", "one state, us", f"batch of {STATES}, us/state", f"rk4 steps/s, {MEMBERS} members")
+    table = Table(*columns, box=SIMPLE, title="Forward dynamics and simulation, medians", title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
     notes: list[Text] = []
@@ -75,8 +76,8 @@ def measure(console: Console) -> int:
                 table.add_row(example.name, str(m.nv), "-", "-", "-")
                 notes.append(Text.assemble((f"{example.name}: ", "red"), str(error)))
                 code = BROKEN
-        for told in dict.fromkeys(str(warning.message) for warning in caught):
-            notes.append(Text.assemble((f"{example.name}: ", "yellow"), told))
+        for message in dict.fromkeys(str(warning.message) for warning in caught):
+            notes.append(Text.assemble((f"{example.name}: ", "yellow"), message))
     console.print(table)
     for note in notes:
         console.print(note, soft_wrap=True)
@@ -84,9 +85,9 @@ def measure(console: Console) -> int:
 
 
 def times(m: lw.Mechanism) -> tuple[float, float, float]:
-    """Seconds of one call, seconds of each state of a batch, and steps of runs per second."""
+    """Time of one call [s], time per state of a batch [s], and integration steps per second."""
     rng, tau, d = np.random.default_rng(0), np.zeros(m.nv), lw.compile(m)
-    q = np.tile(start_of(m, 0).q, (STATES, 1))  # elsewhere loops may be open, and feet deep in the ground
+    q = np.tile(start_of(m, 0).q, (STATES, 1))  # at other positions loops may be open, and feet deep in the ground
     v = d.consistent(q, rng.normal(size=(STATES, m.nv)))
     dt = _step(m, q[0])
     how: dict[str, Any] = {"duration": STEPS * dt, "dt": dt, "method": "rk4", "every": STEPS}
@@ -97,13 +98,13 @@ def times(m: lw.Mechanism) -> tuple[float, float, float]:
 
 
 def _step(m: lw.Mechanism, q: Array) -> float:
-    """The step [s] that `simulate` chooses for rk4."""
+    """Integration step [s] that `simulate` chooses for rk4."""
     dt = lw.simulate(m, q, duration=STEP, method="rk4", record=("q",)).settings.dt
     assert dt is not None
     return dt
 
 
 def _median(act: Callable[[], Any], number: int) -> float:
-    """Median seconds of a call, after one that warms up."""
+    """Median time of a call [s], after one warm-up call."""
     act()
     return float(np.median(repeat(act, number=number, repeat=TURNS))) / number

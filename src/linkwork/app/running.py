@@ -1,4 +1,4 @@
-"""What `linkwork run` does: a machine from its name or file, a run of it, its report, and what is left in a folder."""
+"""`linkwork run`: simulate an example or a model file, print the report, write a run file and a figure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from linkwork.model.mechanism import Joint
 from linkwork.papers.output import DOUBTED, TRUSTED, drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
-SPEED = 0.5  # of random velocities [rad/s, m/s]
-OPEN = 1e-9  # errors of closure [m or rad] of a start that is closed as it is
+SPEED = 0.5  # standard deviation of random velocities [rad/s, m/s]
+OPEN = 1e-9  # closure error [m or rad] above which the loops of a start are closed first
 MODEL_FILES = (".toml", ".urdf", ".xml", ".xacro")
 
 
 class Start(NamedTuple):
-    """Where a run starts: coordinates q (nq,), velocities v (nv,), and how they came about."""
+    """Start of a run: coordinates q (nq,), velocities v (nv,), and a description of their origin."""
 
     q: Array
     v: Array
@@ -33,25 +33,25 @@ class Start(NamedTuple):
 def run_machine(
     console: Console, what: str, out: Path, seed: int, plot: bool | None, report: bool, compare: bool, **how: Any
 ) -> int:
-    """Run an example or a model file with the arguments `how` of `simulate`; TRUSTED, or DOUBTED if a check failed.
+    """Simulate an example or a model file; return TRUSTED, or DOUBTED if a check failed.
 
-    What is None in `how` is left to the example, or to `simulate`.
+    `how` are arguments of `simulate`; for those that are None, the values of the example or of `simulate` are used.
     """
     drawn = drawing(plot)
-    asked = {name: value for name, value in how.items() if value is not None}
-    request = next((one.request(asked.get("duration")) for one in lw.examples() if one.name == what), {})
-    about = "with the motors and the schedule of the example"
+    given = {name: value for name, value in how.items() if value is not None}
+    request = next((one.request(given.get("duration")) for one in lw.examples() if one.name == what), {})
+    about = "with the settings of the example: controller, schedule, method and step"
     m = request["mechanism"] if request else found(console, what)
     ready_folder(out)
     if not request:
         q, v, about = start_of(m, seed)
         request = {"mechanism": m, "q0": q, "v0": v}
     console.print(Text(f"{m.name}: {m.nv} degrees of freedom, {m.mass:.6g} kg; {about}"), soft_wrap=True)
-    return finish(console, lw.simulate(**request | asked), out, drawn, report, compare)
+    return finish(console, lw.simulate(**request | given), out, drawn, report, compare)
 
 
-def finish(console: Console, run: lw.Run, out: Path, drawn: bool, told: bool = True, compare: bool = False) -> int:
-    """Write a run and its figure to a folder and print its report; TRUSTED, or DOUBTED if a check failed."""
+def finish(console: Console, run: lw.Run, out: Path, drawn: bool, shown: bool = True, compare: bool = False) -> int:
+    """Write a run and its figure to a folder and print its report; return TRUSTED, or DOUBTED if a check failed."""
     name = re.sub(r"[^\w.-]+", "_", run.mechanism.name).strip(".") or "run"
     files = [out / f"{name}.npz"]
     run.save(files[0])
@@ -59,7 +59,7 @@ def finish(console: Console, run: lw.Run, out: Path, drawn: bool, told: bool = T
         files.append(out / f"{name}.png")
         run.plot(path=files[-1])
     report = run.report(compare)
-    if told:
+    if shown:
         console.print(report)
     elif not report.passed:
         console.print(Text(report.summary, "bold red"))
@@ -68,12 +68,12 @@ def finish(console: Console, run: lw.Run, out: Path, drawn: bool, told: bool = T
 
 
 def found(console: Console, what: str) -> lw.Mechanism:
-    """The example of that name, or the mechanism of that file; warnings of files are told."""
+    """Example of this name, or mechanism of this file; warnings of files are printed."""
     names = [example.name for example in lw.examples()]
     if what in names:
         return lw.example(what)
     if not (Path(what).exists() or what.lower().endswith(MODEL_FILES)):
-        raise unknown_name("example", what, names, " There is no such file either.")
+        raise unknown_name("example", what, names, " There is no file of this name either.")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         m = lw.load(what)
@@ -83,9 +83,9 @@ def found(console: Console, what: str) -> lw.Mechanism:
 
 
 def start_of(m: lw.Mechanism, seed: int) -> Start:
-    """The keyframe "start" or the first, or the neutral position within limits; random velocities where there are none.
+    """Start at the keyframe "start", the first keyframe, or the neutral position within joint limits.
 
-    Loops that are open there are closed, and velocities keep them so.
+    If the velocities are zero, they are random. Open loops are closed, and velocities satisfy the constraints.
     """
     d = lw.compile(m, target="numpy")
     if m.keyframes:
@@ -94,11 +94,11 @@ def start_of(m: lw.Mechanism, seed: int) -> Start:
     else:
         q, v, about = m.by_joint(_neutral_within_limits), np.zeros(m.nv), "from its neutral position"
     if np.abs(d.constraint(q)).max(initial=0.0) > OPEN:
-        q, about = d.assemble(q), f"{about}, where its loops were closed"
+        q, about = d.assemble(q), f"{about}, after closing its loops"
     if np.any(v):
         return Start(q, d.consistent(q, v), about)
     v = d.consistent(q, np.random.default_rng(seed).normal(size=m.nv) * SPEED)
-    return Start(q, v, f"{about}, with random velocities of about {SPEED:g} rad/s and m/s (seed {seed})")
+    return Start(q, v, f"{about}, with random velocities of about {SPEED:g} rad/s or m/s (seed {seed})")
 
 
 def _neutral_within_limits(joint: Joint) -> Array:

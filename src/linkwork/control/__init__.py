@@ -1,7 +1,7 @@
-"""What moves a mechanism on purpose: references that controllers follow, and controllers themselves.
+"""Controllers and the reference trajectories that they follow.
 
-Everything here is plain NumPy on one state, so that it runs on floats and is traced into kernels like functions that
-users write.
+All controllers are plain NumPy functions of one state. They run on floats and can be traced into kernels, as functions
+of users can.
 """
 
 from linkwork.control import feedback

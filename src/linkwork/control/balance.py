@@ -1,8 +1,8 @@
-"""Balance on standing legs: a base is led to its target by torques in its legs (S4 chapter 4).
+"""Balance controller: torques of the legs in stance move a floating base to its target (S4 chapter 4).
 
-The law works in the space of the base: the dynamics of base and legs there (Algorithms 4.1 to 4.3), the acceleration
-that the errors ask for and the wrench that gives it (4.4), its division among the feet (4.5), and joint torques by the
-legs' Jacobians transposed (4.6).
+The controller works in the space of the base: the dynamics of base and legs (Algorithms 4.1 to 4.3), the acceleration
+that reduces the errors and the wrench that produces it (4.4), the distribution of the wrench among the feet (4.5), and
+joint torques by the transposed Jacobians of the legs (4.6).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from linkwork.algorithms.kinematics import Kinematics
 from linkwork.control.distribution import least_norm, within_cones
 from linkwork.control.plant import Controller, controller, gains, limiter
 from linkwork.control.stance import POINT, Stance, seen, stance
-from linkwork.control.standing import judged, stands, upwards
+from linkwork.control.standing import in_stance, judged, upwards
 from linkwork.control.target import base_target
 from linkwork.control.tracking import tracking
 from linkwork.control.workspace import Workspace, big_base, exact
@@ -28,16 +28,18 @@ from linkwork.spatial.rotation import product, quaternion_from_matrix
 from linkwork.spatial.scalar import Array, Number, cross
 
 DYNAMICS = ("big base", "exact")
-Divided = Callable[[Array, list[Transform], list[list[Number]]], list[Array]]
+Distribution = Callable[[Array, list[Transform], list[list[Number]]], list[Array]]
 
 
 class Balance(NamedTuple):
-    """What the law finds on its way; wrenches and accelerations are about the base's origin in its frame.
+    """Intermediate results of the balance controller.
 
-    `error` (7,) is the base's place less the target's [m] in the world, and the quaternion from target to base;
-    `workspace` are P (6, 6) and z (6,); `wanted` (6,) [m/s^2, rad/s^2] is the acceleration asked for, `wrench` (6,)
-    [N, N m] what gives it, `feet` (k, 6) [N, N m] the ground's wrenches on the feet, in their frames, and `tau` (nv,)
-    [N m, N] the joint forces before limits.
+    Wrenches and accelerations are about the base's origin in the base's frame.
+
+    `error` (7,) is the position of the base minus that of the target [m] in the world, and the quaternion from target
+    to base. `workspace` is P (6, 6) and z (6,). `wanted` (6,) [m/s^2, rad/s^2] is the required acceleration, and
+    `wrench` (6,) [N, N m] the wrench that produces it. `feet` (k, 6) [N, N m] are the wrenches of the ground on the
+    feet, in the feet's frames. `tau` (nv,) [N m, N] are the joint forces before limits.
     """
 
     error: Array
@@ -62,22 +64,61 @@ def balance(
     others: Controller | None = None,
     limit: Any = None,
 ) -> Controller:
-    """A floating base led to its target by legs whose `feet`, frames or bodies, are on the ground (S4 chapter 4).
+    """Return a controller that balances a floating base on legs whose feet are on the ground (S4 chapter 4).
 
-    The base's origin accelerates by a_target + kd (v_target - v) + kp (target - p), and it turns by the quaternion law
-    (4.24), with kp on the vector part of the error's quaternion. `kp` [1/s^2] and `kd` [1/s] are one number or six,
-    linear before angular, in the world's axes. `target` is coordinates (7,) as a free joint has them, a `Reference` of
-    such, or a function of t that returns them with a rate (6,) and an acceleration (6,) in the world's axes.
+    The origin of the base accelerates by a_target + kd (v_target - v) + kp (p_target - p) in the world's axes. Its
+    orientation follows the quaternion feedback (4.24), with kp on the vector part of the error quaternion. Springs,
+    dampers and friction in the joints of the legs are compensated.
 
-    `dynamics` "big base" is the paper's approximation: feet are 1e6 times as heavy as the base; "exact" holds them by
-    multipliers. The wrench is divided among the feet by least norm, in their frames; with a coefficient of `friction`
-    among the points of their contacts, so that none pulls or would slip on level ground. All feet stand, unless
-    `standing` judges: "contacts" by the mechanism's contacts, a height [m] by which points are below it, a function of
-    (t, q, v) by an answer for each foot. `point_feet` take forces alone; their legs need three joints, not six.
+    Parameters
+    ----------
+    m : Mechanism
+        A tree with a free joint at its base; loops, clutches, brakes and mimic joints are not supported.
+    feet : str or sequence of str
+        Names of the feet: frames or bodies.
+    target : array, Reference or function of t
+        Coordinates of the base (7,) [m, quaternion]; a `Reference` of them; or a function of t that returns the
+        coordinates, their rate (6,) [m/s, rad/s] and acceleration (6,), linear before angular, in the world's axes.
+    kp : float or array (6,), [1/s^2]
+        Gain of the pose error, linear before angular, not negative.
+    kd : float or array (6,), [1/s]
+        Gain of the velocity error, linear before angular, not negative.
+    dynamics : {"big base", "exact"}, default "big base"
+        "big base" is the paper's approximation: the ground is a body 1e6 times as heavy as the base. "exact" keeps the
+        feet at rest by multipliers.
+    friction : float, optional
+        Friction coefficient. If given, the wrench is distributed among the contact points of the feet, with every
+        force within its friction cone on level ground. By default it is distributed among the feet with least norm.
+    standing : {"contacts"}, float, function or None, default None
+        Feet in stance. None: all. "contacts": feet with a contact that penetrates a surface. A height [m]: points
+        below it. A function of (t, q, v): returns one truth value per foot.
+    point_feet : bool, default False
+        Whether feet are points, which transmit a force and no torque. Their legs need 3 joint velocities instead of 6.
+    others : Controller, optional
+        Controller for joints that belong to no leg, or to a leg that is not in stance; zero by default. The balance
+        accounts for its forces.
+    limit : float or array (nv,), [N m, N], optional
+        Largest absolute joint force.
 
-    `others` is a law for joints in no leg, or in legs that do not stand; its forces are counted, and it is zero if it
-    is not given. `limit` [N m, N] keeps joint forces within both signs of it. Springs and dampers of the legs' joints
-    are compensated. The law's attribute `stages` is the same function of (t, q, v) with all it finds, a `Balance`.
+    Returns
+    -------
+    Controller
+        `controller(t, q, v)`, which returns tau (nv,) [N m, N]. Its attribute `stages` is a function of (t, q, v) that
+        returns all intermediate results, a `Balance`.
+
+    Raises
+    ------
+    LinkworkError
+        The mechanism, a foot, a leg or an option is not suitable; the message says why.
+
+    Examples
+    --------
+    >>> m = lw.example("biped")
+    >>> target = [0.0, 0.0, 1.05, 1.0, 0.0, 0.0, 0.0]
+    >>> controller = lw.balance(m, ["left foot centre", "right foot centre"], target, kp=50.0, kd=14.0)
+    >>> controller(0.0, m.keyframes["start"].q, np.zeros(m.nv)).shape
+    (18,)
+
     """
     if dynamics not in DYNAMICS:
         raise unknown_name("kind of workspace dynamics", dynamics, DYNAMICS)
@@ -90,28 +131,28 @@ def balance(
         q, v = np.asarray(q), np.asarray(v)
         now = seen(m, q, v)
         touching = judge(t, now)
-        on = [stands(points) for points in touching]
+        on = [in_stance(points) for points in touching]
         share, springs = _share(on_legs, on), passive(m, q, v)
         given = np.zeros(m.nv) if others is None else _sized(others(t, q, v), m.nv)
         known = (given + springs) * (1.0 - share)
         space = (exact if dynamics == "exact" else big_base)(on_legs, now, known, on)
         turn = product(placed, q[base.q][3:])
-        asked = tracking(now.poses[base.o], turn, now.motion.twist[base.o], wanted(t), stiffness, damping)
-        wrench = space.P @ asked.acceleration + space.z  # (4.3)
+        required = tracking(now.poses[base.o], turn, now.motion.twist[base.o], wanted(t), stiffness, damping)
+        wrench = space.P @ required.acceleration + space.z  # (4.3)
         on_feet = divide(wrench, now.poses, touching)
         tau = (leg_torques(on_legs, now.motion, on_feet) - springs) * share + given * (1.0 - share)
-        return Balance(asked.error, space, asked.acceleration, wrench, np.array(on_feet), tau)
+        return Balance(required.error, space, required.acceleration, wrench, np.array(on_feet), tau)
 
-    law: Any = controller(lambda t, q, v: limited(stages(t, q, v).tau))
-    law.stages = stages
-    return law
+    balancing: Any = controller(lambda t, q, v: limited(stages(t, q, v).tau))
+    balancing.stages = stages
+    return balancing
 
 
 def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) -> Array:
-    """Joint forces (nv,) [N m, N] of legs that hold wrenches (6,) of the ground on their feet (S4 Algorithm 4.6).
+    """Joint forces (nv,) [N m, N] of the legs for wrenches (6,) of the ground on their feet (S4 Algorithm 4.6).
 
-    Legs are in equilibrium as if they were at rest and had no mass. Wrenches are carried inward from feet, where the
-    paper carries those of legs outward from the base: so legs may share joints.
+    The legs are in static equilibrium, without mass. The recursion runs inward from the feet, so that legs may share
+    joints; the paper's runs outward from the base.
     """
     m = stance.mechanism
     carried: dict[int, Force] = {}
@@ -126,23 +167,26 @@ def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) ->
 
 
 def _share(stance: Stance, on: Sequence[Number]) -> Array:
-    """1 for velocities (nv,) that the law has: of the base, which takes no force, and of legs that stand; else 0."""
+    """Array (nv,): 1 for velocities of the base, which takes no force, and of legs in stance; 0 for all others."""
     share: list[Number] = [0.0] * stance.mechanism.nv
     share[stance.base.v] = [1.0] * 6
     for leg, one in zip(stance.legs, on, strict=True):
         for d in (d for j in leg for d in range(j.v.start, j.v.stop)):
-            share[d] = stands([one, share[d]])
+            share[d] = in_stance([one, share[d]])
     return np.array(share)
 
 
-def _divided(stance: Stance, friction: Any) -> Divided:
-    """How a wrench (6,) on the base becomes wrenches (6,) on feet, given poses and which points touch."""
+def _divided(stance: Stance, friction: Any) -> Distribution:
+    """Function that distributes a wrench (6,) on the base to wrenches (6,) on the feet.
+
+    It takes the wrench, the poses of all bodies and which points of the feet are in contact.
+    """
     m, base = stance.mechanism, stance.base.o
     if friction is None:
 
         def by_least_norm(wrench: Array, poses: list[Transform], touching: list[list[Number]]) -> list[Array]:
             seen = [poses[base].inverse() @ (poses[foot.body] @ foot.pose) for foot in stance.feet]
-            return least_norm(wrench, seen, stance.rows, [stands(points) for points in touching])
+            return least_norm(wrench, seen, stance.rows, [in_stance(points) for points in touching])
 
         return by_least_norm
     if not (isinstance(friction, (int, float)) and 0.0 < friction < np.inf):
@@ -151,8 +195,8 @@ def _divided(stance: Stance, friction: Any) -> Divided:
     for foot, own in zip(stance.feet, points, strict=True):
         if stance.rows != POINT and len(own) < 3:
             raise LinkworkError(
-                f"foot {foot.name!r} has {len(own)} point(s) that can touch: a sole needs three, as Builder.touch with "
-                "lw.box_corners gives it; a foot that is a point is told by point_feet=True"
+                f"foot {foot.name!r} has {len(own)} contact point(s); a sole needs at least three: add them with "
+                "Builder.touch and lw.box_corners, or set point_feet=True for feet that are points"
             )
 
     def by_cones(wrench: Array, poses: list[Transform], touching: list[list[Number]]) -> list[Array]:
@@ -171,5 +215,5 @@ def _divided(stance: Stance, friction: Any) -> Divided:
 
 def _sized(given: Any, size: int) -> Array:
     if np.shape(given) != (size,):
-        raise ShapeError(f"others returns forces of shape {np.shape(given)}, expected ({size},)")
+        raise ShapeError(f"others must return joint forces of shape ({size},); got shape {np.shape(given)}")
     return np.asarray(given)

@@ -1,4 +1,4 @@
-"""Commands through the drives of a mechanism, as a controller that knows the forces of its motors."""
+"""Controller that sends commands to the drives of a mechanism and reports the forces of the motors."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from linkwork.spatial.scalar import Array
 
 @dataclass(frozen=True, eq=False)
 class Commanded:
-    """A controller `controller(t, q, v)` that sends the controls `command(t, q, v)` (ndrives,) through all drives.
+    """Controller that sends the controls `command(t, q, v)` (ndrives,) to all drives of a mechanism.
 
-    Drives are part of the machine: where their numbers vary in a batch, a run takes the controller `on` each member.
+    If parameters of the drives vary in a batch, a run calls `on` with the mechanism of each member.
     """
 
     mechanism: Mechanism
     command: Callable[[Any, Any, Any], Array]
 
     def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        """Joint forces (nv,) [N m, N]."""
+        """Joint forces (nv,) [N m, N] of all drives."""
         forces = controller(lambda t, q, v, u: drive_forces(self.mechanism, q, v, u))
         return forces(t, q, v, self.command(t, q, v))
 
     def motors(self, t: Any, q: Any, v: Any) -> Array:
-        """Forces (ndrives,) [N m or N] of the motors themselves, before their gears."""
+        """Forces (ndrives,) [N m or N] of the motors, before their gears."""
         forces = controller(lambda t, q, v, u: motor_forces(self.mechanism, q, v, u))
         return forces(t, q, v, self.command(t, q, v))
 
     def on(self, mechanism: Mechanism) -> Commanded:
-        """The same commands to the drives of another mechanism."""
+        """The same controller for another mechanism."""
         return replace(self, mechanism=mechanism)

@@ -1,4 +1,4 @@
-"""A wrench on the base, divided among feet: by least norm, or by forces at points that friction can hold."""
+"""Distribution of a wrench among feet: with least norm, or by contact forces within friction cones."""
 
 from __future__ import annotations
 
@@ -12,64 +12,66 @@ from linkwork.spatial.loops import iterate, repeat
 from linkwork.spatial.scalar import Array, Number, cross, dot, ldlt, where
 from linkwork.tolerances import TINY
 
-LOOSE = 1e-9  # of the mean diagonal, added where feet in the air could leave a direction that none of them holds
-NEAR = 1e-4  # weight of the distance to the last multiplier, which makes every matrix positive
-OUTER = 3  # rounds of nearing; each leaves about NEAR of what the last left of the wrench
-INNER = 40  # of Newton's method in each, at most; all three take 7 to 10 in reach of the wrench, 12 to 40 out of reach
-SOLVED = 1e-9  # what is left of the conditions, relative to the wrench, when it has ended
-ENOUGH = 1e-4  # of the decrease that the slope promises, which a shortened step must reach
-ROUNDED = 1e-13  # of the value, below which a decrease is not to be seen
+LOOSE = 1e-9  # of the mean diagonal, added where feet in the air could make the matrix singular
+NEAR = 1e-4  # weight of the proximal term, which makes every matrix positive definite
+OUTER = 3  # proximal iterations; each reduces the error of the wrench by a factor of about NEAR
+INNER = 40  # Newton iterations in each, at most; all three take 7 to 10 if the wrench is reachable, else 12 to 40
+SOLVED = 1e-9  # residual, relative to the wrench, at which Newton's method ends
+ENOUGH = 1e-4  # part of the predicted decrease that a shortened step must reach
+ROUNDED = 1e-13  # decreases below this part of the value are round-off
 SHORTENED = 12  # halvings of a step, at most
 
 
 def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence[Number]) -> list[Array]:
-    """Wrenches (6,) [N, N m] of the ground on feet, in their frames, of least norm that add up (S4 4.28, 4.29).
+    """Wrenches (6,) [N, N m] of the ground on the feet, in the feet's frames, of least norm (S4 4.28, 4.29).
 
-    `wrench` (6,) is wanted on the base, `feet` are poses in its frame, and `on` tells which of them stand. Feet of 3
-    rows take forces alone. In (4.28) the inverse is lost in Ad^T: G raises wrenches from feet to the base.
+    Their sum on the base is `wrench` (6,). `feet` are poses in the base's frame; `on` is 1 for feet in contact, else
+    0. Feet with 3 `rows` take a force and no torque. Misprint: (4.28) lacks the inverse in Ad^T; G maps wrenches from
+    feet to the base.
     """
     G = [X.up(Force.of(np.eye(6)[:, :rows])).array for X in feet]
-    total = sum((one @ one.T * stands for one, stands in zip(G, on, strict=True)), np.zeros((6, 6)))
-    if not all(isinstance(stands, float) and stands == 1.0 for stands in on):
+    total = sum((one @ one.T * in_stance for one, in_stance in zip(G, on, strict=True)), np.zeros((6, 6)))
+    if not all(isinstance(in_stance, float) and in_stance == 1.0 for in_stance in on):
         total = total + np.eye(6) * (sum(total[k, k] for k in range(6)) * (LOOSE / 6) + LOOSE)
     y = ldlt(total).solve(wrench)
     none = np.zeros(6 - rows)
-    return [np.concatenate([one.T @ y * stands, none]) for one, stands in zip(G, on, strict=True)]
+    return [np.concatenate([one.T @ y * in_stance, none]) for one, in_stance in zip(G, on, strict=True)]
 
 
-class Held(NamedTuple):
-    """Forces (n, 3) [N] at points in the base's axes, and the `rounds` it took to find them; `solved` if they are."""
+class ConeForces(NamedTuple):
+    """Contact forces (n, 3) [N] in the base's axes, the number of Newton iterations, and whether they converged."""
 
     forces: Array
-    rounds: Number
+    iterations: Number
     solved: Any
 
 
-def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, on: Sequence[Number]) -> Held:
-    """Forces of least norm at `points` (n, 3) [m] of the base's frame, each within its cone of friction.
+def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, on: Sequence[Number]) -> ConeForces:
+    """Contact forces of least norm at `points` (n, 3) [m] in the base's frame, each within its friction cone.
 
-    The ground pushes along the `normal` (3,) and along itself with at most `friction` times that; `on` tells which
-    points touch. If no such forces add up to the `wrench` (6,) [N, N m], they come as near as they can.
+    The ground pushes along the unit `normal` (3,); the tangential force is at most `friction` times the normal force.
+    `on` is 1 for points in contact, else 0. If no such forces add up to the `wrench` (6,) [N, N m], their sum is as
+    near to it as possible.
 
-    With A f the wrench of forces f, the dual has six unknowns y alone: f is A^T y projected to the cones, and
-    A f = wrench where a convex function of y is least. Newton's method with shortened steps finds where that and
-    NEAR |y - last|^2 / 2 are least, and begins anew from there: so it ends too where no y is best, out of reach.
-    Where no cone is reached, forces are those of (4.29) for points.
+    The dual problem has six unknowns y: f is A^T y projected onto the cones, where A f is the wrench of the forces f.
+    A f = wrench at the minimum of a convex function of y. Newton's method with a line search minimises this function
+    plus the proximal term NEAR |y - last|^2 / 2, OUTER times. The proximal term ensures convergence when the wrench is
+    out of reach. If no force is at the edge of its cone, the forces are those of (4.29) for points.
     """
 
     def forces(y: Array) -> list[Array]:
         pairs = zip(points, on, strict=True)
-        return [projected(y[:3] + cross(y[3:], p), normal, friction) * stands for p, stands in pairs]
+        return [projected(y[:3] + cross(y[3:], p), normal, friction) * in_stance for p, in_stance in pairs]
 
-    def slopes(y: Array) -> Array:
+    def derivatives(y: Array) -> Array:
         total = np.zeros((6, 6))
-        for p, stands in zip(points, on, strict=True):
-            D = projection_slope(y[:3] + cross(y[3:], p), normal, friction) * stands
+        for p, in_stance in zip(points, on, strict=True):
+            D = projection_slope(y[:3] + cross(y[3:], p), normal, friction) * in_stance
             turned = cross(p, D)  # hat(p) D, whose transpose is D hat(p)^T
             total = total + np.block([[D, turned.T], [turned, cross(p, turned.T)]])
         return total
 
-    def nearer(k: Number, y: Array, rounds: Number, solved: Number) -> tuple[Array, Number, Number]:
+    def nearer(k: Number, y: Array, iterations: Number, solved: Number) -> tuple[Array, Number, Number]:
         last = y
 
         def value(y: Array) -> Number:
@@ -79,7 +81,7 @@ def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, 
         def improve(y: Array) -> tuple[tuple[Array], Any]:
             gradient = _added(forces(y), points) + NEAR * (y - last) - wrench
             done = gradient @ gradient <= SOLVED * SOLVED * (wrench @ wrench) + TINY
-            move = -ldlt(slopes(y) + np.eye(6) * NEAR).solve(gradient)
+            move = -ldlt(derivatives(y) + np.eye(6) * NEAR).solve(gradient)
             start, slope = value(y), gradient @ move
 
             def shorten(part: Number) -> tuple[tuple[Number], Any]:
@@ -90,14 +92,14 @@ def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, 
             return (where(done, y, y + move * part),), done
 
         (y,), more, done = iterate(INNER, improve, y)
-        return y, rounds + more, where(done, solved, 0.0)
+        return y, iterations + more, where(done, solved, 0.0)
 
-    y, rounds, solved = repeat(OUTER, nearer, np.zeros(6), 0.0, 1.0)
-    return Held(np.array(forces(y)), rounds, solved > 0.5)
+    y, iterations, solved = repeat(OUTER, nearer, np.zeros(6), 0.0, 1.0)
+    return ConeForces(np.array(forces(y)), iterations, solved > 0.5)
 
 
 def _added(forces: Sequence[Array], points: Array) -> Array:
-    """The wrench (6,) [N, N m] of forces at points."""
+    """Total wrench (6,) [N, N m] of forces at points."""
     total = np.zeros(6)
     for f, p in zip(forces, points, strict=True):
         total = total + np.concatenate([f, cross(p, f)])
@@ -105,7 +107,7 @@ def _added(forces: Sequence[Array], points: Array) -> Array:
 
 
 def projected(x: Array, normal: Array, friction: Number) -> Array:
-    """The force (3,) [N] of the cone of friction about the unit `normal` (3,) that is nearest to x (3,)."""
+    """Projection of x (3,) [N] onto the friction cone about the unit `normal` (3,)."""
     press, along, size = _parts(x, normal)
     edge = (friction * size + press) / (1.0 + friction * friction)
     on_edge = (normal + along * (friction / size)) * edge
@@ -113,7 +115,7 @@ def projected(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def projection_slope(x: Array, normal: Array, friction: Number) -> Array:
-    """How the nearest force of the cone changes with x (3,): (3, 3), symmetric."""
+    """Derivative (3, 3) of `projected` with respect to x (3,); symmetric."""
     press, along, size = _parts(x, normal)
     unit = along / size
     edge = (friction * size + press) / (1.0 + friction * friction)
@@ -124,7 +126,7 @@ def projection_slope(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def _parts(x: Array, normal: Array) -> tuple[Number, Array, Number]:
-    """Along the normal, along the ground, and the size of the latter."""
+    """Normal component of x (3,), its tangential part (3,), and the norm of the tangential part."""
     press = dot(x, normal)
     along = x - normal * press
     return press, along, np.sqrt(dot(along, along) + TINY)

@@ -1,11 +1,8 @@
-"""Feedback laws: each function makes a controller `controller(t, q, v)` that gives joint forces tau (nv,) [N m, N].
+"""Feedback controllers: each function returns a controller `controller(t, q, v)` for one state.
 
-The controllers are plain functions of one state; they run on floats and are traced into kernels. Those with memory take
-and return it, `controller(t, q, v, memory)` -> (tau, memory); their first memory is the attribute `memory`.
-
-`actuated` names the joints that take a force (all but free joints, if it is not given); the others get zero. Gains are
-numbers or arrays with one for each velocity. `limit` [N m, N] keeps the forces within both signs of it. A joint target
-is a position q (nq,), a `Reference` of such positions, or a function of t that returns q (nq,), v (nv,) and a (nv,).
+A controller returns joint forces tau (nv,) [N m, N]. It is plain NumPy: it runs on floats and can be traced into
+kernels. A controller with memory is called as `controller(t, q, v, memory)` and returns (tau, memory); its attribute
+`memory` is the initial memory.
 """
 
 from __future__ import annotations
@@ -35,50 +32,160 @@ __all__ = [
     "resolved_rate",
 ]
 
-Joints = Iterable[str] | None
+Joints = Iterable[str] | None  # names of actuated joints; None: all but free joints
 
 
 def gravity_compensation(m: Mechanism, actuated: Joints = None) -> Controller:
-    """Joint forces that hold the mechanism still against gravity: tau = gravity(q)."""
+    """Return a controller that balances gravity: tau = gravity(q).
+
+    Parameters
+    ----------
+    m : Mechanism
+        The mechanism.
+    actuated : iterable of str, optional
+        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+
+    Returns
+    -------
+    Controller
+        `controller(t, q, v)`, which returns tau (nv,) [N m, N].
+
+    Examples
+    --------
+    >>> controller = lw.feedback.gravity_compensation(lw.example("double_pendulum"))
+    >>> controller(0.0, np.array([0.5, 0.0]), np.zeros(2)).round(3)
+    array([152.853,  49.383])
+
+    """
     plant = Plant(m, actuated)
-    return controller(lambda t, q, v: plant.spread(plants.gravity(m, q)[plant.driven]))
+    return controller(lambda t, q, v: plant.expanded(plants.gravity(m, q)[plant.driven]))
 
 
 def drives(m: Mechanism, command: Any) -> Controller:
-    """Commands sent through the mechanism's own drives, whose gains, biases and limits make the joint forces.
+    """Return a controller that sends controls to the mechanism's drives.
 
-    `command` is the controls u (ndrives,) in the order of `m.drives`, a `Reference` of them, or a function of t,
-    q (nq,) and v (nv,) that returns them.
+    Gains, biases, limits and gears of the drives turn the controls into joint forces.
+
+    Parameters
+    ----------
+    m : Mechanism
+        The mechanism.
+    command : array, Reference or function
+        Controls u (ndrives,) in the order of `m.drives`; a `Reference` of them; or a function of (t, q, v) that returns
+        them.
+
+    Returns
+    -------
+    Controller
+        `controller(t, q, v)`, which returns tau (nv,) [N m, N].
+
+    Raises
+    ------
+    LinkworkError
+        The mechanism has no drives.
+    ShapeError
+        The controls do not have the shape (ndrives,).
+
+    Examples
+    --------
+    >>> m = lw.example("two_speed_gearbox")  # the motor has a stall torque of 12 N m
+    >>> controller = lw.feedback.drives(m, [5.0])
+    >>> controller(0.0, np.zeros(2), np.zeros(2)).round(3)
+    array([5., 0.])
+
     """
     refuse_no_mechanism(m)
     return Commanded(m, drive_command(m, command))
 
 
 def pd(m: Mechanism, target: Any, kp: Any, kd: Any, limit: Any = None, actuated: Joints = None) -> Controller:
-    """Springs kp [N m/rad, N/m] and dampers kd [N m s/rad, N s/m] from each joint to its target.
+    """Return a PD controller: a spring and a damper from each joint to its target.
 
-    tau = kp e + kd (v_target - v), with the error e = m.difference(q, target): the velocity that leads there in unit
-    time, also for joints with quaternions.
+    tau = kp e + kd (v_target - v) with the error e = m.difference(q, target) (nv,), which also covers joints with
+    quaternions.
+
+    Parameters
+    ----------
+    m : Mechanism
+        The mechanism.
+    target : array, Reference or function of t
+        Coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,), v (nv,) and
+        a (nv,).
+    kp : float or array (nv,), [N m/rad, N/m]
+        Stiffness, not negative.
+    kd : float or array (nv,), [N m s/rad, N s/m]
+        Damping, not negative.
+    limit : float or array (nv,), [N m, N], optional
+        Largest absolute joint force.
+    actuated : iterable of str, optional
+        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+
+    Returns
+    -------
+    Controller
+        `controller(t, q, v)`, which returns tau (nv,) [N m, N].
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> controller = lw.feedback.pd(m, target=[0.5, 0.0], kp=100.0, kd=10.0, limit=30.0)
+    >>> controller(0.0, np.array([0.0, 0.1]), np.array([0.0, 1.0])).round(3)
+    array([ 30., -20.])
+
     """
     plant = Plant(m, actuated)
     wanted, limited = joint_target(plant, target), limiter(limit, m.nv)
     stiffness, damping = gains("kp", kp, m.nv), gains("kd", kd, m.nv)
 
-    def law(t: Any, q: Array, v: Array) -> Array:
+    def control(t: Any, q: Array, v: Array) -> Array:
         place, rate, _ = wanted(t)
         tau = stiffness * m.difference(q, place) + damping * (rate - v)
-        return limited(plant.spread(tau[plant.driven]))
+        return limited(plant.expanded(tau[plant.driven]))
 
-    return controller(law)
+    return controller(control)
 
 
 def pid(
     m: Mechanism, target: Any, kp: Any, ki: Any, kd: Any, dt: float, limit: Any = None, actuated: Joints = None
 ) -> Controller:
-    """The law of `pd` with ki [N m/(rad s), N/(m s)] times the integral of the error, sampled every `dt` [s].
+    """Return a PID controller: `pd` plus ki times the integral of the error, for sampled control.
 
-    The memory (nv,) is that integral. Against windup, a joint whose force is at its limit adds nothing to it that would
-    push further.
+    The memory (nv,) [rad s, m s] is the integral of the error. Anti-windup: while the force of a joint is at its limit,
+    its integral does not grow in the direction of the limit. Use it as `lw.sampled(controller, 1 / dt)`.
+
+    Parameters
+    ----------
+    m : Mechanism
+        The mechanism.
+    target : array, Reference or function of t
+        Coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,), v (nv,) and
+        a (nv,).
+    kp : float or array (nv,), [N m/rad, N/m]
+        Stiffness, not negative.
+    ki : float or array (nv,), [N m/(rad s), N/(m s)]
+        Gain of the integral, not negative.
+    kd : float or array (nv,), [N m s/rad, N s/m]
+        Damping, not negative.
+    dt : float, [s]
+        Sampling period.
+    limit : float or array (nv,), [N m, N], optional
+        Largest absolute joint force.
+    actuated : iterable of str, optional
+        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+
+    Returns
+    -------
+    Controller
+        `controller(t, q, v, memory)`, which returns tau (nv,) [N m, N] and the new memory (nv,). Its attributes are the
+        initial `memory` and the period `dt`.
+
+    Examples
+    --------
+    >>> controller = lw.feedback.pid(lw.example("double_pendulum"), [0.5, 0.0], kp=100.0, ki=20.0, kd=10.0, dt=0.01)
+    >>> tau, memory = controller(0.0, np.zeros(2), np.zeros(2), controller.memory)
+    >>> tau.round(3), memory.round(3)
+    (array([50.1,  0. ]), array([0.005, 0.   ]))
+
     """
     if not (isinstance(dt, (int, float)) and 0.0 < dt < np.inf):
         raise LinkworkError(f"dt must be a number of seconds above 0; got {dt!r:.60}")
@@ -86,17 +193,17 @@ def pid(
     wanted, limited = joint_target(plant, target), limiter(limit, m.nv)
     stiffness, damping, integral = gains("kp", kp, m.nv), gains("kd", kd, m.nv), gains("ki", ki, m.nv)
 
-    def law(t: Any, q: Array, v: Array, memory: Array) -> tuple[Array, Array]:
+    def control(t: Any, q: Array, v: Array, memory: Array) -> tuple[Array, Array]:
         place, rate, _ = wanted(t)
         error = m.difference(q, place)
         summed = memory + error * dt
-        asked = plant.spread((stiffness * error + integral * summed + damping * (rate - v))[plant.driven])
-        tau = limited(asked)
-        beyond = (asked - tau) * error  # above zero where the limit is reached and the error asks for more
-        kept = [where(b > 0.0, old, new) for b, old, new in zip(beyond, memory, summed, strict=True)]
-        return tau, plant.spread(np.array(kept)[plant.driven])
+        unlimited = plant.expanded((stiffness * error + integral * summed + damping * (rate - v))[plant.driven])
+        tau = limited(unlimited)
+        beyond = (unlimited - tau) * error  # above zero at the limit, while the error pushes further
+        integrated = [where(b > 0.0, old, new) for b, old, new in zip(beyond, memory, summed, strict=True)]
+        return tau, plant.expanded(np.array(integrated)[plant.driven])
 
-    sampled: Any = controller(law)
+    sampled: Any = controller(control)
     sampled.memory, sampled.dt = np.zeros(m.nv), float(dt)
     return sampled
 
@@ -104,21 +211,52 @@ def pid(
 def computed_torque(
     m: Mechanism, target: Any, kp: Any, kd: Any, limit: Any = None, actuated: Joints = None
 ) -> Controller:
-    """Forces by inverse dynamics, so that every driven joint obeys the same linear law (S4 A.9).
+    """Return a computed-torque controller: inverse dynamics linearises the motion of the actuated joints (S4 A.9).
 
-    a = a_target + kd (v_target - v) + kp e, with kp [1/s^2], kd [1/s] and e = m.difference(q, target); the paper's e is
-    its negative. Joints' own springs and dampers are compensated; joints that are not driven move as they must.
+    The actuated joints accelerate by a = a_target + kd (v_target - v) + kp e with e = m.difference(q, target); the
+    paper's e has the opposite sign. The controller compensates springs, dampers and friction. It accounts for the
+    motion of joints that are not actuated.
+
+    Parameters
+    ----------
+    m : Mechanism
+        The mechanism.
+    target : array, Reference or function of t
+        Coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,), v (nv,) and
+        a (nv,).
+    kp : float or array (nv,), [1/s^2]
+        Gain of the position error, not negative.
+    kd : float or array (nv,), [1/s]
+        Gain of the velocity error, not negative.
+    limit : float or array (nv,), [N m, N], optional
+        Largest absolute joint force.
+    actuated : iterable of str, optional
+        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+
+    Returns
+    -------
+    Controller
+        `controller(t, q, v)`, which returns tau (nv,) [N m, N].
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> controller, d = lw.feedback.computed_torque(m, [0.5, 0.0], kp=100.0, kd=20.0), lw.compile(m)
+    >>> q, v = np.zeros(2), np.zeros(2)
+    >>> d.forward_dynamics(q, v, controller(0.0, q, v)).round(6) + 0.0
+    array([50.,  0.])
+
     """
     plant = Plant(m, actuated)
     wanted, limited = joint_target(plant, target), limiter(limit, m.nv)
     stiffness, damping = gains("kp", kp, m.nv), gains("kd", kd, m.nv)
 
-    def law(t: Any, q: Array, v: Array) -> Array:
+    def control(t: Any, q: Array, v: Array) -> Array:
         place, rate, acceleration = wanted(t)
         a = acceleration + damping * (rate - v) + stiffness * m.difference(q, place)
         return limited(plant.forces_for(q, v, a[plant.driven]))
 
-    return controller(law)
+    return controller(control)
 
 
 def resolved_rate(
@@ -131,30 +269,61 @@ def resolved_rate(
     limit: Any = None,
     actuated: Joints = None,
 ) -> Controller:
-    """A frame led to its target by joint rates (Whitney 1969), which a velocity loop turns into forces.
+    """Return a controller that moves a frame to its target by resolved joint rates (Whitney 1969).
 
-    The frame shall move at V = V_target + gain e, with `gain` [1/s], one number or one for each row, and e the error of
-    position, or of position and rotation vector, in the world's axes. Joint rates are the damped least squares
-    solution J^T (J J^T + damping^2)^-1 V, where `damping` bounds them near singular places; under a base that is not
-    driven J is the generalized Jacobian, and V is less what its momentum gives the frame anyway. The velocity loop
-    asks for the accelerations bandwidth (rate - v), with `bandwidth` [1/s], and inverse dynamics gives the forces.
+    The desired twist of the frame is V = V_target + gain e. The error e is that of the position, or of the position and
+    the rotation vector, in the world's axes. The joint rates are the damped least-squares solution
+    J^T (J J^T + damping^2)^-1 V. If the base is not actuated, J is the generalized Jacobian, and the part of V that the
+    momentum of the base produces is subtracted. A velocity loop requires the accelerations bandwidth (rates - v), and
+    inverse dynamics computes the forces. The acceleration of the target is not used.
 
-    `target` is a position (3,) or a pose (4, 4) in the world, a Reference of positions, or a function of t that returns
-    place, rate (3,) or (6,), and acceleration, which is not used.
+    Parameters
+    ----------
+    m : Mechanism
+        The mechanism.
+    frame : str
+        Name of the frame or body to move.
+    target : array, Reference or function of t
+        Position (3,) [m] or pose (4, 4) in the world; a `Reference` of positions; or a function of t that returns the
+        position or pose, its rate and its acceleration, (3,) or (6,) each, linear before angular, in the world's axes.
+    gain : float or array (3,) or (6,), [1/s]
+        Gain of the error, not negative.
+    damping : float, default 0.01, [m, or 1 for rotations]
+        Damping of the least squares, which bounds the joint rates near singular positions.
+    bandwidth : float, default 50.0, [1/s]
+        Gain of the velocity loop.
+    limit : float or array (nv,), [N m, N], optional
+        Largest absolute joint force.
+    actuated : iterable of str, optional
+        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+
+    Returns
+    -------
+    Controller
+        `controller(t, q, v)`, which returns tau (nv,) [N m, N].
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> controller = lw.feedback.resolved_rate(m, "end", target=[3.0, -4.0, 0.0], gain=2.0)
+    >>> run = lw.simulate(m, [0.2, 1.0], duration=4.0, controller=controller, progress=False)
+    >>> run["pose.end"][-1, :3, 3].round(2) + 0.0
+    array([ 3., -4.,  0.])
+
     """
     plant, (wanted, rows) = _with_frame(m, actuated, frame, target)
     proportional, limited = gains("gain", gain, rows), limiter(limit, m.nv)
     loosened = np.diag(gains("damping", damping, rows) ** 2)
     loop = gains("bandwidth", bandwidth, 1)[0]
 
-    def law(t: Any, q: Array, v: Array) -> Array:
+    def control(t: Any, q: Array, v: Array) -> Array:
         place, rate, _ = wanted(t)
-        motion = frame_motion(plant, frame, rows, q, v, plant.carrying(q, v))
+        motion = frame_motion(plant, frame, rows, q, v, plant.reduced(q, v))
         V = rate + proportional * pose_error(motion.pose, place) - motion.coasting
         rates = motion.J.T @ ldlt(motion.J @ motion.J.T + loosened).solve(V)
         return limited(plant.forces_for(q, v, loop * (rates - v[plant.driven])))
 
-    return controller(law)
+    return controller(control)
 
 
 def operational_space(
@@ -168,35 +337,68 @@ def operational_space(
     limit: Any = None,
     actuated: Joints = None,
 ) -> Controller:
-    """A frame that accelerates as if it were alone (Khatib 1987), while motion that leaves it in place dies out.
+    """Return an operational-space controller, which decouples the motion of a frame (Khatib 1987).
 
-    The frame's acceleration is A = A_target + kd (V_target - V) + kp e with kp [1/s^2] and kd [1/s], one number or one
-    for each row, and e the error of position, or of position and rotation vector, in the world's axes. Forces are
-    tau = J^T Lambda (A - dJ/dt v) + bias - null_damping (1 - J^T Lambda J M^-1) M v, with Lambda = (J M^-1 J^T)^-1;
-    `null_damping` [1/s] is the rate at which the remaining motion decays. Near singular places `damping` > 0
-    [kg^-1/2] keeps Lambda = (J M^-1 J^T + damping^2)^-1 bounded, at the price of the exact acceleration.
+    The frame accelerates by A = A_target + kd (V_target - V) + kp e. The error e is that of the position, or of the
+    position and the rotation vector, in the world's axes. The forces are
+    tau = J^T Lambda (A - dJ/dt v) + bias - null_damping (1 - J^T Lambda J M^-1) M v with Lambda = (J M^-1 J^T)^-1. The
+    last term damps motion that does not move the frame. Springs, dampers and friction are compensated.
 
-    `target` is a position (3,) or a pose (4, 4) in the world, a Reference of positions, or a function of t that returns
-    place, rate (3,) or (6,), and acceleration. Joints' own springs and dampers are compensated.
+    Parameters
+    ----------
+    m : Mechanism
+        The mechanism.
+    frame : str
+        Name of the frame or body to move.
+    target : array, Reference or function of t
+        Position (3,) [m] or pose (4, 4) in the world; a `Reference` of positions; or a function of t that returns the
+        position or pose, its rate and its acceleration, (3,) or (6,) each, linear before angular, in the world's axes.
+    kp : float or array (3,) or (6,), [1/s^2]
+        Gain of the error, not negative.
+    kd : float or array (3,) or (6,), [1/s]
+        Gain of the velocity error, not negative.
+    null_damping : float, default 1.0, [1/s]
+        Rate at which motion in the null space decays.
+    damping : float, default 0.0, [kg^-1/2]
+        With damping > 0, Lambda = (J M^-1 J^T + damping^2)^-1 stays bounded near singular positions; the acceleration
+        is then not exact.
+    limit : float or array (nv,), [N m, N], optional
+        Largest absolute joint force.
+    actuated : iterable of str, optional
+        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+
+    Returns
+    -------
+    Controller
+        `controller(t, q, v)`, which returns tau (nv,) [N m, N].
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> controller = lw.feedback.operational_space(m, "end", [3.0, -4.0, 0.0], kp=25.0, kd=10.0, damping=1e-3)
+    >>> run = lw.simulate(m, [0.2, 1.0], duration=4.0, controller=controller, progress=False)
+    >>> run["pose.end"][-1, :3, 3].round(2) + 0.0
+    array([ 3., -4.,  0.])
+
     """
     plant, (wanted, rows) = _with_frame(m, actuated, frame, target)
     stiffness, drag, limited = gains("kp", kp, rows), gains("kd", kd, rows), limiter(limit, m.nv)
     loosened = np.diag(gains("damping", damping, rows) ** 2)
     decay = gains("null_damping", null_damping, 1)[0]
 
-    def law(t: Any, q: Array, v: Array) -> Array:
+    def control(t: Any, q: Array, v: Array) -> Array:
         place, rate, acceleration = wanted(t)
-        own = plant.carrying(q, v)
+        own = plant.reduced(q, v)
         motion = frame_motion(plant, frame, rows, q, v, own)
         A = acceleration + drag * (rate - motion.rate) + stiffness * pose_error(motion.pose, place)
         J, v_d = motion.J, v[plant.driven]
         inverse_lambda = ldlt(J @ ldlt(own.M).solve(J.T) + loosened)
-        # Both uses of Lambda in one: the force on the frame, and what must be taken from the damping of all motion
+        # One solve for both uses of Lambda: the force on the frame, and the projection of the damping to the null space
         force = inverse_lambda.solve(A - motion.drift + decay * (J @ v_d))
         tau = J.T @ force + own.h - decay * (own.M @ v_d)
-        return limited(plant.spread(tau))
+        return limited(plant.expanded(tau))
 
-    return controller(law)
+    return controller(control)
 
 
 def _with_frame(m: Mechanism, actuated: Joints, frame: str, target: Any) -> tuple[Plant, Any]:

@@ -1,4 +1,4 @@
-"""Linear quadratic regulation about an equilibrium: the best linear feedback for small deviations."""
+"""Linear-quadratic regulator (LQR) about an equilibrium."""
 
 from __future__ import annotations
 
@@ -25,51 +25,87 @@ _partials = coupled("forward_dynamics_derivatives", forward_dynamics_derivatives
 
 
 def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Iterable[str] | None = None) -> Controller:
-    """The feedback tau = tau0 - K x about the equilibrium q0 (nq,), x = [m.difference(q0, q), v] (2 nv,).
+    """Return a linear-quadratic regulator about an equilibrium: tau = tau0 - K x.
 
-    K, the controller's attribute of that name, has one row for each driven velocity and minimises the integral of
-    x^T Q x + u^T R u, where u = tau - tau0 of the k driven velocities, for the motion linearised at q0 with the joints'
-    own springs and dampers. Q (2 nv, 2 nv) must be symmetric and not negative, R (k, k) symmetric and positive; one
-    number, or those of the diagonal, will do. `tau0` (nv,) [N m, N] are the forces that hold it at q0: if not given,
-    those of gravity and springs. SciPy solves the Riccati equation.
+    The state is x = [m.difference(q0, q), v] (2 nv,). K (k, 2 nv) minimises the integral of x^T Q x + u^T R u, where
+    u = tau - tau0 are the forces of the k actuated velocities, for the motion linearised at q0. The linearisation
+    includes springs and dampers. SciPy solves the Riccati equation.
+
+    Parameters
+    ----------
+    m : Mechanism
+        The mechanism.
+    q0 : array (nq,), [rad, m]
+        Equilibrium.
+    Q : float, array (2 nv,) or (2 nv, 2 nv)
+        Weight of the state: a multiple of the identity, a diagonal, or a symmetric positive semidefinite matrix.
+    R : float, array (k,) or (k, k)
+        Weight of the forces, in the same forms; positive definite.
+    tau0 : array (nv,), [N m, N], optional
+        Joint forces that hold the mechanism at q0; by default those against gravity and springs.
+    actuated : iterable of str, optional
+        Names of the joints that take a force; all but free joints by default.
+
+    Returns
+    -------
+    Controller
+        `controller(t, q, v)`, which returns tau (nv,) [N m, N]. Its attribute `K` (k, 2 nv) is the gain matrix.
+
+    Raises
+    ------
+    LinkworkError
+        q0 is not an equilibrium under tau0, the actuated joints cannot stabilise it, or Q or R is not valid.
+    NotConverged
+        The Riccati equation has no stabilising solution.
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> controller = lw.feedback.lqr(m, q0=[np.pi, 0.0], Q=100.0, R=1e-3)
+    >>> controller.K.shape
+    (2, 4)
+    >>> run = lw.simulate(m, [np.pi + 0.1, 0.0], duration=10.0, controller=controller, progress=False)
+    >>> bool(np.abs(run.q[-1] - [np.pi, 0.0]).max() < 1e-3)
+    True
+
     """
     plant = Plant(m, actuated)
     q0 = _sized("q0", q0, (m.nq,))
     holding = plants.gravity(m, q0) - plants.passive(m, q0, np.zeros(m.nv))
-    tau0 = plant.spread(holding[plant.driven]) if tau0 is None else _sized("tau0", tau0, (m.nv,))
+    tau0 = plant.expanded(holding[plant.driven]) if tau0 is None else _sized("tau0", tau0, (m.nv,))
     _require_equilibrium(plant, q0, tau0)
     A, B = linearised(plant, q0, tau0)
     _require_stabilisable(plant, A, B)
     weights = _weight("Q", Q, 2 * m.nv, least=0.0), _weight("R", R, len(plant.driven), least=1e-300)
     K = _riccati_gain(A, B, *weights)
 
-    def law(t: Any, q: Array, v: Array) -> Array:
+    def control(t: Any, q: Array, v: Array) -> Array:
         x = np.concatenate([m.difference(q0, q), v])
-        return plant.spread(tau0[plant.driven] - K @ x)
+        return plant.expanded(tau0[plant.driven] - K @ x)
 
-    regulator: Any = controller(law)
+    regulator: Any = controller(control)
     regulator.K = K
     return regulator
 
 
 def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
-    """A (2 nv, 2 nv) and B (2 nv, k) of x' = A x + B u near the equilibrium."""
+    """Matrices A (2 nv, 2 nv) and B (2 nv, k) of the linearised motion x' = A x + B u at the equilibrium."""
     m, rest = plant.mechanism, np.zeros(plant.mechanism.nv)
     springs = plants.passive(m, q0, rest)
     by_q, by_v, by_tau = _partials(m, q0, rest, tau0 + springs)
-    springs_by_q = _slopes(lambda dq: plants.passive(m, m.integrate(q0, dq), rest), m.nv)
-    dampers_by_v = _slopes(lambda v: plants.passive(m, q0, v), m.nv)
+    springs_by_q = _derivatives(lambda dq: plants.passive(m, m.integrate(q0, dq), rest), m.nv)
+    dampers_by_v = _derivatives(lambda v: plants.passive(m, q0, v), m.nv)
     zero, one = np.zeros((m.nv, m.nv)), np.eye(m.nv)
     A = np.block([[zero, one], [by_q + by_tau @ springs_by_q, by_v + by_tau @ dampers_by_v]])
     return A, np.concatenate([zero, by_tau])[:, plant.driven]
 
 
-def _slopes(function: Callable[[Array], Array], size: int, h: float = 1e-5) -> Array:
-    """Derivatives of springs and dampers by central differences: exact to round-off, as they are all but linear."""
+def _derivatives(function: Callable[[Array], Array], size: int, h: float = 1e-5) -> Array:
+    """Derivatives of spring and damper forces by central differences; accurate, as the forces are nearly linear."""
     return np.array([(function(h * e) - function(-h * e)) / (2.0 * h) for e in np.eye(size)]).T
 
 
-# --- what must hold ---
+# --- checks of the arguments ---
 
 
 def _sized(name: str, given: Any, shape: tuple[int, ...]) -> Array:
@@ -81,7 +117,7 @@ def _sized(name: str, given: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _weight(name: str, given: Any, size: int, least: float) -> Array:
-    """A weight as a symmetric matrix (size, size) whose eigenvalues are at least so large."""
+    """Weight as a symmetric matrix (size, size); raise an error if an eigenvalue is smaller than `least`."""
     array = as_numbers(name, given)
     refuse_non_finite(name, array)
     if array.shape not in ((), (size,), (size, size)):
@@ -91,8 +127,8 @@ def _weight(name: str, given: Any, size: int, least: float) -> Array:
         raise LinkworkError(f"{name} must be symmetric; it differs from its transpose by {np.abs(W - W.T).max():g}")
     smallest = np.linalg.eigvalsh(W).min()
     if smallest < least - (0.0 if least else 1e-12 * np.abs(W).max()):
-        wanted = "be positive" if least else "not be negative"
-        raise LinkworkError(f"{name} must {wanted}: its smallest eigenvalue is {smallest:g}")
+        wanted = "positive definite" if least else "positive semidefinite"
+        raise LinkworkError(f"{name} must be {wanted}; its smallest eigenvalue is {smallest:g}")
     return W
 
 
@@ -104,18 +140,20 @@ def _require_equilibrium(plant: Plant, q0: Array, tau0: Array) -> None:
     m, rest = plant.mechanism, np.zeros(plant.mechanism.nv)
     for dof in plant.idle:
         if tau0[dof] != 0.0:
-            raise LinkworkError(f"tau0[{dof}] is {tau0[dof]:g}, but joint {_name_of(plant, dof)!r} takes no force")
+            raise LinkworkError(
+                f"tau0[{dof}] is {tau0[dof]:g}, but joint {_name_of(plant, dof)!r} is not actuated; set it to 0"
+            )
     a = _accelerations(m, q0, rest, tau0 + plants.passive(m, q0, rest))
     worst = int(np.argmax(np.abs(a)))
     if abs(a[worst]) > AT_REST:
         raise LinkworkError(
-            f"q0 is no equilibrium: under tau0 joint {_name_of(plant, worst)!r} accelerates by {a[worst]:g} "
-            "[rad/s^2, m/s^2]; give the q0 at which it rests, or the tau0 that holds it"
+            f"q0 is not an equilibrium: under tau0 joint {_name_of(plant, worst)!r} accelerates by {a[worst]:g} "
+            "[rad/s^2, m/s^2]; give the q0 of an equilibrium, or the tau0 that holds the mechanism at q0"
         )
 
 
 def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
-    """The test of Popov, Belevitch and Hautus: every mode that does not die out by itself is moved by some input."""
+    """Popov-Belevitch-Hautus test: an input must excite every mode that does not decay."""
     values, left = np.linalg.eig(A.T)
     scale = max(1.0, np.abs(values).max())
     size = len(A)
@@ -125,23 +163,27 @@ def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
             if singular[-1] < 1e-9 * singular[0]:
                 dof = int(np.argmax(np.abs(mode))) % plant.mechanism.nv
                 raise LinkworkError(
-                    f"q0 cannot be stabilised: no driven joint moves the mode of {_name_of(plant, dof)!r} whose "
-                    f"eigenvalue is {value:.3g} 1/s; actuate more joints"
+                    f"q0 cannot be stabilised: no actuated joint excites the mode of {_name_of(plant, dof)!r} with "
+                    f"the eigenvalue {value:.3g} 1/s; actuate more joints"
                 )
 
 
 def _riccati_gain(A: Array, B: Array, Q: Array, R: Array) -> Array:
-    """K = R^-1 B^T P (k, 2 nv), where A^T P + P A - P B R^-1 B^T P + Q = 0."""
+    """Gain K = R^-1 B^T P (k, 2 nv), where A^T P + P A - P B R^-1 B^T P + Q = 0."""
     from scipy.linalg import solve_continuous_are  # here, so that importing linkwork stays quick
 
     try:
         P = solve_continuous_are(A, B, Q, R)
     except np.linalg.LinAlgError as failure:
         raise NotConverged(
-            f"the Riccati equation has no stabilising solution ({failure}); Q must weigh every mode that does not decay"
+            f"the Riccati equation has no stabilising solution ({failure}); "
+            "Q must penalise every mode that does not decay"
         ) from None
     K = np.linalg.solve(R, B.T @ P)
     slowest = np.linalg.eigvals(A - B @ K).real.max()
     if not slowest < 0.0:
-        raise NotConverged(f"the regulator would not be stable: an eigenvalue has real part {slowest:g} 1/s")
+        raise NotConverged(
+            f"the regulator is not stable: an eigenvalue has real part {slowest:g} 1/s; "
+            "Q must penalise every mode that does not decay"
+        )
     return K

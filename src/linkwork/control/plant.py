@@ -1,8 +1,8 @@
-"""What controllers ask of a mechanism at one state, and which of its joints they may drive.
+"""The plant of a controller: a mechanism, its actuated joints, and the dynamics of these joints at one state.
 
-Idle joints, such as the free joint of a spacecraft, take no force: they move as the driven ones make them. With their
-rows eliminated the driven joints obey equations of the same form as if there were no others (for a free base these are
-those of the generalized Jacobian: Umetani and Yoshida 1989, S3 section 3).
+Passive ("idle") joints, such as the free joint of a spacecraft, take no force; actuated ("driven") joints move them.
+Eliminating the idle joints leaves equations of motion of the same form for the driven joints. For a free base these are
+the equations with the generalized Jacobian (Umetani and Yoshida 1989, S3 section 3).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _inverse = coupled("inverse_dynamics", lambda m, *state: inverse.inverse_dynamic
 
 
 class Plant:
-    """A mechanism as a controller sees it: `driven` and `idle` are the numbers of its velocities.
+    """A mechanism with its actuated joints. `driven` and `idle` are the indices of its velocities.
 
     `actuated` names the joints that take a force; None means all but free joints.
     """
@@ -52,10 +52,10 @@ class Plant:
         self.driven = [d for j in self.joints for d in range(j.v.start, j.v.stop)]
         self.idle = sorted(set(range(mechanism.nv)) - set(self.driven))
         if not self.driven:
-            raise LinkworkError(f"{mechanism.name} has no joint to actuate: name some in actuated=[...]")
+            raise LinkworkError(f"{mechanism.name} has no actuated joints; name at least one in actuated=[...]")
 
-    def spread(self, driven: Array, idle: Any = None) -> Array:
-        """Numbers of the driven velocities, and of the idle ones (zero if not given), in their places (nv,)."""
+    def expanded(self, driven: Array, idle: Any = None) -> Array:
+        """Array (nv,) with the values of driven velocities and of idle ones (zero by default) at their indices."""
         row: list[Any] = [0.0] * self.mechanism.nv
         others = [0.0] * len(self.idle) if idle is None else idle
         for d, x in zip([*self.driven, *self.idle], [*driven, *others], strict=True):
@@ -63,48 +63,48 @@ class Plant:
         return np.array(row)
 
     def forces_for(self, q: Array, v: Array, a: Array) -> Array:
-        """Joint forces (nv,) [N m, N] that give the driven joints the accelerations a, numbered as they are driven.
+        """Joint forces (nv,) [N m, N] that give the k driven velocities the accelerations a (k,).
 
-        Forces of the joints' own springs and dampers are compensated.
+        They compensate springs, dampers and friction.
         """
-        idle = self.carrying(q, v).accelerations(a) if self.idle else None
-        tau = _inverse(self.mechanism, q, v, self.spread(a, idle)) - passive(self.mechanism, q, v)
-        return self.spread(tau[self.driven])
+        idle = self.reduced(q, v).accelerations(a) if self.idle else None
+        tau = _inverse(self.mechanism, q, v, self.expanded(a, idle)) - passive(self.mechanism, q, v)
+        return self.expanded(tau[self.driven])
 
-    def carrying(self, q: Array, v: Array) -> Carrying:
-        """How the driven joints move the idle ones, and what of the dynamics is left for them."""
+    def reduced(self, q: Array, v: Array) -> ReducedDynamics:
+        """Equations of motion of the driven joints, with the idle joints eliminated."""
         m, d, i = self.mechanism, self.driven, self.idle
         M, h = mass(m, q), _bias(m, q, v) - passive(m, q, v)
         if not i:
-            return Carrying(M, h, np.zeros((0, len(d))), np.zeros(0))
+            return ReducedDynamics(M, h, np.zeros((0, len(d))), np.zeros(0))
         own = ldlt(M[np.ix_(i, i)])
-        carry, drift = -own.solve(M[np.ix_(i, d)]), -own.solve(h[i])
+        response, drift = -own.solve(M[np.ix_(i, d)]), -own.solve(h[i])
         across = M[np.ix_(d, i)]
-        return Carrying(M[np.ix_(d, d)] + across @ carry, h[d] + across @ drift, carry, drift)
+        return ReducedDynamics(M[np.ix_(d, d)] + across @ response, h[d] + across @ drift, response, drift)
 
 
-class Carrying(NamedTuple):
-    """The driven joints' equations M a + h = tau, when the idle ones take carry a + drift.
+class ReducedDynamics(NamedTuple):
+    """Equations of motion of the driven joints, M a + h = tau, while the idle joints accelerate by response a + drift.
 
-    For k driven and f idle velocities: M (k, k), h (k,), carry (f, k), drift (f,).
+    For k driven and f idle velocities: M (k, k), h (k,), response (f, k), drift (f,).
     """
 
     M: Array
     h: Array
-    carry: Array
+    response: Array
     drift: Array
 
     def accelerations(self, a: Array) -> Array:
         """Accelerations (f,) of the idle joints."""
-        return self.carry @ a + self.drift
+        return self.response @ a + self.drift
 
 
 class FrameMotion(NamedTuple):
-    """A frame of a mechanism: its pose, and with k driven joints its rows J (r, k) and what moves without them.
+    """Motion of a frame: its pose in the world, and its Jacobian J (r, k) by the k driven velocities.
 
-    Rates are in the world's axes at the frame's origin, linear before angular: `rate` (r,) is the twist, of which
-    `coasting` (r,) is left if the driven joints stop; the acceleration is J a + `drift` (r,). r is 6, or 3 without
-    turning.
+    Rates are in the world's axes about the frame's origin, linear before angular. `rate` (r,) is the twist; `coasting`
+    (r,) is its part that remains if the driven joints stop; the acceleration is J a + `drift` (r,). r is 6, or 3 for
+    the position alone.
     """
 
     pose: Transform
@@ -114,8 +114,8 @@ class FrameMotion(NamedTuple):
     drift: Array
 
 
-def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, carrying: Carrying) -> FrameMotion:
-    """How a frame moves and what the driven joints do to it; `rows` is 3 for its origin alone, 6 for its pose."""
+def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduced: ReducedDynamics) -> FrameMotion:
+    """Motion of a frame as a function of the driven joints; `rows` is 3 for its position, 6 for its pose."""
     m = plant.mechanism
     answers: dict[str, Callable[..., Any]] = {
         "pose": lambda m, q, v: kinematics.frame_pose(m, q, frame),
@@ -123,23 +123,23 @@ def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, carryi
         "jacobian_rate": lambda m, q, v: jacobians.jacobian_rate(m, q, v, frame, "mixed")[:rows],
     }
     pose, J, dJ = (cast(Any, coupled(name, answer, ["q", "v"])(m, q, v)) for name, answer in answers.items())
-    own, carried = J[:, plant.driven], J[:, plant.idle]
-    coasting = carried @ (v[plant.idle] - carrying.carry @ v[plant.driven])
-    drift = dJ @ v + carried @ carrying.drift
-    return FrameMotion(pose, own + carried @ carrying.carry, J @ v, coasting, drift)
+    own, idle = J[:, plant.driven], J[:, plant.idle]
+    coasting = idle @ (v[plant.idle] - reduced.response @ v[plant.driven])
+    drift = dJ @ v + idle @ reduced.drift
+    return FrameMotion(pose, own + idle @ reduced.response, J @ v, coasting, drift)
 
 
 # --- arguments ---
 
 
 def refuse_no_mechanism(given: Any) -> None:
-    """Raise a ModelError unless this is what controllers are made for."""
+    """Raise a ModelError unless `given` is a Mechanism."""
     if not isinstance(given, Mechanism):
-        raise ModelError(f"a controller is made for a Mechanism; got {given!r:.80}")
+        raise ModelError(f"a controller needs a Mechanism as its first argument; got {given!r:.80}")
 
 
 def gains(name: str, given: Any, size: int) -> Array:
-    """A gain or limit, one number or (size,), as (size,); plain ones must be finite and not negative."""
+    """Gain or limit, one number or (size,), as an array (size,); an error unless it is finite and not negative."""
     array = as_numbers(name, given)
     refuse_non_finite(name, array)
     if array.shape not in ((), (size,)):
@@ -150,19 +150,19 @@ def gains(name: str, given: Any, size: int) -> Array:
 
 
 def limiter(limit: Any, size: int) -> Callable[[Array], Array]:
-    """The function that keeps numbers (size,) within their limits on both sides; itself, if there are none."""
+    """Function that clips an array (size,) to -limit and +limit; the identity if `limit` is None."""
     if limit is None:
         return lambda tau: tau
     most = gains("limit", limit, size)
     return lambda tau: np.array([minimum(maximum(x, -high), high) for x, high in zip(tau, most, strict=True)])
 
 
-def controller(law: Controller) -> Controller:
-    """A law on plain arrays as a controller: it gives back arrays of the class that it is given, as tracing needs."""
+def controller(function: Controller) -> Controller:
+    """Controller from a function of plain arrays: it returns arrays of the class of its input, as tracing needs."""
 
-    @wraps(law)
+    @wraps(function)
     def run(t: Any, q: Any, v: Any, *memory: Any) -> Any:
-        found = law(t, *(np.asarray(x) for x in (q, v, *memory)))
+        found = function(t, *(np.asarray(x) for x in (q, v, *memory)))
         return tuple(_like(q, x) for x in found) if isinstance(found, tuple) else _like(q, found)
 
     return run

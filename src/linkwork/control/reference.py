@@ -1,8 +1,8 @@
-"""References: functions of time through given points, that run on floats and in kernels alike.
+"""Reference trajectories: functions of time that interpolate given points, on floats and in kernels.
 
-A reference is a table of polynomials, one for each piece of time: before the first point, between two, after the last.
-To evaluate it is to find the piece and to read its row; both are lookups, so that in a kernel every lane has its own
-time.
+A reference is a table of polynomials, one for each time interval: before the first point, between two points, after the
+last. Evaluation finds the interval and reads its row of coefficients. Both are table lookups, so that in a kernel every
+lane of a vector can have its own time.
 """
 
 from __future__ import annotations
@@ -17,18 +17,45 @@ from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.spatial.scalar import Array, Number, lookup, where
 
 KINDS = ("hold", "linear", "cubic")
-UNIFORM = 1e-7  # how far times may be from uniform, in steps; a guess of the piece is taken UNSURE steps too low
-UNSURE = 1e-6
+UNIFORM = 1e-7  # largest deviation of times from a uniform grid, in intervals, that counts as uniform
+UNSURE = 1e-6  # intervals by which the first guess of the interval is lowered, so that it is right or one too low
 
 
 class Reference:
-    """A function of time through `values` (n, ...) at increasing `times` (n,) [s]; n is at least 2.
+    """Reference trajectory: a function of time that interpolates given values.
 
-    `kind` "hold" keeps each value until the next time, "linear" joins them by straight lines, "cubic" by the clamped
-    spline: first and second derivatives are continuous and the rates at both ends are `end_rates`, one number, or
-    (2, ...) for the first and the last. Before the first time the first value holds, from the last time on the last
-    one, with zero rates; so zero `end_rates`, the default, leave no jump of the rate anywhere. At a time at which
-    something jumps, what follows holds.
+    Before the first time it is constant at the first value, and from the last time on at the last value, with zero
+    rates. Where the reference or its rate is discontinuous, it takes the value after the discontinuity. Call it with a
+    time [s], or an array of times (k,). Controllers accept it as their target.
+
+    Parameters
+    ----------
+    times : array (n,), [s]
+        Increasing times, at least 2.
+    values : array (n, ...)
+        Values at these times, in any unit.
+    kind : {"cubic", "linear", "hold"}, default "cubic"
+        "cubic" is the clamped cubic spline, with continuous first and second derivatives. "linear" joins the values by
+        straight lines. "hold" keeps each value until the next time.
+    end_rates : float or array (2, ...), default 0.0
+        Rates of a cubic reference at the first and at the last time, in the values' unit per second. With zero, the
+        rate is continuous everywhere.
+
+    Raises
+    ------
+    LinkworkError
+        The times do not increase, or `kind` or `end_rates` is not valid.
+    ShapeError
+        Shapes of times, values and end_rates do not fit.
+
+    Examples
+    --------
+    >>> reference = lw.Reference([0.0, 1.0, 2.0], [[0.0, 1.0], [0.5, 1.0], [0.5, 0.0]])
+    >>> reference(1.0), reference.rate(2.0)
+    (array([0.5, 1. ]), array([0., 0.]))
+    >>> lw.Reference([0.0, 1.0], [0.0, 4.0], kind="linear")([0.25, 0.5])
+    array([1., 2.])
+
     """
 
     def __init__(self, times: Any, values: Any, kind: str = "cubic", end_rates: Any = 0.0):
@@ -38,7 +65,7 @@ class Reference:
         self.times, self.values = _checked_times(times), _checked("values", values)
         if self.values.shape[:1] != self.times.shape:
             raise ShapeError(
-                f"values have shape {self.values.shape}, expected ({len(self.times)}, ...), one for each time"
+                f"values have shape {self.values.shape}, expected ({len(self.times)}, ...), one value for each time"
             )
         self.shape = self.values.shape[1:]
         pieces = _polynomials(self.times, self.values, kind, self._end_rates(end_rates))
@@ -49,7 +76,7 @@ class Reference:
     def _end_rates(self, given: Any) -> Array:
         rates, wanted = _checked("end_rates", given), (2, *self.shape)
         if rates.any() and self.kind != "cubic":
-            raise LinkworkError(f"end_rates belong to kind 'cubic'; this reference is of kind {self.kind!r}")
+            raise LinkworkError(f"end_rates are only for kind 'cubic'; this reference has kind {self.kind!r}")
         try:
             return np.broadcast_to(rates, wanted)
         except ValueError:
@@ -59,15 +86,49 @@ class Reference:
         return f"<Reference of shape {self.shape}, {self.kind}, {self.times[0]:g} s to {self.times[-1]:g} s>"
 
     def __call__(self, t: Any) -> Any:
-        """The value at time t [s]: a number, or an array of the values' shape; for times (k,) all of them, (k, ...)."""
+        """Return the value at time t [s], or values (k, ...) at times (k,)."""
         return self._derivative(t, 0)
 
     def rate(self, t: Any) -> Any:
-        """The first derivative by time at t [s], in the values' unit per second; shaped like a value."""
+        """Return the first time derivative.
+
+        Parameters
+        ----------
+        t : float or array (k,), [s]
+            Time, or times.
+
+        Returns
+        -------
+        float or array
+            Rate in the values' unit per second, with the shape of one value; (k, ...) for k times.
+
+        Examples
+        --------
+        >>> float(lw.Reference([0.0, 2.0], [0.0, 1.0], kind="linear").rate(1.0))
+        0.5
+
+        """
         return self._derivative(t, 1)
 
     def acceleration(self, t: Any) -> Any:
-        """The second derivative by time at t [s], in the values' unit per second squared; shaped like a value."""
+        """Return the second time derivative.
+
+        Parameters
+        ----------
+        t : float or array (k,), [s]
+            Time, or times.
+
+        Returns
+        -------
+        float or array
+            Acceleration in the values' unit per second squared, with the shape of one value; (k, ...) for k times.
+
+        Examples
+        --------
+        >>> float(lw.Reference([0.0, 1.0], [0.0, 1.0]).acceleration(0.0))
+        6.0
+
+        """
         return self._derivative(t, 2)
 
     def _derivative(self, t: Any, order: int) -> Any:
@@ -81,7 +142,7 @@ class Reference:
         return total
 
     def _piece(self, t: Number) -> Number:
-        """How many of the times are at t or before."""
+        """Index of the interval at time t: the number of given times up to t."""
         if self._search is not None:
             return _counted(self._search, t)
         step = (self.times[-1] - self.times[0]) / (len(self.times) - 1)
@@ -99,21 +160,21 @@ def _checked(name: str, given: Any) -> Array:
 def _checked_times(given: Any) -> Array:
     times = _checked("times", given)
     if times.ndim != 1 or len(times) < 2:
-        raise ShapeError(f"times have shape {times.shape}, expected (n,) with n of at least 2")
+        raise ShapeError(f"times have shape {times.shape}, expected (n,) with n at least 2")
     late = np.flatnonzero(np.diff(times) <= 0.0)
     if len(late):
         k = int(late[0])
         raise LinkworkError(
-            f"times must increase; times[{k + 1}] = {times[k + 1]:g} does not come after times[{k}] = {times[k]:g}"
+            f"times must increase; times[{k + 1}] = {times[k + 1]:g} is not after times[{k}] = {times[k]:g}"
         )
     return times
 
 
-# --- finding the piece ---
+# --- search of the interval ---
 
 
 def _search_table(times: Array) -> Array | None:
-    """Times as a binary search takes them, up to a power of two; None if they are uniform, where arithmetic does."""
+    """Table of times for a binary search, padded to length 2^p - 1; None if the times are uniform."""
     even = np.linspace(times[0], times[-1], len(times))
     if np.abs(times - even).max() <= UNIFORM * (even[1] - even[0]):
         return None
@@ -121,7 +182,7 @@ def _search_table(times: Array) -> Array | None:
 
 
 def _counted(table: Array, t: Number) -> Number:
-    """How many numbers of an increasing table of 2^p - 1 are at t or before: p lookups, without branches."""
+    """Number of entries up to t in an increasing table of length 2^p - 1, by p lookups without branches."""
     count: Number = 0.0
     step = (len(table) + 1) // 2
     while step:
@@ -134,7 +195,7 @@ def _counted(table: Array, t: Number) -> Number:
 
 
 def _polynomials(times: Array, values: Array, kind: str, end_rates: Array) -> Array:
-    """Coefficients (n + 1, degree + 1, ...) of every piece in the time since it began, constants first."""
+    """Coefficients (n + 1, degree + 1, ...) of all intervals, in powers of the time since the interval began."""
     h = np.diff(times).reshape(-1, *[1] * (values.ndim - 1))
     slope = np.diff(values, axis=0) / h
     rows = [values[:-1]]
@@ -150,7 +211,7 @@ def _polynomials(times: Array, values: Array, kind: str, end_rates: Array) -> Ar
 
 
 def _knot_rates(h: Array, slope: Array, end_rates: Array) -> Array:
-    """Rates (n, ...) at the times that make the second derivative continuous: a tridiagonal system, by elimination.
+    """Rates (n, ...) at the given times that make the second derivative continuous, from a tridiagonal system.
 
     m[k-1] / h[k-1] + 2 (1 / h[k-1] + 1 / h[k]) m[k] + m[k+1] / h[k] = 3 (slope[k-1] / h[k-1] + slope[k] / h[k])
     """

@@ -1,4 +1,4 @@
-"""Which feet stand, and at which of their points: all of them, or as contacts, heights or a user's function tell."""
+"""Which points of the feet are in stance: all of them, or by contacts, by a height, or by a user's function."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, dot, maximum, where
 
 CONTACTS = "contacts"
-Judge = Callable[[Any, Now], list[list[Number]]]  # 1 or 0 for every point of every foot
+Judge = Callable[[Any, Now], list[list[Number]]]  # (t, state) -> for every point of every foot 1 (in stance) or 0
 
 
 def judged(stance: Stance, given: Any) -> Judge:
-    """The judge of a time and state: by contacts, by a height [m], by a function; None: all stand."""
+    """Function of a time and state that returns the points in stance, from the argument `standing` of `balance`."""
     points = stance.points()
     if given is None:
         always = [[1.0] * len(own) for own in points]
@@ -29,7 +29,8 @@ def judged(stance: Stance, given: Any) -> Judge:
         return _by_function(given, [len(own) for own in points])
     if not (isinstance(given, (int, float)) and np.isfinite(given)):
         raise LinkworkError(
-            f"standing is {CONTACTS!r}, a height [m], a function of (t, q, v), or None for all feet; got {given!r:.60}"
+            f"standing must be {CONTACTS!r}, a height [m], a function of (t, q, v), or None for all feet; "
+            f"got {given!r:.60}"
         )
     up = upwards(stance.mechanism)
 
@@ -42,13 +43,13 @@ def judged(stance: Stance, given: Any) -> Judge:
 
 
 def upwards(m: Mechanism) -> Array:
-    """Against gravity (3,), in the world's axes; its z without gravity."""
+    """Unit vector (3,) against gravity in the world's axes; the z axis without gravity."""
     size = np.linalg.norm(m.gravity)
     return -m.gravity / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
 
 
-def stands(points: Sequence[Number]) -> Number:
-    """Whether a foot stands: 1 if one of its points does, else 0."""
+def in_stance(points: Sequence[Number]) -> Number:
+    """Whether a foot is in stance: 1 if one of its points is, else 0."""
     found = points[0]
     for one in points[1:]:
         found = 1.0 if isinstance(found, float) and found == 1.0 else maximum(found, one)
@@ -58,33 +59,36 @@ def stands(points: Sequence[Number]) -> Number:
 def _by_contacts(stance: Stance, given: str) -> Judge:
     m = stance.mechanism
     if given != CONTACTS:
-        raise LinkworkError(f"standing is told by {CONTACTS!r}, a height [m] or a function; not by {given!r}")
+        raise LinkworkError(
+            f"standing must be {CONTACTS!r}, a height [m], a function of (t, q, v), or None for all feet; got {given!r}"
+        )
     numbers = []
     for foot in stance.feet:
         names = [c.name for c in m.contacts if c.at.body == foot.body]
         if not names:
             raise LinkworkError(
-                f"foot {foot.name!r} has no contacts to judge by: add them by Builder.touch, or give a height"
+                f"standing={CONTACTS!r} needs contacts, but foot {foot.name!r} has none: "
+                "add them with Builder.touch, or give a height"
             )
         numbers.append([[k for k, pair in enumerate(m.contact_pairs) if pair.contact.name == name] for name in names])
 
     def by_contacts(t: Any, now: Now) -> list[list[Number]]:
         there, _ = meetings(m, now.q, now.v)
         inside = [where(at.distance < 0.0, 1.0, 0.0) for at in there]
-        return [[stands([inside[k] for k in pairs]) for pairs in own] for own in numbers]
+        return [[in_stance([inside[k] for k in pairs]) for pairs in own] for own in numbers]
 
     return by_contacts
 
 
 def _by_function(given: Callable[..., Any], sizes: Sequence[int]) -> Judge:
-    def told(t: Any, now: Now) -> list[list[Number]]:
-        said = list(given(t, now.q, now.v))
-        if len(said) != len(sizes):
-            raise ShapeError(f"standing returns {len(said)} answers, expected {len(sizes)}, one for each foot")
-        return [[where(_yes(one), 1.0, 0.0)] * size for one, size in zip(said, sizes, strict=True)]
+    def by_function(t: Any, now: Now) -> list[list[Number]]:
+        found = list(given(t, now.q, now.v))
+        if len(found) != len(sizes):
+            raise ShapeError(f"standing must return {len(sizes)} values, one for each foot; got {len(found)}")
+        return [[where(_yes(one), 1.0, 0.0)] * size for one, size in zip(found, sizes, strict=True)]
 
-    return told
+    return by_function
 
 
-def _yes(said: Any) -> Any:
-    return said if hasattr(said, "select") or isinstance(said, (bool, np.bool_)) else said > 0.5
+def _yes(value: Any) -> Any:
+    return value if hasattr(value, "select") or isinstance(value, (bool, np.bool_)) else value > 0.5

@@ -1,4 +1,4 @@
-"""Where a controller wants something to be, or what it tells drives: fixed, along a Reference, or by a function."""
+"""Targets of controllers and commands of drives: fixed, along a Reference, or by a function of time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POSITION, POSE, COORDINATES = (3,), (4, 4), (7,)
 
 
 class Wanted(NamedTuple):
-    """What is wanted at a time: coordinates, a position or a pose; its rate; and its acceleration."""
+    """Target at one time: coordinates, position or pose (`place`), its rate and its acceleration."""
 
     place: Any
     rate: Any
@@ -31,79 +31,82 @@ Target = Callable[[Any], Wanted]
 
 
 def joint_target(plant: Plant, given: Any) -> Target:
-    """A target in coordinates (nq,), with rates (nv,): fixed, a Reference, or a function of t that gives all three."""
+    """Target of joints: coordinates (nq,), rates (nv,), accelerations (nv,).
+
+    `given` is fixed coordinates, a Reference of coordinates, or a function of t that returns all three.
+    """
     m = plant.mechanism
     if isinstance(given, Reference):
         turning = [j.name for j in plant.joints if j.kind.nq != j.kind.nv]
         if turning:
             raise LinkworkError(
-                f"a Reference moves joints whose coordinates are plain numbers; {turning[0]!r} has a quaternion: give "
-                "a fixed target, or a function of t that returns q, v and a"
+                f"a Reference cannot be the target of joint {turning[0]!r}, which has a quaternion; give a fixed "
+                "target, or a function of t that returns q, v and a"
             )
         followed = _followed(given, (m.nq,), f"q of {m.name}")
         rates = _picked_rates(plant)
         return lambda t: Wanted(followed(t).place, rates(followed(t).rate), rates(followed(t).acceleration))
     if callable(given):
-        return _told(given)
+        return _from_function(given)
     return _fixed(as_numbers("target", given), {(m.nq,): m.nv})
 
 
 def _picked_rates(plant: Plant) -> Callable[[Array], Array]:
-    """From rates of coordinates (nq,) those of velocities (nv,): of driven joints, where they are the same."""
+    """Function from rates of coordinates (nq,) to velocities (nv,) of the actuated joints, for which both are equal."""
     at = [k for j in plant.joints for k in range(j.q.start, j.q.stop)]
-    return lambda rates: plant.spread(np.asarray(rates)[at])
+    return lambda rates: plant.expanded(np.asarray(rates)[at])
 
 
 def frame_target(given: Any) -> tuple[Target, int]:
-    """A target of a frame in the world, and its rows: 3 for a position (3,), 6 for a pose (4, 4).
+    """Target of a frame in the world, and its number of rows: 3 for a position (3,), 6 for a pose (4, 4).
 
-    Fixed, a Reference of positions, or a function of t that gives place, rate and acceleration, whose rows are in the
-    world's axes, linear before angular.
+    `given` is a fixed position or pose, a Reference of positions, or a function of t that returns the position or pose,
+    its rate and its acceleration, in the world's axes, linear before angular.
     """
     if isinstance(given, Reference):
-        return _followed(given, POSITION, "a position; to turn as well, give a function of t"), 3
+        return _followed(given, POSITION, "a position; for a moving orientation give a function of t"), 3
     if callable(given):
-        told = _told(given)
-        shape = np.shape(told(0.0).place)
+        wanted = _from_function(given)
+        shape = np.shape(wanted(0.0).place)
         if shape not in (POSITION, POSE):
-            raise ShapeError(f"target(0.0) gives a place of shape {shape}, expected (3,) or (4, 4)")
-        return told, 6 if shape == POSE else 3
+            raise ShapeError(f"target(0.0) must return a position (3,) or a pose (4, 4) first; got shape {shape}")
+        return wanted, 6 if shape == POSE else 3
     place = as_numbers("target", given)
     target = _fixed(place, {POSITION: 3, POSE: 6})
     if place.shape == POSE and place.dtype != object and not _is_pose(place):
         raise LinkworkError(
-            f"target is no pose: its upper left 3x3 block must be a rotation matrix; got {place!r:.200}"
+            f"target is not a pose: its upper left 3x3 block must be a rotation matrix; got {place!r:.200}"
         )
     return target, 6 if place.shape == POSE else 3
 
 
 def base_target(given: Any) -> Target:
-    """A target of a free body: coordinates (7,) [m, quaternion], a rate (6,) and an acceleration (6,).
+    """Target of a free body: coordinates (7,) [m, quaternion], rate (6,) and acceleration (6,).
 
-    Fixed, a Reference of coordinates, whose quaternions need not be unit, or a function of t that gives all three;
-    rates are in the world's axes, linear before angular.
+    `given` is fixed coordinates, a Reference of coordinates, whose quaternions need not be unit, or a function of t
+    that returns all three. Rates are in the world's axes, linear before angular.
     """
     if isinstance(given, Reference):
         followed = _followed(given, COORDINATES, "a position and a quaternion")
         if not np.linalg.norm(given.values[:, 3:], axis=1).all():
-            raise LinkworkError("a quaternion of the target is zero, which is no orientation")
+            raise LinkworkError("a quaternion of the target is zero; it must be an orientation")
         return lambda t: _turning(followed(t))
     if callable(given):
-        told = _told(given)
-        shapes = tuple(np.shape(x) for x in told(0.0))
+        wanted = _from_function(given)
+        shapes = tuple(np.shape(x) for x in wanted(0.0))
         if shapes != (COORDINATES, (6,), (6,)):
-            raise ShapeError(f"target(0.0) gives shapes {shapes}, expected (7,), (6,) and (6,)")
-        return told
+            raise ShapeError(f"target(0.0) must return arrays of shapes (7,), (6,) and (6,); got shapes {shapes}")
+        return wanted
     target = _fixed(as_numbers("target", given), {COORDINATES: 6})
     if not np.linalg.norm(target(0.0).place[3:]):
-        raise LinkworkError("the quaternion of the target is zero, which is no orientation")
+        raise LinkworkError("the quaternion of the target is zero; it must be an orientation")
     return target
 
 
 def _turning(wanted: Wanted) -> Wanted:
-    """Coordinates (7,) and their two derivatives, with those of the quaternion r as angular velocity and its rate.
+    """Target of a free body from coordinates (7,) and their two time derivatives (7,).
 
-    With the length of r divided out, w = 2 vec(r' conj(r)) / |r|^2, and its rate follows.
+    The derivatives of the quaternion r become the angular velocity w = 2 vec(r' conj(r)) / |r|^2 and its rate.
     """
     (_, r), (dp, dr), (ddp, ddr) = ((np.asarray(x)[:3], np.asarray(x)[3:]) for x in wanted)
     square, back = r @ r, conjugate(r)
@@ -113,14 +116,14 @@ def _turning(wanted: Wanted) -> Wanted:
 
 
 def drive_command(m: Mechanism, given: Any) -> Callable[[Any, Any, Any], Array]:
-    """Controls (ndrives,) as a function of t, q (nq,) and v (nv,): fixed, a Reference, or as a function says."""
+    """Controls (ndrives,) as a function of (t, q, v). `given` is fixed controls, a Reference, or such a function."""
     if not m.actuators:
-        raise LinkworkError(f"{m.name} has no drives: give it some by Builder.drive(name, ratios)")
+        raise LinkworkError(f"{m.name} has no drives: add them with Builder.drive(name, ratios)")
     wanted = (len(m.actuators),)
 
     def refuse(what: str, shape: tuple[int, ...]) -> None:
         if shape != wanted:
-            each = f"one control for each of its drives: {listed(m.actuators.names)}"
+            each = f"one control for each drive: {listed(m.actuators.names)}"
             raise ShapeError(f"{what} has shape {shape}, expected {wanted}, {each}")
 
     if isinstance(given, Reference):
@@ -128,12 +131,12 @@ def drive_command(m: Mechanism, given: Any) -> Callable[[Any, Any, Any], Array]:
         return lambda t, q, v: given(t)
     if callable(given):
 
-        def told(t: Any, q: Any, v: Any) -> Array:
+        def command(t: Any, q: Any, v: Any) -> Array:
             u = as_numbers("command", given(t, q, v))
-            refuse("what the command returns", u.shape)
+            refuse("the array that the command returns", u.shape)
             return u
 
-        return told
+        return command
     fixed = as_numbers("command", given).copy()
     refuse_non_finite("command", fixed)
     refuse("command", fixed.shape)
@@ -151,11 +154,11 @@ def _followed(reference: Reference, shape: tuple[int, ...], what: str) -> Target
     return lambda t: Wanted(reference(t), reference.rate(t), reference.acceleration(t))
 
 
-def _told(function: Callable[..., Any]) -> Target:
+def _from_function(function: Callable[..., Any]) -> Target:
     def wanted(t: Any) -> Wanted:
         found = function(t)
         if not (isinstance(found, tuple) and len(found) == 3):
-            raise LinkworkError(f"a target function returns a tuple of place, rate and acceleration; got {found!r:.80}")
+            raise LinkworkError(f"a target function must return a tuple (place, rate, acceleration); got {found!r:.80}")
         return Wanted(*found)
 
     return wanted
@@ -172,7 +175,7 @@ def _fixed(place: Array, rows: dict[tuple[int, ...], int]) -> Target:
 
 
 def pose_error(pose: Transform, place: Any) -> Array:
-    """From a pose to a wanted position or pose, (3,) or (6,) [m, rad], in the world's axes."""
+    """Error from a pose to the target position or pose, (3,) or (6,) [m, rad], in the world's axes."""
     place = np.asarray(place)
     if place.shape == POSITION:
         return place - pose.p

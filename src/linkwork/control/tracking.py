@@ -1,6 +1,7 @@
-"""The acceleration that leads a body to its target: linear in its position, by the quaternion of its error in turning.
+"""Pose tracking: the acceleration that moves a body to its target.
 
-Position and turn obey e'' + kd e' + kp e = 0 (S4 4.14) and w_e' = -kd w_e - kp q_e^v (S4 4.26), in the world's axes.
+The errors of position and orientation satisfy e'' + kd e' + kp e = 0 (S4 4.14) and w_e' = -kd w_e - kp q_e^v (S4 4.26),
+in the world's axes.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from linkwork.spatial.scalar import Array, cross, where
 
 
 class Tracking(NamedTuple):
-    """`error` (7,): position [m] and quaternion from target to body, scalar not negative; `acceleration` (6,) in it.
+    """Pose error (7,) and required acceleration (6,).
 
-    The acceleration [m/s^2, rad/s^2] is the rate of the body's twist in its own frame, X^b of the paper.
+    `error` is the position error [m] and the quaternion from target to body, with a scalar part that is not negative.
+    `acceleration` [m/s^2, rad/s^2] is the rate of the body's twist in the body's frame, X^b of the paper.
     """
 
     error: Array
@@ -26,10 +28,10 @@ class Tracking(NamedTuple):
 
 
 def tracking(pose: Transform, turn: Array, twist: Motion, wanted: Wanted, kp: Array, kd: Array) -> Tracking:
-    """What the errors of a body ask for (S4 Algorithm 4.4), with gains kp (6,) [1/s^2] and kd (6,) [1/s].
+    """Acceleration that reduces the pose error of a body (S4 Algorithm 4.4), with kp (6,) [1/s^2] and kd (6,) [1/s].
 
-    The body has a pose in the world, its quaternion `turn` (4,), and a twist in its frame; the target is coordinates
-    (7,) [m, quaternion], a rate (6,) and an acceleration (6,), in the world's axes.
+    `pose` and the quaternion `turn` (4,) are those of the body in the world; `twist` is in the body's frame. `wanted`
+    is coordinates (7,) [m, quaternion], a rate (6,) and an acceleration (6,), in the world's axes.
     """
     R, place = pose.R, np.asarray(wanted.place)
     speed, spin = R @ twist.linear, R @ twist.angular
@@ -41,5 +43,5 @@ def tracking(pose: Transform, turn: Array, twist: Motion, wanted: Wanted, kp: Ar
     R_e = matrix_from_quaternion(q_e)
     led = R_e @ rate[3:]
     angular = R_e @ acceleration[3:] + cross(spin, led) - kd[3:] * (spin - led) - kp[3:] * q_e[1:]  # (4.24)
-    # (4.12): a body's twist turns with it. Algorithm 4.4 prints the position for the speed
+    # (4.12): the components of the twist rotate with the body. Misprint: Algorithm 4.4 has the position for the speed
     return Tracking(np.concatenate([away, q_e]), np.concatenate([R.T @ (linear - cross(spin, speed)), R.T @ angular]))

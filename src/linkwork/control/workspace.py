@@ -1,8 +1,7 @@
-"""Workspace dynamics: how a base on standing legs answers to a wrench, F = P dV/dt + z (S4 section 4.2.3).
+"""Workspace dynamics: the acceleration of a base on legs in stance under a wrench, F = P dV/dt + z (S4 section 4.2.3).
 
-Legs have no joint forces here: F is the wrench on the base, about its origin in its frame, that joint forces of the
-legs stand for. Joints that are in no leg, or in one that does not stand, have known forces `tau` (nv,) [N m, N].
-`on` tells of each foot whether it stands, 1 or 0.
+F is the wrench on the base, about its origin in its frame. It replaces the joint forces of the legs in stance, which
+are zero here. All other joints have known forces `tau` (nv,) [N m, N]. `on` is 1 for feet in stance, else 0.
 """
 
 from __future__ import annotations
@@ -20,21 +19,22 @@ from linkwork.spatial import Force, Motion
 from linkwork.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwork.spatial.scalar import Array, Number, ldlt, where
 
-BIG = 1e6  # times the base's inertia: what a standing foot is given
-LOOSE = 1e-13  # of the mean diagonal, added where a straight leg would divide by zero
+BIG = 1e6  # inertia of the ground at a foot in stance, as a multiple of the base's inertia
+LOOSE = 1e-13  # of the mean diagonal, added because the matrix of a straight leg is singular
 
 
 class Workspace(NamedTuple):
-    """The wrench on the base is P dV/dt + z: P (6, 6) [kg, kg m, kg m^2], z (6,) [N, N m]."""
+    """Wrench on the base as P dV/dt + z: P (6, 6) [kg, kg m, kg m^2], z (6,) [N, N m]."""
 
     P: Array
     z: Array
 
 
 def big_base(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspace:
-    """Articulated inertias and bias forces, inward from feet as heavy as the ground (S4 Algorithm 4.3).
+    """Workspace dynamics by articulated inertias, inward from feet that are 1e6 times as heavy as the base (S4 4.3).
 
-    As printed the recursion forgets the inboard body's own share; it must add, as Algorithm 3.3 does.
+    Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body; it must be added, as in Algorithm
+    3.3.
     """
     m, motion = stance.mechanism, now.motion
     P: list[ArticulatedInertia] = [body.inertia.articulated() for body in m.bodies]
@@ -43,10 +43,10 @@ def big_base(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Work
         for body, V, X_0 in zip(m.bodies, now.motion.twist, now.poses, strict=True)
     ]
     own = m.bodies[stance.base.o].inertia
-    for foot, stands in zip(stance.feet, on, strict=True):
+    for foot, in_stance in zip(stance.feet, on, strict=True):
         ground = foot.pose.up(_ground(own, stance.rows)).articulated()
-        P[foot.body] = _either(stands, ground + P[foot.body] if stance.rows == POINT else ground, P[foot.body])
-        z[foot.body] = z[foot.body] if stance.rows == POINT else z[foot.body] * (1.0 - stands)
+        P[foot.body] = _either(in_stance, ground + P[foot.body] if stance.rows == POINT else ground, P[foot.body])
+        z[foot.body] = z[foot.body] if stance.rows == POINT else z[foot.body] * (1.0 - in_stance)
     for j in reversed(stance.carried):
         S, X, a = motion.S[j.o], motion.X[j.o], motion.bias[j.o]
         U = P[j.o] @ S
@@ -58,40 +58,40 @@ def big_base(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Work
 
 
 def _ground(base: RigidInertia, rows: int) -> RigidInertia:
-    """What stands for the ground at a foot: too heavy to move, and to turn unless it is a point."""
+    """Inertia of the ground at a foot: a large mass, and large moments of inertia unless the foot is a point."""
     mass = base.mass * BIG
     turning = np.zeros((3, 3)) if rows == POINT else base.rotational * BIG
     return RigidInertia(mass, np.zeros(3), turning)
 
 
-def _either(stands: Number, yes: ArticulatedInertia, no: ArticulatedInertia) -> ArticulatedInertia:
-    if isinstance(stands, float) and stands == 1.0:
+def _either(in_stance: Number, yes: ArticulatedInertia, no: ArticulatedInertia) -> ArticulatedInertia:
+    if isinstance(in_stance, float) and in_stance == 1.0:
         return yes
     pairs = ((yes.M, no.M), (yes.H, no.H), (yes.I, no.I))
-    return ArticulatedInertia(*(where(stands > 0.5, np.asarray(a), np.asarray(b)) for a, b in pairs))
+    return ArticulatedInertia(*(where(in_stance > 0.5, np.asarray(a), np.asarray(b)) for a, b in pairs))
 
 
 def exact(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspace:
-    """The same with feet that do not accelerate at all: multipliers eliminated from the equations of motion.
+    """Exact workspace dynamics, with feet that do not accelerate: multipliers are eliminated from the equations.
 
-    With joints j, the base b and rows J of feet, K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b], it is
-    P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j; rate of J v without accelerations].
+    With joints j, base b and constraint rows J of the feet, K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b]:
+    P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j; dJ/dt v].
     """
     m, b, j = stance.mechanism, list(range(stance.base.v.start, stance.base.v.stop)), stance.velocities
     M, h = mass_matrix(m, now.q), inverse.bias(m, now.q, now.v)
     J, drift = _foot_rows(stance, now.motion, on)
-    lifted = np.concatenate([np.full(stance.rows, 1.0 - stands) for stands in on])
+    lifted = np.concatenate([np.full(stance.rows, 1.0 - in_stance) for in_stance in on])
     inertia = ldlt(M[np.ix_(j, j)])
     J_j, J_b, M_jb = J[:, j], J[:, b], M[np.ix_(j, b)]
     response = inertia.solve(J_j.T)
-    grip = J_j @ response + np.diag(lifted)  # rows of a foot in the air hold nothing: their multiplier is zero
-    size = sum(grip[k, k] for k in range(len(grip))) * (LOOSE / len(grip))
-    held = ldlt(grip + np.eye(len(grip)) * size)
+    effective = J_j @ response + np.diag(lifted)  # rows of a foot in the air are zero: their multiplier is zero
+    size = sum(effective[k, k] for k in range(len(effective))) * (LOOSE / len(effective))
+    factored = ldlt(effective + np.eye(len(effective)) * size)
 
     def solved(forces: Array, rates: Array) -> Array:
         """C^T K^-1 [forces; rates]."""
         moved = inertia.solve(forces)
-        multipliers = held.solve(J_j @ moved - rates)
+        multipliers = factored.solve(J_j @ moved - rates)
         return M_jb.T @ (moved - response @ multipliers) + J_b.T @ multipliers
 
     P = M[np.ix_(b, b)] - solved(M_jb, J_b)
@@ -99,14 +99,14 @@ def exact(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspa
 
 
 def _foot_rows(stance: Stance, motion: Kinematics, on: Sequence[Number]) -> tuple[Array, Array]:
-    """J (k rows, nv) of all feet in their frames, and J's rate times v; zero for feet that do not stand."""
+    """Jacobian J (k rows, nv) of all k feet in their frames, and dJ/dt v (k rows,); zero for feet in the air."""
     m, blocks, drifts = stance.mechanism, [], []
     coasting = accelerations(m, motion, np.zeros(m.nv))
-    for foot, leg, stands in zip(stance.feet, stance.legs, on, strict=True):
+    for foot, leg, in_stance in zip(stance.feet, stance.legs, on, strict=True):
         columns, X = list(np.zeros((m.nv, stance.rows))), foot.pose
         for j in (*leg, stance.base):
-            columns[j.v] = list(X.down(motion.S[j.o]).array[: stance.rows].T * stands)
+            columns[j.v] = list(X.down(motion.S[j.o]).array[: stance.rows].T * in_stance)
             X = motion.X[j.o] @ X
         blocks.append(np.array(columns).T)
-        drifts.append(foot.pose.down(coasting[foot.body]).array[: stance.rows] * stands)
+        drifts.append(foot.pose.down(coasting[foot.body]).array[: stance.rows] * in_stance)
     return np.concatenate(blocks), np.concatenate(drifts)

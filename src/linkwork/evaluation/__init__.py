@@ -1,4 +1,4 @@
-"""The same questions for any batch of states: where mechanism, algorithms and targets meet."""
+"""Evaluation of the algorithms on batches of states: `compile`, `Dynamics`, cross-check, assembly and mobility."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Dynamics", "compile"]
 
-# Who answers questions of mechanisms. All that is here is imported at its first use: importing linkwork stays quick
+# Methods of Mechanism that are implemented in this package. It is imported at their first call, so that importing
+# linkwork stays quick
 ANSWERS.update(
     check_loops=("linkwork.evaluation.mobility", "checked_loops"),
     independent=("linkwork.evaluation.mobility", "independent"),

@@ -1,4 +1,4 @@
-"""Closing loops from afar: the nearest position that does, or which loops stay open, and why."""
+"""Assembly: find a position near a given one at which all loops are closed, or report which loops stay open."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_ASSEMBLED
 
 if TYPE_CHECKING:
-    from linkwork.evaluation.dynamics import Dynamics
+    from linkwork.evaluation.constraint_methods import ConstraintMethods
 
-ROUND_OFF = 1e3 * CLOSURE_ASSEMBLED  # what may be left of it where no step makes it less
-ROUNDS = 200
-MOST_TOLD = 5  # loops that stay open
-STEP = 0.5  # farthest that a round moves a coordinate [rad or m]
-NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)  # out of places, such as stretched arms, from where no small move closes more
+ROUND_OFF = 1e3 * CLOSURE_ASSEMBLED  # closure error [m or rad] that counts as closed when no step reduces it further
+ITERATIONS = 200  # of Newton's method, at most
+MOST_LISTED = 5  # open loops that an error message lists
+STEP = 0.5  # largest change of a coordinate in one iteration [rad or m]
+NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)  # random displacements [rad, m] out of singular positions, such as stretched arms
 
 
-def assembled(d: Dynamics, q: Array, fixed: Iterable[str]) -> Array:
-    """Coordinates (nq,) near q that close all loops, by Newton's method with a line search on the manifold."""
+def assembled(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> Array:
+    """Coordinates (nq,) near q with all loops closed, by Newton's method with a line search on the manifold."""
     found, left = _nearest_closed(d, q, fixed)
     if left > ROUND_OFF:
         raise NotConverged(_why_open(d, q, found, fixed))
     return found
 
 
-def _nearest_closed(d: Dynamics, q: Array, fixed: Iterable[str]) -> tuple[Array, float]:
-    """Coordinates (nq,) that close loops best among some that are reached from q, and the largest error there."""
+def _nearest_closed(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> tuple[Array, float]:
+    """Coordinates (nq,) with the smallest closure error among several searches, and that error [m or rad].
+
+    The first search starts at q, the others at random displacements from q.
+    """
     m = d.mechanism
     free = np.ones(m.nv, dtype=bool)
     for name in fixed:
@@ -48,31 +51,34 @@ def _nearest_closed(d: Dynamics, q: Array, fixed: Iterable[str]) -> tuple[Array,
     return found, best
 
 
-def _why_open(d: Dynamics, q: Array, found: Array, fixed: Iterable[str]) -> str:
-    """Which loops stay open at best, and whether the others would close without the worst."""
+def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]) -> str:
+    """Error message: which loops stay open at `found` (nq,), and whether the others close without the worst loop."""
     m = d.mechanism
     errors: dict[str, float] = {}
     for row, error in enumerate(np.abs(d.constraint(found))):
         name = m.frame_constraint_of_row(row).name
         errors[name] = max(errors.get(name, 0.0), float(error))
     worst, *others = sorted((name for name in errors if errors[name] > ROUND_OFF), key=lambda name: -errors[name])
-    held = f" with {listed(fixed)} fixed" if list(fixed) else ""
-    told = f"the loops of {m.name!r} do not close from here{held}: loop {worst!r} stays open by {errors[worst]:.3g}"
-    told += "".join(f", loop {name!r} by {errors[name]:.3g}" for name in others[: MOST_TOLD - 1])
-    told += " (m or rad). Start nearer, or look whether the lengths allow it"
+    kept = f" with {listed(fixed)} fixed" if list(fixed) else ""
+    message = f"the loops of {m.name!r} cannot be closed from this position{kept}: loop {worst!r} stays open by "
+    message += f"{errors[worst]:.3g}"
+    message += "".join(f", loop {name!r} by {errors[name]:.3g}" for name in others[: MOST_LISTED - 1])
+    message += " (m or rad). Start nearer to a closed position, or check that the lengths of the links allow one"
     if others:
         without = m.keeping(lambda one: not one.holonomic or one.name != worst)
         _, left = _nearest_closed(type(d)(without, (), "numpy", None, True), q, fixed)
         if left < ROUND_OFF:
-            told += f". Without loop {worst!r} the others close: it contradicts them, or is too far from closing"
-    return told
+            message += (
+                f". Without loop {worst!r} the others close: it contradicts them, or its frames are too far apart"
+            )
+    return message
 
 
-def _descended(d: Dynamics, q: Array, free: Array) -> Array:
-    """Coordinates (nq,) from which no step along the free velocities closes loops any more."""
+def _descended(d: ConstraintMethods, q: Array, free: Array) -> Array:
+    """Coordinates (nq,) at which no step along the free velocities reduces the closure error any more."""
     m = d.mechanism
     scale = float(row_scales(m, q)[: m.nc].max(initial=0.0))
-    for _ in range(ROUNDS):
+    for _ in range(ITERATIONS):
         g = d.constraint(q)
         if float(np.abs(g).max(initial=0.0)) < CLOSURE_ASSEMBLED:
             return q
@@ -86,8 +92,8 @@ def _descended(d: Dynamics, q: Array, free: Array) -> Array:
     return q
 
 
-def _along(d: Dynamics, q: Array, dq: Array, before: float) -> tuple[Array, bool]:
-    """The farthest of some steps along dq that lessens the error; and whether there is one."""
+def _along(d: ConstraintMethods, q: Array, dq: Array, before: float) -> tuple[Array, bool]:
+    """Line search: the longest step along dq (nv,) that reduces the squared error `before`; and whether one does."""
     for part in 0.5 ** np.arange(12):
         moved = d.mechanism.integrate(q, part * dq)
         g = d.constraint(moved)

@@ -1,6 +1,6 @@
-"""Questions that closed chains raise: which forces make a motion, what sensors tell.
+"""Closed chains: forces of actuated joints that produce a motion, and the motion of joints without sensors.
 
-All are about one position that closes the loops. Velocities v there obey J v = 0, accelerations J a + gamma = 0.
+All functions take one position with closed loops. Velocities satisfy J v = 0, accelerations J a + gamma = 0.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
-    from linkwork.evaluation.dynamics import Dynamics
+    from linkwork.evaluation.constraint_methods import ConstraintMethods
 
-NEEDED = 1e-8  # part of the forces of a motion beyond which a lack of actuation is told
+NEEDED = 1e-8  # residual force, relative to the largest force of the motion, above which actuation is insufficient
 
 
 def closure_rows(m: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """J (nc, nv) and gamma (nc,) of a mechanism with or without mimics, in one state."""
+    """Constraint Jacobian J (nc, nv) and bias gamma (nc,) in one state, with or without mimic joints."""
     J, gamma = rows_and_bias(m.tree, *to_tree(m, ("q", "v"), (q, v)))
     return J @ m.spread, gamma
 
 
 def velocities_of(m: Mechanism, names: Iterable[str]) -> Array:
-    """The numbers (k,) of the velocities of named joints, in order."""
+    """Indices (k,) of the velocities of the named joints, sorted."""
     found: list[int] = []
     for name in names:
         joint = m.joints[name]
@@ -39,29 +39,35 @@ def velocities_of(m: Mechanism, names: Iterable[str]) -> Array:
 
 
 def joints_of(m: Mechanism, numbers: Iterable[int]) -> list[str]:
-    """The names of the joints to which velocities belong."""
+    """Names of the joints that own the velocities with these indices."""
     wanted = set(numbers)
     return [j.name for j in m.leaders if wanted & set(range(j.v.start, j.v.stop))]
 
 
-# --- which forces make a motion ---
+# --- forces of actuated joints ---
 
 
 class Actuation(NamedTuple):
-    """Joint forces tau (nv,) [N m, N], zero where nothing is driven, and the loops' multipliers (nc,) [N, N m]."""
+    """Joint forces tau (nv,) [N m, N], zero at joints without a motor, and multipliers of the loops (nc,) [N, N m]."""
 
     tau: Array
     multipliers: Array
 
 
 def actuation(
-    d: Dynamics, q: Array, v: Array, a: Array, actuated: Iterable[str], weights: Mapping[str, float], wrenches: Any
+    d: ConstraintMethods,
+    q: Array,
+    v: Array,
+    a: Array,
+    actuated: Iterable[str],
+    weights: Mapping[str, float],
+    wrenches: Any,
 ) -> Actuation:
-    """Forces of the actuated joints alone that make a motion of a closed chain (S2, 20).
+    """Forces of the actuated joints that produce a motion of a closed chain (S2, 20).
 
-    The open chain needs the forces inverse_dynamics(q, v, a); loops give a part J^T lambda of them, which does no work
-    on motions that keep them closed. Where more joints are driven than the motion needs, the sum of
-    weight force^2 is least.
+    The open chain needs the forces inverse_dynamics(q, v, a). The loops contribute J^T lambda, which does no work on
+    motions that keep them closed. If more joints are actuated than the motion needs, the sum of weight force^2 is
+    minimal.
     """
     m = d.mechanism
     needed = d.inverse_dynamics(q, v, a, wrenches)
@@ -77,16 +83,17 @@ def actuation(
     tau = np.zeros(m.nv)
     shares = free.T[:, driven] / scale[driven]  # the rows of `free` are at most 1
     tau[driven] = least_squares(shares, free.T @ needed, float((1.0 / scale[driven]).max(initial=0.0))) / scale[driven]
-    lack = free.T @ (needed - tau)
-    if np.abs(lack).max(initial=0.0) > NEEDED * max(1.0, float(np.abs(needed).max(initial=0.0))):
-        idle = joints_of(m, np.flatnonzero(np.abs(free @ lack) > 1e-3 * np.abs(lack).max()))
+    residual = free.T @ (needed - tau)
+    if np.abs(residual).max(initial=0.0) > NEEDED * max(1.0, float(np.abs(needed).max(initial=0.0))):
+        idle = joints_of(m, np.flatnonzero(np.abs(free @ residual) > 1e-3 * np.abs(residual).max()))
         raise LinkworkError(
-            f"driving {listed(actuated) or 'no joint'} cannot make this motion; a force is lacking at {listed(idle)}"
+            f"actuating {listed(actuated) or 'no joint'} cannot produce this motion; it also needs a force at "
+            f"{listed(idle)}"
         )
     return Actuation(tau, least_squares(J.T, needed - tau, scales.max(initial=0.0)))
 
 
-# --- what sensors tell ---
+# --- joints without sensors ---
 
 
 class Observed(NamedTuple):
@@ -97,10 +104,11 @@ class Observed(NamedTuple):
     a: Array
 
 
-def observed(d: Dynamics, q: Array, v: Array, a: Array, sensed: Iterable[str]) -> Observed:
-    """All joints' motion from that of the sensed ones, whose entries in q, v and a are taken (S1, unsensed joints).
+def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterable[str]) -> Observed:
+    """Motion of all joints from that of the sensed joints (S1, unsensed joints).
 
-    Entries of q of other joints are where the search for a closed position starts; those of v and a are not looked at.
+    Entries of sensed joints in q (nq,), v (nv,) and a (nv,) are measurements. Other entries of q are the start of the
+    search for a closed position; other entries of v and a are ignored.
     """
     m = d.mechanism
     names = list(sensed)
@@ -121,9 +129,13 @@ def observed(d: Dynamics, q: Array, v: Array, a: Array, sensed: Iterable[str]) -
 
 
 def _refuse_blind(m: Mechanism, unseen: Array, others: Array) -> None:
-    """Raise a LinkworkError if joints without sensors can move on their own, along the directions `unseen` (n, k)."""
+    """Raise a LinkworkError if joints without sensors can move while the sensed joints rest.
+
+    `unseen` (n, k) are the k directions of such motions; `others` (n,) are the indices of the unsensed velocities.
+    """
     if unseen.shape[1]:
         moving = others[np.abs(unseen).max(axis=1) > 1e-6]
         raise LinkworkError(
-            f"these sensors do not suffice: {listed(joints_of(m, moving))} can still move ({unseen.shape[1]} ways)"
+            f"these sensors do not determine the motion: {listed(joints_of(m, moving))} can still move in "
+            f"{unseen.shape[1]} direction{'s' * (unseen.shape[1] > 1)}; sense more joints"
         )

@@ -1,4 +1,4 @@
-"""Which momenta a mechanism keeps by its symmetries, in words."""
+"""Names of the momenta that a mechanism conserves because of its symmetries."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from linkwork.model.analyses import Symmetry
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
-NOTHING = 1e-9
+NOTHING = 1e-9  # lengths [m] and cosines below it count as zero
 
 
 def named_symmetries(m: Mechanism) -> tuple[Symmetry, ...]:
-    """The symmetries of a mechanism, each with a name for its momentum."""
+    """Symmetries of a mechanism, each with the name of its conserved momentum."""
     return tuple(_named(twist) for twist in symmetries(m))
 
 
@@ -33,7 +33,7 @@ def _named(twist: Array) -> Symmetry:
 
 
 def _axis(n: Array) -> str:
-    """The name of an axis of the world, or the direction in numbers."""
+    """Name of a world axis, such as "z" or "-x", or the components of the direction n (3,)."""
     for name, unit in zip("xyz", np.eye(3), strict=True):
         if abs(n @ unit) > 1.0 - NOTHING:
             return name if n @ unit > 0.0 else f"-{name}"

@@ -1,4 +1,4 @@
-"""Derivatives of forward dynamics with closed loops: of the text itself, along tangent directions of its inputs."""
+"""Derivatives of forward dynamics with closed loops, by differentiating the algorithm along tangent directions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from linkwork.algorithms.reduction import closed_forward_dynamics
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
-TINY = 1e-30  # a complex step has no cancellation, so it may be this small
+COMPLEX_STEP = 1e-30  # a complex step has no cancellation, so it may be this small
 
 
 def closed_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """(3, nv, nv): derivatives of the acceleration by q (tangent space), v and tau.
+    """Derivatives (3, nv, nv) of the acceleration by q (tangent space), v and tau.
 
-    In a trace the graph is differentiated; on floats each column is a complex step, exact to round-off.
+    Traced inputs: the expression graph is differentiated. Floats: each column is a complex step, exact to round-off.
     """
     along_q = np.array([qdot(mechanism, q, one) for one in np.eye(mechanism.nv)])
     unit = np.eye(mechanism.nv)
@@ -28,8 +28,8 @@ def closed_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Ar
         return np.array([pushforward(a, x, along).T for x, along in ((q, along_q), (v, unit), (tau, unit))])
 
     def columns(moved: Callable[[Array], tuple[Array, Array, Array]], directions: Array) -> Array:
-        steps = [closed_forward_dynamics(mechanism, *moved(1j * TINY * d)).a for d in directions]
-        return np.imag(steps).T / TINY
+        steps = [closed_forward_dynamics(mechanism, *moved(1j * COMPLEX_STEP * d)).a for d in directions]
+        return np.imag(steps).T / COMPLEX_STEP
 
     return np.array(
         [

@@ -1,4 +1,4 @@
-"""Turning a floating-point failure inside an algorithm into an error that names joint, quantity and source line."""
+"""Report floating-point failures inside an algorithm as errors that name the quantity, joint and source line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from linkwork.spatial.scalar import Array
 
 
 def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` of one state, with floating-point failures raised as NonFinite; calls are counted as batch members."""
+    """`function` of one state that raises NonFinite on a floating-point failure and counts batch members."""
     members = count()
 
     def run(*arrays: Any) -> Any:
@@ -30,7 +30,7 @@ def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]:
-    """`function` of one state, whose floating-point failures give numbers that are not finite."""
+    """`function` of one state that returns non-finite numbers instead of raising floating-point errors."""
 
     def run(*arrays: Any) -> Any:
         try:
@@ -44,7 +44,7 @@ def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]
 
 @contextmanager
 def failures_named(quantity: str, member: int) -> Iterator[None]:
-    """Raise NonFinite for the first division by zero or invalid operation on floats."""
+    """Context manager that raises NonFinite at the first division by zero, overflow or invalid operation on floats."""
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             yield
@@ -53,23 +53,23 @@ def failures_named(quantity: str, member: int) -> Iterator[None]:
         at = f" at joint {joint!r}" if joint else ""
         raise NonFinite(
             f"{quantity} of member {member} is not finite: {failure}{at} in `{line}`. "
-            "A quaternion of length zero, a joint whose motion meets no inertia in this position, or gears whose "
-            "centres meet, do this."
+            "Possible causes: a quaternion of length zero, a joint that moves no inertia in this position, or gears "
+            "whose centres coincide."
         ) from failure
 
 
 def explain_non_finite(
     quantity: str, function: Callable[..., Any], states: Iterator[tuple[Array, ...]], found: Array
 ) -> NoReturn:
-    """Raise NonFinite for the first member of `found` that is not finite, located by running it through plain NumPy."""
+    """Raise NonFinite for the first batch member of `found` that is not finite; plain NumPy locates the failure."""
     member = int(np.argmax(~np.isfinite(found.reshape(len(found), -1)).all(axis=1)))
     with failures_named(quantity, member):
         function(*next(islice(states, member, None)))
-    raise NonFinite(f"{quantity} of member {member} is not finite: its numbers are too large or too nearly singular")
+    raise NonFinite(f"{quantity} of member {member} is not finite: its values are too large or nearly singular")
 
 
 def _place(trace: TracebackType | None) -> tuple[str | None, str]:
-    """The joint that the innermost sweep was at, and the source line that failed."""
+    """Joint at which the innermost sweep failed, and the source line that failed."""
     joint, line = None, ""
     while trace is not None:
         found = trace.tb_frame.f_locals.get("j")

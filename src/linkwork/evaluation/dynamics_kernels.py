@@ -1,4 +1,4 @@
-"""Kernels of a mechanism: what they are named by, so that they can be kept on disk, and how users call them."""
+"""Kernels of a mechanism: the cache keys that identify them on disk, and how methods call them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from linkwork.compiler import Kernel, digest, shared, text_digest
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
 
-ROOMS = ("spatial", "model", "algorithms", "compiler", "evaluation")
+PACKAGES = ("spatial", "model", "algorithms", "compiler", "evaluation")  # their source decides what a kernel computes
 
 
 @cache
 def source_digest() -> str:
-    """A name for the text that kernels are made from: another text, another kernel."""
+    """Digest of the source code that kernels are compiled from: a change of the source invalidates cached kernels."""
     package = Path(linkwork.__file__).parent
-    return digest(linkwork.__version__, text_digest(*(package / room for room in ROOMS)))
+    return digest(linkwork.__version__, text_digest(*(package / name for name in PACKAGES)))
 
 
 _digests: WeakKeyDictionary[Mechanism, str] = WeakKeyDictionary()
 
 
 def mechanism_digest(mechanism: Mechanism) -> str:
-    """A name for all numbers and kinds of a mechanism, computed once, since it never changes."""
+    """Digest of all values and kinds of a mechanism; computed once, because mechanisms are immutable."""
     found = _digests.get(mechanism)
     if found is None:
         found = _digests[mechanism] = digest(*_described(mechanism))
@@ -35,7 +35,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
 
 
 def _described(mechanism: Mechanism) -> list[str | bytes]:
-    """All numbers and kinds of a mechanism as texts and bytes."""
+    """All values and kinds of a mechanism as strings and bytes."""
     parts: list[str | bytes] = [mechanism.gravity.tobytes()]
     for body in mechanism.bodies[1:]:
         inertia = body.inertia
@@ -65,7 +65,7 @@ def _described(mechanism: Mechanism) -> list[str | bytes]:
 
 
 def has_kinds_of_users(mechanism: Mechanism) -> bool:
-    """Whether it has kinds of joints or elements from elsewhere, whose formulas no digest of ours describes."""
+    """Whether a mechanism has joint kinds or elements that users defined; the digest does not cover their formulas."""
     own = f"{linkwork.__name__}."
     joints = any(not type(joint.kind).__module__.startswith(own) for joint in mechanism.joints)
     return joints or any(one.is_of_users for items in mechanism.elements.values() for one in items)
@@ -74,12 +74,15 @@ def has_kinds_of_users(mechanism: Mechanism) -> bool:
 def kernel_of(
     mechanism: Mechanism, name: tuple[str, ...], one: Callable[..., Any], shapes: Sequence[Shape], result: Shape
 ) -> Kernel:
-    """The kernel of a function of one state of a mechanism; `name` says which. It may be one that was used lately."""
+    """Kernel of the function `one` of one state, identified by `name`; a recently used kernel is shared.
+
+    Inputs have the shapes `shapes`, the output has the shape `result`.
+    """
     known = not has_kinds_of_users(mechanism)
     key = digest(source_digest(), mechanism_digest(mechanism), *name) if known else None
     return shared(Kernel(f"{name[0]} of {mechanism.name}", one, shapes, [result], key))
 
 
 def as_method(kernel: Kernel, method: Callable[..., Any], owner: object) -> Callable[..., Any]:
-    """`method` of `owner` with the kernel in front: quick for one state, the method itself for everything else."""
+    """Callable that runs the kernel for one state, and `method` of `owner` for all other inputs."""
     return kernel.fast_call(method.__get__(owner), method.__name__, method.__doc__ or "")

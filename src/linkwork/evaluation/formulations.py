@@ -1,4 +1,4 @@
-"""The same mechanism solved by independent formulations, each by name with the same methods."""
+"""Independent formulations of the equations of motion, by name, with the same methods."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from linkwork.spatial.scalar import Array
 
 
 def _everything(mechanism: Mechanism) -> str:
-    """A formulation that applies to every mechanism has no reason not to."""
+    """`why_not` of a formulation that applies to every mechanism."""
     return ""
 
 
 @dataclass(frozen=True)
 class Formulation:
-    """One way to write the equations of motion. Call it with a mechanism to get its methods for any batch of states.
+    """One formulation of the equations of motion. Call it with a mechanism to get methods for any batch of states.
 
-    Each function takes (mechanism, q, v, a or tau, wrenches) at one state, `mass` only (mechanism, q). A formulation
-    without a mass matrix or reactions of its own leaves them out. `why_not` says why it does not apply to a mechanism,
-    nothing if it does; the functions raise a LinkworkError that says so too.
+    The functions `forward`, `inverse` and `reactions` take (mechanism, q, v, tau or a, wrenches) at one state; `mass`
+    takes (mechanism, q). `mass` and `reactions` are None if the formulation does not compute them. `why_not` returns
+    the reason why the formulation does not apply to a mechanism, or an empty string; the functions raise a
+    LinkworkError with the same reason. `source` cites the equations.
     """
 
     name: str
@@ -43,11 +44,11 @@ class Formulation:
     why_not: Callable[[Mechanism], str] = _everything
 
     def applies(self, mechanism: Mechanism) -> bool:
-        """Whether a mechanism has nothing that the formulation cannot express."""
+        """Whether the formulation can express the mechanism."""
         return not self.why_not(mechanism)
 
     def with_mimics(self) -> Formulation:
-        """The same for mechanisms in which joints mimic others, or are held together, by multipliers."""
+        """The same formulation for mechanisms with mimic joints, loops, clutches and brakes, by multipliers."""
         return replace(
             self,
             forward=multipliers.forward(self.forward),
@@ -57,23 +58,23 @@ class Formulation:
         )
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:
-        """The same formulation, of one mechanism."""
+        """Bind the formulation to one mechanism."""
         return FormulationOf(self, mechanism)
 
 
 @dataclass(frozen=True, eq=False)
 class FormulationOf:
-    """A formulation bound to a mechanism; shapes and units as in `Dynamics`."""
+    """A formulation bound to a mechanism, in plain NumPy. Shapes, units and frames are those of `Dynamics`."""
 
     formulation: Formulation
     mechanism: Mechanism
 
     def forward_dynamics(self, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Array:
-        """Joint accelerations (..., nv) [rad/s^2, m/s^2]."""
+        """Accelerations (..., nv) [rad/s^2, m/s^2] under joint forces tau; see `Dynamics.forward_dynamics`."""
         return self._evaluate(self.formulation.forward, q, v, {"tau": tau}, wrenches, (self.mechanism.nv,))
 
     def inverse_dynamics(self, q: Any, v: Any, a: Any, wrenches: Any = None) -> Array:
-        """Joint forces (..., nv) [N m, N]."""
+        """Joint forces (..., nv) [N m, N] for accelerations a; see `Dynamics.inverse_dynamics`."""
         return self._evaluate(self.formulation.inverse, q, v, {"a": a}, wrenches, (self.mechanism.nv,))
 
     def _evaluate(
@@ -95,13 +96,26 @@ class FormulationOf:
 
 
 class Formulations(dict[str, Formulation]):
-    """Formulations by name; a wrong name gets an error that lists the right ones."""
+    """Independent formulations of the equations of motion, by name.
+
+    `formulations[name](mechanism)` has the methods `forward_dynamics` and `inverse_dynamics` for any batch of states.
+    A wrong name raises `NameNotFound`, which lists the valid names.
+
+    Examples
+    --------
+    >>> list(lw.formulations)[:3]
+    ['articulated bodies', 'mass matrix', 'spatial operators']
+    >>> newton_euler = lw.formulations["newton-euler"](lw.example("double_pendulum"))
+    >>> newton_euler.forward_dynamics([0.5, 0.0], [0.0, 0.0], [0.0, 0.0]).round(3)
+    array([-1.176,  1.176])
+
+    """
 
     def __missing__(self, name: str) -> Formulation:
         raise unknown_name("formulation", name, self)
 
 
-# --- the functions of each, brought to one signature ---
+# --- functions of the formulations with a common signature ---
 
 
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:

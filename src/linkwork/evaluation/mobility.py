@@ -1,4 +1,4 @@
-"""What loops leave free: mobility, rows that repeat others, singular directions, coordinates that tell all others."""
+"""Mobility of mechanisms with loops: redundant constraint rows, singular directions, independent coordinates."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN, RANK
 
-STEP = 1e-4  # to either side [rad or m], for how rows change
-CHANGED = 1e-6  # part of the largest change of rows beyond which one is no round-off
+STEP = 1e-4  # of central differences of constraint rows [rad or m]
+CHANGED = 1e-6  # changes of constraint rows below this part of the largest change are round-off
 
 
 def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
-    """Mobility, rows that repeat others and singular directions, in a position (nq,) that closes all loops.
+    """Mobility, redundant constraint rows and singular directions in a position q (nq,) with closed loops.
 
-    Clutches, brakes and other holders count where they are engaged. Loops that wait to be closed hold nothing, and are
-    left out.
+    Engaged clutches, brakes and other velocity constraints count. Loops that are not engaged are left out.
     """
     (q,) = one_state({"q": Input(q, (m.nq,))})
     m = m.keeping(lambda one: not one.holonomic or bool(one.engaged))
@@ -38,7 +37,7 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     rank = int((sizes > RANK).sum())
     repeating: dict[str, int] = {}
     kept, start = 0, 0
-    for owner, rows in groupby(map(m.constraint_of_row, range(m.nh))):  # how many new rows each brings
+    for owner, rows in groupby(map(m.constraint_of_row, range(m.nh))):  # count the independent rows that each adds
         count = len(list(rows))
         start += count
         known = int(np.linalg.matrix_rank(J[:start], tol=RANK)) if J.size else 0
@@ -48,7 +47,7 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     free = right[rank:]
     loops = {one.name: repeating.pop(one.label, 0) for one in m.frame_constraints}
     redundant = {name: count for name, count in loops.items() if count}
-    singular = singular_directions(d, q, free, left[: m.nc, rank:], scales)  # rows of holders are the same everywhere
+    singular = singular_directions(d, q, free, left[: m.nc, rank:], scales)  # rows of velocity constraints are constant
     return LoopCheck(m.nv - rank, rank, m.nh, redundant, free, singular, repeating)
 
 
@@ -64,18 +63,18 @@ def refuse_open(d: Dynamics, q: Array) -> None:
 
 
 def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, scales: Array) -> Array:
-    """Orthonormal directions (k, nv) along which rows that repeat others at q (nq,) become independent.
+    """Orthonormal directions (k, nv) along which constraint rows that are redundant at q (nq,) become independent.
 
-    `repeating` (nc, s) are combinations of loops' rows over their scales that vanish here, and `free` (mobility, nv)
-    the directions in which nothing opens. Where closed positions are a manifold such combinations vanish on all
-    motions nearby, too.
+    `repeating` (nc, s) are the combinations of scaled constraint rows that vanish at q; `free` (mobility, nv) are the
+    directions that keep all loops closed. Where the closed positions form a manifold, these combinations vanish at
+    all positions nearby too, and no direction is singular.
     """
     none = np.zeros((0, d.mechanism.nv))
     if not (len(free) and repeating.size):
         return none
 
     def changes(directions: Array) -> tuple[Array, float]:
-        """What the repeating rows gain on free motions by a unit move (k, s mobility), and what size counts."""
+        """Change of the redundant rows on free motions per unit move (k, s mobility), and the size above round-off."""
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]
         size = max(float(np.abs(J).max()), 1.0)
@@ -83,7 +82,7 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
 
     any_direction = np.random.default_rng(0).normal(size=len(free)) @ free
     gained, enough = changes(any_direction[None])
-    if np.abs(gained).max() <= enough:  # no direction does, or this one would
+    if np.abs(gained).max() <= enough:  # a random direction would show any change
         return none
     gained, enough = changes(free)
     combined, sizes, _ = np.linalg.svd(gained, full_matrices=False)
@@ -91,7 +90,7 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
 
 
 def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None) -> Independent:
-    """A well-conditioned choice of independent velocities, or the chosen one, with the map to all others."""
+    """Independent velocities, chosen for good conditioning or by the user, with the map to all velocities."""
     v = np.zeros(m.nv) if v is None else v
     q, v = one_state({"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))})
     refuse_open(compile(m, target="numpy"), q)
@@ -105,11 +104,17 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
         names = [choose] if isinstance(choose, str) else list(choose)
         numbers = velocities_of(m, names)
         if len(numbers) != count:
-            raise LinkworkError(f"{count} independent velocities are to be chosen; {listed(names)} have {len(numbers)}")
+            raise LinkworkError(
+                f"choose joints with {count} velocities in all, the mobility of {m.name!r}; {listed(names)} have "
+                f"{len(numbers)}"
+            )
     picked = free[numbers]
     condition = float(np.linalg.cond(picked)) if count else 1.0
     if not condition < 1.0 / RANK:
-        raise LinkworkError(f"the velocities of {listed(joints_of(m, numbers))} depend on each other in this position")
+        raise LinkworkError(
+            f"the velocities of {listed(joints_of(m, numbers))} depend on each other in this position; "
+            "choose other joints"
+        )
     others = np.setdiff1d(np.arange(m.nv), numbers)
     bias = np.zeros(m.nv)
     bias[others] = -least_squares(J[:, others] / scales[:, None], gamma / scales, 1.0)
@@ -117,7 +122,7 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
 
 
 def _pivots(free: Array) -> Array:
-    """The numbers (k,) of rows of `free` (nv, k) that are farthest from depending on each other, found one by one."""
+    """Indices (k,) of k well-conditioned rows of `free` (nv, k), by greedy pivoting."""
     left, numbers = np.array(free), []
     for _ in range(free.shape[1]):
         best = int(np.argmax((left * left).sum(axis=1)))

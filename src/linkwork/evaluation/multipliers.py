@@ -1,7 +1,8 @@
-"""Any formulation of trees for mechanisms with mimics and loops, by multipliers: a second opinion.
+"""Mimic joints and loops for formulations of trees, by Lagrange multipliers. It is independent of `Dynamics`.
 
-The joints stay independent; each mimic, and each row of a loop, is a row c of constraints, c a + bias = 0, whose force
-is c^T times a multiplier. Rows of loops are those of `algorithms.closure`; how they are solved for is not.
+All joints of the tree stay independent coordinates. Each mimic joint and each loop adds constraint rows c with
+c a + bias = 0, whose force is c^T times a multiplier. The rows of loops come from `algorithms.constraints.closure`; the
+solution for the multipliers is independent of it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from linkwork.tolerances import RANK_OF_UNIT_ROWS
 
 
 def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """Constraints C (nc, tree.nv) and their bias (nc,) in a state of the tree: C a + bias = 0.
+    """Constraint matrix C (nc, tree.nv) and bias (nc,) in a state of the tree: C a + bias = 0.
 
-    They say that every follower moves as it should, that loops stay closed, and that clutches and brakes hold.
+    The rows are those of mimic joints, of loops, and of engaged clutches and brakes.
     """
     tree = mechanism.tree
     C = np.zeros((len(mechanism.mimics), tree.nv))
@@ -35,13 +36,13 @@ def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
 
 
 def leading(mechanism: Mechanism) -> Array:
-    """The numbers (nv,) of the tree's velocities that belong to joints with coordinates of their own."""
+    """Indices (nv,) of the tree's velocities that belong to independent joints, which do not mimic others."""
     tree = mechanism.tree
     return np.concatenate([np.zeros(0, dtype=int), *(np.r_[tree.joints[j.name].v] for j in mechanism.leaders)])
 
 
 def forward(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Forward dynamics of a formulation, whose accelerations are affine in the joint forces."""
+    """Forward dynamics with constraints from `function`, the forward dynamics of a tree."""
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
         return _constrained(function, m, q, v, tau, wrenches)[0][leading(m)]
@@ -52,7 +53,10 @@ def forward(function: Callable[..., Array]) -> Callable[..., Array]:
 def _constrained(
     function: Callable[..., Array], m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
 ) -> tuple[Array, Array]:
-    """Accelerations (tree.nv,) of all joints, and the multipliers (nc,) of couplings and loops."""
+    """Accelerations (tree.nv,) of all joints, and the multipliers (nc,) of mimic joints and loops.
+
+    `function`, the forward dynamics of the tree, is affine in the joint forces: one call per row gives the response.
+    """
     state = to_tree(m, ("q", "v"), (q, v))
     C, bias = rows(m, *state)
     on_tree = np.zeros(m.tree.nv)
@@ -61,7 +65,7 @@ def _constrained(
     if not len(C):
         return free, np.zeros(0)
     response = np.array([function(m.tree, *state, on_tree + row, wrenches) - free for row in C]).T
-    # Loops may repeat each other: the smallest multipliers among those that hold them
+    # Constraint rows may be redundant: take the smallest multipliers that satisfy them
     terms = np.concatenate([C[: len(m.mimics)] ** 2, row_terms(m.tree, state[0])])
     mobilities = np.linalg.inv(mass_matrix(m.tree, state[0])).diagonal()
     multipliers = -smallest_multipliers(C @ response, C @ free + bias, terms, mobilities, RANK_OF_UNIT_ROWS)
@@ -69,7 +73,7 @@ def _constrained(
 
 
 def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Inverse dynamics: the followers' forces act on the leaders through their ratios."""
+    """Inverse dynamics: forces of mimic joints act on the independent joints through their ratios."""
 
     def run(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
         return m.spread.T @ function(m.tree, *to_tree(m, ("q", "v", "a"), (q, v, a)), wrenches)
@@ -78,7 +82,7 @@ def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def mass(function: Callable[[Mechanism, Array], Array] | None) -> Callable[[Mechanism, Array], Array] | None:
-    """The mass matrix, whose kinetic energy is that of the tree."""
+    """Mass matrix of the independent joints, with the kinetic energy of the tree."""
     if function is None:
         return None
     return lambda m, q: m.spread.T @ function(m.tree, m.tree_position(q)) @ m.spread
@@ -87,7 +91,10 @@ def mass(function: Callable[[Mechanism, Array], Array] | None) -> Callable[[Mech
 def reactions(
     function: Callable[..., Array] | None, solve: Callable[..., Array], forces: Callable[..., Any]
 ) -> Callable[..., Array] | None:
-    """Reactions of the tree under the forces that keep it coupled: `solve` and `forces` are its dynamics both ways."""
+    """Reaction wrenches of the tree under the constraint forces.
+
+    `solve` is the forward dynamics of the tree, `forces` its inverse dynamics.
+    """
     if function is None:
         return None
 

@@ -1,4 +1,4 @@
-"""Built-in machines, one per file, named as the machine; each has `build()` and ends with a checked `claim()`."""
+"""Built-in examples: one mechanism per file, with a function `build()` and a tested statement `claim()`."""
 
 from linkwork.examples.catalogue import Claim, Example, example, examples
 

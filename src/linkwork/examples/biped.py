@@ -1,4 +1,4 @@
-"""Wendlandt's biped of 13 bodies and 18 freedoms, of a man's measures (his chapter 4)."""
+"""Wendlandt's biped with 13 bodies and 18 degrees of freedom, of the size of a man (his chapter 4)."""
 
 from __future__ import annotations
 
@@ -17,52 +17,54 @@ from linkwork.spatial.scalar import Array
 
 GRAVITY = 9.81
 X, Y, Z = np.eye(3)
-SIDES = {"left": -0.15, "right": 0.15}  # y of the legs [m]; it faces -x
+SIDES = {"left": -0.15, "right": 0.15}  # y of the legs [m]; the biped faces -x
 TRUNK, HIP, KNEE, ANKLE = 1.23, 0.96, 0.50, 0.06  # heights of the trunk's centre and of joints in the home position [m]
 FOOT = np.array((-0.05325, 0.0, 0.03473 - ANKLE))  # centre of mass of a foot, from its ankle [m]
-TILT = np.radians(8.547)  # about -y, of the feet's principal axes
+TILT = np.radians(8.547)  # rotation of the principal axes of the feet about -y
 
-# What the paper leaves open. Its masses are those of water. The trunk's moments are those of a box of water. A foot has
-# within 1 % the mass and moments and within 0.4 mm the centre of a wedge of water, 10 cm wide and 8.3 cm high from its
-# heel to 5.4 cm before the ankle, which falls to nothing at its toe; that is tilted by 9.3 degrees
-SOLE = ((0.041, 0.05), (-0.216, 0.05), (-0.216, -0.05), (0.041, -0.05))  # heels are 1 and 4; from below the ankle [m]
-BACK = (0.256, 0.299, 0.597)  # of the trunk's box [m]
-STIFFNESS, DAMPING = 1e5, 1500.0  # [N/m], [N s/m] of each corner of a sole, along the floor too
+# Values that the paper does not give. Its masses are those of water. The moments of inertia of the trunk are those of a
+# box of water. A foot has the mass and moments of inertia (within 1 %) and the centre of mass (within 0.4 mm) of a
+# wedge of water: 10 cm wide, 8.3 cm high from the heel to 5.4 cm before the ankle, and then decreasing to zero height
+# at the toe. The principal axes of the wedge are tilted by 9.3 degrees
+SOLE = ((0.041, 0.05), (-0.216, 0.05), (-0.216, -0.05), (0.041, -0.05))  # x, y from the ankle [m]; 1 and 4: heel
+BACK = (0.256, 0.299, 0.597)  # size of the trunk's box [m]
+STIFFNESS, DAMPING = 1e5, 1500.0  # [N/m], [N s/m] of each corner of a sole, normal and tangential
 FRICTION = 0.3
 
-JOINTS = ("hip roll", "hip pitch", "hip yaw", "knee", "ankle roll", "ankle pitch")  # 2 to 7 and 8 to 13 of the paper
+JOINTS = ("hip roll", "hip pitch", "hip yaw", "knee", "ankle roll", "ankle pitch")  # the paper's 2 to 7, 8 to 13
 START = (0.0, 0.0, 1.035, *quaternion_about_axis(-Y, np.radians(5.0)))
 ANGLES = np.radians((0.0, 40.0, 0.0, -77.4595, 0.0, 42.4595))
 FEET = ("left foot centre", "right foot centre")
 KP = (50.0, 50.0, 200.0, 50.0, 50.0, 50.0)  # [1/s^2]
 KD = (7.07, 7.07, 14.142, 7.07, 7.07, 7.07)  # [1/s]
-DURATION, STEP, RATE = 3.0, 5e-4, 500.0  # [s], [s], calls of the controller a second
+DURATION, STEP, RATE = 3.0, 5e-4, 500.0  # [s], [s], controller calls per second
 METHOD = "semi-implicit"
-BALANCED = {"method": "midpoint", "dt": 1e-3}  # instead, where energies are to be balanced to 1e-4
+BALANCED = {"method": "midpoint", "dt": 1e-3}  # alternative for an energy balance within 1e-4
 
 
 def build(name: str = "biped") -> Mechanism:
-    """With bent knees 4.6 mm above a floor, in the keyframe "start", as both of the paper's experiments begin.
+    """Build the biped. In the keyframe "start" its knees are bent and its soles are 4.6 mm above the floor.
 
-    The trunk's frame is at its centre of mass. Frames "left foot centre" and "right foot centre" are the paper's frames
-    of the feet, links 7 and 13. Joints follow its numbers 2 to 7 and 8 to 13; it leaves open which of 2 and 4 rolls.
+    Both experiments of the paper begin there. The frame of the trunk is at its centre of mass. The frames
+    "left foot centre" and "right foot centre" are the paper's frames of the feet, links 7 and 13. The joints follow the
+    paper's numbers 2 to 7 and 8 to 13; the paper does not say which of joints 2 and 4 is the roll joint.
     """
     return builder(name).keyframe("start", start()).build()
 
 
 def led(m: Mechanism, law: Controller, duration: float = DURATION) -> dict[str, Any]:
-    """What `lw.simulate(**led(...))` is told so that a law leads a biped, for so long [s]."""
+    """Keyword arguments for `lw.simulate`: the biped under the sampled controller `law`, for `duration` [s]."""
     return {"mechanism": m, "duration": duration, "dt": STEP, "method": METHOD, "controller": sampled(law, RATE)}
 
 
 def start() -> dict[str, Array]:
-    """Coordinates of all joints at the beginning of both experiments."""
+    """Coordinates of all joints at the start of both experiments, by joint name [m, quaternion, rad]."""
     legs = {f"{side} {name}": np.array([angle]) for side in SIDES for name, angle in zip(JOINTS, ANGLES, strict=True)}
     return {"float": np.array(START), **legs}
 
 
 def builder(name: str) -> Builder:
-    """All of it but the keyframe."""
+    """Builder of the biped, without its keyframe."""
     b = Builder(name, gravity=(0, 0, -GRAVITY))
     b.surface("floor", Plane())
     b.body("trunk", 45.0, inertia=(1.67, 1.58, 0.581)).joint("float", Free(), "world", "trunk")
@@ -109,7 +111,7 @@ def _leg(b: Builder, side: str, y: float) -> None:
 
 
 def _foot_inertia() -> Array:
-    """About the centre of mass in the foot's axes (3, 3) [kg m^2]."""
+    """Inertia of a foot (3, 3) [kg m^2] about its centre of mass, in the foot's axes."""
     c, s = np.cos(TILT), np.sin(TILT)
     R = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])  # a turn about -y
     return R @ np.diag((0.00189, 0.00608, 0.00662)) @ R.T
@@ -124,7 +126,7 @@ def _shape(b: Builder, side: str) -> None:
 
 
 def claim() -> Claim:
-    """At the start its soles are level, 4.6 mm above the floor, below the ankles that trigonometry gives."""
+    """At the start, height and level of the soles agree with trigonometry, and the mass with the paper."""
     m = build()
     lean, hip, knee = np.radians(-5.0), ANGLES[1], ANGLES[3]
     q = m.keyframes["start"].q
@@ -133,4 +135,6 @@ def claim() -> Claim:
     there, _ = meetings(m, q, np.zeros(m.nv))
     error = max(abs(at.distance - (height - ANKLE)) for at in there)
     error += abs(float(m.mass) - 74.548) + abs(frame_pose(m, q, "left foot").p[2] - height)
-    return Claim("it starts with level soles 4.6 mm above the floor, and weighs 74.548 kg", float(error), 1e-12)
+    return Claim(
+        "the biped starts with level soles 4.6 mm above the floor, and has a mass of 74.548 kg", float(error), 1e-12
+    )

@@ -14,21 +14,21 @@ from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Free, Mechanism
 from linkwork.spatial.scalar import Array
 
-TARGET = (-0.01, 0.0, 1.14, 0.99144486, -0.13052619, 0.0, 0.0)  # a turn of 15 degrees about -x, as printed
+TARGET = (-0.01, 0.0, 1.14, 0.99144486, -0.13052619, 0.0, 0.0)  # rotated by 15 degrees about -x, as printed
 MASS = 1.8  # [kg]
-PLACE = np.array((0.5, 0.1, 1.2))  # [m]
-SPEED = np.array((-4.5, 0.0, 0.2))  # [m/s]
+PLACE = np.array((0.5, 0.1, 1.2))  # of the block at the start [m]
+SPEED = np.array((-4.5, 0.0, 0.2))  # of the block at the start [m/s]
 
-# What the paper leaves open: an edge with which it meets the back after about 0.08 s, and a soft back, from which it
-# bounces at a fifth of its speed. It touches as the ball within it does
-EDGE = 0.08  # [m]
+# Values that the paper does not give. With this edge the block hits the back after about 0.08 s; from this soft back it
+# bounces with a fifth of its speed. Contact forces act on the inscribed sphere of the block
+EDGE = 0.08  # of the block [m]
 STIFFNESS, DAMPING = 1e5, 400.0  # [N/m], [N s/m]
 FRICTION = 0.3
-REACH = 0.155  # x of its centre when it meets the back [m], about
+REACH = 0.155  # x of the block's centre when it hits the back [m], approximate
 
 
 def build() -> Mechanism:
-    """The biped and the block, which touches its back and the floor; the keyframe "start" is the paper's."""
+    """Build the biped and the block, with contacts between block, back and floor; "start" is the paper's start."""
     b = biped.builder("biped_hit")
     moment = MASS * EDGE**2 / 6.0
     b.body("block", MASS, inertia=(moment,) * 3).joint("throw", Free(), "world", "block")
@@ -43,25 +43,25 @@ def build() -> Mechanism:
 
 
 def law(m: Mechanism, **options: Any) -> Controller:
-    """The paper's controller, for `lw.sampled(law, 500)`; `options` are those of `balance`."""
+    """Balance controller of the paper, to be used as `lw.sampled(law(m), 500)`; `options` are those of `balance`."""
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
 
 def request(duration: float = biped.DURATION) -> dict[str, Any]:
-    """What `lw.simulate(**request())` is told, for so long [s]: the paper's controller leads it."""
+    """Keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
     m = build()
     return biped.led(m, law(m), duration) | biped.BALANCED
 
 
 def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Array, Array]:
-    """Coordinates (7,) and velocity (6,) of a block that flies at `speed` [m/s], to meet the back at `height` [m]."""
+    """Coordinates (7,) and velocity (6,) of a block thrown with `speed` [m/s] that hits the back at `height` [m]."""
     flight = (PLACE[0] - REACH) / speed
     rise = (height - PLACE[2]) / flight + 0.5 * biped.GRAVITY * flight
     return np.array([PLACE[0], y, PLACE[2], 1.0, 0.0, 0.0, 0.0]), np.array([-speed, 0.0, rise, 0.0, 0.0, 0.0])
 
 
 def claim() -> Claim:
-    """If the biped stood still, the ball would be at its radius from the plane of the back after 0.0766 s."""
+    """The block hits the back of a biped at rest after 0.0766 s: its inscribed sphere touches the plane of the back."""
     m = build()
     key = m.keyframes["start"]
     R = Free().transform(key.q[:7]).R
@@ -75,5 +75,5 @@ def claim() -> Claim:
     q[m.joints["throw"].q][:3] = PLACE + SPEED * t - np.array([0.0, 0.0, 0.5 * biped.GRAVITY * t * t])
     there, _ = meetings(m, q, key.v)
     at = {pair.name: float(meeting.distance) for pair, meeting in zip(m.contact_pairs, there, strict=True)}
-    sentence = f"the block meets the back of a biped that stands still after {t:.4f} s"
+    sentence = f"the block hits the back of a biped at rest after {t:.4f} s"
     return Claim(sentence, abs(at["block on back"]), 1e-12)

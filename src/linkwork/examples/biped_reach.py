@@ -1,4 +1,4 @@
-"""Wendlandt's biped, which lands, rises and leans to its side: his first experiment (section 4.3)."""
+"""Wendlandt's biped, which lands, rises and leans sideways: his first experiment (section 4.3)."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from linkwork.examples.catalogue import Claim
 from linkwork.model import Mechanism
 from linkwork.spatial.scalar import Array
 
-TARGET = (-0.01, 0.0, 1.10, 0.99144486, -0.13052619, 0.0, 0.0)  # a turn of 15 degrees about -x
+TARGET = (-0.01, 0.0, 1.10, 0.99144486, -0.13052619, 0.0, 0.0)  # rotated by 15 degrees about -x
 
 
 def build() -> Mechanism:
-    """The biped in the paper's first position, in the keyframe "start"."""
+    """Build the biped; the keyframe "start" is the initial position of the paper."""
     return biped.build("biped_reach")
 
 
 def law(m: Mechanism, **options: Any) -> Controller:
-    """The paper's controller, for `lw.sampled(law, 500)`; `options` are those of `balance`."""
+    """Balance controller of the paper, to be used as `lw.sampled(law(m), 500)`; `options` are those of `balance`."""
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
 
 def request(duration: float = biped.DURATION) -> dict[str, Any]:
-    """What `lw.simulate(**request())` is told, for so long [s]: the paper's controller leads it."""
+    """Keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
     m = build()
     return biped.led(m, law(m), duration) | biped.BALANCED
 
 
 def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Accelerations (nv,) [m/s^2, rad/s^2] under joint forces (nv,) while feet do not accelerate: one dense system."""
+    """Accelerations (nv,) [m/s^2, rad/s^2] under joint forces (nv,) with feet at rest, from one dense linear system."""
     J = np.concatenate([jacobian(m, q, foot) for foot in biped.FEET])
     drift = np.concatenate([jacobian_rate(m, q, v, foot) @ v for foot in biped.FEET])
     M, none = mass_matrix(m, q), np.zeros((len(J), len(J)))
@@ -45,7 +45,7 @@ def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
 
 
 def claim() -> Claim:
-    """With exact dynamics and feet that are held, the trunk accelerates as its errors ask for, however it moves."""
+    """With exact dynamics and feet at rest, the trunk has the acceleration that the controller requires."""
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     exact: Any = law(m, dynamics="exact")
     q = m.keyframes["start"].q
@@ -54,4 +54,6 @@ def claim() -> Claim:
         found = exact.stages(0.0, q, v)
         error = on_held_feet(m, q, v, found.tau)[:6] - found.wanted
         worst = max(worst, float(np.abs(error).max() / np.abs(found.wanted).max()))
-    return Claim("on held feet the trunk accelerates as the law's errors ask for, relative", worst, 1e-10)
+    return Claim(
+        "with feet at rest the trunk has the acceleration that the controller requires, relative", worst, 1e-10
+    )

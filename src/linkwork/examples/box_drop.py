@@ -11,8 +11,8 @@ from linkwork.model import Box, Builder, Free, Mechanism, Plane, box_corners
 
 SIZE = (0.3, 0.4, 0.2)  # [m]
 MASS = 70.0  # [kg]
-STIFFNESS, DAMPING = 75_000.0, 2000.0  # [N/m], [N s/m], along the normal and along the floor
-FRICTION = 0.4  # the paper gives none; from 0.36 to 0.44 the box moves as its figures show
+STIFFNESS, DAMPING = 75_000.0, 2000.0  # [N/m], [N s/m], normal and tangential
+FRICTION = 0.4  # not given in the paper; from 0.36 to 0.44 the box moves as in its figures
 GRAVITY = 9.81
 PLACE = (0.0, 0.0, 0.3)  # of the centre [m]
 TURN = np.array((0.9239, 0.2706, 0.2706, 0.0))  # quaternion, as printed
@@ -21,7 +21,7 @@ UPSIDE_DOWN = (0.0, 0.0, 1.0, 0.0)
 
 
 def build(friction: float = FRICTION) -> Mechanism:
-    """A uniform box with a contact at each corner, in the paper's order; the keyframe "start" is the paper's."""
+    """Build a uniform box with a contact at each corner, in the paper's order; "start" is the paper's start."""
     b = Builder("box_drop", gravity=(0, 0, -GRAVITY))
     squares = np.square(SIZE)
     b.body("box", MASS, inertia=MASS / 12.0 * (squares.sum() - squares))
@@ -35,7 +35,7 @@ def build(friction: float = FRICTION) -> Mechanism:
 
 
 def claim() -> Claim:
-    """Upside down and at rest, four corners bear the weight where they are 2.29 mm deep."""
+    """At rest upside down, four corners support the weight at a depth of 2.29 mm."""
     m = build()
     depth = MASS * GRAVITY / (4.0 * STIFFNESS)
     there, _ = meetings(m, np.array([0.0, 0.0, 0.5 * SIZE[2] - depth, *UPSIDE_DOWN]), np.zeros(6))
@@ -43,4 +43,4 @@ def claim() -> Claim:
         grip(pair.contact, SLIDING, at.point, at).force[2] for pair, at in zip(m.contact_pairs, there, strict=True)
     ]
     error = abs(sum(found) / (MASS * GRAVITY) - 1.0) + abs(sum(found[4:]) - sum(found))
-    return Claim("corners 5 to 8 bear the box where they are 2.29 mm deep", float(error), 1e-12)
+    return Claim("corners 5 to 8 support the box at a depth of 2.29 mm", float(error), 1e-12)

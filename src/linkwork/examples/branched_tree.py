@@ -1,4 +1,4 @@
-"""Wendlandt's tree of eight bodies: chain 1-2-3-4 with 5 and 6 on 4, and 7-8 on 2 (his Figure 3.1)."""
+"""Wendlandt's tree of eight bodies: chain 1-2-3-4, bodies 5 and 6 on body 4, chain 7-8 on body 2 (his Figure 3.1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS: tuple[JointKind, ...] = (
 
 
 def build() -> Mechanism:
-    """The tree with a free root; joint kinds, masses and places are chosen here, the paper gives the graph alone."""
+    """Build the tree with a free root. The paper gives only the graph; joint kinds, masses and positions are ours."""
     b = Builder("branched_tree")
     for k, (parent, kind) in enumerate(zip(PARENTS, KINDS, strict=True), start=1):
         b.body(f"body {k}", mass=1.0 + 0.5 * k, com=(0.1, 0.02 * k, 0.2), inertia=(0.05, 0.06, 0.04))
@@ -35,13 +35,13 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """H^T phi^T M phi H with the paper's 8 x 8 block pattern is the mass matrix of composite bodies."""
+    """The factorization H^T phi^T M phi H of the paper equals the mass matrix by composite bodies."""
     m, rng = build(), np.random.default_rng(0)
     q = m.random(rng)
     expected = mass_matrix(m, q)
     found = factorization(m, q, np.zeros(m.nv)).mass_matrix
     return Claim(
-        "the factorized mass matrix equals the composite one, relative",
+        "the factorized mass matrix equals that by composite bodies, relative",
         float(np.abs(found - expected).max() / np.abs(expected).max()),
         1e-13,
     )

@@ -1,4 +1,4 @@
-"""Finding the built-in machines by name."""
+"""Catalogue of the built-in examples: `example` and `examples`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Mechanism
 
 PACKAGE = "linkwork.examples"
-NO_MACHINES = ("catalogue", "footsteps", "planar_links", "walker_gaits", "walker_machine")
+HELPERS = ("catalogue", "footsteps", "planar_links", "walker_gaits", "walker_machine")  # modules without an example
 
 
 class Claim(NamedTuple):
-    """What an example shows: a sentence, the measured error and what it may be."""
+    """Tested statement of an example: a sentence, the measured error, and the allowed error."""
 
     sentence: str
     error: float
@@ -30,24 +30,24 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True)
 class Example:
-    """A built-in machine: `about` is one line."""
+    """A built-in example: its name, a one-line description `about`, and its module."""
 
     name: str
     about: str
     module: ModuleType
 
     def build(self) -> Mechanism:
-        """The mechanism."""
+        """Build the mechanism with its default arguments."""
         return self.module.build()
 
     def claim(self) -> Claim:
-        """Compute what the example claims."""
+        """Compare the mechanism with a closed-form solution."""
         return self.module.claim()
 
     def request(self, duration: float | None = None) -> dict[str, Any]:
-        """What `lw.simulate(**...)` is told so that it does what it is for, for so long [s].
+        """Keyword arguments for `lw.simulate`: mechanism, controller, schedule, method and step of the example.
 
-        It is nothing where a machine is only let go.
+        `duration` [s] replaces that of the example. It is an empty dict for an example without controller and schedule.
         """
         if not hasattr(self.module, "request"):
             return {}
@@ -55,14 +55,48 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """All built-in machines, with `.name` and `.about`."""
+    """Return all built-in examples, sorted by name.
+
+    Returns
+    -------
+    list of Example
+        Each has the attributes `name` and `about`, a one-line description, and the methods `build()`, which returns
+        the mechanism, and `claim()`, which compares it with a closed-form solution.
+
+    Examples
+    --------
+    >>> [found.name for found in lw.examples()][:3]
+    ['biped', 'biped_hit', 'biped_reach']
+
+    """
     package = importlib.import_module(PACKAGE)
-    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.name not in NO_MACHINES)
+    names = sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.name not in HELPERS)
     return [_load(name) for name in names]
 
 
 def example(name: str) -> Mechanism:
-    """The built-in mechanism called `name`; `examples()` lists them."""
+    """Return a built-in mechanism.
+
+    Parameters
+    ----------
+    name : str
+        Name of an example; `examples()` lists them.
+
+    Returns
+    -------
+    Mechanism
+
+    Raises
+    ------
+    NameNotFound
+        There is no example of this name. It is a ModelError; the message lists the valid names.
+
+    Examples
+    --------
+    >>> lw.example("double_pendulum")
+    <Mechanism 'double_pendulum': 2 bodies, 2 joints, nq=2, nv=2>
+
+    """
     known = {found.name: found for found in examples()}
     if name not in known:
         raise unknown_name("example", name, known)

@@ -1,4 +1,4 @@
-"""Schiehlen's two-body robot with its loop closed: the end of body 2 stays on a line through the ground pin."""
+"""Schiehlen's two-body robot with a closed loop: the end of body 2 moves on a line through the ground pin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ NUMBERS: Numbers = (0.8, 0.3, 2.0, 0.7, 0.4)
 def build(
     I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: float = 0.4, alpha: float = 0.3
 ) -> Mechanism:
-    """The open robot's numbers; the keyframe "start" is closed at alpha [rad] < asin(L / R), and turns at 1 rad/s."""
+    """Build the robot; in the keyframe "start" the loop is closed at alpha [rad] < asin(L / R), at a rate of 1 rad/s.
+
+    I1, I2 [kg m^2], m2 [kg], R and L [m] are those of `two_body_robot`.
+    """
     b = Builder("closed_two_body_robot", gravity=(0, 0, 0))
     b.body("body 1", mass=1.0, inertia=(I1, I1, I1))
     b.body("body 2", mass=m2, inertia=(I2, I2, I2))
@@ -33,7 +36,7 @@ def build(
 
 
 class Loop(NamedTuple):
-    """Beta [rad] and its first and second derivatives by alpha, from L sin(beta) = R sin(alpha)."""
+    """Angle beta [rad] and its first and second derivatives by alpha, from L sin(beta) = R sin(alpha)."""
 
     beta: float
     slope: float
@@ -41,20 +44,20 @@ class Loop(NamedTuple):
 
 
 def loop(R: float, L: float, alpha: float) -> Loop:
-    """The loop at alpha [rad]; the paper prints R cos(alpha) for R sin(alpha)."""
+    """Solution of the loop closure at alpha [rad]. Misprint: the paper has R cos(alpha) for R sin(alpha)."""
     beta = float(np.arcsin(R * np.sin(alpha) / L))
     slope = R * np.cos(alpha) / (L * np.cos(beta))
     return Loop(beta, slope, (L * np.sin(beta) * slope**2 - R * np.sin(alpha)) / (L * np.cos(beta)))
 
 
 def state(R: float, L: float, alpha: float, rate: float) -> tuple[Array, Array]:
-    """Q (2,) [rad] and v (2,) [rad/s] of the closed robot, with delta = -alpha - beta."""
+    """Coordinates q (2,) [rad] and velocities v (2,) [rad/s] with a closed loop, where delta = -alpha - beta."""
     beta, slope, _ = loop(R, L, alpha)
     return np.array([alpha, -alpha - beta]), np.array([rate, -rate - slope * rate])
 
 
 def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float) -> tuple[float, float]:
-    """Alpha's acceleration [rad/s^2] by (24), and the closing force F [N] along +y by (25), misprints corrected."""
+    """Acceleration of alpha [rad/s^2] by (24) and closing force F [N] along +y by (25), with misprints corrected."""
     I1, I2, m2, R, L = numbers
     beta, _, curve = loop(R, L, alpha)
     I = I1 + m2 * R**2
@@ -66,7 +69,7 @@ def equations(numbers: Numbers, alpha: float, rate: float, M1: float, F2: float)
 
 
 def claim() -> Claim:
-    """Acceleration and closing force are those of the paper's (24) and (25)."""
+    """Acceleration and closing force equal those of the paper's (24) and (25)."""
     m, rng, worst = build(*NUMBERS), np.random.default_rng(0), 0.0
     *_, R, L = NUMBERS
     for _ in range(20):

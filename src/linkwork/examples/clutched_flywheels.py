@@ -1,4 +1,4 @@
-"""Two flywheels on parallel shafts and a clutch that slips: what is lost and how long it takes are textbook numbers."""
+"""Two flywheels on coaxial shafts and a slipping clutch: energy loss and slip time have closed forms."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from linkwork.model.geometry import Cylinder
 from linkwork.simulation import simulate
 
 INERTIAS = (0.8, 1.2)  # about the shafts [kg m^2]
-RADII, THICKNESS, APART = (0.25, 0.3), 0.08, 0.2  # of the wheels, and from one to the other along the shaft [m]
+RADII, THICKNESS, APART = (0.25, 0.3), 0.08, 0.2  # of the wheels, and their distance along the shaft [m]
 CAPACITY = 6.0  # of the clutch [N m]
-SPEED = 20.0  # of the first wheel as it engages; the second rests [rad/s]
-ENGAGED = 0.1  # when [s]
+SPEED = 20.0  # of the first wheel when the clutch engages; the second is at rest [rad/s]
+ENGAGED = 0.1  # time at which the clutch engages [s]
 
 
 def build(capacity: float = CAPACITY) -> Mechanism:
-    """Both turn about x; a motor sits on the first, the "clutch" slips above its `capacity` [N m] and is released."""
+    """Build two flywheels that rotate about x, with a drive "motor" on the first.
+
+    The "clutch" slips above its `capacity` [N m]; it is released at first.
+    """
     b = Builder("clutched_flywheels", gravity=(0, 0, 0))
     for k, (name, inertia, radius) in enumerate(zip(("first", "second"), INERTIAS, RADII, strict=True)):
         mass = 2.0 * inertia / radius**2
@@ -33,30 +36,30 @@ def build(capacity: float = CAPACITY) -> Mechanism:
 
 
 def common_speed() -> float:
-    """What is left of the speed [rad/s]: momentum is kept."""
+    """Common speed [rad/s] after the slip, by conservation of momentum."""
     first, second = INERTIAS
     return first * SPEED / (first + second)
 
 
 def slip_time(capacity: float = CAPACITY) -> float:
-    """How long the clutch slips [s]: each wheel changes its speed at a constant rate."""
+    """Duration of the slip [s]; both wheels accelerate at constant rates."""
     return SPEED / (capacity / INERTIAS[0] + capacity / INERTIAS[1])
 
 
 def heat() -> float:
-    """What becomes of the energy [J], however strong the clutch is."""
+    """Energy [J] that the clutch dissipates; it does not depend on its capacity."""
     first, second = INERTIAS
     return 0.5 * first * second / (first + second) * SPEED**2
 
 
 def request(duration: float = 2.0, capacity: float = CAPACITY) -> dict[str, Any]:
-    """What `lw.simulate(**request())` is told: the clutch engages, slips and holds."""
+    """Keyword arguments for `lw.simulate`: the clutch engages, slips and sticks."""
     schedule = [(ENGAGED, "engage", "clutch")]
     return {"mechanism": build(capacity), "duration": duration, "dt": 0.01, "method": "rk4", "schedule": schedule}
 
 
 def claim() -> Claim:
-    """Common speed, the angle through which the clutch slips, and heat, of a slow clutch and of one that jumps."""
+    """Common speed, slip angle and dissipated energy of a clutch with finite and with infinite capacity."""
     errors = []
     for capacity in (CAPACITY, np.inf):
         run = simulate(**request(capacity=capacity))
@@ -64,4 +67,6 @@ def claim() -> Claim:
         turned = run.q[-1, 0] - run.q[-1, 1]
         errors += [np.abs(run.v[-1] / common_speed() - 1.0).max(), abs(turned / slipped - 1.0)]
         errors.append(abs(run["work"][-1] / heat() + 1.0))
-    return Claim("common speed, slipped angle and heat are those of the textbook, relative", float(max(errors)), 1e-10)
+    return Claim(
+        "common speed, slip angle and dissipated energy equal their closed forms, relative", float(max(errors)), 1e-10
+    )

@@ -1,6 +1,7 @@
-"""Blaberus discoidalis in a tripod gait: a body and six legs of five joints each, 36 freedoms (Nelson and Quinn, 1).
+"""Cockroach (Blaberus discoidalis) in a tripod gait: six legs of five joints, 36 degrees of freedom (Nelson and Quinn).
 
-The paper has no numbers. Those here are chosen near the insect's: 3 g, 45 mm, eight steps a second.
+The paper (section 1) gives no numbers. The values here are near those of the insect: 3 g, 45 mm, eight gait cycles per
+second.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from linkwork.model.geometry import Capsule, Cylinder
 from linkwork.spatial.scalar import Array, Number
 
 MM, GRAM = 1e-3, 1e-3
-MASS, SIZE = 2.4 * GRAM, np.array([45.0, 18.0, 8.0]) * MM  # of the body, an ellipsoid, and its axes
-HEIGHT = 8.0 * MM  # of the hips above the ground
-JOINTS = {  # of a leg, from the body outward; with all at zero it points straight away from the body
+MASS, SIZE = 2.4 * GRAM, np.array([45.0, 18.0, 8.0]) * MM  # mass of the body, and axes of its ellipsoid [m]
+HEIGHT = 8.0 * MM  # of the hips above the ground [m]
+JOINTS = {  # axes of a leg, from the body outward; at zero angles the leg points straight away from the body
     "yaw": (0, 0, 1),
     "elevation": (0, -1, 0),
     "rotation": (1, 0, 0),
@@ -33,19 +34,19 @@ JOINTS = {  # of a leg, from the body outward; with all at zero it points straig
 MASSES = dict(zip(JOINTS, np.array([0.005, 0.005, 0.04, 0.03, 0.02]) * GRAM, strict=True))
 RADIUS = 0.5 * MM  # of all segments
 BROWN = (0.45, 0.30, 0.18, 1.0)
-TRIPODS = {0.0: (0.12, 0.37, 0.66, 1.0), 0.5: (0.76, 0.34, 0.10, 1.0)}  # colours by phases of the gait
-STIFFNESS = dict(zip(JOINTS, (5e-3, 5e-3, 2e-3, 5e-3, 2e-3), strict=True))  # of the muscles about a joint [N m/rad]
+TRIPODS = {0.0: (0.12, 0.37, 0.66, 1.0), 0.5: (0.76, 0.34, 0.10, 1.0)}  # colours of the legs by the phase of the gait
+STIFFNESS = dict(zip(JOINTS, (5e-3, 5e-3, 2e-3, 5e-3, 2e-3), strict=True))  # of the muscles at each joint [N m/rad]
 DAMPING = dict(zip(JOINTS, (6e-6, 6e-6, 1e-6, 4e-6, 1e-6), strict=True))  # [N m s/rad]
-GROUND: dict[str, Any] = {"stiffness": 150.0, "damping": 0.15, "friction": 1.0}  # of a foot [N/m], [N s/m]
-PERIOD, STRIDE, LIFT = 0.12, 12.0 * MM, 3.0 * MM  # of the gait [s], and how far a foot strokes and is lifted
-RAMP = 0.12  # [s] in which strides grow at the start
-STEP, ROW = 2.5e-5, 2e-3  # [s] between steps, and between recorded rows
+GROUND: dict[str, Any] = {"stiffness": 150.0, "damping": 0.15, "friction": 1.0}  # contact of a foot [N/m], [N s/m]
+PERIOD, STRIDE, LIFT = 0.12, 12.0 * MM, 3.0 * MM  # of the gait [s]; stroke and lift of a foot [m]
+RAMP = 0.12  # time in which strides grow at the start [s]
+STEP, ROW = 2.5e-5, 2e-3  # integration step, and interval between samples [s]
 
 
 class Leg(NamedTuple):
-    """A leg: its hip and its standing foot in the body's frame [m], the lengths of coxa, femur and tibia [m].
+    """A leg: hip (3,) and neutral foot position (3,) in the body's frame [m], lengths of coxa, femur and tibia [m].
 
-    `phase` is where it is in the gait.
+    `phase` is its phase in the gait, 0 or 0.5.
     """
 
     hip: Array
@@ -55,13 +56,13 @@ class Leg(NamedTuple):
 
     @property
     def azimuth(self) -> float:
-        """Where it points with yaw at zero [rad]: to its standing foot."""
+        """Direction of the leg at zero yaw [rad]: towards its neutral foot position."""
         x, y, _ = self.foot - self.hip
         return float(np.arctan2(y, x))
 
 
 def _legs() -> dict[str, Leg]:
-    """Left and right, front to back; a front leg steps with the middle leg of the other side."""
+    """Six legs by name, front to back; a front leg swings together with the middle leg of the other side."""
     pairs = {  # hip ahead, azimuth [degrees], reach, lengths [mm]
         "front": (14.0, 55.0, 14.0, (6.0, 8.0, 9.0)),
         "middle": (4.0, 95.0, 17.0, (7.5, 10.0, 12.0)),
@@ -81,21 +82,21 @@ LEGS = _legs()
 
 
 def build() -> Mechanism:
-    """The insect on flat ground, standing on six feet; x is forward, y to the left, z up."""
+    """Build the insect on flat ground, with all six feet in contact; x is forward, y left, z up."""
     b = Builder("cockroach").surface("ground", Plane())
     squares = (0.5 * SIZE) ** 2
     b.body("body", MASS, inertia=MASS / 5.0 * (squares.sum() - squares))
-    length, _, height = SIZE  # shown without the breadth that only an ellipsoid could have
+    length, _, height = SIZE  # drawn as a capsule, without the width of the ellipsoid
     b.geometry("body", Capsule(0.5 * height, length - height), rpy=(0.0, 0.5 * np.pi, 0.0), color=BROWN)
     b.joint("float", Free(), "world", "body")
     for name, leg in LEGS.items():
         _leg(b, name, leg)
-    start = {f"{name} {joint}": angle for name, leg in LEGS.items() for joint, angle in standing(leg).items()}
+    start = {f"{name} {joint}": angle for name, leg in LEGS.items() for joint, angle in neutral_angles(leg).items()}
     return b.keyframe("start", {"float": (0.0, 0.0, HEIGHT, 1.0, 0.0, 0.0, 0.0), **start}).build()
 
 
 def _leg(b: Builder, name: str, leg: Leg) -> None:
-    """Two rings about the hip, then coxa, femur and tibia, full cylinders."""
+    """Add a leg: two small bodies at the hip, then coxa, femur and tibia as solid cylinders."""
     parent, at, rpy = "body", leg.hip, (0.0, 0.0, leg.azimuth)
     lengths = dict(zip(JOINTS, (0.0, 0.0, *leg.lengths), strict=True))
     for joint, axis in JOINTS.items():
@@ -111,7 +112,7 @@ def _leg(b: Builder, name: str, leg: Leg) -> None:
 
 
 def leg_angles(leg: Leg, foot: Array) -> dict[str, Number]:
-    """Angles of the joints of a leg [rad] with its foot at a place (3,) in the body's frame [m]; the knee is up."""
+    """Joint angles of a leg [rad] for a foot position (3,) in the body's frame [m], with the knee up."""
     (x, y, z), (coxa, femur, tibia) = foot - leg.hip, leg.lengths
     away, turn = np.sqrt(x * x + y * y) - coxa, np.arctan2(y, x) - leg.azimuth
     square = away * away + z * z
@@ -121,13 +122,13 @@ def leg_angles(leg: Leg, foot: Array) -> dict[str, Number]:
     return dict(zip(JOINTS, (turn, 0.0, 0.0, np.arctan2(z, away) + inner, knee - np.pi), strict=True))
 
 
-def standing(leg: Leg) -> dict[str, Number]:
-    """Angles of its joints [rad] where a leg stands."""
+def neutral_angles(leg: Leg) -> dict[str, Number]:
+    """Joint angles of a leg [rad] at its neutral foot position."""
     return leg_angles(leg, leg.foot)
 
 
 def controller(m: Mechanism) -> Callable[..., Array]:
-    """A controller that walks: springs and dampers about all joints lead feet along straight strokes and back."""
+    """Walking controller: PD control of all joints moves the feet along straight strokes."""
     joints = [(m.joints[f"{name} {joint}"], STIFFNESS[joint], DAMPING[joint]) for name in LEGS for joint in JOINTS]
 
     def walk(t: Number, q: Array, v: Array) -> Array:
@@ -135,8 +136,8 @@ def controller(m: Mechanism) -> Callable[..., Array]:
         wanted: list[Number] = []
         for leg in LEGS.values():
             now = swing(t / PERIOD + leg.phase)
-            way = np.array([now.back * -STRIDE * begun, 0.0, now.lifted * LIFT * begun])
-            wanted += leg_angles(leg, leg.foot + way).values()
+            offset = np.array([now.back * -STRIDE * begun, 0.0, now.lifted * LIFT * begun])
+            wanted += leg_angles(leg, leg.foot + offset).values()
         for (joint, stiffness, damping), angle in zip(joints, wanted, strict=True):
             tau[joint.v.start] = (angle - q[joint.q.start]) * stiffness - v[joint.v.start] * damping
         return np.array(tau)
@@ -145,7 +146,7 @@ def controller(m: Mechanism) -> Callable[..., Array]:
 
 
 def request(duration: float = 2.0) -> dict[str, Any]:
-    """What `lw.simulate(**request())` is told for a walk of so long [s]."""
+    """Keyword arguments for `lw.simulate`: a walk of `duration` [s]."""
     m = build()
     return {
         "mechanism": m,
@@ -158,7 +159,7 @@ def request(duration: float = 2.0) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """It stands on all six feet, and moves alike in the coordinates of limbs and of articulated bodies."""
+    """At the start all six feet are on the ground; limb coordinates and articulated bodies give equal accelerations."""
     m, rng = build(), np.random.default_rng(0)
     poses = world_poses(m, joint_poses(m, m.keyframes["start"].q))
     frames = [m.frames[f"{name} foot"] for name in LEGS]
@@ -170,4 +171,6 @@ def claim() -> Claim:
         expected = forward_dynamics(m, q, v, tau)
         found = accelerations(m, system, q, v, tau)
         wrong = max(wrong, float(np.abs(found - expected).max() / np.abs(expected).max()))
-    return Claim("it stands on six feet, and its 36 accelerations are those of limbs, relative", wrong, 1e-10)
+    return Claim(
+        "six feet are on the ground, and 36 accelerations equal those in limb coordinates, relative", wrong, 1e-10
+    )

@@ -1,4 +1,4 @@
-"""A cart on two wheels that a motor drives through a differential: straight on, then around a curve."""
+"""A two-wheeled cart that a motor drives through a differential: straight ahead, then along a curve."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from linkwork.model import Builder, Free, Mechanism, Revolute
 from linkwork.model.geometry import Box, Cylinder
 from linkwork.simulation import Run, simulate
 
-MASS, AHEAD, YAW_INERTIA = 30.0, 0.25, 2.5  # of the cart: its centre lies ahead of the axle [kg, m, kg m^2]
-WHEEL, ROLL, TURN = 2.0, 0.02, 0.012  # of a wheel: mass, inertia about its axle and across it [kg, kg m^2]
+MASS, AHEAD, YAW_INERTIA = 30.0, 0.25, 2.5  # of the cart; centre of mass ahead of the axle [kg, m, kg m^2]
+WHEEL, ROLL, TURN = 2.0, 0.02, 0.012  # of a wheel: mass, inertia about its axle and about a diameter [kg, kg m^2]
 SHAFT = 0.004  # inertia of the driving shaft [kg m^2]
-RADIUS, TRACK, RATIO = 0.15, 0.6, 0.2  # of a wheel, between wheels [m]; wheels' turns by the shaft's
+RADIUS, TRACK, RATIO = 0.15, 0.6, 0.2  # of a wheel, between wheels [m]; wheel speed per shaft speed
 CURVE = 3.0  # radius of the curve [m]
-TORQUE, STEERED, DURATION = 0.8, 1.0, 4.0  # of the motor [N m]; when the curve begins, and the end [s]
+TORQUE, STEERED, DURATION = 0.8, 1.0, 4.0  # of the motor [N m]; start of the curve, and end [s]
 
 
 def build() -> Mechanism:
-    """The cart's frame is in the middle of the axle, x ahead; wheels roll and do not slip sideways.
+    """Build the cart. Its frame is in the middle of the axle, with x ahead; its wheels roll without slip.
 
-    The couplings "straight", which is engaged, and "curve", to the left, stand for the front wheels.
+    The couplings "straight" (engaged) and "curve" (to the left, released) represent steered front wheels.
     """
     b = Builder("differential_cart")
     b.body("cart", MASS, com=(AHEAD, 0, 0), inertia=(1.0, 2.0, YAW_INERTIA)).joint("cart", Free(), "world", "cart")
@@ -43,7 +43,7 @@ def build() -> Mechanism:
 
 
 def felt(curvature: float) -> float:
-    """Mass [kg] that the motion along a curve of that curvature [1/m] has, with all that turns."""
+    """Effective mass [kg] of the motion along a path of this curvature [1/m], with rotating parts."""
     ahead = MASS + 2 * WHEEL + 2 * ROLL / RADIUS**2 + SHAFT / (RADIUS * RATIO) ** 2
     half = TRACK / 2
     turning = MASS * AHEAD**2 + YAW_INERTIA + 2 * (WHEEL * half**2 + TURN) + 2 * ROLL * (half / RADIUS) ** 2
@@ -51,7 +51,7 @@ def felt(curvature: float) -> float:
 
 
 def request(duration: float = DURATION) -> dict[str, Any]:
-    """What `lw.simulate(**request())` is told: straight on, then into the curve, under a constant torque."""
+    """Keyword arguments for `lw.simulate`: straight ahead, then along the curve, under a constant torque."""
     m = build()
     return {
         "mechanism": m,
@@ -64,28 +64,30 @@ def request(duration: float = DURATION) -> dict[str, Any]:
 
 
 def run(duration: float = DURATION) -> Run:
-    """The same, made."""
+    """Run the example for `duration` [s]."""
     return simulate(**request(duration))
 
 
 def claim() -> Claim:
-    """Place, speeds of wheels and torques at the end, after the jump by which the curve begins."""
+    """Position, wheel speeds and torques at the end, after the velocity jump at the start of the curve."""
     cart, m = run(), build()
     push = TORQUE / (RADIUS * RATIO)  # along the path [N]
     before, after = push / felt(0.0), push / felt(1 / CURVE)
-    speed, way = before * STEERED, before * STEERED**2 / 2
-    speed *= felt(0.0) / felt(1 / CURVE)  # momentum along the path that is left is kept
+    speed, distance = before * STEERED, before * STEERED**2 / 2
+    speed *= felt(0.0) / felt(1 / CURVE)  # momentum along the new path is conserved
     time = DURATION - STEERED
     turned = (speed * time + after * time**2 / 2) / CURVE
     speed += after * time
-    place = [way + CURVE * np.sin(turned), CURVE * (1 - np.cos(turned)), RADIUS]
+    place = [distance + CURVE * np.sin(turned), CURVE * (1 - np.cos(turned)), RADIUS]
     wheels = speed / RADIUS * (1 + np.array([-1, 1]) * TRACK / (2 * CURVE))
-    torque = (TORQUE - SHAFT * after / (RADIUS * RATIO)) / (2 * RATIO)  # on each wheel, by the shaft's own motion
+    torque = (TORQUE - SHAFT * after / (RADIUS * RATIO)) / (2 * RATIO)  # on each wheel, less the inertia of the shaft
     carried = cart["carried"][-1]
-    tyres = [(torque - ROLL / RADIUS * after * (1 + s * TRACK / (2 * CURVE))) / RADIUS for s in (-1, 1)]  # forces ahead
+    tyres = [(torque - ROLL / RADIUS * after * (1 + s * TRACK / (2 * CURVE))) / RADIUS for s in (-1, 1)]  # forward [N]
     errors = [
         np.abs(cart.q[-1, :3] / place - 1.0).max(),
         np.abs(cart.v[-1, [m.joints["left"].v.start, m.joints["right"].v.start]] / wheels - 1.0).max(),
         np.abs(carried[:3] / [torque, *tyres] - 1.0).max(),
     ]
-    return Claim("place, wheels' speeds around the curve, equal torques of both, relative", float(max(errors)), 1e-10)
+    return Claim(
+        "position, wheel speeds in the curve, equal torques of both wheels, relative", float(max(errors)), 1e-10
+    )

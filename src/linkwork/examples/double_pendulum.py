@@ -11,7 +11,10 @@ from linkwork.spatial.scalar import Array
 
 
 def build(m1: float = 2.0, m2: float = 3.5, a1: float = 4.0, a2: float = 3.0, g: float = 9.81) -> Mechanism:
-    """Masses [kg] at the ends of links of length a1, a2 [m]; gravity along -y, angles from hanging down."""
+    """Build the pendulum: masses m1, m2 [kg] at the ends of links of length a1, a2 [m].
+
+    Gravity g [m/s^2] acts along -y. Both links hang down at zero angles.
+    """
     b = Builder("double_pendulum", gravity=(0, -g, 0))
     b.body("link 1", mass=m1, com=(a1, 0, 0))
     b.body("link 2", mass=m2, com=(a2, 0, 0))
@@ -22,7 +25,7 @@ def build(m1: float = 2.0, m2: float = 3.5, a1: float = 4.0, a2: float = 3.0, g:
 
 
 def joint_torques(m1: float, m2: float, a1: float, a2: float, g: float, q: Array, w: Array, alpha: Array) -> Array:
-    """Tau (2,) [N m] from the paper's (3) to (6) and (8) to (11), with m2 where its f_iL2 prints m1."""
+    """Joint torques (2,) [N m] by the paper's (3) to (6) and (8) to (11). Misprint: f_iL2 has m1 for m2."""
     (s1, s2, s12), (c1, c2, c12) = np.sin([q[0], q[1], sum(q)]), np.cos([q[0], q[1], sum(q)])
     x1, y1 = -a1 * w[0] ** 2, a1 * alpha[0]  # (8), (9)
     x2 = -a1 * c2 * w[0] ** 2 + a1 * s2 * alpha[0] - a2 * (w[0] + w[1]) ** 2  # (10)
@@ -40,7 +43,7 @@ def joint_torques(m1: float, m2: float, a1: float, a2: float, g: float, q: Array
 
 
 def claim() -> Claim:
-    """Recursive inverse dynamics gives the torques of the paper's force propagation."""
+    """Recursive inverse dynamics gives the same torques as the paper's force propagation."""
     numbers, rng = (2.0, 3.5, 4.0, 3.0, 9.81), np.random.default_rng(0)
     m, worst = build(*numbers), 0.0
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""A five-bar arm: two motors on the ground move one tip in a horizontal plane, with springs that lead it home."""
+"""A five-bar arm: two motors on the ground move its tip in a horizontal plane; springs pull it to a home position."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from linkwork.examples.planar_links import bar_inertia, meeting
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 
-INNER, OUTER, APART = 0.3, 0.45, 0.25  # lengths of inner and outer links, distance of the shoulders [m]
+INNER, OUTER, APART = 0.3, 0.45, 0.25  # lengths of inner and outer links, distance between shoulders [m]
 MASSES = (0.9, 0.6)  # of inner and outer links [kg]
 HOME = (2.1, 0.9)  # shoulder angles [rad]
-STIFFNESS = 8.0  # of the shoulders towards home [N m/rad]
+STIFFNESS = 8.0  # of the springs in the shoulders [N m/rad]
 NAMES = ("left shoulder", "left elbow", "right shoulder", "right elbow")
 Z = (0, 0, 1)
 
 
 def build(left: float = 2.4, right: float = 0.9) -> Mechanism:
-    """The plane x, y with gravity along -z; the keyframe "start" is closed at these shoulder angles [rad].
+    """Build the arm in the plane x, y, with gravity along -z; "start" is closed at these shoulder angles [rad].
 
-    The right chain ends on the left one's tip. Drives "left" and "right" act on the shoulders; elbows are free.
+    The ends of the left and the right chain are pinned at the tip. Drives "left" and "right" act on the shoulders; the
+    elbows have no motors.
     """
     b = Builder("five_bar")
     for side, x, home in (("left", 0.0, HOME[0]), ("right", APART, HOME[1])):
@@ -38,26 +39,26 @@ def build(left: float = 2.4, right: float = 0.9) -> Mechanism:
 
 
 def elbows(left: float, right: float) -> tuple[Array, Array]:
-    """Both elbows (2,) [m]."""
+    """Positions of both elbows, (2,) [m] each."""
     first = INNER * np.array([np.cos(left), np.sin(left)])
     return first, np.array([APART, 0.0]) + INNER * np.array([np.cos(right), np.sin(right)])
 
 
 def tip(left: float, right: float) -> Array:
-    """The tip (2,) [m], where circles about the elbows meet: the upper of two places."""
+    """Position of the tip (2,) [m]: the upper intersection of two circles about the elbows."""
     first, second = elbows(left, right)
     return meeting(first, second, OUTER, OUTER)
 
 
 def coordinates(left: float, right: float) -> Array:
-    """Q (4,) [rad] of the closed arm: shoulders from the x axis, elbows from the inner links."""
+    """Coordinates q (4,) [rad] of the closed arm: shoulders from the x axis, elbows from the inner links."""
     end = tip(left, right)
     turns = [np.arctan2(*(end - elbow)[::-1]) for elbow in elbows(left, right)]
     return np.array([left, turns[0] - left, right, turns[1] - right])
 
 
 def tip_jacobian(left: float, right: float) -> Array:
-    """The tip's velocity (2, 2) [m/rad] by the shoulders': outer links do not change their length (Gosselin)."""
+    """Jacobian (2, 2) [m/rad] of the tip by the shoulder angles: outer links have constant lengths (Gosselin)."""
     end, (first, second) = tip(left, right), elbows(left, right)
     outer = np.array([end - first, end - second])
     across = INNER * np.array([[-np.sin(left), np.cos(left)], [-np.sin(right), np.cos(right)]])
@@ -65,13 +66,13 @@ def tip_jacobian(left: float, right: float) -> Array:
 
 
 def claim() -> Claim:
-    """A force on the tip is held by the motor torques of the textbook: nothing accelerates."""
+    """Motor torques -J^T f balance a force f on the tip: the accelerations are zero."""
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     for _ in range(20):
         left, right = rng.uniform((1.8, 0.5), (2.6, 1.2))
         q, force = coordinates(left, right), rng.normal(size=2) * 10.0
         torques = -tip_jacobian(left, right).T @ force
-        turn = q[0] + q[1]  # of the left outer link, on whose end the force acts
+        turn = q[0] + q[1]  # angle of the left outer link, at whose end the force acts [rad]
         fx, fy = np.cos(turn) * force[0] + np.sin(turn) * force[1], np.cos(turn) * force[1] - np.sin(turn) * force[0]
         wrenches = np.zeros((4, 6))
         wrenches[m.bodies.index_of("left outer") - 1] = [fx, fy, 0.0, 0.0, 0.0, OUTER * fy]
@@ -79,4 +80,4 @@ def claim() -> Claim:
         tau[[0, 2]] = torques
         free = np.abs(np.linalg.solve(mass_matrix(m, q), tau)).max()
         worst = max(worst, np.abs(forward_dynamics(m, q, np.zeros(4), tau, wrenches).a).max() / free)
-    return Claim("motor torques that hold a force on the tip leave it at rest, relative", float(worst), 1e-10)
+    return Claim("motor torques that balance a force on the tip keep the arm at rest, relative", float(worst), 1e-10)

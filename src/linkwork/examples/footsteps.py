@@ -1,4 +1,4 @@
-"""What a walk was like: how far feet slip while they stand, and what motors give."""
+"""Evaluation of a walk: slip of the feet in stance, power of the motors, cost of transport."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import numpy as np
 from linkwork.simulation import Run
 from linkwork.spatial.scalar import Array
 
-BRIEF = 5  # rows; feet that touch for fewer do not stand
+BRIEF = 5  # samples; shorter contacts do not count as stance
 
 
 def slips(run: Run, since: float = 0.0) -> Array:
-    """How far [m] a foot got at most from where it was put down, in each of its stands (stands,) from `since` [s] on.
+    """Largest distance [m] of a foot from its touchdown point, for each stance phase (phases,) after `since` [s].
 
-    It is measured along the world's x and y, and springs of contacts count; rows of the run should be close.
+    Distances are in the world's x, y plane and include the deflection of compliant contacts. The run should be sampled
+    densely.
     """
     found, poses = [], run.dynamics.poses(run.q)
     for place, pair in enumerate(run.mechanism.contact_pairs):
@@ -29,9 +30,9 @@ def slips(run: Run, since: float = 0.0) -> Array:
 
 
 def motor_power(run: Run, since: float = 0.0) -> Array:
-    """Mean power [W] that each motor gives (motors,), from `since` [s] on; while it brakes it gives nothing.
+    """Mean positive power [W] of each motor (motors,) after `since` [s]; braking power counts as zero.
 
-    Motors are the drives, or else all joints.
+    The motors are the drives; in a mechanism without drives, all joints.
     """
     m, late = run.mechanism, run.t >= since
     rows = np.array([drive.row for drive in m.drives] or np.eye(m.nv))
@@ -40,8 +41,8 @@ def motor_power(run: Run, since: float = 0.0) -> Array:
 
 
 def cost_of_transport(run: Run, since: float = 0.0) -> float:
-    """What motors give for each metre and each newton of weight, from `since` [s] on."""
+    """Cost of transport after `since` [s]: motor energy per weight and distance, dimensionless."""
     late = np.flatnonzero(run.t >= since)
-    way = np.linalg.norm(np.diff(run.q[late, :2], axis=0), axis=1).sum()
+    distance = np.linalg.norm(np.diff(run.q[late, :2], axis=0), axis=1).sum()
     weight = run.mechanism.mass * np.linalg.norm(run.mechanism.gravity)
-    return float(motor_power(run, since).sum() * np.ptp(run.t[late]) / (weight * way))
+    return float(motor_power(run, since).sum() * np.ptp(run.t[late]) / (weight * distance))

@@ -1,4 +1,4 @@
-"""A four-bar linkage of spatial revolute joints: a crank that turns fully, a coupler and a rocker."""
+"""A four-bar linkage of spatial revolute joints: a crank that makes full turns, a coupler and a rocker."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from linkwork.examples.planar_links import Moved, bar_inertia, claim_of_crank, i
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array
 
-LENGTHS = (0.2, 0.5, 0.4, 0.5)  # crank, coupler, rocker, ground [m]: Grashof, since 0.2 + 0.5 < 0.4 + 0.5
+LENGTHS = (0.2, 0.5, 0.4, 0.5)  # crank, coupler, rocker, ground [m]; Grashof: 0.2 + 0.5 < 0.4 + 0.5
 MASSES = (0.8, 2.0, 1.6)  # [kg]
 GRAVITY = 9.81
 Z = (0, 0, 1)
 
 
 def build(crank: float = 0.8, speed: float = 3.0) -> Mechanism:
-    """Bars in the plane x, y, gravity along -y; the keyframe "start" has the crank at an angle [rad] and speed [rad/s].
+    """Build the linkage in the plane x, y, with gravity along -y.
 
-    Three of the five rows of the closing joint repeat what the other joints hold: the linkage is planar.
+    In the keyframe "start" the crank has the angle `crank` [rad] and the speed `speed` [rad/s]. The linkage is planar,
+    so that three of the five constraint rows of the closing joint are redundant.
     """
     a, b, c, d = LENGTHS
     build = Builder("four_bar", gravity=(0, -GRAVITY, 0))
@@ -36,7 +37,7 @@ def build(crank: float = 0.8, speed: float = 3.0) -> Mechanism:
 
 
 def angles(crank: float) -> Array:
-    """Angles (3,) [rad] of crank, coupler and rocker from the x axis: the coupler's end is where two circles meet."""
+    """Angles (3,) [rad] of crank, coupler and rocker from the x axis, by the intersection of two circles."""
     a, b, c, d = LENGTHS
     elbow = a * np.array([np.cos(crank), np.sin(crank)])
     joint = meeting(elbow, np.array([d, 0.0]), b, c)
@@ -45,9 +46,10 @@ def angles(crank: float) -> Array:
 
 
 def rates(crank: float) -> tuple[Array, Array]:
-    """First and second derivatives (3,) of these angles by the crank's.
+    """First and second derivatives (3,) of `angles` by the crank angle.
 
-    From a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice (e.g. Norton, Design of Machinery).
+    They follow from a e^(i A) + b e^(i B) - c e^(i C) = d, differentiated once and twice (e.g. Norton, Design of
+    Machinery).
     """
     a, b, c, _ = LENGTHS
     A, B, C = angles(crank)
@@ -60,24 +62,24 @@ def rates(crank: float) -> tuple[Array, Array]:
 
 
 def coordinates(crank: float) -> Array:
-    """Q (3,) [rad] of the closed linkage: the coupler's angle is counted from the crank."""
+    """Coordinates q (3,) [rad] of the closed linkage; the coupler's angle is relative to the crank."""
     A, B, C = angles(crank)
     return np.array([A, B - A, C])
 
 
 def slopes(crank: float) -> Array:
-    """The derivative (3,) of the coordinates by the crank's angle."""
+    """Derivatives (3,) of `coordinates` by the crank angle."""
     A1, B1, C1 = rates(crank)[0]
     return np.array([A1, B1 - A1, C1])
 
 
 def torque(crank: float, speed: float, acceleration: float) -> float:
-    """The torque [N m] on the crank for its angle [rad], speed and acceleration."""
+    """Torque [N m] on the crank for its angle [rad], speed [rad/s] and acceleration [rad/s^2]."""
     a, b, c, _ = LENGTHS
     (A, B, C), (first, second) = angles(crank), rates(crank)
 
     def centre(length: float, k: int, at: Array, at1: Array, at2: Array) -> Moved:
-        """A bar at the angle of number k whose near end is `at`, with derivatives."""
+        """Bar k, whose near end is `at` (2,), with derivatives by the crank angle."""
         angle, turn, bend = (A, B, C)[k], first[k], second[k]
         e, n = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
         half = length / 2
@@ -90,5 +92,5 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
 
 
 def claim() -> Claim:
-    """Under the textbook's torque the crank has the acceleration it was computed for."""
+    """Under the torque of Eksergian's equation the crank has the acceleration for which it was computed."""
     return claim_of_crank(build(), coordinates, slopes, torque)

@@ -1,4 +1,4 @@
-"""A hanging rope ladder of some cells, three by default: each is a four-bar linkage that hangs on the rung above."""
+"""A hanging rope ladder of four-bar linkages, with any number of cells (default three)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ Z = (0, 0, 1)
 
 
 def build(cells: int = 3, angle: float = 0.3) -> Mechanism:
-    """The plane x, y with gravity along -y; the keyframe "start" is closed with all rails at an angle [rad], at rest.
+    """Build a ladder of `cells` cells in the plane x, y, with gravity along -y.
 
-    Every cell has two rails, a rung and one loop, of which three of five rows repeat what other joints hold: there are
-    as many freedoms as cells. Loops are short, but the tree is as deep as two bodies in each cell make it.
+    In the keyframe "start" all rails have the angle `angle` [rad], at rest. Each cell has two rails, a rung and one
+    loop; three of its five constraint rows are redundant. The ladder has one degree of freedom per cell. Each loop is
+    short; the tree is two bodies deep per cell.
     """
     b = Builder("four_bar_ladder", gravity=(0, -GRAVITY, 0))
     along, across, _ = bar_inertia(MASSES[0], RAIL)
@@ -40,7 +41,10 @@ def build(cells: int = 3, angle: float = 0.3) -> Mechanism:
 
 
 def coordinates(m: Mechanism, angles: Array) -> Array:
-    """Q (3 cells,) [rad] of rails at `angles` (cells,) from hanging down, or v of their rates: rungs do not turn."""
+    """Coordinates q (3 cells,) [rad] for rail angles (cells,) from the vertical, or velocities v for their rates.
+
+    The rungs do not rotate.
+    """
     found = np.zeros(m.nv)
     for k, angle in enumerate(angles, 1):
         for name, sign in ((f"left {k}", 1.0), (f"corner {k}", -1.0), (f"right {k}", 1.0)):
@@ -49,17 +53,18 @@ def coordinates(m: Mechanism, angles: Array) -> Array:
 
 
 def accelerations(angles: Array, rates: Array, torques: Array) -> Array:
-    """Of the rails (cells,) [rad/s^2], at angles [rad] and rates [rad/s], under torques [N m] on the left ones.
+    """Accelerations (cells,) [rad/s^2] of the rails at angles [rad] and rates [rad/s], under torques [N m].
 
-    Rungs move without turning, so that the ladder is a chain of pendulums: with m_i the mass that hangs on the lower
-    ends of rails i, rails counted half, sum over j of w_ij (cos(a_i - a_j) a_j'' + sin(a_i - a_j) a_j'^2) is
-    torque_i / RAIL^2 - m_i sin(a_i) g / RAIL, where w_ij = m_max(i, j), and w_ii has rails counted by their inertia.
+    The torques act on the left rails. Rungs do not rotate, so that the ladder is a chain of pendulums. With m_i the
+    mass that hangs on the lower ends of rails i, where those rails count half, the sum over j of w_ij (cos(a_i - a_j)
+    a_j'' + sin(a_i - a_j) a_j'^2) is torque_i / RAIL^2 - m_i sin(a_i) g / RAIL, where w_ij = m_max(i, j); in w_ii the
+    rails count by their inertia.
     """
     rail, rung = MASSES
-    after = np.arange(len(angles))[::-1]  # cells below each
+    after = np.arange(len(angles))[::-1]  # number of cells below each cell
     hanging = rail + rung + after * (rung + 2 * rail)
     weights = np.minimum.outer(hanging, hanging)
-    about_end = bar_inertia(rail, RAIL)[2] / RAIL**2 + rail / 4  # of a rail, over its squared length
+    about_end = bar_inertia(rail, RAIL)[2] / RAIL**2 + rail / 4  # inertia of a rail about its end, over RAIL^2 [kg]
     np.fill_diagonal(weights, hanging - rail + 2 * about_end)
     apart = np.subtract.outer(angles, angles)
     forces = torques / RAIL**2 - hanging * np.sin(angles) * GRAVITY / RAIL
@@ -67,7 +72,7 @@ def accelerations(angles: Array, rates: Array, torques: Array) -> Array:
 
 
 def claim() -> Claim:
-    """Ladders of any length accelerate as chains of pendulums do."""
+    """Ladders with 1, 2, 3 and 5 cells accelerate as chains of pendulums."""
     rng, worst = np.random.default_rng(0), 0.0
     for cells in (1, 2, 3, 5):
         m = build(cells)

@@ -9,7 +9,7 @@ from linkwork.algorithms.momentum import momentum_rate
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Free, Mechanism, Revolute
 
-# Chosen and published here; the paper gives no numbers. Link: length along x [m], mass [kg], radius [m].
+# The paper gives no numbers; these are ours. Link: length along x [m], mass [kg], radius [m].
 LINKS = (
     ("shoulder", 0.20, 6.0, 0.08),
     ("upper", 0.80, 9.0, 0.06),
@@ -22,7 +22,7 @@ AXES = ((0, 0, 1), (0, 1, 0), (0, 1, 0), (1, 0, 0), (0, 1, 0), (1, 0, 0))
 
 
 def build() -> Mechanism:
-    """The robot; arms sit on the +y and -y faces of the base and point away from it in the neutral position."""
+    """Build the robot. Its arms are on the +y and -y faces of the base and point outward in the neutral position."""
     b = Builder("free_flyer", gravity=(0, 0, 0))
     b.body("base", mass=300.0, com=(0.0, 0.0, 0.05), inertia=(52.0, 48.0, 56.0, 0.5, -0.3, 0.2))
     b.joint("float", Free(), parent="world", child="base")
@@ -30,7 +30,7 @@ def build() -> Mechanism:
         parent, at, rpy = "base", (0.3, y, 0.0), (0.0, 0.0, yaw)
         for (name, length, mass, radius), axis in zip(LINKS, AXES, strict=True):
             child = f"{side} {name}"
-            along, across = mass * radius**2 / 2, mass * (3 * radius**2 + length**2) / 12  # a full cylinder along x
+            along, across = mass * radius**2 / 2, mass * (3 * radius**2 + length**2) / 12  # a solid cylinder along x
             b.body(child, mass=mass, com=(length / 2, 0, 0), inertia=(along, across, across))
             b.joint(f"{child} joint", Revolute(axis), parent, child, at, rpy, armature=0.01, damping=0.5)
             parent, at, rpy = child, (length, 0, 0), (0, 0, 0)
@@ -39,7 +39,7 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Joint torques inside the robot leave its momentum as it is, whatever the arms do."""
+    """Joint torques conserve the momentum of the robot."""
     m, rng = build(), np.random.default_rng(0)
     worst = 0.0
     for _ in range(10):

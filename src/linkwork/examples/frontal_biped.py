@@ -19,25 +19,26 @@ GRAVITY = 9.81
 
 
 class Numbers(NamedTuple):
-    """What the paper leaves open [kg, kg m^2, m]: links 1, 2, 3 are left leg, body and right leg."""
+    """Values that the paper does not give [kg, kg m^2, m]; links 1, 2, 3 are left leg, body and right leg."""
 
     masses: tuple[float, float, float] = (12.0, 46.0, 12.0)
     inertias: tuple[float, float, float] = (0.9, 2.6, 0.9)
-    centres: tuple[float, float, float] = (0.55, 0.3, 0.55)  # k: from the foot up the legs, from the hips up the body
+    centres: tuple[float, float, float] = (0.55, 0.3, 0.55)  # k: from the feet up the legs, from the hips up the body
     legs: tuple[float, float] = (0.9, 0.9)  # l1, l3
-    feet: float = 0.3  # d1, from foot to foot
-    hip: float = 0.1  # d2, half of the hips' distance
+    feet: float = 0.3  # d1, between the feet
+    hip: float = 0.1  # d2, half the distance between the hips
 
 
 NUMBERS = Numbers()
 
 
 def build(lean: float = 0.12, numbers: Numbers = NUMBERS) -> Mechanism:
-    """The plane x, y with gravity along -y; the keyframe "start" is closed with the left leg leaning [rad], at rest.
+    """Build the biped in the plane x, y, with gravity along -y.
 
-    Joints turn clockwise, so that their sums are the paper's angles: theta 1 = q1, theta 2 = q1 + q2, theta 3 =
-    q1 + q2 + q3, from upright for the left leg and the body, and from upside down for the right leg. Three of the
-    five rows of the right ankle repeat what the other joints hold: the biped is planar.
+    In the keyframe "start" the left leg has the angle `lean` [rad], at rest. Joint axes point along -z (clockwise), so
+    that sums of joint angles are the paper's angles: theta 1 = q1, theta 2 = q1 + q2, theta 3 = q1 + q2 + q3. They are
+    measured from upright for the left leg and the body, and from upside down for the right leg. The biped is planar, so
+    that three of the five constraint rows of the right ankle are redundant.
     """
     (m1, m2, m3), (k1, k2, k3), (l1, l3) = numbers.masses, numbers.centres, numbers.legs
     b = Builder("frontal_biped", gravity=(0, -GRAVITY, 0))
@@ -60,24 +61,27 @@ def build(lean: float = 0.12, numbers: Numbers = NUMBERS) -> Mechanism:
 
 
 def angles(lean: float, numbers: Numbers = NUMBERS) -> Array:
-    """The paper's angles (3,) [rad] for that of the left leg, where the geometry closes.
+    """Angles (3,) [rad] of the paper for the angle `lean` [rad] of the left leg, with a closed loop.
 
-    That is l1 s1 + 2 d2 c2 + l3 s3 = d1 and l1 c1 - 2 d2 s2 + l3 c3 = 0.
+    The closure equations are l1 s1 + 2 d2 c2 + l3 s3 = d1 and l1 c1 - 2 d2 s2 + l3 c3 = 0.
     """
     (l1, l3), feet = numbers.legs, numbers.feet
-    left = l1 * np.array([np.sin(lean), np.cos(lean)])  # hip, from the left foot
+    left = l1 * np.array([np.sin(lean), np.cos(lean)])  # left hip, from the left foot
     right = meeting(left, np.array([feet, 0.0]), 2 * numbers.hip, l3)
     across, down = right - left, np.array([feet, 0.0]) - right
     return np.array([lean, np.arctan2(-across[1], across[0]), np.arctan2(down[0], down[1]) % (2 * np.pi)])
 
 
 def relative(absolute: Array) -> Array:
-    """Joint angles (3,) [rad] of the paper's, or their rates and accelerations."""
+    """Joint angles (3,) [rad] from the paper's angles, or joint rates and accelerations from theirs."""
     return np.diff(absolute, prepend=0.0)
 
 
 def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
-    """What of the geometry's two derivatives multiplies rates, and what squared rates, at angles (3,) [rad]: (2, 3)."""
+    """Coefficients (2, 3) of the rates and (2, 3) of the squared rates in the time derivatives of the loop closure.
+
+    `theta` (3,) [rad] are the paper's angles.
+    """
     (l1, l3), across = numbers.legs, 2 * numbers.hip
     (s1, s2, s3), (c1, c2, c3) = np.sin(theta), np.cos(theta)
     first = np.array([[l1 * c1, -across * s2, l3 * c3], [-l1 * s1, -across * c2, -l3 * s3]])
@@ -85,7 +89,7 @@ def turning(theta: Array, numbers: Numbers = NUMBERS) -> tuple[Array, Array]:
 
 
 def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
-    """The rates (3,) [rad/s] that keep both feet in place, for that of the left leg."""
+    """Rates (3,) [rad/s] with both feet at rest, for the rate of the left leg."""
     rows, _ = turning(theta, numbers)
     return np.append(rate, np.linalg.solve(rows[:, 1:], -rows[:, 0] * rate))
 
@@ -94,7 +98,7 @@ def rates(theta: Array, rate: float, numbers: Numbers = NUMBERS) -> Array:
 
 
 class Motion(NamedTuple):
-    """Accelerations (3,) [rad/s^2] of the angles, and F1, G1, H1 and F4, G4, H4 [N, N m] of the ground."""
+    """Accelerations (3,) [rad/s^2] of the angles, and ground forces F1, G1, H1 and F4, G4, H4 [N, N m]."""
 
     accelerations: Array
     left: Array
@@ -102,28 +106,29 @@ class Motion(NamedTuple):
 
 
 def equations(theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
-    """Its equations (1) at the body's centre and (2) at four joints, with the geometry's second derivative.
+    """Solve the paper's equations (1) at the body's centre and (2) at four joints, with the loop closure.
 
-    Nine equations that are linear in nine unknowns, for angles (3,) [rad], rates (3,) [rad/s] and motors (4,) [N m].
+    They are nine linear equations for nine unknowns, for angles (3,) [rad], rates (3,) [rad/s] and motor torques u (4,)
+    [N m].
     """
 
-    def left_over(x: Array) -> Array:
+    def residual(x: Array) -> Array:
         balance = propagation(theta, omega, x[:3], u, x[3:6], x[6:], numbers)
         by_angles, by_squares = turning(theta, numbers)
         return np.append(balance, by_angles @ x[:3] + by_squares @ omega**2)
 
-    known = left_over(np.zeros(9))
-    x = np.linalg.solve(np.column_stack([left_over(unit) - known for unit in np.eye(9)]), -known)
+    known = residual(np.zeros(9))
+    x = np.linalg.solve(np.column_stack([residual(unit) - known for unit in np.eye(9)]), -known)
     return Motion(x[:3], x[3:6], x[6:])
 
 
 def propagation(
     theta: Array, omega: Array, alpha: Array, u: Array, left: Array, right: Array, numbers: Numbers = NUMBERS
 ) -> Array:
-    """Sums (7,) [N, N m] of the sixteen forces that must vanish: three at C2 by (1), and by (2) at A1, L12, A3, L31.
+    """Sums (7,) [N, N m] of the paper's sixteen forces, which must be zero: three at C2 (1), then A1, L12, A3, L31 (2).
 
-    For angles, rates and accelerations (3,), motors u (4,), and (F1, G1, H1) and (F4, G4, H4) of the ground. In the
-    plane six-vectors are (fx, fy, tz), and positions (x, y, turn).
+    The arguments are angles, rates and accelerations (3,), motor torques u (4,), and the ground forces (F1, G1, H1) and
+    (F4, G4, H4). In the plane, six-vectors are (fx, fy, tz), and positions are (x, y, angle).
     """
     (t1, t2, t3), (w1, w2, w3), (a1, a2, a3) = theta, omega, alpha
     (m1, m2, m3), (I1, I2, I3), (k1, k2, k3) = numbers.masses, numbers.inertias, numbers.centres
@@ -132,7 +137,7 @@ def propagation(
         onward((0.0, 0.0, turn), np.array([0.0, -m * GRAVITY, 0.0]))
         for m, turn in ((m1, -t1), (m2, -t2), (m3, np.pi - t3))
     )
-    hip = onward((0.0, 0.0, t1 - t2), np.array([l1 * a1, -l1 * w1**2, 0.0]))[:2]  # its acceleration, in the body's axes
+    hip = onward((0.0, 0.0, t1 - t2), np.array([l1 * a1, -l1 * w1**2, 0.0]))[:2]  # acceleration, in the body's axes
     inert_1 = -np.array([m1 * k1 * a1, -m1 * k1 * w1**2, -I1 * a1])
     inert_2 = -np.append(m2 * (hip + np.array([k2 * a2 - d2 * w2**2, -d2 * a2 - k2 * w2**2])), -I2 * a2)
     inert_3 = -np.array([m3 * k3 * a3, -m3 * k3 * w3**2, -I3 * a3])
@@ -151,29 +156,29 @@ def propagation(
 
 
 def onward(position: tuple[float, float, float], f: Array) -> Array:
-    """The force f (3,) of one frame at another, whose position in the first is x, y [m] and turn [rad]."""
+    """Force f (3,) of one frame, expressed in another frame at position x, y [m] and angle [rad] in the first."""
     x, y, turn = position
     c, s = np.cos(turn), np.sin(turn)
     return np.array([c * f[0] + s * f[1], c * f[1] - s * f[0], f[2] - x * f[1] + y * f[0]])
 
 
 def coupled(f: Array) -> Array:
-    """What of a force (3,) [N, N m] passes through a pin: C = diag(1, 1, 0)."""
+    """Part of a force (3,) [N, N m] that a pin transmits: C f with C = diag(1, 1, 0)."""
     return f * [1.0, 1.0, 0.0]
 
 
 def torque(u: float) -> Array:
-    """The force (3,) [N, N m] of a motor."""
+    """Force (3,) [N, N m] of a motor with the torque u [N m]."""
     return np.array([0.0, 0.0, u])
 
 
-# --- the mechanism's answers to the same questions ---
+# --- the same quantities from the mechanism ---
 
 
 def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers = NUMBERS) -> Motion:
-    """What the mechanism does at angles (3,) [rad], rates (3,) [rad/s] and motors (4,) [N m], in the paper's terms.
+    """Motion of the mechanism in the paper's variables, at angles (3,) [rad], rates (3,) [rad/s], motors (4,) [N m].
 
-    The right ankle closes the loop and has no coordinate: its motor is a torque on the right leg from outside.
+    The right ankle closes the loop and has no coordinate: its motor is an external torque on the right leg.
     """
     wrenches = np.zeros((3, 6))
     wrenches[2, 5] = u[3]
@@ -185,7 +190,7 @@ def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers 
 
 
 def claim() -> Claim:
-    """Accelerations and ground forces of any motion under any torques are those of the paper's equations."""
+    """Accelerations and ground forces at random states and torques equal those of the paper's equations."""
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     for _ in range(20):
         theta = angles(rng.uniform(-0.15, 0.25))

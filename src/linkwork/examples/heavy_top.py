@@ -1,4 +1,4 @@
-"""A heavy symmetric top on a ball joint, the classic of rigid-body textbooks."""
+"""A heavy symmetric top on a ball joint, as in textbooks on rigid-body dynamics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MASS, LENGTH, SPIN_INERTIA, CROSS_INERTIA, GRAVITY = 0.5, 0.1, 8e-4, 9e-4, 9.81
 
 
 def build() -> Mechanism:
-    """A top of 0.5 kg whose centre of mass is 0.1 m above its point along the body's z axis."""
+    """Build a top of 0.5 kg with its centre of mass 0.1 m from its fixed point, on the body's z axis."""
     b = Builder("heavy_top", gravity=(0, 0, -GRAVITY))
     b.body("top", mass=MASS, com=(0, 0, LENGTH), inertia=(CROSS_INERTIA, CROSS_INERTIA, SPIN_INERTIA))
     b.joint("point", Ball(), "world", "top")
@@ -22,20 +22,20 @@ def build() -> Mechanism:
 
 
 def steady_precession(tilt: float, precession: float) -> tuple[Array, Array, Array]:
-    """Q (4,), v (3,) and dv/dt (3,) of the top that precesses steadily at `precession` [rad/s], tilted by `tilt` [rad].
+    """State of steady precession at `precession` [rad/s] and `tilt` [rad]: q (4,), v (3,) [rad/s], dv/dt (3,).
 
-    With A the inertia across and C along the axis, about the point, the spin rate s must satisfy
+    With A the transverse and C the axial moment of inertia about the fixed point, the spin rate s satisfies
     C s p = m g l + (A - C) p^2 cos(tilt) for the precession p (Goldstein, Classical Mechanics, section 5.7).
     """
     A, C, p = CROSS_INERTIA + MASS * LENGTH**2, SPIN_INERTIA, precession
     spin = (MASS * GRAVITY * LENGTH + (A - C) * p**2 * np.cos(tilt)) / (C * p)
     v = np.array([0.0, p * np.sin(tilt), spin + p * np.cos(tilt)])
-    rate = np.array([spin * p * np.sin(tilt), 0.0, 0.0])  # the vertical part turns back as the body spins
+    rate = np.array([spin * p * np.sin(tilt), 0.0, 0.0])  # in the spinning body's axes the vertical component rotates
     return quaternion_about_axis(np.array([1.0, 0.0, 0.0]), tilt), v, rate
 
 
 def claim() -> Claim:
-    """A top started in steady precession has the acceleration that keeps it there."""
+    """In a state of steady precession the top has the acceleration of the closed form."""
     m, worst = build(), 0.0
     for tilt, precession in ((0.3, 2.0), (1.0, 5.0), (1.5, -3.0), (2.5, 8.0)):
         q, v, expected = steady_precession(tilt, precession)

@@ -1,4 +1,4 @@
-"""A block on an incline just below the angle at which it would slide: friction holds it, and it does not creep."""
+"""A block on an incline slightly below the friction angle: it sticks without creeping."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from linkwork.spatial.scalar import Array
 
 SIZE = (0.2, 0.2, 0.02)  # [m]
 MASS = 2.0  # [kg]
-STIFFNESS, DAMPING = 2e4, 200.0  # [N/m], [N s/m] of each corner of the sole
-# Along the incline overdamped: a corner that begins to stick would overshoot its anchor, and slip again, otherwise
+STIFFNESS, DAMPING = 2e4, 200.0  # [N/m], [N s/m] of each corner of the lower face
+# Overdamped along the incline: otherwise a corner that begins to stick overshoots its anchor and slips again
 TANGENTIAL_DAMPING = 2000.0
 FRICTION = 0.5
 GRAVITY = 9.81
@@ -21,9 +21,10 @@ ANGLE = np.arctan(FRICTION) - np.radians(0.1)
 
 
 def build(angle: float = ANGLE, friction: float = FRICTION, azimuth: float = 0.0) -> Mechanism:
-    """The incline falls by an angle [rad] along its x; the block, turned on it by `azimuth` [rad], starts at rest.
+    """Build a block at rest on an incline that descends by `angle` [rad] along its x axis.
 
-    Its centre of mass is in its sole, so that all corners bear alike and none slips before the others.
+    The block is rotated by `azimuth` [rad] about the normal. Its centre of mass is in its lower face, so that all
+    corners carry equal loads and start to slip at the same angle.
     """
     b = Builder("incline_block", gravity=(0, 0, -GRAVITY))
     height, width, depth = MASS / 12.0 * (np.square(SIZE).sum() - np.square(SIZE))
@@ -37,14 +38,14 @@ def build(angle: float = ANGLE, friction: float = FRICTION, azimuth: float = 0.0
 
 
 def resting(angle: float = ANGLE, azimuth: float = 0.0) -> Array:
-    """Coordinates (7,) [m, quaternion] in which springs along the normal bear the block."""
+    """Coordinates (7,) [m, quaternion] at which the normal contact springs support the block."""
     depth = MASS * GRAVITY * np.cos(angle) / (4.0 * STIFFNESS)
     half = 0.5 * azimuth
     return np.array([0.0, 0.0, 0.5 * SIZE[2] - depth, np.cos(half), 0.0, 0.0, np.sin(half)])
 
 
 def claim() -> Claim:
-    """Where anchors are stretched by weight sin(angle) / 4 k, all forces cancel, and friction is below its limit."""
+    """With a tangential deflection of weight sin(angle) / (4 k) all forces cancel, and friction is within its limit."""
     m, down = build(), MASS * GRAVITY * np.sin(ANGLE)
     there, _ = meetings(m, resting(), np.zeros(6))
     stretch = np.array([down / (4.0 * STIFFNESS), 0.0, 0.0])
@@ -53,4 +54,4 @@ def claim() -> Claim:
     ]
     total = sum(at.pose.R @ found.force for found, at in zip(grips, there, strict=True)) + MASS * m.gravity
     lost = sum(abs(found.number - STICKING) for found in grips)
-    return Claim("friction holds it 0.1 degree below the angle of friction", float(np.abs(total).max() + lost), 1e-10)
+    return Claim("the block sticks at 0.1 degree below the friction angle", float(np.abs(total).max() + lost), 1e-10)

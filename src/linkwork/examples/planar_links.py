@@ -1,4 +1,4 @@
-"""What textbooks say of links that move in the plane x, y: where two of them meet, and what drives one freedom."""
+"""Textbook formulas for planar linkages with one degree of freedom: circle intersection and Eksergian's equation."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from linkwork.examples.catalogue import Claim
 from linkwork.model import Mechanism
 from linkwork.spatial.scalar import Array
 
-WIDTH = 0.02  # of square bars [m]
+WIDTH = 0.02  # of the square cross section of bars [m]
 
 
 def bar_inertia(mass: float, length: float) -> tuple[float, float, float]:
-    """Moments [kg m^2] about the centre of a square bar along x of that mass [kg] and length [m]."""
+    """Moments of inertia [kg m^2] of a square bar along x about its centre, for its mass [kg] and length [m]."""
     across = mass * (length**2 + WIDTH**2) / 12
     return mass * WIDTH**2 / 6, across, across
 
 
 def meeting(first: Array, second: Array, reach: float, other: float) -> Array:
-    """The point (2,) [m] at distance `reach` from `first` and `other` from `second`, left of the line between them."""
+    """Intersection (2,) [m] of the circle of radius `reach` about `first` and of radius `other` about `second`.
+
+    Of the two intersections it is the one to the left of the line from `first` to `second`.
+    """
     line = second - first
     apart = float(np.sqrt(line @ line))
     along = (reach**2 - other**2 + apart**2) / (2 * apart)
@@ -31,9 +34,9 @@ def meeting(first: Array, second: Array, reach: float, other: float) -> Array:
 
 
 class Moved(NamedTuple):
-    """A link with its centre's x and y [m] and its turn [rad] as functions of one coordinate: derivatives by it.
+    """A link whose pose depends on one coordinate: mass [kg], inertia [kg m^2], and derivatives by the coordinate.
 
-    `first` and `second` are (3,): those of x, y and turn.
+    `first` and `second` (3,) are the first and second derivatives of x, y [m] of its centre and of its angle [rad].
     """
 
     mass: float
@@ -43,10 +46,10 @@ class Moved(NamedTuple):
 
 
 def input_force(links: Sequence[Moved], speed: float, acceleration: float, gravity: float) -> float:
-    """The force [N m or N] on the one coordinate that gives it an acceleration: Eksergian's equation.
+    """Force [N m or N] on the coordinate s that produces its acceleration, by Eksergian's equation.
 
-    I(s) s'' + I'(s) s'^2 / 2 + V'(s) with the generalized inertia I = sum of m (x'^2 + y'^2) + J turn'^2, and the
-    potential V of gravity [m/s^2] along -y.
+    It is I(s) s'' + I'(s) s'^2 / 2 + V'(s), with the generalized inertia I = sum of m (x'^2 + y'^2) + J angle'^2, and
+    the potential V of gravity [m/s^2] along -y.
     """
     total = 0.0
     for mass, inertia, first, second in links:
@@ -61,10 +64,10 @@ def claim_of_crank(
     slopes: Callable[[float], Array],
     torque: Callable[[float, float, float], float],
 ) -> Claim:
-    """A crank accelerates as the textbook's torque on it, the first joint of three, was computed for.
+    """Claim of a linkage with a crank, the first of its three joints: it accelerates as Eksergian's equation predicts.
 
-    At its angle [rad] the linkage has `coordinates` (3,) and their derivatives `slopes` (3,); `torque` [N m] is that
-    for angle, speed and acceleration.
+    `coordinates` (3,) and their derivatives `slopes` (3,) are functions of the crank angle [rad]; `torque` [N m] is a
+    function of angle, speed and acceleration of the crank.
     """
     rng, worst = np.random.default_rng(0), 0.0
     for _ in range(20):
@@ -72,4 +75,4 @@ def claim_of_crank(
         tau = np.array([torque(crank, speed, acceleration), 0.0, 0.0])
         found = forward_dynamics(m, coordinates(crank), speed * slopes(crank), tau).a
         worst = max(worst, abs(found[0] - acceleration) / max(1.0, abs(acceleration)))
-    return Claim("the crank accelerates as Eksergian's equation says, relative", float(worst), 1e-10)
+    return Claim("the crank accelerates as Eksergian's equation predicts, relative", float(worst), 1e-10)

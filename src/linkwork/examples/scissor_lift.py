@@ -1,4 +1,4 @@
-"""A scissor lift of some stages, three by default, balanced by a spring in its foot."""
+"""A scissor lift with any number of stages (default three), balanced by a spring at its foot."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from linkwork.examples.planar_links import Moved, bar_inertia, input_force
 from linkwork.model import Builder, Mechanism, PointOnLine, Revolute
 from linkwork.spatial.scalar import Array
 
-HALF = 0.5  # of a bar's length [m]
+HALF = 0.5  # half the length of a bar [m]
 BAR, LOAD = 2.0, 15.0  # masses of a bar and of the platform [kg]
 WIDTH = 0.8  # of the platform [m]
-GRAVITY, STIFFNESS = 9.81, 1500.0  # [m/s^2], of the foot [N m/rad]
+GRAVITY, STIFFNESS = 9.81, 1500.0  # [m/s^2], of the spring at the foot [N m/rad]
 Z, X = (0, 0, 1), (1, 0, 0)
 
 
 def build(stages: int = 3, angle: float = 0.6) -> Mechanism:
-    """Bars in the plane x, y, gravity along -y; the keyframe "start" has them at an angle [rad] to the ground.
+    """Build a lift with `stages` stages in the plane x, y, with gravity along -y.
 
-    Bars "rise k" go up to the right, "lean k" to the left; they are pinned at their middles and ends. The foot of
-    "lean 1" rolls on the ground, the head of the last "rise" under the platform. At 0.7 rad the spring bears it all.
+    In the keyframe "start" the bars have the angle `angle` [rad] to the ground. Bars "rise k" go up to the right, bars
+    "lean k" to the left; they are pinned at their middles and ends. The foot of "lean 1" rolls on the ground, the upper
+    end of the last "rise" bar under the platform. At 0.7 rad the spring supports the whole weight.
     """
     b = Builder("scissor_lift", gravity=(0, -GRAVITY, 0))
     inertia, rest = bar_inertia(BAR, 2 * HALF), 0.7 + weight(stages, 0.7) / STIFFNESS
@@ -48,18 +49,18 @@ def build(stages: int = 3, angle: float = 0.6) -> Mechanism:
 
 
 def coordinates(stages: int, angle: float) -> Array:
-    """Q (2 stages + 1,) [rad] of the closed lift: "rise" bars are at `angle`, "lean" ones at a half turn less it."""
+    """Coordinates q (2 stages + 1,) [rad] of the closed lift: "rise" bars at `angle`, "lean" bars at pi - `angle`."""
     pairs = [x for _ in range(stages) for x in (2 * angle - np.pi, np.pi - 2 * angle)]
     return np.array([angle, *pairs[1:], angle - np.pi])
 
 
 def slopes(stages: int) -> Array:
-    """The derivative (2 stages + 1,) of the coordinates by the angle."""
+    """Derivatives (2 stages + 1,) of `coordinates` by the angle."""
     return np.array([1.0, *[x for _ in range(stages) for x in (2.0, -2.0)][1:], 1.0])
 
 
 def links(stages: int, angle: float) -> list[Moved]:
-    """All bars and the platform: stage k has its middle at a height of (2 k - 1) HALF sin(angle)."""
+    """All bars and the platform; the middle of stage k is at the height (2 k - 1) HALF sin(angle)."""
     c, s = HALF * np.cos(angle), HALF * np.sin(angle)
     inertia = bar_inertia(BAR, 2 * HALF)[2]
     found = []
@@ -71,12 +72,12 @@ def links(stages: int, angle: float) -> list[Moved]:
 
 
 def weight(stages: int, angle: float) -> float:
-    """The torque [N m] on the foot that bears bars and platform at an angle [rad]."""
+    """Torque [N m] at the foot that supports bars and platform at an angle [rad]."""
     return input_force(links(stages, angle), 0.0, 0.0, GRAVITY)
 
 
 def claim() -> Claim:
-    """Under the textbook's torque on the foot, bars of any number of stages have the acceleration that it is for."""
+    """Under the torque of Eksergian's equation, lifts with 1, 2, 3 and 5 stages have the predicted acceleration."""
     rng, worst = np.random.default_rng(0), 0.0
     for stages in (1, 2, 3, 5):
         m = build(stages)
@@ -87,4 +88,4 @@ def claim() -> Claim:
             found = forward_dynamics(m, coordinates(stages, angle), speed * slopes(stages), tau).a
             expected = acceleration * slopes(stages)
             worst = max(worst, np.abs(found - expected).max() / max(1.0, abs(acceleration)))
-    return Claim("the lift accelerates as Eksergian's equation says, relative", float(worst), 1e-10)
+    return Claim("the lift accelerates as Eksergian's equation predicts, relative", float(worst), 1e-10)

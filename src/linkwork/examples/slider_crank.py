@@ -1,4 +1,4 @@
-"""A slider-crank, as in every piston engine: a crank, a connecting rod and a slider on a rail."""
+"""A slider-crank, as in a piston engine: a crank, a connecting rod and a slider on a rail."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ NAMES = ("crank pin", "rod pin", "rail")
 
 
 def build(crank: float = 0.8, speed: float = 10.0) -> Mechanism:
-    """The rail is the x axis, gravity along -y; the keyframe "start" has the crank at an angle [rad] and speed [rad/s].
+    """Build the slider-crank; its rail is the x axis, with gravity along -y.
 
-    Three of the five rows of the closing joint repeat what the other joints hold: the linkage is planar.
+    In the keyframe "start" the crank has the angle `crank` [rad] and the speed `speed` [rad/s]. The linkage is planar,
+    so that three of the five constraint rows of the closing joint are redundant.
     """
     b = Builder("slider_crank", gravity=(0, -GRAVITY, 0))
     b.body("crank", MASSES[0], com=(CRANK / 2, 0, 0), inertia=bar_inertia(MASSES[0], CRANK))
@@ -35,13 +36,13 @@ def build(crank: float = 0.8, speed: float = 10.0) -> Mechanism:
 
 
 def coordinates(crank: float) -> Array:
-    """Q (3,) [rad, rad, m] of the closed linkage: crank, rod from the crank, slider."""
-    lean = np.arcsin(CRANK * np.sin(crank) / ROD)  # of the rod towards the rail
+    """Coordinates q (3,) [rad, rad, m] of the closed linkage: crank, rod relative to the crank, slider."""
+    lean = np.arcsin(CRANK * np.sin(crank) / ROD)  # angle between rod and rail
     return np.array([crank, -lean - crank, CRANK * np.cos(crank) + ROD * np.cos(lean)])
 
 
 def slopes(crank: float) -> tuple[Array, Array]:
-    """First and second derivatives (3,) of the coordinates by the crank's angle."""
+    """First and second derivatives (3,) of `coordinates` by the crank angle."""
     lean1, lean2 = leaning(crank)
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)
     first = np.array([1.0, -lean1 - 1.0, -CRANK * np.sin(crank) - ROD * np.sin(lean) * lean1])
@@ -50,17 +51,20 @@ def slopes(crank: float) -> tuple[Array, Array]:
 
 
 def leaning(crank: float) -> tuple[float, float]:
-    """First and second derivatives of the rod's angle towards the rail: ROD sin(lean) = CRANK sin(crank)."""
+    """First and second derivatives of the angle between rod and rail by the crank angle.
+
+    ROD sin(lean) = CRANK sin(crank).
+    """
     lean = np.arcsin(CRANK * np.sin(crank) / ROD)
     first = CRANK * np.cos(crank) / (ROD * np.cos(lean))
     return float(first), float((first**2 * np.sin(lean) - CRANK / ROD * np.sin(crank)) / np.cos(lean))
 
 
 def torque(crank: float, speed: float, acceleration: float) -> float:
-    """The torque [N m] on the crank for its angle [rad], speed and acceleration."""
+    """Torque [N m] on the crank for its angle [rad], speed [rad/s] and acceleration [rad/s^2]."""
     (first, second), (lean1, lean2) = slopes(crank), leaning(crank)
     c, s = np.cos(crank), np.sin(crank)
-    # The rod's centre is half-way between crank pin and slider
+    # The centre of the rod is halfway between crank pin and slider
     rod1 = np.array([(first[2] - CRANK * s) / 2, CRANK * c / 2, -lean1])
     rod2 = np.array([(second[2] - CRANK * c) / 2, -CRANK * s / 2, -lean2])
     half = CRANK / 2
@@ -78,5 +82,5 @@ def torque(crank: float, speed: float, acceleration: float) -> float:
 
 
 def claim() -> Claim:
-    """Under the textbook's torque the crank has the acceleration it was computed for."""
+    """Under the torque of Eksergian's equation the crank has the acceleration for which it was computed."""
     return claim_of_crank(build(), coordinates, lambda crank: slopes(crank)[0], torque)

@@ -1,4 +1,4 @@
-"""A Stewart platform: six legs with cylinders, universal joints below and balls above, on springs."""
+"""A Stewart platform: six telescopic legs with springs, universal joints at the bottom and ball joints at the top."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from linkwork.model import Ball, Builder, Free, Mechanism, Prismatic, Universal
 from linkwork.spatial.rotation import matrix_from_quaternion, quaternion_about_axis
 from linkwork.spatial.scalar import Array, cross
 
-BASE, TOP = 0.6, 0.35  # radii of the circles on which legs end [m]
-SPREAD = 0.25  # half the angle between the ends of a pair [rad]
-HEIGHT = 0.7  # of the platform at home [m]
+BASE, TOP = 0.6, 0.35  # radii of the circles of lower and upper leg ends [m]
+SPREAD = 0.25  # half the angle between the leg ends of a pair [rad]
+HEIGHT = 0.7  # of the platform in the home position [m]
 PLATFORM, CYLINDER, PISTON = 20.0, 2.0, 1.0  # masses [kg]
 BARREL, STROKE = 0.4, 0.5  # lengths of cylinder and piston [m]
 STIFFNESS = 6e3  # of a leg [N/m]
@@ -21,26 +21,27 @@ LEGS = range(6)
 
 
 def base_points() -> Array:
-    """Lower ends of the legs (6, 3) [m], in the world."""
+    """Lower ends of the legs (6, 3) [m] in the world."""
     angles = np.array([np.pi / 3 * (k + k % 2) + (1 - 2 * (k % 2)) * SPREAD for k in LEGS])
     return np.column_stack([BASE * np.cos(angles), BASE * np.sin(angles), np.zeros(6)])
 
 
 def top_points() -> Array:
-    """Upper ends of the legs (6, 3) [m], in the platform's frame: in pairs between the pairs below."""
+    """Upper ends of the legs (6, 3) [m] in the platform's frame, in pairs between the lower pairs."""
     angles = np.array([np.pi / 3 * (k + 1 - k % 2) - (1 - 2 * (k % 2)) * SPREAD for k in LEGS])
     return np.column_stack([TOP * np.cos(angles), TOP * np.sin(angles), np.zeros(6)])
 
 
 def legs(position: Array, R: Array) -> Array:
-    """Vectors (6, 3) [m] along the legs, of the platform at `position` (3,) [m] with the rotation R (3, 3)."""
+    """Vectors (6, 3) [m] along the legs, for the platform at `position` (3,) [m] with the rotation R (3, 3)."""
     return position + top_points() @ R.T - base_points()
 
 
 def coordinates(position: Array, quaternion: Array) -> Array:
-    """Q (25,) of the closed platform at a position (3,) [m] and quaternion (4,): the inverse kinematics.
+    """Coordinates q (25,) of the closed platform at a position (3,) [m] and quaternion (4,): the inverse kinematics.
 
-    The platform comes first; then the first and second angle [rad] and the length [m] beyond the barrel of each leg.
+    First the platform; then for each leg the two angles [rad] of the universal joint and the extension [m] of the
+    piston beyond the barrel.
     """
     found = [*position, *quaternion]
     for leg in legs(position, matrix_from_quaternion(quaternion)):
@@ -51,7 +52,11 @@ def coordinates(position: Array, quaternion: Array) -> Array:
 
 
 def build(position: Array | None = None, quaternion: Array | None = None) -> Mechanism:
-    """Gravity is along -z; the keyframe "start" is closed with the platform somewhat aside of home and tilted."""
+    """Build the platform, with gravity along -z.
+
+    In the keyframe "start" the platform has this position (3,) [m] and quaternion (4,); by default near home and
+    tilted.
+    """
     home = coordinates(np.array([0.0, 0.0, HEIGHT]), np.array([1.0, 0.0, 0.0, 0.0]))
     position = np.array([0.02, -0.03, HEIGHT + 0.01]) if position is None else position
     tilt = quaternion_about_axis(np.array([0.6, 0.0, 0.8]), 0.05) if quaternion is None else quaternion
@@ -66,7 +71,7 @@ def build(position: Array | None = None, quaternion: Array | None = None) -> Mec
         b.body(f"cylinder {k + 1}", CYLINDER, com=(0, 0, BARREL / 2), inertia=barrel)
         b.body(f"piston {k + 1}", PISTON, com=(0, 0, -STROKE / 2), inertia=piston)
         b.joint(f"ankle {k + 1}", Universal(), "world", f"cylinder {k + 1}", at=below)
-        # The spring bears a sixth of the platform along the leg where it is at home
+        # In the home position the spring of each leg supports a sixth of the platform's weight
         rise = HEIGHT / (home[9 + 3 * k] + BARREL)
         rest = home[9 + 3 * k] + PLATFORM * 9.81 / (6 * rise * STIFFNESS)
         b.joint(
@@ -85,7 +90,7 @@ def build(position: Array | None = None, quaternion: Array | None = None) -> Mec
 
 
 def leg_rates(q: Array, twist: Array) -> Array:
-    """Rates (6,) [m/s] of the legs' lengths for the platform's twist (6,) [m/s, rad/s] in its frame."""
+    """Rates (6,) [m/s] of the leg lengths for the platform's twist (6,) [m/s, rad/s] in its frame."""
     R = matrix_from_quaternion(q[3:7])
     vectors = legs(q[:3], R)
     points = np.array([R @ (twist[:3] + cross(twist[3:], top)) for top in top_points()])
@@ -93,7 +98,7 @@ def leg_rates(q: Array, twist: Array) -> Array:
 
 
 def claim() -> Claim:
-    """Velocities that the six loops allow lengthen the legs as the inverse kinematics say."""
+    """For velocities that satisfy the six loops, the leg rates equal those of the inverse kinematics."""
     m, rng, worst = build(), np.random.default_rng(0), 0.0
     at = [m.joints[f"leg {k + 1}"].v.start for k in LEGS]
     for _ in range(5):
@@ -103,4 +108,4 @@ def claim() -> Claim:
         v = consistent_velocity(held(m, q), rng.normal(size=m.nv))
         expected = leg_rates(q, v[:6])
         worst = max(worst, np.abs(v[at] - expected).max() / np.abs(expected).max())
-    return Claim("rates of the legs equal those of the inverse kinematics, relative", float(worst), 1e-10)
+    return Claim("leg rates equal those of the inverse kinematics, relative", float(worst), 1e-10)

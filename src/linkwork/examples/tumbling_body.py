@@ -1,4 +1,4 @@
-"""Wendlandt's free rigid body: principal inertias 1, 2, 3 kg m^2, turning at (0, 3, 4) rad/s (his section 2.4.1)."""
+"""Wendlandt's free rigid body: principal inertias 1, 2, 3 kg m^2, angular velocity (0, 3, 4) rad/s (section 2.4.1)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from linkwork.algorithms.momentum import kinetic_energy, momentum
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Free, Mechanism
 
-ANGULAR_VELOCITY = (0.0, 3.0, 4.0)
+ANGULAR_VELOCITY = (0.0, 3.0, 4.0)  # [rad/s]
 
 
 def build() -> Mechanism:
-    """The body without gravity; the paper leaves its mass out, here 1 kg."""
+    """Build the body without gravity. The paper does not give its mass; here it is 1 kg."""
     b = Builder("tumbling_body", gravity=(0, 0, 0))
     b.body("body", mass=1.0, inertia=(1.0, 2.0, 3.0))
     b.joint("float", Free(), "world", "body")
@@ -20,7 +20,7 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """The paper's start has 33 J and angular momentum (0, 6, 12)."""
+    """The initial state of the paper has an energy of 33 J and the angular momentum (0, 6, 12) kg m^2/s."""
     m = build()
     v = np.array([0.0, 0.0, 0.0, *ANGULAR_VELOCITY])
     found = np.array([kinetic_energy(m, m.neutral(), v), *momentum(m, m.neutral(), v)[3:]])

@@ -11,7 +11,11 @@ from linkwork.spatial.scalar import Array
 
 
 def build(I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: float = 0.4) -> Mechanism:
-    """Body 1 turns with inertia I1 [kg m^2] about the ground; body 2, m2 [kg] and I2, about a pin at distance R [m]."""
+    """Build the robot without gravity.
+
+    Body 1 has the inertia I1 [kg m^2] about the ground pin. Body 2 has the mass m2 [kg] and inertia I2; its pin is at
+    the distance R [m]. The frame "end" is at the distance L [m] from this pin.
+    """
     b = Builder("two_body_robot", gravity=(0, 0, 0))
     b.body("body 1", mass=1.0, inertia=(I1, I1, I1))
     b.body("body 2", mass=m2, inertia=(I2, I2, I2))
@@ -24,21 +28,21 @@ def build(I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: 
 def equations(
     I1: float, I2: float, m2: float, R: float, L: float, q: Array, M1: float, F2: float
 ) -> tuple[Array, Array]:
-    """Mass matrix (2, 2) and generalized forces (2,) of (21), with F2 where it prints P2; F2 pulls the end along -x."""
+    """Mass matrix (2, 2) and generalized forces (2,) of (21). Misprint: P2 for F2. F2 [N] pulls the end along -x."""
     total = q[0] + q[1]
     M = np.array([[I1 + m2 * R**2 + I2, I2], [I2, I2]])
     return M, np.array([M1 + F2 * (R * np.sin(q[0]) + L * np.sin(total)), F2 * L * np.sin(total)])
 
 
 def end_wrench(L: float, q: Array, F2: float) -> Array:
-    """The wrench (2, 6) on both bodies of the force F2 [N] along -x at body 2's end, each in its own frame."""
+    """Wrenches (2, 6) [N, N m] on both bodies, in their frames, for a force F2 [N] along -x at the end of body 2."""
     total = q[0] + q[1]
     fx, fy = -F2 * np.cos(total), F2 * np.sin(total)
     return np.array([[0.0] * 6, [fx, fy, 0.0, 0.0, 0.0, L * fy]])
 
 
 def claim() -> Claim:
-    """Articulated bodies give the accelerations of the paper's (21)."""
+    """The articulated-body algorithm gives the accelerations of the paper's (21)."""
     numbers, rng = (0.8, 0.3, 2.0, 0.7, 0.4), np.random.default_rng(0)
     m, worst = build(*numbers), 0.0
     for _ in range(20):

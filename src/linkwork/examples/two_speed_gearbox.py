@@ -1,4 +1,4 @@
-"""A motor drives a load through a gearbox of two speeds, and shifts while it turns."""
+"""A motor drives a load through a two-speed gearbox, which shifts during the run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from linkwork.simulation import simulate
 ROTOR, SHAFT, LOAD = 0.01, 0.02, 6.0  # inertia of the motor, of the driving shaft, of the load [kg m^2]
 RATIOS = (4.0, 1.5)
 STALL, NO_LOAD = 12.0, 300.0  # of the motor [N m, rad/s]
-SHIFT = 1.5  # when the second gear follows the first [s]
+SHIFT = 1.5  # time of the shift from first to second gear [s]
 
 
 def build(selected: int = 1) -> Mechanism:
-    """Shafts along x; the drive "motor" with its rotor turns the first, the "gearbox" is in the gear `selected`."""
+    """Build two shafts along x; the drive "motor" acts on the first, the "gearbox" is in the gear `selected`."""
     b = Builder("two_speed_gearbox", gravity=(0, 0, 0))
     wheels = (("driving", SHAFT, (0, 0, 0), 0.06), ("driven", LOAD, (0, 0, 0.36), 0.3))
     for name, inertia, at, radius in wheels:
@@ -31,24 +31,27 @@ def build(selected: int = 1) -> Mechanism:
 
 
 def at_the_load(ratio: float) -> float:
-    """Inertia [kg m^2] of everything as the load feels it in a gear: the square of its ratio counts."""
+    """Total inertia [kg m^2] reflected to the load in a gear with this ratio."""
     return ratio**2 * (ROTOR + SHAFT) + LOAD
 
 
 def run_up(ratio: float, start: float, time: float) -> float:
-    """Speed of the load [rad/s] after a time [s] at full voltage, by the motor's line of torque and speed."""
+    """Speed of the load [rad/s] after `time` [s] at full voltage, from the torque-speed line of the motor.
+
+    `start` [rad/s] is its initial speed.
+    """
     fastest, constant = NO_LOAD / ratio, at_the_load(ratio) * NO_LOAD / (ratio**2 * STALL)
     return fastest + (start - fastest) * np.exp(-time / constant)
 
 
 def jump(speed: float) -> float:
-    """Speed of the load [rad/s] after the shift: the momentum of the motion that is left is kept."""
+    """Speed of the load [rad/s] after the shift, by conservation of the momentum along the new constraint."""
     first, second = RATIOS
     return (second * (ROTOR + SHAFT) * first + LOAD) * speed / at_the_load(second)
 
 
 def request(duration: float = 2 * SHIFT) -> dict[str, Any]:
-    """What `lw.simulate(**request())` is told: a run-up at full voltage, with a shift on the way."""
+    """Keyword arguments for `lw.simulate`: a run-up at full voltage with a shift."""
     m = build()
     return {
         "mechanism": m,
@@ -61,7 +64,7 @@ def request(duration: float = 2 * SHIFT) -> dict[str, Any]:
 
 
 def claim() -> Claim:
-    """The load's speed before and after the shift, and at the end."""
+    """Speed of the load before and after the shift and at the end, and the energy lost in the shift."""
     run = simulate(**request())
     shifted = round(SHIFT / 0.01)
     before = run_up(RATIOS[0], 0.0, SHIFT)
@@ -69,7 +72,9 @@ def claim() -> Claim:
     expected = [run_up(RATIOS[0], 0.0, SHIFT - 0.01), after, run_up(RATIOS[1], after, SHIFT)]
     found = run.v[[shifted - 1, shifted, -1], 1]
     lost = 0.5 * at_the_load(RATIOS[0]) * before**2 - 0.5 * at_the_load(RATIOS[1]) * after**2
-    told = float(run["work"][shifted] - run["work"][shifted - 1])
+    reported = float(run["work"][shifted] - run["work"][shifted - 1])
     gained = 0.5 * at_the_load(RATIOS[0]) * (before**2 - expected[0] ** 2)
-    errors = [*np.abs(found / expected - 1.0), abs((told - gained) / lost + 1.0)]
-    return Claim("speeds along the run-up, the jump of the shift and its loss, relative", float(max(errors)), 1e-10)
+    errors = [*np.abs(found / expected - 1.0), abs((reported - gained) / lost + 1.0)]
+    return Claim(
+        "speeds of the run-up, velocity jump of the shift and its energy loss, relative", float(max(errors)), 1e-10
+    )

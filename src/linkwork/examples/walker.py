@@ -1,6 +1,6 @@
 """The K2T Walker: two stacked frames that yaw, eight legs, 17 revolute joints, five motors (Nelson and Quinn, 5).
 
-`walker_machine` has its dimensions, and builds it; `walker_gaits` makes it walk.
+`walker_machine` builds it; `walker_gaits` has its gaits and controllers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from linkwork.spatial.scalar import Array
 
 
 def motors() -> dict[str, dict[str, float]]:
-    """What each motor but that of yaw moves, with ratios: hips, and turns of tibiae measured from the frame."""
+    """Joints that each motor moves, with ratios: hips, and tibia angles relative to the frame; without yaw."""
     found: dict[str, dict[str, float]] = {}
     for frame in FRAMES:
         found[f"{frame} femurs"] = {hip(frame, leg): sign for leg, sign in FEMURS.items()}
@@ -31,7 +31,7 @@ def motors() -> dict[str, dict[str, float]]:
 
 
 def limbs(mechanism: Mechanism) -> LimbSystem:
-    """The walker's eight limbs with all clutches engaged: eleven coordinates, six of the base and five of motors."""
+    """Limb system of the walker with all clutches engaged: six coordinates of the base and five of motors."""
     from_frame = {knee(frame, leg): frame for frame in FRAMES for leg in LEGS}
     return limb_system(mechanism, motors(), measured_from=from_frame)
 
@@ -40,16 +40,16 @@ def limbs(mechanism: Mechanism) -> LimbSystem:
 
 
 def matrices(system: LimbSystem) -> dict[str, Array]:
-    """D of a limb on the bottom and on the top frame, D1, D2, D3, by their names in the paper (42) to (49).
+    """Matrices (42) to (49) of the paper by name: D of a limb on the bottom and on the top frame, D1, D2, D3.
 
-    Turns of the base are its angular velocities, as by Euler angles in the neutral position.
+    Rotational coordinates of the base are angular velocities; they equal Euler angle rates in the neutral position.
     """
     bottom, top = (system.D0[number][3:, 3:] for number in (0, -1))
     return {"D bottom": bottom, "D top": top, "D1": system.D1, "D2": system.D2, "D3": system.D3}
 
 
 def printed() -> dict[str, Array]:
-    """The same as the paper prints them, block by block."""
+    """The same matrices as printed in the paper, block by block."""
     base, y, z = (0, np.eye(6)), np.array([[0.0], [1.0], [0.0]]), np.array([[0.0], [0.0], [1.0]])  # (43)
     D_A = [block for k in range(4) for block in (base, (6 + 3 * k, np.eye(3)))]  # (45)
     D_B = [block for k in range(4) for block in (base, (18 + 2 * k, np.eye(2)))]  # (46)
@@ -66,14 +66,15 @@ def printed() -> dict[str, Array]:
 
 
 def _columns(rows: int, *blocks: tuple[int, Array]) -> Array:
-    """Blocks side by side, each from a row on, with zeros above and below."""
+    """Matrix of blocks side by side; each block starts at a given row, with zeros above and below."""
     return np.hstack([np.pad(block, ((above, rows - above - len(block)), (0, 0))) for above, block in blocks])
 
 
 def differences(mechanism: Mechanism, states: int) -> tuple[float, float]:
-    """How far limbs differ from articulated bodies, relative, the largest of random states: whole, and with motors.
+    """Largest relative difference between limb coordinates and articulated bodies at random states.
 
-    With motors the second opinion is the mass matrix by composite bodies, projected on what the motors can move.
+    The first number is for all joints, the second for the motor coordinates. The second is compared with the mass
+    matrix by composite bodies, projected to the motor coordinates.
     """
     rng, system, free = np.random.default_rng(0), limbs(mechanism), limb_system(mechanism)
     P, whole, coupled = system.spread, 0.0, 0.0
@@ -90,17 +91,17 @@ def differences(mechanism: Mechanism, states: int) -> tuple[float, float]:
 
 
 def request(duration: float = 10.0) -> dict[str, Any]:
-    """What `lw.simulate(**request())` is told for a walk straight on of so long [s]."""
+    """Keyword arguments for `lw.simulate`: a straight walk of `duration` [s]."""
     return straight(duration).request
 
 
 def claim() -> Claim:
-    """Matrices are the paper's, and limbs move as articulated bodies do, with motors and without."""
+    """The matrices equal the paper's; limb coordinates and articulated bodies give equal accelerations."""
     m = build()
     found, expected = matrices(limbs(m)), printed()
     wrong = max(float(np.abs(found[name] - expected[name]).max()) for name in expected)
     return Claim(
-        "the matrices are the paper's, and limbs accelerate as articulated bodies, relative",
+        "the matrices equal the paper's, and accelerations in limb coordinates those of articulated bodies, relative",
         max(wrong, *differences(m, states=5)),
         1e-11,
     )

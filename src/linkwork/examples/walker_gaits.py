@@ -1,7 +1,7 @@
-"""How the walker walks: angles of its five motors as functions of time, and what is clutched when.
+"""Gaits of the walker: angles of its five motors as functions of time, and schedules of its clutches.
 
-While the legs of one frame stand and stroke backward, those of the other are lifted and brought forward; then they
-change over. The walker turns by yaw: each frame turns while it is lifted.
+While the legs of one frame are in stance and move backward, the legs of the other frame swing forward; then they change
+roles. The walker turns by yaw: each frame rotates while its legs are in the air.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from linkwork.examples.walker_machine import FEMUR_LENGTH, TIBIA_LENGTH, build
 from linkwork.model import HeightField, Mechanism
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
-STEP, ROW = 5e-4, 0.02  # [s] between steps, and between recorded rows
-PERIOD = 0.9  # [s] of both frames together
-STANDING = 0.56  # part of it for which the legs of a frame stand: a little more than half, so that some always do
-STRIDE = 0.22  # [m] that a foot strokes backward while it stands
-LIFT = 0.45  # [rad] by which femurs are lifted
-EARLY = 0.15  # part of a swing, at its beginning and its end, in which feet are too low for the frame to turn
-RAMP = 0.9  # [s] in which strides grow at the start
-STEER, YAW_MOST = 2.0, 0.25  # yaw [rad] by error of heading [rad], and at most
-TURN_RATE = 0.35  # [rad/s] at which the heading is led to a new one
+STEP, ROW = 5e-4, 0.02  # integration step, and interval between samples [s]
+PERIOD = 0.9  # of a gait cycle of both frames [s]
+STANDING = 0.56  # duty factor of the legs of a frame: above one half, so that one frame is always in stance
+STRIDE = 0.22  # backward stroke of a foot in stance [m]
+LIFT = 0.45  # lift of the femurs in swing [rad]
+EARLY = 0.15  # part of a swing, at its start and its end, in which the feet are too low for yaw
+RAMP = 0.9  # time in which strides grow at the start [s]
+STEER, YAW_MOST = 2.0, 0.25  # yaw [rad] per heading error [rad], and largest yaw [rad]
+TURN_RATE = 0.35  # rate of the desired heading in a turn [rad/s]
 
 
 def smooth(x: Number) -> Number:
-    """From 0 to 1 where x does so, without jumps of the rate; constant before and after."""
+    """Smooth step: 0 for x < 0, 1 for x > 1, with a continuous first derivative."""
     x = minimum(maximum(x, 0.0), 1.0)
     return x * x * (3.0 - 2.0 * x)
 
 
 class Swing(NamedTuple):
-    """Where a frame is in its cycle: how far its feet are `back`, from -1/2 to 1/2 as they stand, and `lifted`, to 1.
+    """Position of the feet of a frame in the gait cycle.
 
-    `moved` goes from 0 to 1 while they are in the air, and is 0 while they stand.
+    `back` is their backward position, from -1/2 to 1/2 in stance; `lifted` their height, up to 1 in swing. `moved`
+    increases from 0 to 1 in swing; it is 0 in stance.
     """
 
     back: Number
@@ -45,10 +46,10 @@ class Swing(NamedTuple):
 
 
 def swing(phase: Number) -> Swing:
-    """The cycle begins where feet are put down before the frame; it is 1 long and comes again.
+    """Position of the feet at a phase of the gait cycle, which has the period 1 and begins at touchdown.
 
-    Feet that stand must not scrape: a swing begins and ends with the speed of a stroke, and is lifted at once, by the
-    mean of a parabola, which would land hard, and of its square.
+    The swing begins and ends with the speed of the stroke, so that feet do not scrape. The height is the mean of a
+    parabola, which alone would land hard, and its square.
     """
     phase = phase - np.floor(phase)
     stood = phase / STANDING
@@ -60,33 +61,33 @@ def swing(phase: Number) -> Swing:
 
 
 def leg_angles(back: Number, lifted: Number, stride: Number) -> tuple[Number, Number]:
-    """Angles [rad] of femurs and tibiae with feet `back` [m] of their places, in strides of so many metres.
+    """Angles [rad] of femurs and tibiae for feet `back` [m] behind their neutral position, in strides of `stride` [m].
 
-    Femurs keep the height of the frame. They are as far above the horizon in the middle of a stride as below it at
-    its ends, where they reach equally far, so that front feet and back feet keep their distance.
+    The femurs keep the frame at constant height. Their angle above the horizontal in the middle of a stride equals
+    their angle below it at the ends, so that the distance between front and back feet is constant.
     """
     dropped = _dropped(back) - 0.5 * _dropped(0.5 * stride)
     return np.arcsin(dropped / FEMUR_LENGTH) - lifted, np.arcsin(back / TIBIA_LENGTH)
 
 
 def _dropped(back: Number) -> Number:
-    """By how much [m] a tibia reaches less far down with its foot so far `back` [m]."""
+    """Loss of vertical reach [m] of a tibia with its foot at `back` [m]."""
     return TIBIA_LENGTH - np.sqrt(TIBIA_LENGTH**2 - back * back)
 
 
 def heading(m: Mechanism, q: Array) -> Number:
-    """Where the walker looks [rad], the mean of both frames, from x towards y."""
+    """Heading of the walker [rad] from x towards y, the mean of both frames."""
     w, x, y, z = q[m.joints["float"].q][3:]
     return np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)) + 0.5 * q[m.joints["yaw"].q.start]
 
 
 def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number, wanted: Number) -> Array:
-    """Angles of the five motors (5,) [rad] that lead to the `wanted` heading [rad], in the order of `m.drives`."""
+    """Angles of the five motors (5,) [rad] for the `wanted` heading [rad], in the order of `m.drives`."""
     begun, phase = smooth(t / RAMP), t / PERIOD - np.floor(t / PERIOD)
     bottom, top = swing(phase), swing(phase + 0.5)
-    off = wanted - heading(m, q)
-    off = np.arctan2(np.sin(off), np.cos(off))
-    most = minimum(maximum(STEER * off, -YAW_MOST), YAW_MOST)
+    error = wanted - heading(m, q)
+    error = np.arctan2(np.sin(error), np.cos(error))
+    most = minimum(maximum(STEER * error, -YAW_MOST), YAW_MOST)
     yaw = most * where(phase < 0.5, 1.0 - 2.0 * top.moved, 2.0 * bottom.moved - 1.0)
     stride, lift = stride * begun, lift * begun
     legs = [leg_angles(one.back * stride, one.lifted * lift, stride) for one in (bottom, top)]
@@ -94,7 +95,7 @@ def motor_angles(m: Mechanism, t: Number, q: Array, stride: Number, lift: Number
 
 
 def controller(m: Mechanism) -> Callable[..., Array]:
-    """A controller that walks, and from `when` [s] on turns by `turn` [rad], with gains that may differ in a batch."""
+    """Walking controller, which turns by `turn` [rad] from the time `when` [s] on; its gains may differ in a batch."""
 
     def walk(t: Number, q: Array, v: Array, stride: Number, lift: Number, turn: Number, when: Number) -> Array:
         since = maximum(t - when, 0.0) * TURN_RATE
@@ -111,7 +112,7 @@ GAINS = ("stride", "lift", "turn", "when")
 
 
 class Walk(NamedTuple):
-    """A walker on its ground, what is switched when, how long [s] it walks, and how: gains of the controller."""
+    """A walk: the mechanism with its ground, the schedule, the duration [s], and the gains of the controller."""
 
     mechanism: Mechanism
     schedule: list[Any]
@@ -122,14 +123,14 @@ class Walk(NamedTuple):
     when: Any = 0.0
 
     def member(self, number: int) -> Walk:
-        """One walk of a batch of them."""
+        """Walk of one member of a batch."""
         schedule = [(np.broadcast_to(time, np.shape(self.when))[number], *what) for time, *what in self.schedule]
         one = {name: np.broadcast_to(getattr(self, name), np.shape(self.when))[number] for name in GAINS}
         return self._replace(schedule=schedule, **one)
 
     @property
     def request(self) -> dict[str, Any]:
-        """What `lw.simulate(**walk.request)` is told; gains and times of the schedule may be arrays, for a batch."""
+        """Keyword arguments for `lw.simulate`; gains and times of the schedule may be arrays, for a batch."""
         gains = {name: getattr(self, name) for name in GAINS}
         batch = np.broadcast_shapes(*(np.shape(gain) for gain in gains.values()))
         start = self.mechanism.keyframes["start"].q
@@ -147,24 +148,24 @@ class Walk(NamedTuple):
 
 
 def engaged(m: Mechanism) -> list[Any]:
-    """What engages all clutches at the start, so that eleven coordinates are left of 23."""
+    """Schedule that engages all clutches at the start, which leaves 11 of 23 degrees of freedom."""
     return [(0.0, "engage", clutch.name) for clutch in m.clutches]
 
 
 def straight(duration: float = 26.0) -> Walk:
-    """Straight on, over flat ground, with the frames locked to each other."""
+    """Straight walk on flat ground, with the frames locked to each other."""
     m = build()
     return Walk(m, [*engaged(m), (0.0, "lock", "yaw brake")], duration)
 
 
-AHEAD = 6.0  # [m] from the start to the middle of rough ground
-CELL = 0.1  # [m] between its heights
+AHEAD = 6.0  # distance from the start to the middle of the rough ground [m]
+CELL = 0.1  # grid spacing of the rough ground [m]
 
 
 def rough_ground(height: float, step: float = 0.0, at: float = 2.0, seed: int = 0) -> HeightField:
-    """Ground over 14 m by 6 m with random heights [m] up to `height`, and from `at` [m] before the start a `step` [m].
+    """Ground of 14 m by 6 m with random heights up to `height` [m], and a `step` [m] at the distance `at` [m].
 
-    Its middle belongs `AHEAD` of the start, around which it is flat.
+    Its middle must be placed `AHEAD` of the start. It is flat around the start.
     """
     size = (14.0, 6.0)
     counts = [round(length / CELL) + 1 for length in size]
@@ -174,20 +175,20 @@ def rough_ground(height: float, step: float = 0.0, at: float = 2.0, seed: int = 
 
 
 def rough(duration: float = 28.0, height: float = 0.03) -> Walk:
-    """Straight on over rough ground; yaw keeps the heading."""
+    """Straight walk over rough ground; yaw control maintains the heading."""
     m = build(rough_ground(height), (AHEAD, 0.0, 0.0))
     return Walk(m, engaged(m), duration, lift=0.55)
 
 
 def turning(turn: float = 0.5 * np.pi, when: float = 3.0, duration: float = 14.0) -> Walk:
-    """On flat ground, a turn to the left by `turn` [rad]; the frames are locked to each other before and after."""
+    """Turn to the left by `turn` [rad] on flat ground; before and after, the frames are locked to each other."""
     m, lasts = build(), round((abs(turn) / TURN_RATE + 2.0) / ROW) * ROW
     switches = [(0.0, "lock", "yaw brake"), (when, "unlock", "yaw brake"), (when + lasts, "lock", "yaw brake")]
     return Walk(m, [*engaged(m), *switches], duration, turn=turn, when=when)
 
 
 def crowd(count: int, duration: float, seed: int = 0) -> Walk:
-    """So many walks on flat ground, all different: their strides, turns, and the rows at which yaw is unlocked."""
+    """Batch of `count` walks on flat ground with random strides, turns, and times at which yaw is unlocked."""
     rng, one = np.random.default_rng(seed), turning(duration=duration)
     parts = np.array([[0.3], [0.6]]) + rng.uniform(0.0, 0.25, (2, count))
     unlock, lock = (parts * duration / ROW).round() * ROW
@@ -197,13 +198,13 @@ def crowd(count: int, duration: float, seed: int = 0) -> Walk:
 
 
 def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> list[Any]:
-    """What is switched in a cycle so that the walker then leans back, or forward again.
+    """Schedule of a gait cycle after which the walker leans back, or forward again.
 
-    While the femurs of a frame are lowered in the air, the clutches of its back legs are reversed (3.1.4) from the
-    highest place on, for a `part` of the way: front femurs sink and back femurs rise. Forward it is while they are
-    lifted, up to the highest place.
+    The clutches of the back legs of a frame are reversed (3.1.4) while its femurs move down in swing, from the highest
+    point on, for a `part` of the motion: front femurs sink and back femurs rise. To lean forward, they are reversed
+    while the femurs move up, until the highest point.
     """
-    arc = np.sqrt(0.25 + 2.0 * (1.0 - part)) - 0.5  # where a swing is lifted by 1 - part; see `swing`
+    arc = np.sqrt(0.25 + 2.0 * (1.0 - part)) - 0.5  # value of the arc at which the lift is 1 - part; see `swing`
     flown = 0.5 + 0.5 * np.sqrt(1.0 - arc)
     found = []
     for frame, before in (("top", STANDING - 0.5), ("bottom", STANDING)):
@@ -215,13 +216,13 @@ def leaning(m: Mechanism, cycle: int, part: float, forward: bool = False) -> lis
 
 
 def climb(step: float = 0.14, duration: float = 12.0, height: float = 0.01, lean: float = 0.4) -> Walk:
-    """Over rough ground and up a step, leaning back from before it until after it."""
+    """Walk over rough ground and up a step; the walker leans back from before the step until after it."""
     m = build(rough_ground(height, step), (AHEAD, 0.0, 0.0))
     switches = [*leaning(m, 2, lean), *leaning(m, 9, lean, forward=True)] if lean else []
     return Walk(m, [*engaged(m), *switches], duration, lift=0.65)
 
 
 def tilt(q: Array) -> Array:
-    """How far (...,) the top frame leans [rad] at q (..., nq)."""
+    """Inclination (...,) [rad] of the top frame at q (..., nq)."""
     x, y = q[..., 4], q[..., 5]
     return np.arccos(1.0 - 2.0 * (x * x + y * y))

@@ -1,7 +1,6 @@
-"""The body of the walker: two frames, eight legs, motors, clutches and feet. `walker` is the example.
+"""Mechanism of the walker: two frames, eight legs, motors, clutches and feet. `walker` is the example.
 
-The paper has no numbers but ratios. Masses [kg], lengths and places [m], motors and ground are chosen and published
-here.
+The paper gives only ratios. Masses [kg], lengths and positions [m], motors and ground are ours.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from linkwork.model.elements.ground import SurfaceShape
 from linkwork.model.geometry import Box, Cylinder
 
 LEGS = ("front left", "front right", "back left", "back right")
-FRAMES = ("bottom", "top")  # in the paper's order of limbs
+FRAMES = ("bottom", "top")  # in the order of limbs of the paper
 FEMUR_MASS, FEMUR_LENGTH, TIBIA_MASS, TIBIA_LENGTH, RADIUS = 0.6, 0.18, 0.4, 0.24, 0.015
-BELOW = 0.1  # from the top frame's centre of mass down to the bottom one's
+BELOW = 0.1  # vertical distance between the centres of mass of the frames
 START = 0.5 * BELOW + TIBIA_LENGTH  # height of the top frame with all feet on the ground
 
 
 class BodyFrame(NamedTuple):
-    """A frame of the walker: mass [kg], its box and the places of its hips, forward, sideways and up [m]."""
+    """A frame of the walker: mass [kg], size of its box [m], position of its hips, forward, sideways and up [m]."""
 
     mass: float
     size: tuple[float, float, float]
@@ -33,13 +32,13 @@ class BodyFrame(NamedTuple):
 NUMBERS = {
     "top": BodyFrame(8.0, (0.60, 0.32, 0.08), (0.28, 0.18, -0.05), (0.12, 0.37, 0.66, 1.0)),
     "bottom": BodyFrame(7.0, (0.36, 0.48, 0.08), (0.16, 0.26, 0.05), (0.76, 0.34, 0.10, 1.0)),
-}  # hips of both frames are at one height
+}  # the hips of both frames have the same height
 STIFFNESS, DAMPING, FRICTION = 2e4, 400.0, 0.8  # of a foot on the ground [N/m], [N s/m]
 TANGENTIAL_DAMPING = 200.0  # [N s/m]
 
 
 class Servo(NamedTuple):
-    """A motor that holds a position: stiffness [N m/rad], damping [N m s/rad], and the torque that it has [N m]."""
+    """A position-controlled motor: stiffness [N m/rad], damping [N m s/rad], and largest torque [N m]."""
 
     stiffness: float
     damping: float
@@ -47,37 +46,37 @@ class Servo(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The arguments of `Builder.drive` that make it a position controller."""
+        """Arguments of `Builder.drive` for a position-controlled motor."""
         bias, limits = (0.0, -self.stiffness, -self.damping), (-self.torque, self.torque)
         return {"gain": self.stiffness, "bias": bias, "force_limits": limits}
 
 
 YAW, FEMUR, TIBIA = Servo(2000.0, 40.0, 100.0), Servo(3000.0, 25.0, 200.0), Servo(1500.0, 15.0, 150.0)
-FEMURS = dict(zip(LEGS, (1.0, 1.0, -1.0, -1.0), strict=True))  # a motor that turns positively lowers all (49)
+FEMURS = dict(zip(LEGS, (1.0, 1.0, -1.0, -1.0), strict=True))  # signs: positive motor angles lower all femurs (49)
 
 
 def hip(frame: str, leg: str) -> str:
-    """The name of the joint between a frame and a femur."""
+    """Name of the joint between a frame and a femur."""
     return f"{frame} {leg} hip"
 
 
 def knee(frame: str, leg: str) -> str:
-    """The name of the joint between a femur and its tibia."""
+    """Name of the joint between a femur and its tibia."""
     return f"{frame} {leg} knee"
 
 
 def turn(frame: str, leg: str) -> dict[str, float]:
-    """The turn of a tibia against its frame, as cables feel it: that of hip plus knee (29)."""
+    """Ratios of the angle of a tibia relative to its frame, which a cable drives: hip plus knee (29)."""
     return {hip(frame, leg): 1.0, knee(frame, leg): 1.0}
 
 
 def build(ground: SurfaceShape | None = None, at: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Mechanism:
-    """The walker on flat ground, or another that is placed `at` [m]: x is forward, y to the left, z up.
+    """Build the walker on flat ground, or on another `ground` that is placed `at` [m]; x is forward, y left, z up.
 
-    In the neutral position all frames are parallel, femurs point forward on front legs and backward on back legs, and
-    tibiae down. Motors sit on the frames and move the front left legs, that of the femurs the hip, that of the tibiae
-    by cables the turn of the tibia against the frame. Clutches, all released, carry this to the other three legs. A
-    motor's control is the angle [rad] that it shall hold.
+    In the neutral position all frames are parallel; femurs point forward on front legs and backward on back legs,
+    tibiae down. The motors are on the frames and move the front left legs: the femur motor the hip, the tibia motor the
+    angle of the tibia relative to the frame, by a cable. Clutches couple the other three legs; all are released at
+    first. The control of a motor is its desired angle [rad].
     """
     b = Builder("walker").surface("ground", Plane() if ground is None else ground, at=at)
     for name in ("top", "bottom"):
@@ -104,7 +103,7 @@ def build(ground: SurfaceShape | None = None, at: tuple[float, float, float] = (
 
 
 def _leg(b: Builder, frame: str, leg: str) -> None:
-    """A femur and a tibia, full cylinders, on a frame."""
+    """Add a leg to a frame: femur and tibia, solid cylinders."""
     forward = 1.0 if leg.startswith("front") else -1.0
     side = 1.0 if leg.endswith("left") else -1.0
     (x, y, z), color = NUMBERS[frame].hips, NUMBERS[frame].color
@@ -124,5 +123,5 @@ def _leg(b: Builder, frame: str, leg: str) -> None:
 
 
 def _cylinder(mass: float, length: float) -> tuple[float, float]:
-    """Moments of inertia of a full cylinder [kg m^2] along and across."""
+    """Axial and transverse moments of inertia [kg m^2] of a solid cylinder."""
     return mass * RADIUS**2 / 2.0, mass * (3.0 * RADIUS**2 + length**2) / 12.0

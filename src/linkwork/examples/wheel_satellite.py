@@ -1,4 +1,4 @@
-"""A satellite with a spinning wheel: a gyrostat, free of gravity."""
+"""A satellite with a reaction wheel: a gyrostat without gravity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HULL, WHEEL_SPIN, WHEEL_CROSS, WHEEL_MASS = (12.0, 15.0, 9.0), 0.08, 0.05, 5.0
 
 
 def build() -> Mechanism:
-    """A 200 kg hull with a 5 kg wheel about its z axis, both centred on the hull's frame."""
+    """Build a hull of 200 kg with a wheel of 5 kg about its z axis, both centred at the hull's frame."""
     b = Builder("wheel_satellite", gravity=(0, 0, 0))
     b.body("hull", mass=200.0, inertia=HULL)
     b.body("wheel", mass=WHEEL_MASS, inertia=(WHEEL_CROSS, WHEEL_CROSS, WHEEL_SPIN))
@@ -22,9 +22,9 @@ def build() -> Mechanism:
 
 
 def claim() -> Claim:
-    """Euler's equations of the gyrostat: I dw/dt + w x (I w + h) = -motor, with dh/dt = motor along the axis."""
+    """Accelerations satisfy the gyrostat's equations I dw/dt + w x (I w + h) = -motor and dh/dt = motor on the axis."""
     m, rng, worst = build(), np.random.default_rng(0), 0.0
-    I = np.diag(HULL) + np.diag([WHEEL_CROSS, WHEEL_CROSS, 0.0])  # the wheel's spin is counted in h
+    I = np.diag(HULL) + np.diag([WHEEL_CROSS, WHEEL_CROSS, 0.0])  # the axial momentum of the wheel is part of h
     axis = np.array([0.0, 0.0, 1.0])
     for _ in range(10):
         w, spin, motor = rng.normal(size=3), rng.normal() * 100.0, rng.normal() * 0.1

@@ -1,0 +1,124 @@
+"""How `Dynamics` runs an algorithm on a batch of states: input checks, kernels, and the NumPy reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwork.algorithms import jacobians
+from linkwork.algorithms.reduction import coupled
+from linkwork.compiler.build_lock import BUILDING
+from linkwork.errors import unknown_name
+from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
+from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from linkwork.compiler import Kernel
+
+Parameters = Mapping[str, Any] | None
+Out = Array | None
+PLAIN = {"q", "v", "a", "tau"}  # a kernel can replace a method only if the method takes no other inputs
+SEVERAL = {
+    "energy",
+    "forward_dynamics_derivatives",
+    "inverse_dynamics_derivatives",
+}  # methods that split one array into several results; a kernel cannot replace them
+
+
+class BatchEvaluation:
+    """A mechanism with settings of `compile`, and the evaluation of one algorithm over a batch of states."""
+
+    def __init__(self, mechanism: Mechanism, varying: tuple[str, ...], target: str, threads: int | None, check: bool):
+        self.mechanism, self.varying, self.target = mechanism, varying, target
+        self.threads, self.check = threads, check
+        self._kernels: dict[tuple[str, ...], Kernel] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle without machine code: the copy compiles it, or loads it from disk, at its first call."""
+        return type(self), (self.mechanism, self.varying, self.target, self.threads, self.check)
+
+    def __repr__(self) -> str:
+        return f"<Dynamics of {self.mechanism!r}, target {self.target!r}>"
+
+    def _state(self, q: Any, v: Any = None, wrenches: Any = None, **accelerations_or_forces: Any) -> dict[str, Input]:
+        """Inputs of a call in the order in which the algorithms take them: q, v, a or tau, wrenches."""
+        m = self.mechanism
+        inputs = {"q": Input(q, (m.nq,))}
+        if v is not None:
+            inputs["v"] = Input(v, (m.nv,))
+        inputs |= {name: Input(value, (m.nv,)) for name, value in accelerations_or_forces.items()}
+        if wrenches is not None:
+            inputs["wrenches"] = Input(wrenches, (m.nbodies, 6))
+        return inputs
+
+    def _evaluate(
+        self,
+        quantity: str,
+        algorithm: Callable[..., Array],
+        inputs: dict[str, Input],
+        result: Shape,
+        parameters: Parameters,
+        out: Out,
+        *fixed: str,
+    ) -> Array:
+        """Run `algorithm` on every member of a batch; `quantity` and `fixed` identify its kernel."""
+        given = dict(parameters or {})
+        for name in given:
+            if name not in self.varying:
+                hint = " Name it in compile(..., parameters=[...])." if name in self.mechanism.parameters else ""
+                raise unknown_name("varying parameter", name, self.varying, hint)
+        m, states = self.mechanism, len(inputs)
+        run = coupled(quantity, algorithm, list(inputs))
+
+        def one(*arrays: Array) -> Array:
+            varied = m.varied(dict(zip(given, arrays[states:], strict=True))) if given else m
+            return run(varied, *arrays[:states])
+
+        inputs = inputs | {name: Input(value, m.parameters[name].shape) for name, value in given.items()}
+        arrays, batch = checked(inputs, finite=False)  # non-finite inputs give non-finite results, found below
+        for name, array in zip(given, arrays[states:], strict=True):
+            self.mechanism.check_parameter(name, array)
+        if out is not None:
+            require_out(out, batch + result)
+            arrays = [array.copy() if np.may_share_memory(out, array) else array for array in arrays]
+        if self.target == "numpy" or any(array.dtype == object for array in arrays):
+            found = over_batch(
+                watched(quantity, one) if self.check else unwatched(one, result), inputs, result, finite=self.check
+            )
+            if out is None:
+                return found
+            np.copyto(out, found)
+            return out
+        kernel = self._kernel((quantity, *fixed, *inputs), one, [core for _, core in inputs.values()], result)
+        (found,), finite = kernel.over_batch(arrays, batch, self.threads, None if out is None else [out])
+        if self.check and not finite:
+            checked(inputs)
+            explain_non_finite(quantity, one, members(arrays, inputs, batch), found.reshape(-1, *result))
+        if batch == () and quantity not in vars(self).keys() | SEVERAL and not fixed and inputs.keys() <= PLAIN:
+            self._quicken(quantity, kernel)
+        return found
+
+    def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
+        """Return the kernel with this name; build it at its first use."""
+        with BUILDING:
+            if name not in self._kernels:
+                from linkwork.evaluation import dynamics_kernels  # here, so that importing linkwork loads no compiler
+
+                self._kernels[name] = dynamics_kernels.kernel_of(self.mechanism, name, one, cores, result)
+        return self._kernels[name]
+
+    def _quicken(self, quantity: str, kernel: Kernel) -> None:
+        """Replace the method of this name by the kernel: later calls with one state take about a microsecond."""
+        from linkwork.evaluation import dynamics_kernels
+
+        setattr(self, quantity, dynamics_kernels.as_method(kernel, getattr(type(self), quantity), self))
+
+    def _require_frame(self, frame: str, expressed: str = "body") -> None:
+        """Raise an error that lists the valid names unless `frame` and `expressed` exist."""
+        self.mechanism.frames.index_of(frame)
+        if expressed not in jacobians.EXPRESSED:
+            raise unknown_name("choice of axes for a Jacobian", expressed, jacobians.EXPRESSED)

@@ -1,0 +1,358 @@
+"""Dynamic methods of `Dynamics`: inverse and forward dynamics, their terms, derivatives, and constraint forces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from linkwork.algorithms import inverse
+from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.joint_forces import passive
+from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.reactions import reactions, reactions_about
+from linkwork.algorithms.reduction import CLOSED, carried
+from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
+from linkwork.evaluation.constrained_derivatives import closed_forward_derivatives
+from linkwork.model.broadcast import Input
+from linkwork.spatial.scalar import Array
+
+CLOSED["forward_dynamics_derivatives"] = closed_forward_derivatives  # entered here: algorithms import no compiler
+
+
+class DynamicsMethods(BatchEvaluation):
+    """Equations of motion: joint forces, accelerations, mass matrix, derivatives and reaction wrenches."""
+
+    def inverse_dynamics(
+        self, q: Any, v: Any, a: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
+        """Return the joint forces that produce the accelerations a.
+
+        They contain inertia with armature, gravity and the external wrenches. They leave out springs, damping and
+        friction (see `passive`), and the forces of loops, clutches and brakes (see `actuation`).
+
+        Parameters
+        ----------
+        q, v, a : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [rad/s^2, m/s^2]
+            Coordinates, velocities and accelerations.
+        wrenches : array, shape (..., nbodies, 6), [N, N m], optional
+            External wrench on each body, in the body's frame.
+        parameters, out : optional
+            Values of varying parameters, and an array for the result: see `Dynamics`.
+
+        Returns
+        -------
+        array, shape (..., nv), [N m, N]
+            Joint forces.
+
+        Examples
+        --------
+        >>> d = lw.compile(lw.example("double_pendulum"))
+        >>> d.inverse_dynamics([0.5, 0.0], [0.0, 0.0], [1.0, 0.0]).round(3)
+        array([356.353, 122.883])
+
+        """
+        return self._evaluate(
+            "inverse_dynamics",
+            lambda m, *state: inverse.inverse_dynamics(m, *state).tau,
+            self._state(q, v, wrenches, a=a),
+            (self.mechanism.nv,),
+            parameters,
+            out,
+        )
+
+    def bias(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
+        """Return the joint forces at zero acceleration: Coriolis, centrifugal and gravity terms.
+
+        Parameters
+        ----------
+        q, v : arrays, shapes (..., nq) and (..., nv), [rad, m] and [rad/s, m/s]
+            Coordinates and velocities.
+        parameters, out : optional
+            Values of varying parameters, and an array for the result: see `Dynamics`.
+
+        Returns
+        -------
+        array, shape (..., nv), [N m, N]
+            Joint forces.
+
+        Examples
+        --------
+        >>> d = lw.compile(lw.example("double_pendulum"))
+        >>> d.bias([0.5, 0.2], [1.0, -1.0]).round(3)
+        array([178.171,  74.702])
+
+        """
+        return self._evaluate("bias", inverse.bias, self._state(q, v), (self.mechanism.nv,), parameters, out)
+
+    def gravity(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
+        """Return the joint forces that hold the mechanism at rest against gravity.
+
+        Parameters
+        ----------
+        q : array, shape (..., nq), [rad, m]
+            Coordinates.
+        parameters, out : optional
+            Values of varying parameters, and an array for the result: see `Dynamics`.
+
+        Returns
+        -------
+        array, shape (..., nv), [N m, N]
+            Joint forces.
+
+        Examples
+        --------
+        >>> d = lw.compile(lw.example("double_pendulum"))
+        >>> d.gravity([0.5, 0.0]).round(3)
+        array([152.853,  49.383])
+
+        """
+        return self._evaluate("gravity", inverse.gravity, self._state(q), (self.mechanism.nv,), parameters, out)
+
+    def passive(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
+        """Return the forces of springs, dampers, dry friction and other force elements.
+
+        They act at joints and between bodies. `forward_dynamics` and `inverse_dynamics` leave them out:
+        `forward_dynamics(q, v, tau + passive(q, v))` includes them. Joint limits and contacts are not part of them.
+
+        Parameters
+        ----------
+        q, v : arrays, shapes (..., nq) and (..., nv), [rad, m] and [rad/s, m/s]
+            Coordinates and velocities.
+        parameters, out : optional
+            Values of varying parameters, and an array for the result: see `Dynamics`.
+
+        Returns
+        -------
+        array, shape (..., nv), [N m, N]
+            Joint forces of the mechanism's force elements.
+
+        Examples
+        --------
+        >>> m = lw.example("free_flyer")
+        >>> d = lw.compile(m)
+        >>> d.passive(m.neutral(), np.ones(m.nv))[6:9].round(3)  # damping of 0.5 N m s/rad
+        array([-0.5, -0.5, -0.5])
+
+        """
+        return self._evaluate("passive", passive, self._state(q, v), (self.mechanism.nv,), parameters, out)
+
+    def mass_matrix(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
+        """Return the mass matrix M with armature: the kinetic energy is v^T M v / 2.
+
+        It is that of the mechanism without loops, clutches and brakes.
+
+        Parameters
+        ----------
+        q : array, shape (..., nq), [rad, m]
+            Coordinates.
+        parameters, out : optional
+            Values of varying parameters, and an array for the result: see `Dynamics`.
+
+        Returns
+        -------
+        array, shape (..., nv, nv), [kg m^2, kg m, kg]
+            Symmetric positive definite matrix.
+
+        Examples
+        --------
+        >>> d = lw.compile(lw.example("double_pendulum"))
+        >>> d.mass_matrix([0.5, 0.0]).round(3)
+        array([[203.5,  73.5],
+               [ 73.5,  31.5]])
+
+        """
+        shape = (self.mechanism.nv, self.mechanism.nv)
+        return self._evaluate("mass_matrix", mass_matrix, self._state(q), shape, parameters, out)
+
+    def forward_dynamics(
+        self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
+        """Return the accelerations under joint forces, gravity and external wrenches.
+
+        Loops, engaged clutches and engaged brakes constrain the accelerations. Springs, damping and friction are left
+        out: add `passive(q, v)` to tau to include them. Joint limits and contacts act only in `simulate`.
+
+        Parameters
+        ----------
+        q, v, tau : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [N m, N]
+            Coordinates, velocities and joint forces.
+        wrenches : array, shape (..., nbodies, 6), [N, N m], optional
+            External wrench on each body, in the body's frame.
+        parameters, out : optional
+            Values of varying parameters, and an array for the result: see `Dynamics`.
+
+        Returns
+        -------
+        array, shape (..., nv), [rad/s^2, m/s^2]
+            Accelerations.
+
+        Examples
+        --------
+        >>> d = lw.compile(lw.example("double_pendulum"))
+        >>> d.forward_dynamics([0.5, 0.0], [0.0, 0.0], [0.0, 0.0]).round(3)
+        array([-1.176,  1.176])
+
+        """
+        inputs = self._state(q, v, wrenches, tau=tau)
+        return self._evaluate("forward_dynamics", forward_dynamics, inputs, (self.mechanism.nv,), parameters, out)
+
+    def carried(
+        self, q: Any, v: Any, tau: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
+    ) -> Array:
+        """Return the constraint forces of clutches, brakes and other velocity constraints.
+
+        Parameters
+        ----------
+        q, v, tau : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [N m, N]
+            Coordinates, velocities and joint forces.
+        wrenches : array, shape (..., nbodies, 6), [N, N m], optional
+            External wrench on each body, in the body's frame.
+        parameters, out : optional
+            Values of varying parameters, and an array for the result: see `Dynamics`.
+
+        Returns
+        -------
+        array, shape (..., k), [N m or N]
+            One force per constraint row, in the order of `mechanism.velocity_constraints`: clutches first, then
+            brakes and others. The force of a clutch is that on its joint b. It is 0 for a released element.
+
+        Examples
+        --------
+        >>> m = lw.example("clutched_flywheels")  # inertias 0.8 and 1.2 kg m^2
+        >>> d = lw.compile(m.with_parameters({"clutch.engaged": 1.0}))
+        >>> d.carried([0.0, 0.0], [1.0, 1.0], [2.0, 0.0]).round(3)
+        array([1.2])
+
+        """
+        count = sum(len(list(item.velocity_rows)) for item in self.mechanism.velocity_constraints)
+        inputs = self._state(q, v, wrenches, tau=tau)
+        return self._evaluate("carried", carried, inputs, (count,), parameters, out)
+
+    def reactions(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        wrenches: Any = None,
+        frame: str | None = None,
+        *,
+        parameters: Parameters = None,
+        out: Out = None,
+    ) -> Array:
+        """Return the wrench that each joint transmits from its parent body to its child body.
+
+        It contains the constraint forces and the joint force. Springs, damping and friction act only if tau contains
+        them (see `passive`).
+
+        Parameters
+        ----------
+        q, v, tau : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [N m, N]
+            Coordinates, velocities and joint forces.
+        wrenches : array, shape (..., nbodies, 6), [N, N m], optional
+            External wrench on each body, in the body's frame.
+        frame : str, optional
+            Frame, body or "world" about whose origin and in whose axes all wrenches are expressed. By default each
+            wrench is about the origin and in the axes of its child body.
+        parameters, out : optional
+            Values of varying parameters, and an array for the result: see `Dynamics`.
+
+        Returns
+        -------
+        array, shape (..., njoints + nloops, 6), [N, N m]
+            Force before torque. First the joints of the tree in the order of `mechanism.joints`, then the loops: for
+            a loop, the wrench of its body a on its body b, in the frame of b.
+
+        Examples
+        --------
+        >>> d = lw.compile(lw.example("double_pendulum"))
+        >>> d.reactions([0.0, 0.0], [0.0, 0.0], [0.0, 0.0], frame="world")[:, 1].round(3)  # weights carried by the pins
+        array([53.955, 34.335])
+
+        """
+        shape = len(self.mechanism.joints) + len(self.mechanism.frame_constraints), 6
+        inputs = self._state(q, v, wrenches, tau=tau)
+        if frame is None:
+            return self._evaluate("reactions", reactions, inputs, shape, parameters, out)
+        self._require_frame(frame)
+        through = Input(self._evaluate("reactions", reactions, inputs, shape, parameters, None), shape)
+        return self._evaluate(
+            "reactions_about",
+            lambda m, q, through: reactions_about(m, q, through, frame),
+            self._state(q) | {"through": through},
+            shape,
+            parameters,
+            out,
+            frame,
+        )
+
+    def forward_dynamics_derivatives(
+        self, q: Any, v: Any, tau: Any, *, parameters: Parameters = None
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives of `forward_dynamics` with respect to q, v and tau.
+
+        The derivative by q is taken in the tangent space: the coordinates change to `mechanism.integrate(q, dq)` with
+        dq (nv,). External wrenches are zero.
+
+        Parameters
+        ----------
+        q, v, tau : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [N m, N]
+            Coordinates, velocities and joint forces.
+        parameters : mapping, optional
+            Values of varying parameters: see `Dynamics`.
+
+        Returns
+        -------
+        da_dq, da_dv, da_dtau : arrays, each of shape (..., nv, nv)
+            Derivatives of the acceleration [rad/s^2, m/s^2]; rows are accelerations.
+
+        Examples
+        --------
+        >>> d = lw.compile(lw.example("double_pendulum"))
+        >>> da_dq, da_dv, da_dtau = d.forward_dynamics_derivatives([0.5, 0.0], [0.0, 0.0], [0.0, 0.0])
+        >>> (da_dtau @ d.mass_matrix([0.5, 0.0])).round(9) + 0.0
+        array([[1., 0.],
+               [0., 1.]])
+
+        """
+        return self._derivatives(
+            "forward_dynamics_derivatives", forward_dynamics_derivatives, q, v, parameters, tau=tau
+        )
+
+    def inverse_dynamics_derivatives(
+        self, q: Any, v: Any, a: Any, *, parameters: Parameters = None
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives of `inverse_dynamics` with respect to q, v and a.
+
+        The derivative by q is taken in the tangent space: the coordinates change to `mechanism.integrate(q, dq)` with
+        dq (nv,). External wrenches are zero.
+
+        Parameters
+        ----------
+        q, v, a : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [rad/s^2, m/s^2]
+            Coordinates, velocities and accelerations.
+        parameters : mapping, optional
+            Values of varying parameters: see `Dynamics`.
+
+        Returns
+        -------
+        dtau_dq, dtau_dv, dtau_da : arrays, each of shape (..., nv, nv)
+            Derivatives of the joint forces [N m, N]; rows are joint forces. dtau_da is the mass matrix.
+
+        Examples
+        --------
+        >>> d = lw.compile(lw.example("double_pendulum"))
+        >>> dtau_dq, dtau_dv, dtau_da = d.inverse_dynamics_derivatives([0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+        >>> dtau_dq.round(3)  # stiffness of gravity about the hanging position
+        array([[318.825, 103.005],
+               [103.005, 103.005]])
+
+        """
+        return self._derivatives("inverse_dynamics_derivatives", inverse_dynamics_derivatives, q, v, parameters, a=a)
+
+    def _derivatives(
+        self, quantity: str, algorithm: Callable[..., Array], q: Any, v: Any, parameters: Parameters, **third: Any
+    ) -> tuple[Array, Array, Array]:
+        shape = (3, self.mechanism.nv, self.mechanism.nv)
+        three = self._evaluate(quantity, algorithm, self._state(q, v, **third), shape, parameters, None)
+        return three[..., 0, :, :], three[..., 1, :, :], three[..., 2, :, :]
