@@ -18,7 +18,7 @@ from linkwork.compiler import Count, Kernel, Rows, digest, shared, text_digest
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.guards import Once
+from linkwork.simulation.events.guards import OneShot
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.state import Leaves, MemberState, flatten, unflatten
 from linkwork.spatial.scalar import Array, Number, Value
@@ -49,7 +49,7 @@ def _key(problem: Problem, *name: str) -> str | None:
         return None
     stops = () if problem.stops is None else (a.tobytes() for a in problem.stops)
     limits = [a.tobytes() for j in m.joints for a in j.limits]
-    guarded = [(s.parameter, s.value, isinstance(s.when, Once)) for s in problem.switches if s.guarded]
+    guarded = [(s.parameter, s.value, isinstance(s.when, OneShot)) for s in problem.switches if s.guarded]
     facts = (problem.baumgarte, problem.switched, problem.commands, problem.rigid, guarded, list(problem.values))
     parts = (*stops, *limits, *_contacts(m), repr(facts), *name)
     return digest(source_digest(), _package_digest(), mechanism_digest(m), _functions_digest(problem), *parts)
