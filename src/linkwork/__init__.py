@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from linkwork.model.conversion import convert
     from linkwork.model.documents.loading import load
     from linkwork.model.documents.toml_writer import save
-    from linkwork.simulation import Run, Simulator, host, once, open_run, sampled, simulate
+    from linkwork.simulation import Run, Simulator, host, one_shot, open_run, sampled, simulate
     from linkwork.simulation.results.drawing import draw
 
 # What is imported when it is first asked for, so that importing linkwork stays quick
@@ -71,8 +71,11 @@ ON_DEMAND = {
     **dict.fromkeys(("Dynamics", "compile"), "linkwork.evaluation.dynamics"),
     **dict.fromkeys(("CrossCheck", "cross_check"), "linkwork.evaluation.cross_check"),
     **dict.fromkeys(("Reference", "balance", "feedback"), "linkwork.control"),
-    **dict.fromkeys(("Run", "Simulator", "host", "once", "open_run", "sampled", "simulate"), "linkwork.simulation"),
+    **dict.fromkeys(("Run", "Simulator", "host", "one_shot", "open_run", "sampled", "simulate"), "linkwork.simulation"),
 }
+
+# Old names, which still work with a DeprecationWarning, and their new names
+RENAMED = {"once": "one_shot"}
 
 __version__ = "0.1.0"
 
@@ -127,7 +130,7 @@ __all__ = [
     "host",
     "load",
     "normal",
-    "once",
+    "one_shot",
     "open_run",
     "sampled",
     "save",
@@ -138,6 +141,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in RENAMED:
+        from warnings import warn
+
+        warn(f"lw.{name} was renamed; use lw.{RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(__name__), RENAMED[name])
     if name not in ON_DEMAND:
         raise AttributeError(f"module 'linkwork' has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(ON_DEMAND[name]), name)

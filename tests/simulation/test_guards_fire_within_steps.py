@@ -54,7 +54,7 @@ def test_a_guard_fires_each_time_or_once():
         return np.sin(10.0 * t)
 
     m = flywheels()
-    for guard, count in ((beat, 3), (lw.once(beat), 1)):
+    for guard, count in ((beat, 3), (lw.one_shot(beat), 1)):
         run = lw.simulate(
             m, [0, 0], [1.0, 0.0], duration=2.0, dt=0.03, method="rk4", schedule=[(guard, "reverse", "clutch")]
         )

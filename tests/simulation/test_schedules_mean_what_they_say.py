@@ -94,7 +94,7 @@ def test_times_are_one_or_one_for_each_member():
     with pytest.raises(lw.ShapeError, match=r"have shape \(2,\), expected \(\), or that of the batch, \(3,\)"):
         lw.simulate(flywheels(), np.zeros((3, 2)), schedule=[([0.1, 0.2], "engage", "clutch")], **RUN)
     with pytest.raises(lw.LinkworkError, match=r"a guard is a function guard\(t, q, v\); got 0.5"):
-        lw.once(0.5)  # type: ignore[arg-type]
+        lw.one_shot(0.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

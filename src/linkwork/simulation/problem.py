@@ -25,7 +25,7 @@ CONSTANT = "wrenches"  # constant wrenches are a gain of this name
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The simulated problem: the mechanism, the user's functions, the batch, the start state, and the varied parameters."""
+    """The simulated problem: mechanism, user functions, batch, start state and varied parameters."""
 
     mechanism: Mechanism
     control: UserFunction | None
@@ -88,7 +88,7 @@ class Problem:
         )
 
     def system(self, values: Values) -> System:
-        """Return the system of one member: the mechanism with its parameters, and the user's functions with its gains."""
+        """Return the system of one member: the mechanism with its parameters, the functions with its gains."""
         varied = {name: values[name] for name in self.parameters}
         m, wrenches = self.mechanism.varied(varied) if varied else self.mechanism, self.wrenches
         control = None if self.control is None else self._commanding(self.control, values)
@@ -112,7 +112,7 @@ class Problem:
             yield Guard(partial(_guarded, guard, values), mode, switch.value, only, switch.what)
 
     def sample(self, values: Values, t: Number, now: MemberState) -> Answer:
-        """Call the sampled controller: joint forces (nv,) [N m or N], its memory (k,), and the modes that it commands."""
+        """Call the sampled controller: joint forces (nv,) [N m or N], memory (k,), and the modes it commands."""
         assert self.sampler
         sampler, shape = self._commanding(self.sampler, values), (self.mechanism.nv,)
         given = {**modes_of(self.mechanism), **values, **dict(zip(self.switched, now.motion.modes, strict=True))}
@@ -168,7 +168,7 @@ class Problem:
         return self.stop_function(values, t, q, v) < 0.0
 
     def answers(self, values: Values, t: Number, now: MemberState) -> Iterator[Value]:
-        """Yield the results of all user functions that are part of the compiled program, for one state of one member."""
+        """Yield the results of all user functions in the compiled program, for one state of one member."""
         state, system = (t, now.q, now.v), self.system(values)
         if system.control is not None:
             yield system.control(*state)

@@ -414,7 +414,7 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
         step = np.round(step * run.dt / dt)
         if np.abs(step * dt - run.final.step * run.dt).max(initial=0.0) > 1e-9 * dt:
             raise LinkworkError(
-                f"the end of the continued run is not a whole number of steps of dt={dt:g} s; choose a dt that divides it"
+                f"the end of the continued run is not a whole number of steps of dt={dt:g} s; choose another dt"
             )
     return run.final._replace(status=status, step=step)
 
@@ -432,7 +432,7 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
-    """Return the springs and dampers at joint limits: critically damped with `time_constant` [s]; None if there are none."""
+    """Return the critically damped springs at joint limits, with `time_constant` [s]; None if there are none."""
     tree = m.tree
     if time_constant is None or not any(np.isfinite([j.lower, j.upper]).any() for j in tree.joints):
         return None

@@ -27,7 +27,7 @@ Controller = Callable[..., Value | Sequence[Value] | tuple[object, Value] | Mapp
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """A controller that is called `rate` times per second [1/s], or once per step with None; its forces are held between."""
+    """A controller called `rate` times per second [1/s], once per step with None; its forces are held between calls."""
 
     function: Controller
     rate: float | None = None
@@ -47,20 +47,73 @@ class Sampled:
 
 
 def sampled(function: Controller, rate: float | None = None) -> Sampled:
-    """A controller that is called `rate` times a second [1/s], its joint forces held in between; still traced.
+    """Return a controller that is called at a fixed rate, with its joint forces held constant between calls.
 
-    `function(t, q, v)` returns the joint forces (nv,); `function(t, q, v, memory)` returns them and the next memory.
-    Without a rate it is called once a step. Instead of forces it may return a mapping that switches too, such as
-    {"tau": forces, "clutch.engaged": q[0] > 1.0}; an argument `modes` is a mapping of all modes.
+    The function is compiled. Use `lw.host` for a function that cannot be compiled.
+
+    Parameters
+    ----------
+    function : Controller
+        `function(t, q, v)` returns joint forces (nv,) [N m or N]. `function(t, q, v, memory)` returns the forces and
+        the next memory (k,). It may take gains by name, and an argument `modes`: a mapping of all modes. Instead of
+        forces it may return a mapping that also switches modes, such as
+        {"tau": forces, "clutch.engaged": q[0] > 1.0}.
+    rate : float or None, unit [1/s], default None
+        Calls per second. 1 / (rate * dt) must be a whole number. None: one call per step.
+
+    Returns
+    -------
+    Sampled
+        Pass it as `controller` to `lw.simulate`.
+
+    Raises
+    ------
+    LinkworkError
+        If `function` is not a function, or `rate` is not a positive number.
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> controller = lw.sampled(lambda t, q, v: -5.0 * v, rate=100)
+    >>> run = lw.simulate(m, [1.0, 0.5], duration=0.1, dt=0.001, controller=controller)
+    >>> bool((run.tau[1] == run.tau[9]).all())
+    True
     """
     return Sampled(_callable(function), _positive_rate(rate))
 
 
 def host(function: Controller, rate: float) -> Sampled:
-    """A controller that stays in Python and is called `rate` times a second [1/s], its joint forces held in between.
+    """Return a controller that runs in Python at a fixed rate, with its joint forces held constant between calls.
 
-    It may be any function `function(t, q, v)` or `function(t, q, v, memory)` of floats and NumPy arrays, and is called
-    for one member of a batch after the other.
+    The function is not compiled, so that it may contain any Python code. It is called for one member of a batch after
+    the other, which is slower than a compiled controller.
+
+    Parameters
+    ----------
+    function : Controller
+        `function(t, q, v)` returns joint forces (nv,) [N m or N]. `function(t, q, v, memory)` returns the forces and
+        the next memory (k,). Arguments are floats and NumPy arrays. See `lw.sampled` for gains and modes.
+    rate : float, unit [1/s]
+        Calls per second. 1 / (rate * dt) must be a whole number.
+
+    Returns
+    -------
+    Sampled
+        Pass it as `controller` to `lw.simulate`.
+
+    Raises
+    ------
+    LinkworkError
+        If `function` is not a function, or `rate` is not a positive number.
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> def brake(t, q, v):
+    ...     return -5.0 * v if t > 0.5 else 0.0 * v
+    >>> run = lw.simulate(m, [1.0, 0.5], duration=1.0, dt=0.01, controller=lw.host(brake, rate=100))
+    >>> bool(run.tau[10, 0] == 0.0), bool(run.tau[80, 0] == 0.0)
+    (True, False)
     """
     if rate is None:
         raise LinkworkError("lw.host needs a rate [1/s], for example lw.host(f, rate=500)")
@@ -86,7 +139,7 @@ SWITCHED, YES_OR_NO = (".closed", ".engaged", ".ratio", ".direction", ".selected
 
 
 class Answer(NamedTuple):
-    """The result of a sampled controller: joint forces (nv,) [N m or N], next memory (k,), and commanded modes by name."""
+    """The result of a sampled controller: joint forces (nv,) [N m or N], memory (k,), and commanded modes by name."""
 
     forces: Array
     memory: Array
@@ -117,7 +170,7 @@ class UserFunction:
             raise LinkworkError(f"a {what} must take {wanted} and gains by name; it takes {_listing(parameters)}")
 
     def __call__(self, values: Values, *state: Value) -> Any:
-        """Call the function in a state with the gains that it names, and with all modes if it has an argument `modes`."""
+        """Call the function with the gains that it names, and with all modes if it has an argument `modes`."""
         names = [*self.gains, *(name for name in values if self.takes_modes and name.endswith(SWITCHED))]
         gains = [values[name] for name in names]
 

@@ -185,7 +185,7 @@ def mode_event(parameter: str, value: float) -> str:
 
 
 def command_status(names: Iterable[str], modes: Iterable[Number]) -> Number:
-    """Return the status of a member whose controller commands these modes: RUNNING if they are valid, else why it ends."""
+    """Return the status of a member whose controller commands these modes: RUNNING if valid, else why it ends."""
     code: Number = RUNNING
     for name, mode in zip(names, modes, strict=True):
         if name.endswith(".ratio"):
@@ -195,7 +195,7 @@ def command_status(names: Iterable[str], modes: Iterable[Number]) -> Number:
 
 
 def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the slip speeds (...) [rad/s or m/s] at v (..., nv) of engaged constraints that must not slip, by label."""
+    """Return slip speeds (...) [rad/s or m/s] at v (..., nv) of engaged constraints that must not slip, by label."""
     found: dict[str, Array] = {}
     for name, item, speed in row_speeds(mechanism, v, given):
         ahead, behind = map(is_finite, item.capacities)

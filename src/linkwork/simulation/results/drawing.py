@@ -1,4 +1,4 @@
-"""Drawings of mechanisms in one or more positions: what their joints, loops and centres of mass tell of their shape."""
+"""Drawings of mechanisms: joints, loops, springs, centres of mass, frames and visual shapes."""
 
 from __future__ import annotations
 
@@ -65,12 +65,36 @@ class Skeleton(NamedTuple):
 
 
 def draw(m: Mechanism, q: ArrayLike | None = None, *, path: str | os.PathLike[str] | None = None) -> Figure:
-    """A matplotlib Figure of a mechanism at q (nq,), or at several (n, nq): all but the last are faint.
+    """Return a matplotlib Figure of a mechanism in one or more positions.
 
-    Without q it is drawn at its keyframe "start", or in its neutral position. Bodies are drawn from joint to joint, to
-    their centres of mass and to frames on them, with their boxes, balls, cylinders and capsules; joints are circles,
-    and red where they close loops. A flat mechanism is seen at right angles, any other aslant. `path` saves the figure
-    as .png, .svg or .pdf.
+    Lines and polygons connect the joints, the centre of mass and the frames of each body. Boxes, spheres, cylinders and
+    capsules are drawn as solids. Circles are joints, red circles are loop closures, triangles mark the world. A planar
+    mechanism is seen along the normal of its plane, any other from an oblique direction.
+
+    Parameters
+    ----------
+    m : Mechanism
+        The mechanism.
+    q : array, shape (nq,) or (n, nq), unit [rad, m, quaternions], default None
+        One or more positions; all but the last are drawn faint. None: keyframe "start", or neutral if there is none.
+    path : str, path or None, default None
+        File to save the figure to: .png, .svg or .pdf.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The drawing. It does not change the state of pyplot.
+
+    Raises
+    ------
+    LinkworkError
+        If matplotlib is not installed, or the file cannot be written.
+
+    Examples
+    --------
+    >>> figure = lw.draw(lw.example("double_pendulum"), [1.0, 0.5])
+    >>> figure.axes[0].get_xlabel()
+    'x [m]'
     """
     file = checked_path(path)
     d = compile(m, target="numpy")
