@@ -209,6 +209,7 @@ def simulate(
     ((201, 2), 'rk4', 'finished')
     >>> lw.simulate(m, [[1.0, 0.5], [0.5, 0.0], [0.1, 0.0]], duration=2.0, dt=0.01).q.shape  # a batch of three
     (3, 201, 2)
+
     """
     run = q0 if isinstance(q0, Run) else None
     how = Integration(method, duration, dt, order, locate, rtol, atol, threads, target).checked(baumgarte)
@@ -307,7 +308,7 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
     every = max(1, round(how.duration / choice.dt) // TRIALS)
     storage = Storage(alone, choice, ("q", "v"), every, how.duration)
     FixedSteps(alone, choice, storage, how.target, threads=1).go(lambda fraction: None)
-    states = zip(storage.arrays["q"][: storage.rows], storage.arrays["v"][: storage.rows], strict=True)
+    states = zip(storage.arrays["q"][: storage.samples], storage.arrays["v"][: storage.samples], strict=True)
     return [alone.start.moved(q=q, v=v) for q, v in states]
 
 
@@ -322,7 +323,7 @@ def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> R
         status = np.asarray(runner.now.status)
         runner.now = runner.now._replace(status=np.where(status == RUNNING, STOPPED, status))
     except Exception as failure:
-        if runner.storage.rows:
+        if runner.storage.samples:
             failure.run = _run(runner, settings, time.perf_counter() - begin)  # type: ignore[attr-defined]
             failure.add_note("the samples computed so far are in the attribute `run` of this exception")
         raise
@@ -335,7 +336,7 @@ def _run(runner: Runner, settings: Settings, wall: float) -> Run:
     return Run(
         problem.mechanism,
         settings,
-        storage.steps[: storage.rows] * settings.dt,
+        storage.steps[: storage.samples] * settings.dt,
         storage.recorded(ended_at(now)),
         now,
         problem.parameters_in(now.motion.modes),

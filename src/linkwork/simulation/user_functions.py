@@ -78,6 +78,7 @@ def sampled(function: Controller, rate: float | None = None) -> Sampled:
     >>> run = lw.simulate(m, [1.0, 0.5], duration=0.1, dt=0.001, controller=controller)
     >>> bool((run.tau[1] == run.tau[9]).all())
     True
+
     """
     return Sampled(_callable(function), _positive_rate(rate))
 
@@ -114,6 +115,7 @@ def host(function: Controller, rate: float) -> Sampled:
     >>> run = lw.simulate(m, [1.0, 0.5], duration=1.0, dt=0.01, controller=lw.host(brake, rate=100))
     >>> bool(run.tau[10, 0] == 0.0), bool(run.tau[80, 0] == 0.0)
     (True, False)
+
     """
     if rate is None:
         raise LinkworkError("lw.host needs a rate [1/s], for example lw.host(f, rate=500)")

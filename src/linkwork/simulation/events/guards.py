@@ -51,6 +51,7 @@ def one_shot(guard: StateFunction) -> OneShot:
     >>> run = lw.simulate(m, [-1.0, 0.0], duration=2.0, dt=0.01, schedule=[lock])
     >>> len(run.events), run.events[0].what[:10]
     (1, 'lock pin 1')
+
     """
     if not callable(guard):
         raise LinkworkError(f"a guard must be a function guard(t, q, v); got {guard!r:.80}")

@@ -1,4 +1,4 @@
-"""The discrete Euler-Lagrange equations of mechanisms, which conserve momenta and the symplectic form (S4 chapters 2 and 5).
+"""Discrete Euler-Lagrange equations of mechanisms, which conserve momenta and the symplectic form (S4 chapters 2, 5).
 
 The unknown is the joint motion dv (nv,) through a step, from q_0 to q_1 = integrate(q_0, dv). With the discrete
 Lagrangian L_d of the bodies, the momentum p_0 at the start, and multipliers lambda of loops with rows J and errors g,
@@ -112,7 +112,7 @@ class Interval:
         return Between(joints, bodies, second, loads, residual, momentum, self.pressed(loads, own_before))
 
     def pressed(self, loads: Loads, own: Array) -> Number:
-        """Return the sum of all impulse sizes [N s] in a step: weight, controllers, contacts, springs and `own` (nv,)."""
+        """Return the sum of impulse sizes [N s] in a step: weight, controllers, contacts, springs and `own` (nv,)."""
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
         grips = [] if loads.touching is None else loads.touching.grips
         found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
@@ -174,11 +174,11 @@ class Interval:
         return np.concatenate(before), np.concatenate(after)
 
     def _has_middle(self, joint: Joint) -> bool:
-        """Return whether a joint's spring acts at the middle of a step: only coordinates without quaternions have one."""
+        """Return whether a joint's spring acts at mid-step: coordinates with quaternions have no midpoint."""
         return joint.kind.nq == joint.kind.nv and not self.at_ends
 
     def rows(self, at: Position, dv: Array) -> tuple[Array, Array]:
-        """Return the constraint errors (nh,) in a position reached by dv (nv,), and the constraint rows J (nh, nv) there.
+        """Return the constraint errors (nh,) in a position reached by dv (nv,), and the rows J (nh, nv) there.
 
         Errors of loops are closure errors; those of clutches and brakes are the slip in the step.
         """
@@ -193,7 +193,7 @@ class Interval:
         return self.system.power(middle, dv / self.h, loads) * self.h
 
     def solver(self, guess: Between, dv: Array) -> Callable[[Array], Array]:
-        """Return the solver with Newton's matrix: it maps a momentum residual (nv,) or (nv, k) to a change of the motion."""
+        """Return the solver with Newton's matrix: residual (nv,) or (nv, k) to the change of the motion."""
         m, tree, touching = self.mechanism, self.tree, guess.loads.touching
         by_motion = self._force_jacobian(dv)
         if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.contact_pairs)):
@@ -217,7 +217,7 @@ class Interval:
         return -sum((force_jacobian(impulse(law), dv) for law in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
     def _coupling_rows(self) -> list[Row]:
-        """Return the rows that couple tree joints in Newton's matrix: rotors of several joints, springs between bodies."""
+        """Return the rows that couple tree joints: rotors of several joints, and springs between bodies."""
         found = [row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors]
         for spring, stretch in zip(self.tree.line_forces, stretches(self.tree, self.q), strict=True):
             weight = spring.damping * 0.5 + spring.stiffness * (0.25 * self.h)
@@ -225,12 +225,12 @@ class Interval:
         return found
 
     def joint_stiffness(self, dv: Array) -> Array:
-        """Return the derivative (tree.nv,) of the residual by the motion dv (tree.nv,), due to joint springs and dampers."""
+        """Return the derivative (tree.nv,) of the residual by the motion dv, of joint springs and dampers."""
         springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
         return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
     def _coupled_solver(self, touching: ContactLoads | None, dv: Array, by_motion: Array) -> Callable[[Array], Array]:
-        """Return the solver for mechanisms in which mimic joints or contacts couple bodies; inertia is that at the first pose."""
+        """Return the solver if mimic joints or contacts couple bodies; the inertia is that of the first pose."""
         m, tree, h = self.mechanism, self.tree, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
         extra = resistance(tree, m.tree_velocity(dv) / h) * (0.5 * h) + stiffness * (0.25 * h * h)
@@ -263,7 +263,7 @@ def force_rows(tree: Mechanism, by_motion: Array) -> list[Row]:
 
 
 def _at_point(R: Array, arm: Array) -> Array:
-    """Return the matrix (6, 6) from a body twist to the velocities of its point `arm` (3,) [m], in axes rotated by R."""
+    """Return the matrix (6, 6) from a body twist to the twist at its point `arm` (3,) [m], in axes rotated by R."""
     return np.block([[R, -R @ hat(arm)], [np.zeros((3, 3)), R]])
 
 

@@ -15,7 +15,7 @@ from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, momenta_of_joints
-from linkwork.simulation.methods.method import Solution, IterationHistory
+from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.methods.variational import Guess, Tried, Variational, unconstrained
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System

@@ -19,7 +19,7 @@ from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.reduction import held_rows, to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.force_derivatives import force_jacobian
-from linkwork.simulation.methods.method import Solution, IterationHistory
+from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import ForceLaw, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.loops import iterate

@@ -77,7 +77,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     p = parts_of(blocks, found.p)
     power = free.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
     q = integrate(m, middle.q, found.v * (0.5 * h))
-    pushes = [(one.facing, distances) for one, distances in zip(there, _push_out_distances(m, there, p, found.v, h), strict=True)]
+    pushes = list(zip([one.facing for one in there], _push_out_distances(m, there, p, found.v, h), strict=True))
     out = _out(free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))])
     done = power * h + work(blocks, found.p, now.v, found.v) + out.work
     touch = [
@@ -111,7 +111,7 @@ class Middle:
         return self.system.loads(self.t + 0.5 * self.h, self.q, (self.now.v + v) * 0.5, self.held)
 
     def free(self, v: Array) -> Array:
-        """Return the velocities (nv,) at the end without contacts, with velocity-dependent forces evaluated at v (nv,)."""
+        """Return the velocities (nv,) at the end without contacts; velocity-dependent forces are those at v (nv,)."""
         system, last, m = self.system, self.now.v, self.system.mechanism
         loads = self.loads(v)
         needed = system.needed(self.q, (last + v) * 0.5, np.zeros(m.nv), loads)

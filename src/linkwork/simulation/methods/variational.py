@@ -16,7 +16,7 @@ from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.reduction import velocities
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Between, Interval
-from linkwork.simulation.methods.method import Solution, IterationHistory
+from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System, with_armature
 from linkwork.spatial.loops import iterate

@@ -95,6 +95,7 @@ def draw(m: Mechanism, q: ArrayLike | None = None, *, path: str | os.PathLike[st
     >>> figure = lw.draw(lw.example("double_pendulum"), [1.0, 0.5])
     >>> figure.axes[0].get_xlabel()
     'x [m]'
+
     """
     file = checked_path(path)
     d = compile(m, target="numpy")

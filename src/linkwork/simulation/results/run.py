@@ -57,6 +57,7 @@ class Run(RunData):
     <Run of 'double_pendulum': 201 samples to 2 s by rk4, finished at 2 s>
     >>> run.q.shape, run["energy"].shape, run.outcome.kind
     ((201, 2), (201,), 'finished')
+
     """
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -83,6 +84,7 @@ class Run(RunData):
         ...     same = lw.open_run(f"{folder}/swing.npz")
         >>> bool((same.q == run.q).all())
         True
+
         """
         from linkwork.simulation.results.run_files import save_run
 
@@ -112,6 +114,7 @@ class Run(RunData):
         >>> data = run.to_xarray("q", "energy")
         >>> data["q"].dims, data["energy"].attrs["units"]
         (('time', 'coordinate'), 'J')
+
         """
         from linkwork.simulation.results.datasets import to_xarray
 
@@ -145,6 +148,7 @@ class Run(RunData):
         >>> run = lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=1.0, dt=0.01)
         >>> [axes.get_title(loc="left") for axes in run.plot("q", "energy").axes]
         ['positions', 'energies']
+
         """
         from linkwork.simulation.results.figures import plot_run
 
@@ -177,6 +181,7 @@ class Run(RunData):
         >>> run = lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=1.0, dt=0.01)
         >>> run.draw(at=[0.0, 0.5, 1.0]).axes[0].get_title(loc="left")
         'double_pendulum at 0, 0.5, 1 s'
+
         """
         from linkwork.simulation.results.drawing import draw_run
 
@@ -212,6 +217,7 @@ class Run(RunData):
         (True, 'all checks passed')
         >>> report["energy balance"].value < 1e-6
         True
+
         """
         from linkwork.simulation.results.report import report
 
@@ -235,6 +241,7 @@ class Run(RunData):
         >>> run = lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=1.0, dt=0.01).check()
         >>> run.outcome.kind
         'finished'
+
         """
         bad = [outcome for outcome in self.outcomes.flat if outcome.kind not in ("finished", "event")]
         if bad:
@@ -271,6 +278,7 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     ...     run.save(f"{folder}/swing.npz")
     ...     lw.open_run(f"{folder}/swing.npz")
     <Run of 'double_pendulum': 101 samples to 1 s by rk4, finished at 1 s>
+
     """
     from linkwork.simulation.results.run_files import read_run  # imported here, so that importing linkwork stays quick
 

@@ -15,7 +15,7 @@ from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.outcomes import Event
-from linkwork.simulation.series import SERIES, RunFacts, derivable, find, lacking
+from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing
 from linkwork.simulation.state import MemberState
 from linkwork.spatial.scalar import Array
 
@@ -145,7 +145,7 @@ class RunData:
 
     def _derived(self, name: str) -> Array:
         series = find(self.facts, name)
-        absent = [] if series is None else lacking(self.facts, series, self.recorded)
+        absent = [] if series is None else missing(self.facts, series, self.recorded)
         if series is None or series.derive is None or absent or not series.exists(self.facts):
             hint = f" It needs {', '.join(absent)}, which the run did not record: add it to `record`." if absent else ""
             raise unknown_name("series", name, self, hint)

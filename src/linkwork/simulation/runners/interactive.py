@@ -79,6 +79,7 @@ class Simulator:
     ...     sim.step(tau=-2.0 * sim.state.v)
     >>> round(sim.state.t, 3), sim.state.q.shape
     (1.0, (2,))
+
     """
 
     def __init__(
@@ -173,6 +174,7 @@ class Simulator:
         >>> sim.step(tau=[1.0, 0.0])
         >>> sim.state.t
         0.01
+
         """
         forces = self._zero if tau is None else tau
         if self._pushes or self._switched:
@@ -207,6 +209,7 @@ class Simulator:
         >>> sim.step()
         >>> bool(sim.state.v[1] > 0.0)
         True
+
         """
         number = self.mechanism.bodies.index_of(body)
         if number == 0:
@@ -231,6 +234,7 @@ class Simulator:
         >>> sim = lw.Simulator(lw.example("four_bar"))
         >>> sim.open("closing pin")
         >>> sim.step()
+
         """
         self._switch("open", loop)
 
@@ -261,6 +265,7 @@ class Simulator:
         >>> sim.step()
         >>> sim.close("closing pin") <= 0.0
         True
+
         """
         return self._switch("close", loop)
 
@@ -290,6 +295,7 @@ class Simulator:
         >>> sim = lw.Simulator(lw.example("clutched_flywheels"), v0=[10.0, 0.0])
         >>> sim.engage("clutch")  # it has a capacity, so that it slips
         0.0
+
         """
         return self._switch("engage", name)
 
@@ -306,6 +312,7 @@ class Simulator:
         >>> sim = lw.Simulator(lw.example("clutched_flywheels"), v0=[10.0, 0.0])
         >>> energy = sim.engage("clutch")
         >>> sim.release("clutch")
+
         """
         self._switch("release", name)
 
@@ -331,6 +338,7 @@ class Simulator:
         >>> sim = lw.Simulator(lw.example("two_speed_gearbox"), v0=[10.0, 2.5])
         >>> round(sim.shift("gearbox", 2), 3)
         -0.579
+
         """
         return self._switch("shift", name, ratio)
 
@@ -354,6 +362,7 @@ class Simulator:
         >>> sim = lw.Simulator(lw.example("clutched_flywheels"), v0=[10.0, 0.0])
         >>> sim.reverse("clutch")  # it is not engaged
         0.0
+
         """
         return self._switch("reverse", clutch)
 
@@ -379,6 +388,7 @@ class Simulator:
         -16.0
         >>> bool(abs(sim.state.v[0]) < 1e-12)
         True
+
         """
         return self._switch("lock", joint)
 
@@ -395,6 +405,7 @@ class Simulator:
         >>> sim = lw.Simulator(lw.example("double_pendulum"), v0=[1.0, 0.0])
         >>> energy = sim.lock("pin 1")
         >>> sim.unlock("pin 1")
+
         """
         self._switch("unlock", joint)
 
@@ -427,6 +438,7 @@ class Simulator:
         >>> A, B = sim.step_derivatives()
         >>> A.shape, B.shape
         ((4, 4), (4, 2))
+
         """
         forces = as_numbers("tau", self._zero if tau is None else tau)
         if forces.shape != (self.mechanism.nv,):
