@@ -188,9 +188,12 @@ def test_a_simulator_switches_by_hand():
     [
         ([(0.1, "engage", "cluch")], "'cluch'. Did you mean 'clutch'?"),
         ([(0.1, "lock", "c")], "there is no brake or joint 'c'. Valid: a, b"),
-        ([(0.1, "shift", "clutch")], "with a ratio other than 0"),
-        ([(0.1, "shift", "clutch", 0.0)], "with a ratio other than 0"),
-        ([(0.2, "engage", "clutch"), (0.1, "release", "clutch")], "earlier than the one before it: release clutch"),
+        ([(0.1, "shift", "clutch")], "must be (time, 'shift', name, gear) or (time, 'shift', name, ratio)"),
+        ([(0.1, "shift", "clutch", 0.0)], "the ratio must not be 0"),
+        (
+            [(0.2, "engage", "clutch"), (0.1, "release", "clutch")],
+            "(release clutch) is earlier than the entry before it",
+        ),
         ([(0.1, "engage", "second"), (0.1, "engage", "clutch")], "drives 'b' from 'a' at 2, and clutch 'clutch' at 1"),
     ],
 )

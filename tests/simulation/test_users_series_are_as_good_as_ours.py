@@ -165,15 +165,15 @@ def test_names_that_would_be_mistaken_are_refused(name: str) -> None:
 
 
 def test_mistakes_are_explained() -> None:
-    with pytest.raises(lw.LinkworkError, match="needs one formula"):
+    with pytest.raises(lw.LinkworkError, match="must have exactly one formula"):
         Series("none", "none")
     register(Series("flat", "flat", "m", (Axis("across", ("x", "z")),), sample=lambda now: now.q[0]))
-    with pytest.raises(lw.ShapeError, match=r"series 'flat' has samples of shape \(2,\); its formula gave \(\)"):
+    with pytest.raises(lw.ShapeError, match=r"formula of series 'flat' must return shape \(2,\); got \(\)"):
         swing(record=("flat",))
     register(Series("odd", "odd", ("m", "s"), sample=lambda now: now.q[0]))
-    with pytest.raises(lw.LinkworkError, match="'odd' has 2 units, and 1 entries"):
+    with pytest.raises(lw.LinkworkError, match="'odd' must have one unit or 1, one per entry; got 2"):
         swing(record=("odd",))
-    with pytest.raises(lw.LinkworkError, match=r"'effort'.* This run has nothing of the kind"):
+    with pytest.raises(lw.LinkworkError, match=r"'effort'.* This mechanism or run has no such series"):
         swing(controller=None, gains=None)
     with pytest.raises(lw.LinkworkError, match=r"no series 'tip.power'.*It needs tip, effort"):
         swing(record=("q",))["tip.power"]

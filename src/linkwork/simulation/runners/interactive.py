@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, unknown_name
-from linkwork.evaluation.diagnosis import failures_named
+from linkwork.errors import LinkworkError, NotConverged, ShapeError, unknown_name
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.elements import with_locks
 from linkwork.model.mechanism import Mechanism
@@ -19,15 +16,13 @@ from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.events.impulses import impact, impossible
 from linkwork.simulation.events.schedule import locked_names, modes_of, switch_of
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
-from linkwork.simulation.methods.newton_failure import unsolved
 from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order, refuse_composed
-from linkwork.simulation.methods.step_derivatives import StepDerivatives, StepMap
+from linkwork.simulation.methods.step_derivatives import StepDerivatives
 from linkwork.simulation.problem_setup import Setup, positive, problem_of
-from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.runners.interactive_step import StepKernel, flat_state, state_of
 from linkwork.simulation.start_checks import refuse_open, refuse_slipping
-from linkwork.simulation.state import CONTACT_COLUMNS, StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, where
+from linkwork.spatial.scalar import Array
 
 
 class State(NamedTuple):
@@ -107,13 +102,13 @@ class Simulator:
         if self._problem.batch:
             raise ShapeError(f"a Simulator has one state; q0 and v0 have the batch shape {self._problem.batch}")
         self._steps = 0
-        self._x = _flat(self._problem.start.motion)
+        self._x = flat_state(self._problem.start.motion)
         self._zero = np.zeros(mechanism.nv)
         self._pushes: list[tuple[int, Array, int]] = []  # step at which the push ends, wrench, body
         self._modes = modes_of(mechanism)
         self._switched = False  # whether modes differ from those built
-        self._free = _Stepper(self, changed=False)
-        self._changed = _Stepper(self, changed=True)
+        self._free = StepKernel(self, changed=False)
+        self._changed = StepKernel(self, changed=True)
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state for copies and pickles, without machine code: a copy compiles or loads it when it steps."""
@@ -123,7 +118,7 @@ class Simulator:
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._method = method_of_order(self.method, self.order, bool(state["_method"]))
-        self._free, self._changed = _Stepper(self, changed=False), _Stepper(self, changed=True)
+        self._free, self._changed = StepKernel(self, changed=False), StepKernel(self, changed=True)
 
     def __repr__(self) -> str:
         return f"<Simulator of {self.mechanism!r} at {self._steps * self.dt:g} s, {self.method} with dt={self.dt:g}>"
@@ -135,7 +130,7 @@ class Simulator:
         Assignment resets contacts and releases latches. Engaged constraints stay engaged and must not slip in the new
         state, unless they have a capacity.
         """
-        now = _unflat(self.mechanism, self._x)
+        now = state_of(self.mechanism, self._x)
         return State(self._steps * self.dt, now.q, now.v)
 
     @state.setter
@@ -151,7 +146,7 @@ class Simulator:
             raise ShapeError("a Simulator has one state; q and v must not be batches")
         refuse_slipping(problem)
         self._steps = round(float(t) / self.dt)
-        self._x, self._modes = _flat(problem.start.motion), modes
+        self._x, self._modes = flat_state(problem.start.motion), modes
 
     def step(self, tau: ArrayLike | None = None) -> None:
         """Advance by one step of dt.
@@ -448,7 +443,7 @@ class Simulator:
 
     def _switch(self, *entry: str | float) -> float:
         held = with_locks(self.mechanism, locked_names([(0.0, *entry)]))
-        now, latched = _unflat(held, self._x), own_modes(held)
+        now, latched = state_of(held, self._x), own_modes(held)
         before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
         switch = switch_of(held, f"Simulator.{entry[0]}", (0.0, *entry))
         refuse_contradictions(held, (switch,), before, (), 0.0)
@@ -458,9 +453,9 @@ class Simulator:
         if not found.possible:
             raise NotConverged(impossible(m, now.q) or f"{switch.what}: the constraints cannot be satisfied from here")
         if len(after) > len(self._modes):  # a joint without a brake was locked: it has a brake now
-            self.mechanism, self._changed = held, _Stepper(self, changed=True)
+            self.mechanism, self._changed = held, StepKernel(self, changed=True)
         modes = np.array([after[name] for name in latched])
-        self._modes, self._x = after, _flat(now._replace(q=found.q, v=found.v, slip=found.slip, modes=modes))
+        self._modes, self._x = after, flat_state(now._replace(q=found.q, v=found.v, slip=found.slip, modes=modes))
         self._switched = after != modes_of(held)
         return float(found.energy)
 
@@ -475,85 +470,3 @@ class Simulator:
         found = self._changed.step(self._x, forces, *self._changes())
         self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
         return found
-
-
-def _flat(now: StepState) -> Array:
-    """Return the state as one array: q, v, contact memory, slip directions, latch modes, arming states."""
-    return np.concatenate([now.q, now.v, np.ravel(now.contact_memory), now.slip, now.modes, now.armed])
-
-
-def _unflat(m: Mechanism, x: Array) -> StepState:
-    """Return the state from the array that `_flat` made."""
-    count, others = len(m.contact_pairs), [len(m.bounded), len(m.self_switching)]
-    size = (len(x) - m.nq - m.nv - sum(others) - len(m.self_switching)) // max(count, 1)
-    q, v, contacts, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, *others]))
-    contacts = contacts.reshape(count, size or CONTACT_COLUMNS)
-    return StepState(q, v, contact_memory=contacts, slip=slip, modes=modes, armed=armed)
-
-
-class _Stepper:
-    """The compiled step. It falls back to `_slow` for inputs that are not float64 arrays of the right shape.
-
-    With `changed` it also takes wrenches (nbodies, 6) [N, N m] and modes (k,).
-    """
-
-    def __init__(self, simulator: Simulator, changed: bool):
-        self.simulator, self.changed = simulator, changed
-        self.step: Callable[..., Array] = self._build
-
-    def system(self, *changes: Array) -> System:
-        """Return the system that is stepped."""
-        sim = self.simulator
-        m, forces = sim.mechanism, None
-        if self.changed:
-            wrenches, modes = changes
-            named = dict(zip(sim._modes, modes, strict=True))
-            m, forces = m.varied(named), lambda t, q, v: wrenches
-        return System(m, None, forces, sim._problem.stops, modes=own_modes(m), rigid=sim._problem.rigid)
-
-    @cached_property
-    def map(self) -> StepMap:
-        """The step as a map with derivatives."""
-        sim = self.simulator
-        name = repr(list(sim._modes)) if self.changed else ""
-        return StepMap(sim._problem, sim._method, sim.dt, self.system, self.shapes[2:], name)
-
-    @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """The shapes of the inputs of a step: state, joint forces, wrenches and modes."""
-        sim = self.simulator
-        changes = [(sim.mechanism.nbodies, 6), (len(sim._modes),)] if self.changed else []
-        return [sim._x.shape, (sim.mechanism.nv,), *changes]
-
-    def one(self, x: Array, tau: Array, *changes: Array) -> Array:
-        """Return the next state (nq + nv + 5 n + k,), or nan if its equations were not solved."""
-        sim, system = self.simulator, self.system(*changes)
-        moved, solved = sim._method.step(system, 0.0, _unflat(system.mechanism, x), sim.dt, tau)
-        found = _flat(moved)
-        return found if solved is True else where(solved, found, np.full(len(found), np.nan))
-
-    def _build(self, *inputs: ArrayLike) -> Array:
-        sim = self.simulator
-        name = ("changed step" if self.changed else "step", sim._method.title, repr(sim.dt), repr(list(sim._modes)))
-        self.kernel = kernel_of(sim._problem, name, self.one, self.shapes, self.shapes[:1])
-        self.step = self.kernel.fast_call(self._slow, "step", "One step of the simulator.")
-        return self.step(*inputs)
-
-    def _slow(self, x: Array, tau: ArrayLike, *changes: Array) -> Array:
-        """Convert the inputs and step; if that fails, raise an error that names the cause."""
-        forces = as_numbers("tau", tau)
-        if forces.shape != (self.simulator.mechanism.nv,):
-            raise ShapeError(f"tau has shape {forces.shape}, expected ({self.simulator.mechanism.nv},)")
-        refuse_non_finite("tau", forces)
-        (found,), finite = self.kernel.over_batch([x, forces, *changes], (), 1)
-        if finite:
-            return found
-        with failures_named("the state after a step", 0):
-            after = self.one(x, forces, *changes)
-        at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
-        if np.isfinite(x).all() and np.isnan(after).all():
-            sim, system = self.simulator, self.system(*changes)
-            if failed := unsolved(sim._method, system, 0.0, _unflat(system.mechanism, x), sim.dt, forces):
-                raise NotConverged(f"the step at {sim.state.t:g} s: {failed.text(sim.dt)}", failed.history, failed.step)
-            raise NotConverged(f"the projection onto the loops did not converge after the step {at}; use a smaller dt")
-        raise NonFinite(f"the state after the step {at} is not finite; use a smaller dt, or check the forces")
