@@ -192,7 +192,7 @@ def test_a_simulator_switches_by_hand():
         ([(0.1, "shift", "clutch", 0.0)], "the ratio must not be 0"),
         (
             [(0.2, "engage", "clutch"), (0.1, "release", "clutch")],
-            "(release clutch) is earlier than the entry before it",
+            "(release clutch) is earlier than the entry",
         ),
         ([(0.1, "engage", "second"), (0.1, "engage", "clutch")], "drives 'b' from 'a' at 2, and clutch 'clutch' at 1"),
     ],

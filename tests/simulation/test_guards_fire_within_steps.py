@@ -166,7 +166,7 @@ def test_loops_are_opened_by_guards():
 @pytest.mark.parametrize(
     ("entry", "error", "message"),
     [
-        ((lambda t, q, v: q, "engage", "clutch"), lw.ShapeError, "a guard of the schedule must return one number"),
+        ((lambda t, q, v: q, "engage", "clutch"), lw.ShapeError, "guard of the schedule must return one number"),
         (
             (lambda t, q, v: q[0] > 1.0, "engage", "clutch"),
             lw.ShapeError,

@@ -127,8 +127,10 @@ def test_a_simulator_and_a_run_make_the_same_steps() -> None:
 
 @pytest.mark.parametrize(
     ("method", "order", "says"),
-    [("rk4", 6, "has only order 4; other orders need variational, rattle, energy-momentum"), ("shake", 4, "has only order 2"),
-     ("variational", 3, "give one of 2, 4, 6"), ("auto", 4, "name one of them"), ("dop853", 4, "name one of them")],
+    [("rk4", 6, "has only order 4; other orders need variational, rattle, energy-momentum"),
+     ("shake", 4, "has only order 2"),
+     ("variational", 3, "one of 2, 4, 6; got 3"), ("auto", 4, "order needs method"),
+     ("dop853", 4, "order needs method")],
 )  # fmt: skip
 def test_orders_that_are_not_to_be_had_are_refused(method: str, order: int, says: str) -> None:
     with pytest.raises(lw.LinkworkError, match=says):
