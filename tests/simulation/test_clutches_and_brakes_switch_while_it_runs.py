@@ -224,5 +224,8 @@ def test_clutches_that_contradict_each_other_on_sums_are_refused():
 
 
 def test_a_start_that_slips_is_refused():
-    with pytest.raises(lw.LinkworkError, match=r"clutch 'clutch' slips at 5 at the start; v0 = d\.consistent"):
+    with pytest.raises(
+        lw.LinkworkError,
+        match=r"clutch 'clutch' is engaged, but slips at 5 rad/s or m/s at the start; use v0 = d\.consistent",
+    ):
         lw.simulate(flywheels(engaged=True), [0, 0], [5.0, 0.0], duration=0.1)

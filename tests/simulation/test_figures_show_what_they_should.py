@@ -108,7 +108,7 @@ def test_mistakes_are_explained(tmp_path: Path, many: lw.Run, monkeypatch: pytes
     for path, says in (
         (tmp_path / "run.gif", "unsupported figure type '.gif'; expected .png, .svg, .pdf"),
         (tmp_path / "no" / "run.png", "there is no folder"),
-        (3, "a text or a pathlib.Path"),
+        (3, "path must be a str or a pathlib.Path"),
     ):
         with pytest.raises(lw.LinkworkError, match=says):
             many.plot("q", path=path)

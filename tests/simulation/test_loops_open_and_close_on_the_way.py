@@ -170,7 +170,7 @@ def test_dynamics_take_which_loops_are_closed_for_every_state():
     ("schedule", "message"),
     [
         ([(0.1, "open")], r"entry 0 of the schedule must be \(time, verb, name\)"),
-        ([(-1.0, "open", "closing pin")], "the time [s] must be finite and >= 0"),
+        ([(-1.0, "open", "closing pin")], r"the time \[s\] must be finite and >= 0"),
         ([(0.1, "opne", "closing pin")], "opne"),
         ([(0.1, "open", "closing pine")], "there is no loop 'closing pine'"),
     ],

@@ -161,13 +161,13 @@ def test_progress_is_told() -> None:
         ({"record": ("q", "tau")}, lw.LinkworkError, "has no such series"),
         ({"stops": -1.0, "m": "limited"}, lw.LinkworkError, "stops"),
         ({"controller": 3.0}, lw.LinkworkError, "controller must be a function"),
-        ({"controller": lambda t, q: q}, lw.LinkworkError, r"takes \(t, q, v\)"),
+        ({"controller": lambda t, q: q}, lw.LinkworkError, r"must take \(t, q, v\)"),
         ({"controller": lambda t, q, v: q[:1]}, lw.ShapeError, r"must have shape \(2,\); got shape \(1,\)"),
         ({"controller": lambda t, q, v: None}, lw.ShapeError, r"must have shape \(2,\)"),
         ({"controller": lambda t, q, v: q * np.nan}, lw.NonFinite, "controller returned .nan. for joint 'pin 1'"),
         ({"controller": lambda t, q, v: q if q[0] > 0.0 else v}, lw.NotTraceable, "branches"),
         ({"controller": lambda t, q, v, memory: (q, memory)}, lw.LinkworkError, "needs its initial value"),
-        ({"controller": lambda t, q, v, memory: q, "memory": [0.0]}, lw.ShapeError, "returns .forces, memory."),
+        ({"controller": lambda t, q, v, memory: q, "memory": [0.0]}, lw.ShapeError, "must return .forces, memory."),
         ({"memory": [0.0]}, lw.LinkworkError, "the controller takes no memory"),
         ({"gains": {"kp": 1.0}}, lw.LinkworkError, "no function takes the gain 'kp'"),
         ({"parameters": {"arm.mass": 1.0}}, lw.LinkworkError, "there is no parameter 'arm.mass'"),
@@ -230,7 +230,7 @@ def test_the_simulator_explains_itself() -> None:
         simulator.push("world", np.zeros(6))
     with pytest.raises(lw.ShapeError, match=r"expected \(6,\)"):
         simulator.push(M.bodies[1].name, np.zeros(3))
-    with pytest.raises(lw.ShapeError, match="holds one state"):
+    with pytest.raises(lw.ShapeError, match="has one state"):
         lw.Simulator(M, STARTS)
     simulator.state = (2.0, STARTS[1], [0.0, 1.0])
     assert simulator.state.t == 2.0

@@ -13,7 +13,7 @@ from linkwork.simulation.state import EVENT, NON_FINITE, NOT_CONVERGED, RUNNING,
 from linkwork.spatial.scalar import Array
 
 DIAGNOSED = 3  # number of members per kind of outcome whose failure is diagnosed
-SAME = "not diagnosed: other members failed in the same way"
+SAME = f"not diagnosed: only the first {DIAGNOSED} members with this outcome are"
 
 
 def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
