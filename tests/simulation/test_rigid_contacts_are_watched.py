@@ -38,7 +38,7 @@ def test_methods_with_forces_are_refused(method: str) -> None:
 def test_what_rigid_contacts_do_not_know_is_refused() -> None:
     with pytest.raises(lw.LinkworkError, match=r"no contact 'hard'.*compliant, rigid"):
         lw.simulate(BOX, duration=0.1, contact="hard")
-    with pytest.raises(lw.LinkworkError, match="'moreau' is that of contact='rigid'"):
+    with pytest.raises(lw.LinkworkError, match="'moreau' needs contact='rigid'"):
         lw.simulate(BOX, duration=0.1, method="moreau")
     with pytest.raises(lw.LinkworkError, match="locate=True needs contact='compliant'"):
         lw.simulate(BOX, duration=0.1, contact="rigid", locate=True)

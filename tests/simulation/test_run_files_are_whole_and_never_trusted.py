@@ -92,8 +92,8 @@ def test_only_files_of_runs_are_written_and_opened(tmp_path: Path) -> None:
         refused(lambda name=name: some_run().save(tmp_path / name), name, ".npz or .nc")
         refused(lambda name=name: lw.open_run(tmp_path / name), name, ".npz or .nc")
     path: Any = 3
-    refused(lambda: some_run().save(path), "a text or a pathlib.Path; got 3")
-    refused(lambda: lw.open_run(path), "a text or a pathlib.Path; got 3")
+    refused(lambda: some_run().save(path), "path must be a str or a pathlib.Path; got 3")
+    refused(lambda: lw.open_run(path), "path must be a str or a pathlib.Path; got 3")
     refused(lambda: lw.open_run(tmp_path / "run.npz"), "does not exist")
     assert not os.listdir(tmp_path)
 
@@ -198,7 +198,7 @@ def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], Non
         (lambda arrays, about: about["series"].append("tau"), "'tau' is missing"),
         (lambda arrays, about: arrays.pop("final_motion.q"), "'final_motion.q' is missing"),
         (lambda arrays, about: arrays.update(q=arrays["q"][:-1]), "'q' has shape"),
-        (lambda arrays, about: arrays.update(v=arrays["v"].astype("f4")), "'v' holds float32"),
+        (lambda arrays, about: arrays.update(v=arrays["v"].astype("f4")), "'v' has dtype float32"),
         (lambda arrays, about: arrays.update({"final_motion.v": np.zeros(7)}), "'final_motion.v' has shape (7,)"),
         (lambda arrays, about: arrays.update(outcome=np.array("lost")), "unknown outcome 'lost'"),
         (lambda arrays, about: arrays.update(mechanism=np.array("hello = [")), "mechanism in it cannot be read"),

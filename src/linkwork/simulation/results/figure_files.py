@@ -45,4 +45,4 @@ def save_figure(figure: Figure, file: Path | None) -> None:
     try:
         write_whole(file, lambda beside: figure.savefig(beside, format=file.suffix.lower()[1:]))
     except (OSError, ValueError) as error:
-        raise LinkworkError(f"{file}: cannot write the figure: {reason_of(error)}") from None
+        raise LinkworkError(f"{file}: the figure cannot be written: {reason_of(error)}") from None

@@ -87,7 +87,7 @@ def save_run(run: RunData, path: str | os.PathLike[str]) -> None:
         contents = Contents(arrays, _about(run, arrays), checked_text(run.mechanism, path))
         write_whole(path, lambda beside: write(run, contents, beside))
     except (OSError, ValueError, RuntimeError) as error:  # HDF5 raises RuntimeError
-        raise LinkworkError(f"{path}: cannot write the run: {reason_of(error)}") from None
+        raise LinkworkError(f"{path}: the run cannot be written: {reason_of(error)}") from None
 
 
 def read_run(path: str | os.PathLike[str]) -> RunData:
