@@ -187,7 +187,7 @@ def test_a_simulator_lets_it_run_ahead_too():
 
 
 def test_a_start_that_falls_behind_is_refused():
-    with pytest.raises(lw.LinkworkError, match=r"ratchet 'ratchet' is engaged, but slips at 5 rad/s or m/s at the start"):
+    with pytest.raises(lw.LinkworkError, match=r"'ratchet' is engaged, but slips at 5 rad/s or m/s at the start"):
         lw.simulate(rectifier(), [0, 0], [5.0, 0.0], duration=0.1)
 
 

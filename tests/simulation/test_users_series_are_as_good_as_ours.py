@@ -98,7 +98,7 @@ def test_they_survive_files_also_where_nobody_knows_them(tmp_path: Path, form: s
 def test_a_file_whose_series_has_another_shape_is_refused(tmp_path: Path) -> None:
     swing().save(tmp_path / "run.npz")
     register(Series("tip", "place of the tip", "m", (Axis("across", ("x", "y", "z")),), sample=tip))
-    with pytest.raises(lw.LinkworkError, match=r"'tip' has shape \(3, 31, 2\), not \(3, 31, 3\)"):
+    with pytest.raises(lw.LinkworkError, match=r"'tip' has shape \(3, 31, 2\); expected \(3, 31, 3\)"):
         lw.open_run(tmp_path / "run.npz")
 
 
