@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from linkwork.model.conversion import convert
     from linkwork.model.documents.loading import load
     from linkwork.model.documents.toml_writer import save
-    from linkwork.simulation import Run, Simulator, host, once, open_run, sampled, simulate
+    from linkwork.simulation import Run, Simulator, host, one_shot, open_run, sampled, simulate
     from linkwork.simulation.results.drawing import draw
 
 # Names that are imported at their first use, so that importing linkwork stays quick
@@ -72,11 +72,11 @@ ON_DEMAND = {
     **dict.fromkeys(("Dynamics", "compile"), "linkwork.evaluation.dynamics"),
     **dict.fromkeys(("CrossCheck", "cross_check"), "linkwork.evaluation.cross_check"),
     **dict.fromkeys(("Reference", "balance", "feedback"), "linkwork.control"),
-    **dict.fromkeys(("Run", "Simulator", "host", "once", "open_run", "sampled", "simulate"), "linkwork.simulation"),
+    **dict.fromkeys(("Run", "Simulator", "host", "one_shot", "open_run", "sampled", "simulate"), "linkwork.simulation"),
 }
 
 # Old names, which still work with a DeprecationWarning, and their new names
-RENAMED = {"normal": "random_normal"}
+RENAMED = {"normal": "random_normal", "once": "one_shot"}
 
 __version__ = "0.1.0"
 
@@ -130,7 +130,7 @@ __all__ = [
     "formulations",
     "host",
     "load",
-    "once",
+    "one_shot",
     "open_run",
     "random_normal",
     "sampled",

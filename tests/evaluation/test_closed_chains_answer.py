@@ -124,9 +124,9 @@ def test_what_is_asked_of_one_state_is_not_asked_of_many() -> None:
 
 def test_simulators_start_closed_and_stay_so() -> None:
     d, q, v, _ = state()
-    with pytest.raises(lw.LinkworkError, match=r"loop 'hands' is open by .* d.assemble"):
+    with pytest.raises(lw.LinkworkError, match=r"loop 'hands' has a position error of .* d.assemble"):
         lw.Simulator(d.mechanism, q + 0.1)
-    with pytest.raises(lw.LinkworkError, match=r"loop 'hands' opens at .* d.consistent"):
+    with pytest.raises(lw.LinkworkError, match=r"loop 'hands' has a velocity error of .* d.consistent"):
         lw.Simulator(d.mechanism, q, v + 0.1)
     simulator = lw.Simulator(d.mechanism, q, v)
     for _ in range(300):

@@ -111,9 +111,9 @@ def test_schedules_that_come_to_contradict_are_refused_at_their_entry():
     [
         ((0.1, "shift", "gearbox", 3), "it has the gears 1 to 2, and 0 for neutral; got 3"),
         ((0.1, "shift", "gearbox", 1.5), "it has the gears 1 to 2, and 0 for neutral; got 1.5"),
-        ((0.1, "shift", "gearbox"), "must be (time, 'shift', name, gear), or with a ratio other than 0"),
+        ((0.1, "shift", "gearbox"), "must be (time, 'shift', name, gear) or (time, 'shift', name, ratio)"),
         ((0.1, "shift", "nothing", 1), "there is no clutch or ratchet or transmission 'nothing'"),
-        ((0.1, "shift", "clutch", 0.0), "with a ratio other than 0"),
+        ((0.1, "shift", "clutch", 0.0), "the ratio must not be 0"),
         (
             (0.1, "engage", "gearbox"),
             "there is no clutch or brake or ratchet or latch or differential or coupling 'gearbox'",

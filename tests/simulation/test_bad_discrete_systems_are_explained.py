@@ -115,7 +115,7 @@ def test_masses_that_vary_have_no_energy_momentum_steps() -> None:
         (lambda: lw.discrete(lg.pendulum, forces=lg.drag, clock=np.sum), "which forces change"),
         (lambda: lw.discrete(lg.pendulum, order=4, method="shake"), "needs a symmetric method"),
         (lambda: lw.discrete(lg.pendulum, lg.rod, order=4, method="energy-momentum"), "without constraints"),
-        (lambda: lw.discrete(lg.pendulum, order=3), "give one of 2, 4, 6"),
+        (lambda: lw.discrete(lg.pendulum, order=3), "order must be one of 2, 4, 6; got 3"),
         (lambda: lw.discrete(lg.pendulum, nonholonomic=lg.rod).start(lg.PLACE, lg.SPEED), r"rows \(l, 3\)"),
         (lambda: lw.discrete(lg.pendulum, clock=lg.rod).start(lg.PLACE, lg.SPEED), "clock must return one number"),
         (

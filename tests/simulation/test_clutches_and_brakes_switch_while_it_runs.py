@@ -188,9 +188,12 @@ def test_a_simulator_switches_by_hand():
     [
         ([(0.1, "engage", "cluch")], "'cluch'. Did you mean 'clutch'?"),
         ([(0.1, "lock", "c")], "there is no brake or joint 'c'. Valid: a, b"),
-        ([(0.1, "shift", "clutch")], "with a ratio other than 0"),
-        ([(0.1, "shift", "clutch", 0.0)], "with a ratio other than 0"),
-        ([(0.2, "engage", "clutch"), (0.1, "release", "clutch")], "earlier than the one before it: release clutch"),
+        ([(0.1, "shift", "clutch")], "must be (time, 'shift', name, gear) or (time, 'shift', name, ratio)"),
+        ([(0.1, "shift", "clutch", 0.0)], "the ratio must not be 0"),
+        (
+            [(0.2, "engage", "clutch"), (0.1, "release", "clutch")],
+            "(release clutch) is earlier than the entry",
+        ),
         ([(0.1, "engage", "second"), (0.1, "engage", "clutch")], "drives 'b' from 'a' at 2, and clutch 'clutch' at 1"),
     ],
 )
@@ -221,5 +224,8 @@ def test_clutches_that_contradict_each_other_on_sums_are_refused():
 
 
 def test_a_start_that_slips_is_refused():
-    with pytest.raises(lw.LinkworkError, match=r"clutch 'clutch' slips at 5 at the start; v0 = d\.consistent"):
+    with pytest.raises(
+        lw.LinkworkError,
+        match=r"clutch 'clutch' is engaged, but slips at 5 rad/s or m/s at the start; use v0 = d\.consistent",
+    ):
         lw.simulate(flywheels(engaged=True), [0, 0], [5.0, 0.0], duration=0.1)

@@ -245,7 +245,7 @@ def test_guards_and_latches_act_while_clutches_slip() -> None:
         record=("q", "v", "work", "contact.force"),
     ).check()  # fmt: skip
     what = {event.what.split(" (")[0]: event.time for event in fallen.events}
-    assert what["catch holds"] == pytest.approx(np.sqrt(2.0 * 0.05 / (G - 4.0)), abs=1e-6)  # within the step
+    assert what["catch engages"] == pytest.approx(np.sqrt(2.0 * 0.05 / (G - 4.0)), abs=1e-6)  # within the step
     assert what["release stop"] == pytest.approx((1.0 - np.sqrt(1.0 - 2.0 * 2.0 * 0.2)) / 2.0, abs=1e-6)
     assert fallen.v[-1, 2] == pytest.approx(np.sqrt(1.0 - 2.0 * 2.0 * 0.2), abs=1e-6)
     assert fallen.v[-1, :2] == pytest.approx(0.0, abs=1e-9)

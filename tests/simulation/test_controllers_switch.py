@@ -107,7 +107,7 @@ def test_members_are_switched_each_on_its_own_and_kernels_stay(monkeypatch):
     ("answer", "error", "message"),
     [
         ({"cluch.engaged": 1.0}, lw.LinkworkError, "Did you mean 'clutch.engaged'"),
-        ({"first.mass": 1.0}, lw.LinkworkError, "mode that the controller switches 'first.mass'"),
+        ({"first.mass": 1.0}, lw.LinkworkError, "mode returned by the controller 'first.mass'"),
         ({"tau": [1.0], "clutch.engaged": 1.0}, lw.ShapeError, r"must have shape \(2,\); got shape \(1,\)"),
         ({"clutch.engaged": [1.0, 0.0]}, lw.ShapeError, "one number or condition for 'clutch.engaged'"),
         ({"clutch.engaged": "yes"}, lw.ShapeError, "one number or condition for 'clutch.engaged'"),

@@ -176,9 +176,12 @@ def test_mistakes_are_explained_and_nobodys_state_is_touched(turning: lw.Run, tm
     many = lw.simulate(lw.example("double_pendulum"), np.zeros((3, 2)), duration=0.1, dt=0.01)
     wrong: Any = "four_bar"
     for does, says in (
-        (lambda: many.draw(), r"one member can be drawn, not \(3,\)"),
-        (lambda: turning.draw((0.0, 0.3)), "from 0 s to 0.2 s; it cannot be drawn at 0.3 s"),
-        (lambda: turning.draw(path=tmp_path / "run.gif"), r"figures end in \.png, \.svg, \.pdf"),
+        (lambda: many.draw(), r"needs a run without a batch; this one has shape \(3,\)"),
+        (lambda: turning.draw((0.0, 0.3)), "`at` must be between 0 s and 0.2 s; got 0.3 s"),
+        (
+            lambda: turning.draw(path=tmp_path / "run.gif"),
+            r"unsupported figure type '\.gif'; expected \.png, \.svg, \.pdf",
+        ),
         (lambda: lw.draw(lw.example("four_bar"), [1.0, 2.0]), r"q has shape \(2,\), expected \(\.\.\., 3\)"),
         (lambda: lw.draw(wrong), "Mechanism"),
     ):

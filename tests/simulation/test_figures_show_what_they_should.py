@@ -58,7 +58,7 @@ def test_many_lines_keep_a_short_legend(flying: lw.Run) -> None:
     axes = panels(flying.plot("v"))["velocities [rad/s]"]
     texts = legend(axes)
     assert len(texts) == 9
-    assert texts[-1] == "7 more, smaller"
+    assert texts[-1] == "7 more with smaller range"
     assert len([line for line in axes.get_lines() if len(line.get_xdata())]) == 15
 
 
@@ -87,7 +87,7 @@ def test_a_lost_run_is_marked_where_it_ended() -> None:
 def test_poses_and_what_has_bodies_are_shown(flying: lw.Run) -> None:
     found = panels(flying.plot("pose.left tool", "reactions", "center_of_mass"))
     assert legend(found["pose of 'left tool' [m]"]) == ["x.origin", "y.origin", "z.origin"]
-    assert {"reactions of joints [N]", "reactions of joints [N m]", "centre of mass [m]"} <= set(found)
+    assert {"joint reactions [N]", "joint reactions [N m]", "centre of mass [m]"} <= set(found)
 
 
 @pytest.mark.parametrize(("suffix", "mark"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
@@ -106,9 +106,9 @@ def test_pyplot_is_left_alone(many: lw.Run) -> None:
 def test_mistakes_are_explained(tmp_path: Path, many: lw.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     path: Any
     for path, says in (
-        (tmp_path / "run.gif", "figures end in .png, .svg, .pdf"),
+        (tmp_path / "run.gif", "unsupported figure type '.gif'; expected .png, .svg, .pdf"),
         (tmp_path / "no" / "run.png", "there is no folder"),
-        (3, "a text or a pathlib.Path"),
+        (3, "path must be a str or a pathlib.Path"),
     ):
         with pytest.raises(lw.LinkworkError, match=says):
             many.plot("q", path=path)

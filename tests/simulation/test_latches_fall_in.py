@@ -26,7 +26,7 @@ def pendulum() -> lw.Mechanism:
 def test_it_falls_in_at_its_place_however_long_steps_are(method):
     run = lw.simulate(wheel(), [0.0], [2.0], duration=1.4, dt=0.07, method=method)
     (event,) = run.events
-    assert event.what == "latch holds (energy -4 J)"
+    assert event.what == "latch engages (energy -4 J)"
     assert event.time == pytest.approx(0.5, rel=5e-3 if method in ("variational", "energy-momentum") else 1e-9)
     assert event.impulse == pytest.approx(-4.0, rel=1e-12)
     assert event.energy == pytest.approx(-4.0, rel=1e-12)
@@ -48,7 +48,7 @@ def test_once_released_it_lets_go_and_falls_in_again_when_the_joint_comes_back()
 
     schedule = [(2.0, "release", "latch")]
     run = lw.simulate(pendulum(), [-1.0], duration=4.0, dt=0.01, method="rk4", schedule=schedule, controller=lifted)
-    assert [event.what.split(" (")[0] for event in run.events] == ["latch holds", "release latch", "latch holds"]
+    assert [event.what.split(" (")[0] for event in run.events] == ["latch engages", "release latch", "latch engages"]
     first, released, again = run.events
     weight = 9.81 * 0.5 * np.sin(0.5)
     assert first.carried == pytest.approx(weight, rel=1e-8)

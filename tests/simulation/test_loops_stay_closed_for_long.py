@@ -102,7 +102,10 @@ def test_members_of_a_batch_are_closed_each_on_its_own() -> None:
 def test_an_open_start_is_refused_with_its_remedy() -> None:
     m = lw.example("four_bar")
     q = m.integrate(m.keyframes["start"].q, [0.0, 0.1, 0.0])
-    with pytest.raises(lw.LinkworkError, match=r"loop 'closing pin' is open by 0\.0\d+ at the start; q0 = d\.assemble"):
+    with pytest.raises(
+        lw.LinkworkError,
+        match=r"loop 'closing pin' has a position error of 0\.0\d+ m or rad at the start; use q0 = d\.assemble",
+    ):
         lw.simulate(m, q, duration=0.1)
     lw.simulate(m, lw.compile(m, target="numpy").assemble(q), duration=0.01, dt=1e-3)
 
@@ -110,7 +113,10 @@ def test_an_open_start_is_refused_with_its_remedy() -> None:
 def test_an_opening_velocity_is_refused_with_its_remedy() -> None:
     m = lw.example("four_bar")
     q, v = m.keyframes["start"].q, np.array([1.0, 0.0, 0.0])
-    with pytest.raises(lw.LinkworkError, match=r"loop 'closing pin' opens at 0\.\d+ at the start; v0 = d\.consistent"):
+    with pytest.raises(
+        lw.LinkworkError,
+        match=r"loop 'closing pin' has a velocity error of 0\.\d+ m/s or rad/s at the start; use v0 = d\.consistent",
+    ):
         lw.simulate(m, q, v, duration=0.1)
     kept = lw.compile(m, target="numpy").consistent(q, v)
     assert lw.simulate(m, q, kept, duration=0.01, dt=1e-3).outcome.kind == "finished"
@@ -121,7 +127,7 @@ def test_steps_too_large_to_close_loops_end_a_run() -> None:
     m = slider_crank.build(speed=3000.0)
     run = lw.simulate(m, duration=0.1, dt=1e-3, method="semi-implicit")
     assert run.outcome.kind == "not converged"
-    assert "loops were not closed again at a step of 0.001 s: try dt=0.00025" in str(run.outcome)
+    assert "the projection onto loops failed with dt=0.001 s: try dt=0.00025" in str(run.outcome)
     assert errors(run)[0] < 1e-6
 
 
@@ -130,9 +136,9 @@ def test_momentum_is_not_asked_of_what_a_loop_or_spring_holds_to_the_world() -> 
     tied = b.close("tie", lw.Rod(1.0), "world", "ball", to=(1, 0, 0)).build()
     report = lw.simulate(tied, duration=0.1, dt=1e-3).report()
     assert report["momentum"].value == "not conserved"
-    assert "loop 'tie' holds it to the world" in report["momentum"].note
+    assert "loop 'tie' connects it to the world" in report["momentum"].note
     b = lw.Builder("hung").body("ball", 1.0, inertia=(1, 1, 1)).joint("float", lw.Free(), "world", "ball")
     hung = b.spring("coil", "world", "ball", to=(1, 0, 0), stiffness=10.0).build()
     report = lw.simulate(hung, duration=0.1, dt=1e-3).report()
-    assert "spring 'coil' holds it to the world" in report["momentum"].note
+    assert "spring 'coil' connects it to the world" in report["momentum"].note
     assert report.passed

@@ -92,9 +92,9 @@ def test_only_files_of_runs_are_written_and_opened(tmp_path: Path) -> None:
         refused(lambda name=name: some_run().save(tmp_path / name), name, ".npz or .nc")
         refused(lambda name=name: lw.open_run(tmp_path / name), name, ".npz or .nc")
     path: Any = 3
-    refused(lambda: some_run().save(path), "a text or a pathlib.Path; got 3")
-    refused(lambda: lw.open_run(path), "a text or a pathlib.Path; got 3")
-    refused(lambda: lw.open_run(tmp_path / "run.npz"), "there is no such file")
+    refused(lambda: some_run().save(path), "path must be a str or a pathlib.Path; got 3")
+    refused(lambda: lw.open_run(path), "path must be a str or a pathlib.Path; got 3")
+    refused(lambda: lw.open_run(tmp_path / "run.npz"), "does not exist")
     assert not os.listdir(tmp_path)
 
 
@@ -190,18 +190,18 @@ def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], Non
     ("change", "says"),
     [
         (lambda arrays, about: about.update({"linkwork run": 2}), "newer linkwork (0."),
-        (lambda arrays, about: about.pop("linkwork run"), "no run of linkwork"),
+        (lambda arrays, about: about.pop("linkwork run"), "not a run file of linkwork"),
         (lambda arrays, about: about.pop("settings"), "'settings' is missing"),
-        (lambda arrays, about: about["settings"].update(dt=-1.0), "-1.0 where a positive number belongs"),
+        (lambda arrays, about: about["settings"].update(dt=-1.0), "-1.0; expected a positive number"),
         (lambda arrays, about: about["settings"].update(colour="red"), "colour"),
         (lambda arrays, about: about["settings"].update(method=None), "no method"),
         (lambda arrays, about: about["series"].append("tau"), "'tau' is missing"),
         (lambda arrays, about: arrays.pop("final_motion.q"), "'final_motion.q' is missing"),
         (lambda arrays, about: arrays.update(q=arrays["q"][:-1]), "'q' has shape"),
-        (lambda arrays, about: arrays.update(v=arrays["v"].astype("f4")), "'v' holds float32"),
+        (lambda arrays, about: arrays.update(v=arrays["v"].astype("f4")), "'v' has dtype float32"),
         (lambda arrays, about: arrays.update({"final_motion.v": np.zeros(7)}), "'final_motion.v' has shape (7,)"),
-        (lambda arrays, about: arrays.update(outcome=np.array("lost")), "ended as 'lost'"),
-        (lambda arrays, about: arrays.update(mechanism=np.array("hello = [")), "mechanism cannot be read"),
+        (lambda arrays, about: arrays.update(outcome=np.array("lost")), "unknown outcome 'lost'"),
+        (lambda arrays, about: arrays.update(mechanism=np.array("hello = [")), "mechanism in it cannot be read"),
         (lambda arrays, about: arrays.pop("mechanism"), "not written by linkwork"),
     ],
 )  # fmt: skip

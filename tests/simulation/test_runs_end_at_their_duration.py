@@ -14,7 +14,7 @@ def test_a_step_that_does_not_fit_is_refused_with_one_that_does(
     method: str, duration: float, dt: float, fits: float
 ) -> None:
     m = lw.example("double_pendulum")
-    with pytest.raises(lw.LinkworkError, match=rf"not a whole number of steps .* take dt={fits:g}, or duration="):
+    with pytest.raises(lw.LinkworkError, match=rf"not a whole number of steps .* use dt={fits:g} or duration="):
         lw.simulate(m, [1.0, 0.5], duration=duration, dt=dt, method=method)
     assert lw.simulate(m, [1.0, 0.5], duration=duration, dt=fits, method=method).t[-1] == pytest.approx(duration)
 

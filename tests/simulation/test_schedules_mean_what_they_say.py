@@ -80,8 +80,11 @@ def test_a_schedule_may_be_anything_that_is_gone_through():
         ({0.1: ("engage", "clutch")}, "schedule must be a list of entries"),
         ((0.1, "engage", "clutch"), "entry 0 of the schedule must be (time, verb, name)"),
         ([(0.1, ["engage"], "clutch")], "there is no verb of entry 0 of the schedule"),
-        ([([0.1, 0.2], "engage", "clutch")], "entry 0 of the schedule: its times have shape (2,), expected one time"),
-        ([(0.1, "engage", "clutch"), (0.05, "lock", "a")], "entry 1 of the schedule is earlier than the one before it"),
+        ([([0.1, 0.2], "engage", "clutch")], "entry 0 of the schedule: times have shape (2,); expected a single time"),
+        (
+            [(0.1, "engage", "clutch"), (0.05, "lock", "a")],
+            "entry 1 of the schedule (lock a) is earlier than the",
+        ),
     ],
 )
 def test_what_is_no_schedule_is_refused(schedule, message):
@@ -91,10 +94,10 @@ def test_what_is_no_schedule_is_refused(schedule, message):
 
 
 def test_times_are_one_or_one_for_each_member():
-    with pytest.raises(lw.ShapeError, match=r"have shape \(2,\), expected \(\), or that of the batch, \(3,\)"):
+    with pytest.raises(lw.ShapeError, match=r"shape \(2,\); expected a single time or one per member, shape \(3,\)"):
         lw.simulate(flywheels(), np.zeros((3, 2)), schedule=[([0.1, 0.2], "engage", "clutch")], **RUN)
-    with pytest.raises(lw.LinkworkError, match=r"a guard is a function guard\(t, q, v\); got 0.5"):
-        lw.once(0.5)  # type: ignore[arg-type]
+    with pytest.raises(lw.LinkworkError, match=r"a guard must be a function guard\(t, q, v\); got 0.5"):
+        lw.one_shot(0.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +111,7 @@ def test_times_are_one_or_one_for_each_member():
             lambda: shafts(3).latch("a", "b", 1.0),
             f"{NOT_LOCKED} latch",
         ),
-        (lambda: shafts(3).brake("a", "b"), "lock 'a' may mean that joint, or the brake 'a' of joint 'b'"),
+        (lambda: shafts(3).brake("a", "b"), "lock 'a' is ambiguous: joint 'a', or the brake 'a' of joint 'b'"),
     ],
     ids=["clutch", "latch", "brake"],
 )
@@ -131,7 +134,7 @@ def test_a_simulator_that_is_put_elsewhere_keeps_what_is_engaged():
     np.testing.assert_allclose(soft.state.v, [5.0 - 6 / 2 * 0.01, 6 / 3 * 0.01])  # it slips from there
     firm = lw.Simulator(flywheels(), [0, 0], [1.0, 1.0], dt=0.01)
     firm.engage("clutch")
-    with pytest.raises(lw.LinkworkError, match="clutch 'clutch' slips at 5 at the start"):
+    with pytest.raises(lw.LinkworkError, match="clutch 'clutch' is engaged, but slips at 5 rad/s or m/s at the start"):
         firm.state = (0.0, [0, 0], [5.0, 0.0])
     np.testing.assert_allclose(firm.state.v, 1.0)
 

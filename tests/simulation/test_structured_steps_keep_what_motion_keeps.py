@@ -171,7 +171,7 @@ def test_rounds_are_recorded_and_reported() -> None:
     assert rounds.shape == run.t.shape
     assert rounds[0] == 0.0
     assert 2.0 <= np.median(rounds[1:]) <= 4.0
-    assert run.report()["iterations"].value == f"{np.median(rounds[1:]):g}, at most {rounds.max():g}"
+    assert run.report()["Newton iterations"].value == f"median {np.median(rounds[1:]):g}, at most {rounds.max():g}"
     assert "iterations" not in [row.name for row in lw.simulate(m, duration=0.01, dt=0.01, method="rk4").report().rows]
 
 
@@ -180,9 +180,9 @@ def test_a_step_without_a_solution_says_what_it_lacks_and_what_would_do() -> Non
     run = lw.simulate(m, duration=5.0, dt=0.1, method="variational")
     assert run.outcome.kind == "not converged"
     assert np.isfinite(run.q).all()  # the last good state is kept
-    assert "worst at loop 'closing pin'; try dt=0.05" in run.outcome.evidence
+    assert "largest at loop 'closing pin'; dt=0.05 is solved" in run.outcome.evidence
     sim = lw.Simulator(m, run.q[-1], run.v[-1], dt=0.1, method="variational")
-    with pytest.raises(lw.NotConverged, match="worst at loop") as told:
+    with pytest.raises(lw.NotConverged, match="largest at loop") as told:
         sim.step()
     assert len(told.value.history) == 50
     assert min(told.value.history) > 1e-6

@@ -1,4 +1,4 @@
-"""Before a run with contacts: whether its method can follow them, how fine its steps must be, and where it starts."""
+"""Checks before a run with contacts: does the method suit them, is the step small enough, is the start valid?"""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.problem import Problem
 from linkwork.spatial.scalar import Array
 
-FINE = 0.1  # product of step and rate at which a bounce is followed by sixty steps
-EXPLICIT = {"rk4": 2.5}  # product of step and rate of dampers beyond which a method blows up
-COARSE = 1.5  # product of step and rate of springs beyond which no method follows a bounce
-DEEP = 3.0  # times the weight: a spring at the start that throws the mechanism
-INSIDE = 1e-3  # depth [m] at the start that is reported for rigid contacts
+FINE = 0.1  # product of step and rate at which a bounce takes sixty steps
+EXPLICIT = {"rk4": 2.5}  # product of step and damper rate above which a method is unstable
+COARSE = 1.5  # product of step and spring rate above which no method resolves a bounce
+DEEP = 3.0  # contact force at the start, relative to the weight, that causes a warning
+INSIDE = 1e-3  # penetration [m] of rigid contacts at the start that causes a warning
 MOREAU = "moreau"  # the method of rigid contacts
 RIGID = "rigid"
-CONTACT = ("compliant", RIGID)  # what contacts may be
-LOOKED_AT = 64  # members whose start is looked at
+CONTACT = ("compliant", RIGID)  # contact models
+LOOKED_AT = 64  # number of members whose start is checked
 
 
 class Rates(NamedTuple):
-    """How fast contacts can be [1/s]: all springs together, all dampers together; and the pair that adds most."""
+    """Contact rates [1/s]: of all springs together, of all dampers together; and the pair with the fastest spring."""
 
     stiffness: float
     damping: float
@@ -39,7 +39,7 @@ class Rates(NamedTuple):
 
 
 def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
-    """The rates at q (nq,) [rad, m] if all contacts touched at once: of stiffness and damping over the masses."""
+    """Return the contact rates at q (nq,) [rad, m], as if all contacts touched, relative to the mass matrix."""
     m = mechanism
     M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
     (position,) = to_tree(m, ("q",), (q,))
@@ -58,14 +58,14 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
 
 
 def _largest(M: Array, K: Array) -> float:
-    """The largest eigenvalue of M^-1 K."""
+    """Return the largest eigenvalue of M^-1 K."""
     return float(np.abs(np.linalg.eigvals(np.linalg.solve(M, K))).max())
 
 
 def method_of(method: str, contact: str, locate: bool | None = False, continued: str | None = None) -> str:
-    """The method that was named, or the one of rigid contacts; a LinkworkError if they do not go together.
+    """Return the given method, or "moreau" for rigid contacts; raise a LinkworkError if they do not fit.
 
-    `continued` is the method of the run that goes on, if one does.
+    `continued` is the method of the run that is continued, if any.
     """
     if contact not in CONTACT:
         raise unknown_name("contact", contact, CONTACT)
@@ -73,43 +73,43 @@ def method_of(method: str, contact: str, locate: bool | None = False, continued:
     if continued is not None and (continued == MOREAU) != rigid:
         had, has = ("rigid", "compliant") if continued == MOREAU else ("compliant", "rigid")
         raise LinkworkError(
-            f"the run that goes on had contact={had!r}, not {has!r}: name that, or start from its last q and v"
+            f"the continued run has contact={had!r}, got {has!r}: pass contact={had!r}, or start from its last q and v"
         )
     if not rigid and method == MOREAU:
-        raise LinkworkError(f"method {MOREAU!r} is that of contact='rigid'; for contact='compliant' name another")
+        raise LinkworkError(f"method {MOREAU!r} needs contact='rigid'; choose another method for contact='compliant'")
     if rigid and locate:
-        raise LinkworkError("rigid contacts meet once a step, and nothing of them is located: leave locate out")
+        raise LinkworkError("locate=True needs contact='compliant': rigid contacts are solved once per step")
     if rigid and method not in ("auto", MOREAU):
         raise LinkworkError(
-            f"{method!r} needs forces that act for a while, and rigid contacts give impulses: with contact='rigid' "
-            f"leave the method out, which makes it {MOREAU!r}, or use contact='compliant'"
+            f"method {method!r} cannot handle the impulses of rigid contacts: with contact='rigid' leave out `method` "
+            f"(it is then {MOREAU!r}), or use contact='compliant'"
         )
     return MOREAU if rigid else method
 
 
 def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
-    """Raise a LinkworkError if a method cannot follow a mechanism's contacts."""
+    """Raise a LinkworkError if a method cannot handle the contacts of a mechanism."""
     pairs = problem.mechanism.contact_pairs
     if problem.rigid and not pairs:
-        raise LinkworkError("contact='rigid' is for mechanisms with contacts, which Builder.touch adds; there are none")
+        raise LinkworkError("contact='rigid' needs a mechanism with contacts; add them with Builder.touch")
     for pair in pairs:
         varies = f"{pair.contact.name}.stiffness" in problem.parameters
         if not (problem.rigid or varies or pair.contact.stiffness > 0.0):
             raise LinkworkError(
-                f"contact {pair.contact.name!r} has no stiffness: give it one, or simulate(..., contact='rigid')"
+                f"contact {pair.contact.name!r} has no stiffness: set its stiffness, or simulate with contact='rigid'"
             )
     for pair in pairs:
         if isinstance(pair.surface.shape, Mesh):
             reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a mesh"
-            raise LinkworkError(f"{reason}: name other surfaces `against` it, or make it of boxes and other shapes")
+            raise LinkworkError(f"{reason}; meshes have no contact: exclude it by `against`, or build it from boxes")
     if adaptive and pairs:
-        raise LinkworkError(f"contacts change at the ends of steps, which {method!r} chooses by itself: name another")
+        raise LinkworkError(f"contacts need fixed steps, method {method!r} has adaptive ones: choose another method")
 
 
 def check_start(problem: Problem, method: str, dt: float) -> None:
-    """Warn of contacts that start deep inside, and of steps that are too large for them.
+    """Warn of contacts that start deep inside a surface, and of steps that are too large for the contacts.
 
-    Numbers of members that no contact can have raise a LinkworkError.
+    Raise a LinkworkError if a member has an invalid contact parameter.
     """
     m = problem.mechanism
     if not m.contact_pairs or 0 in problem.batch:
@@ -124,19 +124,19 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
     if product > 1.0:
         fine = FINE / max(rates.stiffness, rates.damping if method in EXPLICIT else 0.0)
         warnings.warn(
-            f"linkwork: a step of {dt:g} s is too large for contact {rates.fastest!r}, whose springs and dampers move "
-            f"its body at rates of {rates.stiffness:.3g} and {rates.damping:.3g} 1/s: dt={fine:.1g} follows them",
+            f"linkwork: dt={dt:g} s is too large for contact {rates.fastest!r}: its springs and dampers have rates of "
+            f"{rates.stiffness:.3g} and {rates.damping:.3g} 1/s; use dt={fine:.1g}",
             stacklevel=3,
         )
 
 
 def _refuse_numbers(problem: Problem) -> None:
-    """What the Builder refuses of one mechanism, for the parameters of all members."""
+    """Check the contact parameters of all members, as the Builder does for one mechanism."""
     given = problem.parameters
     for name in dict.fromkeys(pair.contact.name for pair in problem.mechanism.contact_pairs):
         for key in ("stiffness", "tangential_stiffness", "rest_speed"):
             if (given.get(f"{name}.{key}", np.ones(1)) <= 0.0).any():
-                raise LinkworkError(f"parameter '{name}.{key}' must be > 0 in all members: contact {name!r} needs it")
+                raise LinkworkError(f"parameter '{name}.{key}' of contact {name!r} must be > 0 in all members")
         friction = given.get(f"{name}.friction", np.zeros(2))
         if (friction[..., 0] < friction[..., 1]).any():
             raise LinkworkError(f"parameter '{name}.friction' must be (static, dynamic) with static >= dynamic")
@@ -155,13 +155,13 @@ def _warn_of_depth(problem: Problem) -> None:
                 continue
             who = f"of member {index} " if problem.batch else ""
             follows = (
-                "and is moved out in the first step"
+                "and will be pushed out in the first step"
                 if problem.rigid
-                else f"whose spring will throw it with {force:.3g} N"
+                else f"and its spring will push it out with {force:.3g} N"
             )
             warnings.warn(
                 f"linkwork: contact {contact.name!r} {who}starts {depth:.3g} m inside surface {surface.name!r}, "
-                f"{follows}: start it higher",
+                f"{follows}: start it farther outside",
                 stacklevel=4,
             )
             return

@@ -1,4 +1,4 @@
-"""Series recorded of contacts: their states, forces, anchors and slip."""
+"""Recorded series of contacts: states, forces, anchors and slip."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DIRECTION = Axis("direction", ("x", "y", "z"))
 
 
 class Places(NamedTuple):
-    """Where pairs that may touch meet, and the poses of bodies."""
+    """Contact kinematics of all contact pairs, and the poses of bodies."""
 
     there: list[Meeting]
     poses: list[Transform]
@@ -46,7 +46,7 @@ def _memory(now: Sample) -> Memory:
 
 
 def _grips(now: Sample) -> list[Grip]:
-    """What compliant contacts do, those that stick or slip by their anchors."""
+    """Return the state of each compliant contact; sticking and slipping contacts are evaluated at their anchors."""
     memory, found = now.once(_memory), []
     pairs = zip(now.system.mechanism.contact_pairs, memory.number, memory.anchor, now.once(_places).there, strict=True)
     for pair, number, anchor, at in pairs:
@@ -68,7 +68,7 @@ def _anchor(now: Sample) -> Array:
 
 
 def _slip(now: Sample) -> Array:
-    """Velocities along the surface, of rigid contacts that touch, of compliant ones that are inside."""
+    """Return the tangential velocities of touching contacts, zero for others."""
     found = []
     for number, at in zip(now.state.motion.contact_memory[:, 0], now.once(_places).there, strict=True):
         slip = at.velocity - at.normal * dot(at.normal, at.velocity)
@@ -82,7 +82,7 @@ def _energy(now: Sample) -> Number:
 
 
 def _wrenches(now: Sample) -> Array:
-    """About the bodies' origins, in their frames; of rigid contacts those of the last step's forces."""
+    """Return contact wrenches at the body origins in body axes; for rigid contacts those of the last step."""
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
         return wrenches_of(pairs, forces_of(now.state.motion.contact_memory), places.there, places.poses)
@@ -98,7 +98,7 @@ def _compliant(facts: RunFacts) -> bool:
 
 
 def _turned(facts: RunFacts) -> bool:
-    """Whether rigid contacts have rolling or spinning friction."""
+    """Return whether rigid contacts have rolling or spinning friction."""
     return facts.rigid and remembered(facts.mechanism.contact_pairs) > CONTACT_COLUMNS
 
 
@@ -110,26 +110,26 @@ def _vectors(facts: RunFacts) -> tuple[Axis, ...]:
     return (*_contacts(facts), DIRECTION)
 
 
-# Vectors are in the world's axes
+# Vectors are in world axes
 CONTACT_SERIES: tuple[Series, ...] = (
     Series(
-        "contact.state", "states of contacts", "1", _contacts,
+        "contact.state", "contact states", "1", _contacts,
         lambda now: now.state.motion.contact_memory[:, 0], exists=_touching, by_default=True,
     ),
     Series(
-        "contact.since", "times since when contacts are in their states", "s", _contacts,
+        "contact.since", "start times of the contact states", "s", _contacts,
         lambda now: now.state.motion.contact_memory[:, 4], exists=_touching, by_default=True,
     ),
-    Series("contact.force", "forces of contacts", "N", _vectors, _force, exists=_touching, by_default=True),
+    Series("contact.force", "contact forces", "N", _vectors, _force, exists=_touching, by_default=True),
     Series(
-        "contact.torque", "rolling and spinning torques of contacts", "N m", _vectors,
+        "contact.torque", "contact torques of rolling and spinning friction", "N m", _vectors,
         lambda now: now.state.motion.contact_memory[:, 5:], exists=_turned, by_default=True,
     ),
-    Series("contact.anchor", "anchors of contacts", "m", _vectors, _anchor, exists=_compliant, by_default=True),
-    Series("contact.slip", "slip of contacts", "m/s", _vectors, _slip, exists=_touching, by_default=True),
-    Series("contact.energy", "energy of springs of contacts", "J", sample=_energy, exists=_compliant, by_default=True),
+    Series("contact.anchor", "contact anchors", "m", _vectors, _anchor, exists=_compliant, by_default=True),
+    Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_touching, by_default=True),
+    Series("contact.energy", "energy of contact springs", "J", sample=_energy, exists=_compliant, by_default=True),
     Series(
-        "contact.wrenches", "wrenches of contacts on bodies", six("N", "N m"), bodies, _wrenches,
+        "contact.wrenches", "contact wrenches on bodies", six("N", "N m"), bodies, _wrenches,
         exists=_touching,
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Series that follow from what a run recorded, computed after it."""
+"""Series computed after a run from recorded series."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENERGIES = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
 
 
 def run_energies(run: RunData) -> Stored:
-    """Energies (*batch, T) [J] stored along a run."""
+    """Return the stored energies (*batch, T) [J] along a run."""
     return stored_energies(run.dynamics, run.q, run.v, run.along_time())
 
 
@@ -80,11 +80,11 @@ def _of_frames(quantity: str) -> Callable[[RunFacts], tuple[str, ...]]:
     return lambda facts: tuple(f"{quantity}.{name}" for name in facts.mechanism.frames.names)
 
 
-# --- from q, v and everything that acted ---
+# --- from q, v and all forces of the run ---
 
 
 def _acting(facts: RunFacts) -> tuple[str, ...]:
-    """The series that say what acted on the mechanism."""
+    """Return the names of the series of states and external forces."""
     acted = {
         "tau": facts.controlled,
         "stops": facts.stops,
@@ -96,13 +96,13 @@ def _acting(facts: RunFacts) -> tuple[str, ...]:
 
 
 def _wrenches(run: Run) -> Array | None:
-    """All wrenches (*batch, T, nbodies, 6) [N, N m] on bodies; None if there were none."""
+    """Return the sum of all wrenches (*batch, T, nbodies, 6) [N, N m] on bodies; None if there were none."""
     acted = [run.recorded[name] for name in ("wrenches", "contact.wrenches") if name in run.recorded]
     return sum(acted[1:], acted[0]) if acted else None
 
 
 def _joint_forces(run: Run) -> Array:
-    """Forces (*batch, T, nv) [N m or N] of all that acts on joints, clutches and brakes that slip too."""
+    """Return all joint forces (*batch, T, nv) [N m or N], including those of slipping clutches and brakes."""
     forces = run["passive"] + run.recorded.get("tau", 0.0) + run.recorded.get("stops", 0.0)
     if "slip" not in run.recorded:
         return forces
@@ -117,7 +117,7 @@ def _joint_forces(run: Run) -> Array:
 
 
 def _slip_forces(run: Run) -> Array:
-    """Forces (*batch, T, k) [N m or N] of the clutches and brakes that can slip, while they do."""
+    """Return the forces (*batch, T, k) [N m or N] of clutches and brakes while they slip."""
     slip = np.moveaxis(run.recorded["slip"], -1, 0)
     return np.stack(
         [np.asarray(push) for push in slip_multipliers(run.mechanism, list(slip), run.along_time())], axis=-1
@@ -130,7 +130,7 @@ def _reactions(run: Run) -> Array:
 
 
 def _carried(run: Run) -> Array:
-    """Multipliers of velocity constraints; clutches and brakes that slip carry as much as they can."""
+    """Return the multipliers of velocity constraints; slipping clutches and brakes have their capacity."""
     forces, wrenches, m = run.once(_joint_forces), _wrenches(run), run.mechanism
     carried = run.dynamics.carried(run.q, run.v, forces, wrenches, parameters=run.along_time())
     if "slip" not in run.recorded:
@@ -164,8 +164,8 @@ def _has_drives(facts: RunFacts) -> bool:
 _parts: tuple[tuple[str, Callable[[Stored], Array]], ...] = (
     ("energy", lambda stored: stored.total),
     ("kinetic energy", lambda stored: stored.kinetic),
-    ("energy of gravity", lambda stored: stored.gravity),
-    ("energy of springs", lambda stored: stored.elastic),
+    ("potential energy of gravity", lambda stored: stored.gravity),
+    ("potential energy of springs", lambda stored: stored.elastic),
 )
 
 DERIVED_SERIES: tuple[Series | Family, ...] = (
@@ -187,9 +187,10 @@ DERIVED_SERIES: tuple[Series | Family, ...] = (
         "drive.speed", "speeds of motors", "rad/s or m/s", drives,
         derive=_drive_speed, exists=_has_drives, needs=STATE,
     ),
-    Series("reactions", "reactions of joints", six("N", "N m"), _joints, derive=_reactions, needs=_acting),
+    Series("reactions", "joint reactions", six("N", "N m"), _joints, derive=_reactions, needs=_acting),
     Series(
-        "carried", "forces of clutches, brakes, gears", "N m or N", _constraint_axis, derive=_carried, needs=_acting,
+        "carried", "forces transmitted by clutches, brakes, gears", "N m or N", _constraint_axis,
+        derive=_carried, needs=_acting,
     ),
     Family("pose.FRAME", _of_frames("pose"), _pose),
     Family("velocity.FRAME", _of_frames("velocity"), _velocity),

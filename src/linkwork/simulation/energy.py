@@ -1,12 +1,12 @@
-"""The energy ledger: what stores energy, what does work without storing any, and whether the two balance.
+"""The energy balance: stored energy, work of forces that store none, and the difference between them.
 
-| account | what |
+| account | contents |
 |---|---|
-| stored | motion (kinetic), gravity, springs of joints and between bodies |
+| stored | kinetic energy, gravity, springs of joints and between bodies |
 | work | controllers, wrenches, contacts, stops, dampers, friction, impulses at impacts and switches |
 
-The balance is E(t) - E(0) = work. Compliant contacts store energy in springs of their own and give part of it back; the
-work contains both, and `contact_energy` says how much they hold at one instant.
+The balance is E(t) - E(0) = work. Compliant contacts store energy in their springs and return part of it. The work
+includes both; `contact_energy` is the energy stored at one instant.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.extremes import largest_magnitude, range_over_time
 from linkwork.spatial.scalar import Array, Number
 
-# Part of the total energy that counts as exchanged at least: a mechanism at rest exchanges none, and round-off of its
-# energy is no imbalance
+# Smallest scale of the balance, relative to the total energy: a mechanism at rest exchanges no energy, and the
+# round-off of its energy is not an error
 LEAST_EXCHANGED = 1e-6
 
 
 class Stored(NamedTuple):
-    """Energies [J]: of one state, or (..., T) of all samples of a run."""
+    """Stored energies [J]: of one state, or (..., T) of all samples of a run."""
 
     kinetic: Number
     gravity: Number
@@ -45,17 +45,17 @@ class Stored(NamedTuple):
 
     @property
     def potential(self) -> Number:
-        """What gravity and springs store [J]."""
+        """Potential energy of gravity and springs [J]."""
         return self.gravity + self.elastic
 
     @property
     def total(self) -> Number:
-        """All of it [J]."""
+        """Total energy [J]."""
         return self.kinetic + self.gravity + self.elastic
 
 
 def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
-    """Energies [J] stored in one state q (nq,), v (nv,); any numbers."""
+    """Return the energies [J] of one state q (nq,), v (nv,); floats or traced numbers."""
     tree = mechanism.tree
     position, speed = to_tree(mechanism, ("q", "v"), (q, v))
     gravity, springs = potential_energy(tree, position), spring_energy(tree, position)
@@ -63,14 +63,16 @@ def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
 
 
 def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameters: Mapping[str, Array]) -> Stored:
-    """The same in states q (..., nq), v (..., nv), compiled: each (...) [J]."""
+    """Return the energies (...) [J] in states q (..., nq), v (..., nv), by compiled functions."""
     kinetic, gravity = dynamics.energy(q, v, parameters=parameters)
     return Stored(kinetic, gravity, dynamics.spring_energy(q, parameters=parameters))
 
 
 def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenches: Array | None) -> Number:
-    """Power [W] of what stores no energy: `forces` (nv,) [N m or N] of controllers and stops, dampers, friction,
-    and `wrenches` (nbodies, 6) [N, N m] on the bodies, those of contacts too.
+    """Return the power [W] of all forces that store no energy.
+
+    These are `forces` (nv,) [N m or N] of controllers and stops, `wrenches` (nbodies, 6) [N, N m] on the bodies,
+    including contacts, and the mechanism's dampers, friction and force elements.
     """
     m = mechanism
     position, speed = to_tree(m, ("q", "v"), (q, v))
@@ -84,20 +86,20 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
 
 
 def contact_energy(pairs: Sequence[Pair], memory: Memory, there: Sequence[Meeting]) -> Number:
-    """Energy [J] that the springs of compliant contacts hold in one state."""
+    """Return the energy [J] in the springs of compliant contacts in one state."""
     each = zip(pairs, memory.number, memory.anchor, there, strict=True)
     return sum((stored_in_contact(pair.contact, number, anchor, at) for pair, number, anchor, at in each), 0.0)
 
 
 class Balance(NamedTuple):
-    """Of every member (*batch,) [J]: the largest |E(t) - E(0) - work|, and the energy exchanged, its scale."""
+    """For each member (*batch,) [J]: the largest |E(t) - E(0) - work|, and the energy exchanged, its scale."""
 
     error: Array
     scale: Array
 
 
 def balance(stored: Stored, work: Array) -> Balance:
-    """The energy balance of a run from energies and work (*batch, T) [J].
+    """Return the energy balance of a run from energies and work (*batch, T) [J].
 
     The energy exchanged is the largest of the kinetic energy, the range of the potential energy, and the work.
     """

@@ -1,4 +1,4 @@
-"""Choosing a method and a step: from how fast the motion at the start changes."""
+"""Choice of the integration method and the step, from the fastest rate of the motion."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import MemberState
 
 ADAPTIVE = ("dop853", "radau", "lsoda")
-FINE = 0.1  # product of step and fastest rate at which rk4 errs by about 1e-7 a step
-STABLE = 2.5  # beyond this product rk4 blows up
-LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # steps that are chosen [s], at most
-LONG = 0.01  # the same for other methods
-MOST_PARTS = 10_000  # steps in a period of a sampled controller, at most, to meet the end of a run
-STIFF = 2000.0  # rate [1/s] from which following it by small steps does not pay
-ROWS = 1000  # of a run whose method chooses its own steps
-NUDGE = 1e-6
+FINE = 0.1  # product of step and fastest rate at which the error of rk4 is about 1e-7 per step
+STABLE = 2.5  # product of step and fastest rate above which rk4 is unstable
+LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # longest steps [s] that are chosen
+LONG = 0.01  # the same for other methods [s]
+MOST_PARTS = 10_000  # largest number of steps in the period of a sampled controller
+STIFF = 2000.0  # fastest rate [1/s] above which an implicit method is chosen
+SAMPLES = 1000  # default number of samples of adaptive methods
+NUDGE = 1e-6  # [rad, m, rad/s, m/s] step of difference quotients
 
 
 class Choice(NamedTuple):
-    """A method, its step [s] (for methods with their own steps: the time between rows), why; an order to compose to.
+    """A method, its step [s] (for adaptive methods the time between samples), the reason, and the order to compose to.
 
-    `locate` says whether its steps are parted where contacts switch.
+    `locate` says whether contact events are located within steps.
     """
 
     method: str
@@ -38,15 +38,15 @@ class Choice(NamedTuple):
     locate: bool = False
 
 
-Trial = Callable[[Choice], list[MemberState]]  # states along a run of the first member by a choice
+Trial = Callable[[Choice], list[MemberState]]  # runs the first member with a choice; returns states along the run
 
 
 def chosen(
     problem: Problem, derivative: StateDerivative, method: str, dt: float | None, duration: float, trial: Trial
 ) -> Choice:
-    """The method and step that were given, or good ones."""
+    """Return the given method and step, or suitable ones where they were not given."""
     if method in ADAPTIVE:
-        return Choice(method, dt or duration / ROWS, "as given; its steps follow the tolerance")
+        return Choice(method, dt or duration / SAMPLES, "as given; adaptive steps")
     if method != "auto" and dt is not None:
         return Choice(method, dt, "as given")
     if problem.mechanism.nv == 0 or 0 in problem.batch:
@@ -57,23 +57,23 @@ def chosen(
     first = _judged(problem, method, dt, duration, rate, "at the start")
     if dt is not None:
         return first
-    # Motion may become faster on the way: a trial run shows how fast
+    # The motion may become faster during the run: estimate the fastest rate from a trial run
     rates = [fastest_rate(problem, derivative, state) for state in trial(first)]
     return _judged(problem, method, dt, duration, max(rate, *rates), "in a trial run") if rates else first
 
 
 def _for_contacts(problem: Problem, method: str, dt: float | None, duration: float) -> Choice:
-    """A choice that follows the bounces of contacts, by the stiffness of their springs and the masses they move."""
+    """Return a choice with a step small enough for the contact springs and the masses that they move."""
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
     method = "variational" if method == "auto" else method
     rate = max(rates.stiffness, rates.damping) if method == "rk4" else rates.stiffness
     reach = min(LONGEST["semi-implicit"], FINE / max(rate, 1e-9))
-    return Choice(method, dt or _fitting(reach, problem, duration), f"contacts bounce at {rates.stiffness:.3g} 1/s")
+    return Choice(method, dt or _fitting(reach, problem, duration), f"contact rate {rates.stiffness:.3g} 1/s")
 
 
 def _judged(problem: Problem, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
-    """A choice for motion that changes at that rate [1/s]."""
+    """Return a choice for a motion with this fastest rate [1/s]."""
     why = f"fastest rate {rate:.3g} 1/s {when}"
     if problem.rigid:
         why = f"rigid contacts; {why}"
@@ -89,7 +89,7 @@ def _judged(problem: Problem, method: str, dt: float | None, duration: float, ra
 
 
 def _fitting(reach: float, problem: Problem, duration: float) -> float:
-    """A round step within reach of which whole numbers make the duration and the period of a sampled controller."""
+    """Return a round step of at most `reach` [s] that divides the duration and the period of a sampled controller."""
     rate = None if problem.sampling is None else problem.sampling.rate
     span = duration if rate is None else min(duration, 1.0 / rate)
     decade = 10.0 ** floor(log10(reach))
@@ -100,7 +100,7 @@ def _fitting(reach: float, problem: Problem, duration: float) -> float:
 
 
 def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState) -> float:
-    """The largest eigenvalue [1/s] of the first member's equations of motion in a state, or its fastest turn."""
+    """Return the fastest rate [1/s] of the first member in a state: the largest eigenvalue, or the angular speed."""
     m = problem.mechanism
     n, (_, values) = m.nv, problem.member(problem.first)
 

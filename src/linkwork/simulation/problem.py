@@ -1,4 +1,4 @@
-"""A simulation problem: everything that a run depends on except its method."""
+"""`Problem`: everything that a run depends on except the integration method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.algorithms.joint_forces import Stops
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.guards import Guard, Once
+from linkwork.simulation.events.guards import Guard, OneShot
 from linkwork.simulation.events.schedule import Switch, modes_of
 from linkwork.simulation.series_entry import RunFacts
 from linkwork.simulation.state import MemberState, member
@@ -20,12 +20,12 @@ from linkwork.simulation.system import System
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction, Values
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
-CONSTANT = "wrenches"  # the name under which constant wrenches are handed to their function
+CONSTANT = "wrenches"  # constant wrenches are a gain of this name
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is simulated: a mechanism, the functions that act on it, the batch, where it starts, what varies in it."""
+    """The simulated problem: mechanism, user functions, batch, start state and varied parameters."""
 
     mechanism: Mechanism
     control: UserFunction | None
@@ -40,32 +40,32 @@ class Problem:
     stops: Stops | None = None
     switches: tuple[Switch, ...] = ()
     baumgarte: float | None = None
-    guards: tuple[UserFunction, ...] = ()  # of those switches that have one
+    guards: tuple[UserFunction, ...] = ()  # guards of the schedule, in its order
     commands: tuple[str, ...] = ()  # parameters that the controller switches
-    switched: tuple[str, ...] = ()  # parameters that are switched during the run
-    rigid: bool = False  # whether contacts are
+    switched: tuple[str, ...] = ()  # all parameters that can be switched during the run
+    rigid: bool = False  # whether contacts are rigid
 
     @property
     def has_events(self) -> bool:
-        """Whether anything may switch within steps."""
+        """Whether an event can occur within a step."""
         return bool(self.mechanism.bounded or self.mechanism.self_switching or self.guards or self.commands)
 
     def parameters_in(self, modes: Array) -> dict[str, Array]:
-        """All parameters (*batch, shape), with those that are switched at `modes` (*batch, m)."""
+        """Return all parameters (*batch, shape), with the switched ones set to `modes` (*batch, m)."""
         return self.parameters | {name: np.asarray(modes)[..., k] for k, name in enumerate(self.switched)}
 
     @property
     def values(self) -> dict[str, Array]:
-        """Parameters and gains, each (*batch, shape) or the same for all."""
+        """Parameters and gains by name, each (*batch, shape) or one value for all members."""
         return self.parameters | self.gains
 
     @property
     def first(self) -> tuple[int, ...]:
-        """Where the first member is in the batch."""
+        """The index of the first member in the batch."""
         return (0,) * len(self.batch)
 
     def core(self, name: str) -> Shape:
-        """The shape of a parameter or gain of one member."""
+        """Return the shape of a parameter or gain of one member."""
         if name in self.parameters:
             return self.mechanism.parameters[name].shape
         if name == CONSTANT:
@@ -75,7 +75,7 @@ class Problem:
 
     @cached_property
     def facts(self) -> RunFacts:
-        """What decides which series the run has."""
+        """The facts that decide which series the run has."""
         return RunFacts(
             self.mechanism,
             controlled=self.control is not None or self.sampler is not None,
@@ -88,7 +88,7 @@ class Problem:
         )
 
     def system(self, values: Values) -> System:
-        """The mechanism with a member's parameters, under functions with its gains."""
+        """Return the system of one member: the mechanism with its parameters, the functions with its gains."""
         varied = {name: values[name] for name in self.parameters}
         m, wrenches = self.mechanism.varied(varied) if varied else self.mechanism, self.wrenches
         control = None if self.control is None else self._commanding(self.control, values)
@@ -104,15 +104,15 @@ class Problem:
         )
 
     def _bound_guards(self, values: Values) -> Iterator[Guard]:
-        """The guards of the schedule, with a member's gains."""
+        """Yield the guards of the schedule with the gains of one member."""
         guarded = [switch for switch in self.switches if switch.guarded]
         for guard, switch in zip(self.guards, guarded, strict=True):
-            only = isinstance(switch.when, Once)
+            only = isinstance(switch.when, OneShot)
             mode = self.switched.index(switch.parameter)
             yield Guard(partial(_guarded, guard, values), mode, switch.value, only, switch.what)
 
     def sample(self, values: Values, t: Number, now: MemberState) -> Answer:
-        """Joint forces (nv,) of the sampled controller from now on, its memory (k,), and what it wants of modes."""
+        """Call the sampled controller: joint forces (nv,) [N m or N], memory (k,), and the modes it commands."""
         assert self.sampler
         sampler, shape = self._commanding(self.sampler, values), (self.mechanism.nv,)
         given = {**modes_of(self.mechanism), **values, **dict(zip(self.switched, now.motion.modes, strict=True))}
@@ -120,23 +120,23 @@ class Problem:
         return sampler.answer(given, shape, *state)
 
     def wanted(self, answer: Answer, modes: Array) -> Array:
-        """The modes (m,) that a controller wants, as they are where it says nothing of them."""
+        """Return the modes (m,) after a controller's commands; modes without a command stay."""
         pairs = zip(self.switched, modes, strict=True)
         return np.array([self._possible(name, answer.modes.get(name, mode)) for name, mode in pairs])
 
     def _possible(self, name: str, mode: Number) -> Number:
-        """A mode itself, or the gear next below where it is one."""
+        """Return a commanded mode as its element allows it, such as the next lower gear number."""
         element, key = self.mechanism.owner(name)
         return element.possible(key, mode)
 
     def motor_forces(self, values: Values, t: Number, now: MemberState) -> Array:
-        """Forces (ndrives,) [N m or N] of the motors of drives, where the controller commands them."""
+        """Return the motor forces (ndrives,) [N m or N] of a controller that commands drives."""
         motors = self._commanding(self.control, values).motors if self.control else None
         assert motors
         return motors.forces(values, (len(self.mechanism.actuators),), t, now.q, now.v)
 
     def _commanding(self, controller: UserFunction, values: Values) -> UserFunction:
-        """A controller as it acts on a member, whose drives may have numbers of their own."""
+        """Return the controller for one member, whose drives may have varied parameters."""
         own = {name: values[name] for name in self.parameters if name.rpartition(".")[0] in self.mechanism.actuators}
         return controller.on(self.mechanism.varied(own)) if own else controller
 
@@ -147,16 +147,16 @@ class Problem:
 
     @property
     def in_python(self) -> bool:
-        """Whether a controller is sampled outside the program."""
+        """Whether the controller runs in Python, outside the compiled program (`lw.host`)."""
         return self.sampling is not None and self.sampling.in_python
 
     @property
     def traced_sampler(self) -> bool:
-        """Whether a controller is sampled inside the program."""
+        """Whether a sampled controller is part of the compiled program."""
         return self.sampling is not None and not self.sampling.in_python
 
     def stop_function(self, values: Values, t: Number, q: Array, v: Array) -> Number:
-        """The event function of the condition to stop: not negative until the run is to stop."""
+        """Return the event function of `stop_when`: negative where the run is to stop."""
         if self.stop is None:
             return 1.0
         found = self.stop(values, t, q, v)
@@ -164,11 +164,11 @@ class Problem:
         return where(found, -1.0, 1.0) if is_condition else -cast(Number, found)
 
     def stops_at(self, values: Values, t: Number, q: Array, v: Array) -> Condition:
-        """Whether the run is to stop, by a condition or a number that becomes positive."""
+        """Return whether `stop_when` is true or positive in a state."""
         return self.stop_function(values, t, q, v) < 0.0
 
     def answers(self, values: Values, t: Number, now: MemberState) -> Iterator[Value]:
-        """What all users' functions that are part of a program say in one state of one member."""
+        """Yield the results of all user functions in the compiled program, for one state of one member."""
         state, system = (t, now.q, now.v), self.system(values)
         if system.control is not None:
             yield system.control(*state)
@@ -184,7 +184,7 @@ class Problem:
         yield from (guard.function(*state) for guard in system.guards)
 
     def alone(self) -> Problem:
-        """The same for the first member alone."""
+        """Return the problem of the first member alone."""
         start, values = self.member(self.first)
         parameters = {name: np.asarray(values[name]) for name in self.parameters}
         gains = {name: np.asarray(values[name]) for name in self.gains}
@@ -194,7 +194,7 @@ class Problem:
         return replace(self, batch=(), start=start, parameters=parameters, gains=gains, switches=tuple(own))
 
     def member(self, index: tuple[int, ...]) -> tuple[MemberState, dict[str, Array]]:
-        """The start and the values of one member."""
+        """Return the start state and the parameters and gains of one member."""
         values = {}
         for name, value in self.values.items():
             core = self.core(name)

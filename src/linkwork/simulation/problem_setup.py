@@ -1,4 +1,4 @@
-"""From what a user gave to a checked Problem: states, parameters, gains, schedules and functions."""
+"""Check the arguments of `simulate` and `Simulator`, and build the `Problem` from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_n
 from linkwork.model.elements import locks, with_locks
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.guards import Once, own_modes
+from linkwork.simulation.events.guards import OneShot, own_modes
 from linkwork.simulation.events.log import LINES
 from linkwork.simulation.events.schedule import (
     Switch,
@@ -53,7 +53,7 @@ COPIES = 4  # of every member's state, which a run holds at least
 
 
 class Continuation(NamedTuple):
-    """A run that goes on: its mechanism, final state, parameters, step dt [s], end time [s] and events."""
+    """The run that is continued: mechanism, final state, parameters, step dt [s], end time [s], events and batch."""
 
     mechanism: Mechanism
     final: MemberState
@@ -65,9 +65,9 @@ class Continuation(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """What a user gave to `simulate` or a Simulator, unchecked; the names are those of `simulate`.
+    """The unchecked arguments of `simulate` or `Simulator`, under the names of `simulate`.
 
-    `continued` is the run that goes on, in place of q0; `commands` are parameters that the controller switches.
+    `continued` is the run to continue, in place of q0. `commands` are parameters that the controller switches.
     """
 
     mechanism: Mechanism
@@ -89,14 +89,14 @@ class Setup(NamedTuple):
 
 
 class Switches(NamedTuple):
-    """The switches of a schedule, and the names of all parameters that are switched during the run."""
+    """The switches of a schedule, and the names of all parameters that can be switched during the run."""
 
     timeline: tuple[Switch, ...]
     names: tuple[str, ...]
 
 
 class Functions(NamedTuple):
-    """A user's functions: controller (acting at every instant, or sampled), wrenches, stop condition, guards."""
+    """The user's functions: controller (continuous or sampled), wrenches, stop condition, guards."""
 
     control: UserFunction | None
     sampler: UserFunction | None
@@ -107,7 +107,7 @@ class Functions(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """Checked arrays by name, the batch that they broadcast to, and the parameters among them."""
+    """Checked arrays by name, their common batch shape, and the parameters among them."""
 
     values: dict[str, Array]
     batch: Shape
@@ -115,7 +115,7 @@ class Arrays(NamedTuple):
 
 
 def problem_of(setup: Setup) -> Problem:
-    """The problem, or an error that names what is wrong with the setup."""
+    """Return the problem of a setup; raise an error that names an invalid argument."""
     m = _mechanism(setup)
     switches = _switches(m, setup)
     given = _parameters(m, setup, switches)
@@ -152,7 +152,10 @@ def problem_of(setup: Setup) -> Problem:
 
 
 def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
-    """Setup and problem in which the controller switches what it returned when it was tried; it is then sampled."""
+    """Return setup and problem with the modes that the controller switches; such a controller is sampled.
+
+    The controller is called once to find out which modes its result names.
+    """
     step = setup.dt or (setup.continued.dt if setup.continued is not None else 0.0)
     commands = try_once(problem, step)
     if not commands:
@@ -169,22 +172,24 @@ def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
 
 
 def _mechanism(setup: Setup) -> Mechanism:
-    """The mechanism, with brakes on all joints that are to be locked."""
+    """Return the mechanism, with a brake on every joint that is to be locked."""
     m = setup.mechanism
     if not isinstance(m, Mechanism):
-        raise LinkworkError(f"a Mechanism is simulated, as lw.load(...) or lw.example(...) gives; got {m!r:.80}")
+        raise LinkworkError(f"mechanism must be a Mechanism, from lw.load, lw.example or Builder.build; got {m!r:.80}")
     m = with_locks(m, [*locked_names(entries_of(setup.schedule)), *_joints_of(m, setup.commands)])
     run = setup.continued
     if run is None:
         return m
     m = with_locks(m, locks(run.mechanism))
     if setup.v0 is not None or setup.memory is not None or run.mechanism.nq != m.nq:
-        raise LinkworkError("a run is continued from its own end: give no v0 or memory, and the same mechanism")
+        raise LinkworkError(
+            "a continued run starts in its final state: leave out v0 and memory, and pass the same mechanism"
+        )
     return m
 
 
 def _joints_of(m: Mechanism, parameters: Iterable[str]) -> list[str]:
-    """Joints that are to be locked, by the parameters of brakes that they do not have yet."""
+    """Return the joints that need a brake, given the names of commanded parameters."""
     names = [name.removesuffix(".engaged") for name in parameters if name not in m.parameters]
     return [name for name in names if name in m.joints]
 
@@ -193,13 +198,13 @@ def _switches(m: Mechanism, setup: Setup) -> Switches:
     timeline = scheduled(m, entries_of(setup.schedule))
     for name in setup.commands:
         if name not in modes_of(m):
-            raise unknown_name("mode that the controller switches", name, modes_of(m))
+            raise unknown_name("mode returned by the controller", name, modes_of(m))
     names = dict.fromkeys((*(switch.parameter for switch in timeline), *own_modes(m), *setup.commands))
     return Switches(timeline, tuple(names))
 
 
 def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, ArrayLike]:
-    """All parameters that are given or change, by name."""
+    """Return all parameters that the user gave or that can change during the run, by name."""
     given: dict[str, ArrayLike] = {
         **({} if setup.continued is None else setup.continued.parameters),
         **(setup.parameters or {}),
@@ -213,7 +218,7 @@ def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, Arr
 
 
 def _refuse_conflicts(m: Mechanism, setup: Setup, timeline: Sequence[Switch], parameters: Mapping[str, Array]) -> None:
-    """Raise a LinkworkError if couplings conflict at the start, or come to by the schedule."""
+    """Raise a LinkworkError if couplings contradict each other at the start or after an entry of the schedule."""
     run = setup.continued
     began, half = (0.0, 0.0) if run is None else (run.end, 0.5 * (run.dt or 0.0))
     refuse_contradictions(m, timeline, parameters, setup.commands, began - half)
@@ -223,11 +228,11 @@ def _refuse_conflicts(m: Mechanism, setup: Setup, timeline: Sequence[Switch], pa
 
 
 def _gains(setup: Setup, given: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], UserFunction | None]:
-    """The gains by name, constant wrenches among them, and the function of wrenches."""
+    """Return the gains by name, including constant wrenches, and the function of wrenches."""
     gains = dict(setup.gains or {})
     clash = [name for name in gains if name in given or name == CONSTANT]
     if clash:
-        raise LinkworkError(f"a gain needs a name of its own; {clash[0]!r} is taken")
+        raise LinkworkError(f"gain {clash[0]!r} has the name of a parameter or of `wrenches`; rename the gain")
     function = setup.wrenches
     if function is not None and not callable(function):
         gains[CONSTANT] = as_numbers("wrenches", function)
@@ -248,7 +253,7 @@ def _gain(name: str, value: ArrayLike) -> Array:
 def _controllers(
     controller: Controller | Sampled | None, gains: list[str]
 ) -> tuple[UserFunction | None, UserFunction | None, Sampled | None]:
-    """The controller if it acts at every instant; if it is sampled; and how it is sampled."""
+    """Return the controller if continuous, the controller if sampled, and the sampling."""
     if controller is None:
         return None, None, None
     if isinstance(controller, Sampled):
@@ -260,7 +265,7 @@ def _controllers(
 
 
 def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
-    """The memory (k,) with which a sampled controller begins."""
+    """Return the first memory (k,) of a sampled controller."""
     if setup.continued is not None:
         return setup.continued.final.memory
     controller = setup.controller
@@ -268,11 +273,14 @@ def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
     first = setup.memory if setup.memory is not None else getattr(function, "memory", None)
     if sampler is None or not sampler.has_memory:
         if setup.memory is not None:
-            raise LinkworkError("memory was given, but the controller takes none: write controller(t, q, v, memory)")
+            raise LinkworkError(
+                "memory was given, but the controller takes no memory: define it as controller(t, q, v, memory)"
+            )
         return np.zeros(0)
     if first is None:
         raise LinkworkError(
-            "a controller with memory needs its first one: simulate(..., memory=np.zeros(k)), or an attribute `memory`"
+            "a controller with memory needs its initial value: pass memory=np.zeros(k) to simulate, or give the "
+            "controller an attribute `memory`"
         )
     array = as_numbers("memory", first)
     return array if array.ndim else array.reshape(1)
@@ -280,7 +288,7 @@ def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
 
 def _guards(timeline: Sequence[Switch], gains: list[str]) -> tuple[UserFunction, ...]:
     whens = [switch.when for switch in timeline if switch.guarded]
-    functions = [when.function if isinstance(when, Once) else when for when in whens]
+    functions = [when.function if isinstance(when, OneShot) else when for when in whens]
     return tuple(UserFunction("guard of the schedule", function, gains) for function in functions)
 
 
@@ -299,7 +307,7 @@ def _refuse_unused(gains: Mapping[str, Array], functions: Functions) -> None:
     for name in gains:
         if not any(one is not None and name in one.gains for one in users):
             raise LinkworkError(
-                f"no function takes a gain {name!r}: write it among the arguments, as in controller(t, q, v, {name})"
+                f"no function takes the gain {name!r}: add it to the arguments, as in controller(t, q, v, {name})"
             )
 
 
@@ -307,7 +315,7 @@ def _refuse_unused(gains: Mapping[str, Array], functions: Functions) -> None:
 
 
 def positive(name: str, value: object) -> float:
-    """`value` as a float, or an error that names it if it is not a positive number."""
+    """Return `value` as a float; raise a LinkworkError that names it if it is not a positive number."""
     if not (isinstance(value, (int, float, np.number)) and np.isfinite(value) and value > 0.0):
         raise LinkworkError(f"{name} must be a positive number; got {value!r}")
     return float(value)
@@ -316,7 +324,7 @@ def positive(name: str, value: object) -> float:
 def _arrays(
     m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike], gains: Mapping[str, ArrayLike], memory: Array
 ) -> Arrays:
-    """States, constant wrenches and parameters as arrays of one batch."""
+    """Return states, constant wrenches and parameters as arrays of one batch."""
     _refuse_many_members(m, setup)
     run = setup.continued
     q = run.final.q if run is not None else _positions(m, setup.q0)
@@ -343,7 +351,7 @@ def _refuse_many_members(m: Mechanism, setup: Setup) -> None:
 
 
 def _positions(m: Mechanism, q0: ArrayLike | None) -> Array:
-    """Coordinates with unit quaternions."""
+    """Return the start coordinates (..., nq) with normalized quaternions."""
     q = as_numbers("q0", start_of(m).q if q0 is None else q0)
     if q.ndim == 0 or q.shape[-1] != m.nq:
         raise ShapeError(f"q0 has shape {q.shape}, expected (..., {m.nq})")
@@ -353,13 +361,13 @@ def _positions(m: Mechanism, q0: ArrayLike | None) -> Array:
         with np.errstate(all="ignore"):
             part = joint.kind.normalized(q[..., joint.q])
         if not np.isfinite(part).all():
-            raise NonFinite(f"q0: the quaternion of joint {joint.name!r} has length zero; a unit one is (1, 0, 0, 0)")
+            raise NonFinite(f"q0: the quaternion of joint {joint.name!r} is zero; the identity is (1, 0, 0, 0)")
         found.append(part)
     return np.concatenate([q[..., :0], *found], axis=-1)
 
 
 def start_of(m: Mechanism) -> Keyframe:
-    """The keyframe "start", or the neutral position at rest where there is none."""
+    """Return the keyframe "start", or the neutral position at rest if there is none."""
     return m.keyframes["start"] if "start" in m.keyframes else Keyframe("start", m.neutral(), np.zeros(m.nv))
 
 
@@ -370,7 +378,7 @@ def _velocities(m: Mechanism, setup: Setup) -> ArrayLike:
 
 
 def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) -> MemberState:
-    """The state (*batch, ...) in which the run begins."""
+    """Return the start state (*batch, ...)."""
     batch, parameters = arrays.batch, arrays.parameters
     begin = _at_rest(m, arrays, setup.rigid) if setup.continued is None else _resumed(setup.continued, setup.dt)
     if setup.continued is None:
@@ -382,13 +390,13 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
 
 
 def _stacked(values: Sequence[Array | float], batch: tuple[int, ...]) -> Array:
-    """Numbers of the members (*batch, n), from one array for each number."""
+    """Stack one array per value into an array (*batch, n)."""
     each = [np.broadcast_to(value, batch) for value in values]
     return np.stack(each, axis=-1) if each else np.zeros((*batch, 0))
 
 
 def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
-    """The state of a run that begins at time 0."""
+    """Return the start state of a run that begins at time 0 s."""
     batch = arrays.batch
 
     def all_of(name: str) -> Array:
@@ -412,7 +420,7 @@ def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
 
 
 def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
-    """What contact pairs remember that are all apart."""
+    """Return the contact memory with all contact pairs apart."""
     size = remembered(m.contact_pairs) if rigid else CONTACT_COLUMNS
     found = np.zeros((*batch, len(m.contact_pairs), size))
     found[..., 0] = APART
@@ -420,18 +428,23 @@ def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
 
 
 def _resumed(run: Continuation, dt: float | None) -> MemberState:
-    """A run's end as a start: members that the user stopped go on. Steps of another size are counted anew."""
+    """Return the final state of a run as a start state; members that Ctrl-C stopped run again.
+
+    With another dt the step count is converted; the end of the run must be a whole number of the new steps.
+    """
     status = np.where(run.final.status == STOPPED, RUNNING, run.final.status)
     step = run.final.step
     if dt is not None and dt != run.dt:
         step = np.round(step * run.dt / dt)
         if np.abs(step * dt - run.final.step * run.dt).max(initial=0.0) > 1e-9 * dt:
-            raise LinkworkError(f"a run is continued after a whole number of steps; its end is none of dt={dt:g}")
+            raise LinkworkError(
+                f"the end of the continued run is not a whole number of steps of dt={dt:g} s; choose another dt"
+            )
     return run.final._replace(status=status, step=step)
 
 
 def _with_log(problem: Problem, resumed: bool) -> MemberState:
-    """The start with an event log, and with what latches and guards remember, if the run is resumed with the same."""
+    """Return the start state with an event log, and the arming states of a resumed run if it has the same guards."""
     start, batch, m = problem.start, problem.batch, problem.mechanism
     own, guards = len(m.self_switching), len(problem.guards)
     count = 2 * len(m.bounded) + own + guards + len(problem.commands)
@@ -443,7 +456,7 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
-    """Stops for joints with limits: critically damped, with `time_constant` [s] for the inertia that they move."""
+    """Return the critically damped springs at joint limits, with `time_constant` [s]; None if there are none."""
     tree = m.tree
     if time_constant is None or not any(np.isfinite([j.lower, j.upper]).any() for j in tree.joints):
         return None
@@ -456,10 +469,10 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
 
 
 def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
-    """Call every function once, on floats, in the first member's first state: mistakes show here, in the user's line.
+    """Call every user function once, on floats, in the first state of the first member, so that its errors appear here.
 
-    `dt` [s] is the step of a run that goes on; any other begins at 0 s. The parameters that the controller switches
-    come back.
+    `dt` [s] is the step of a continued run; any other run begins at 0 s. Returns the parameters that the controller
+    switches.
     """
     if 0 in problem.batch:
         return ()
@@ -468,7 +481,7 @@ def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
     m, t = problem.mechanism, float(now.step) * dt
     state = (t, now.q, now.v)
     if problem.control is not None:
-        problem = replace(problem, sampler=problem.control)  # called alike, it may also switch
+        problem = replace(problem, sampler=problem.control)  # its result may also contain modes
     if problem.sampler is not None:
         forces, memory, wanted = problem.sample(values, t, now)
         _refuse_non_finite_forces(problem, forces)
@@ -480,10 +493,10 @@ def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
     for guard in problem.guards:
         found = guard(values, *state)
         if not (np.shape(found) == () and np.isreal(found) and not isinstance(found, (bool, np.bool_))):
-            raise ShapeError(f"a guard of the schedule returns one number, such as q[0] - 1.0; got {found!r:.80}")
+            raise ShapeError(f"a guard of the schedule must return one number, such as q[0] - 1.0; got {found!r:.80}")
         refuse_non_finite("a guard of the schedule, at the start,", np.asarray(found, dtype=float))
     if problem.stop is not None and np.shape(problem.stop(values, *state)) != ():
-        raise ShapeError("stop_when must return one condition or number, such as q[0] > 1.0")
+        raise ShapeError("stop_when must return one condition or one number, such as q[0] > 1.0")
     return commands
 
 

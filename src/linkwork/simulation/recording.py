@@ -1,4 +1,4 @@
-"""Memory for what a run records: how much it takes is known before the run starts."""
+"""Memory for recorded series, allocated before the run starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.simulation.problem import Problem
 from linkwork.simulation.series import RunFacts, Series, find, recordable
 from linkwork.spatial.scalar import Array
 
-# Limits of memory, in bytes. Without `every`, a run records at most COMFORTABLE; it warns above WORTH_A_WARNING.
+# Memory limits [bytes]. Without `every`, a run records at most COMFORTABLE. Above WORTH_A_WARNING it warns.
 COMFORTABLE = 2 << 30
 WORTH_A_WARNING = 1 << 30
 MOST_STEPS = 2.0**53  # a count of steps is a whole number that a float holds
@@ -24,7 +24,7 @@ WHOLE = 1e-6  # part of the duration by which a whole number of steps may miss i
 
 
 class Storage:
-    """Arrays (*batch, T, ...) for every recorded series, and the numbers of the steps (T,) they belong to."""
+    """Arrays (*batch, T, ...) for all recorded series, and the step numbers (T,) of their samples."""
 
     def __init__(
         self, problem: Problem, choice: Choice, record: Sequence[str] | None, every: int | None, duration: float
@@ -44,53 +44,53 @@ class Storage:
         if self.bytes > WORTH_A_WARNING:
             warnings.warn(
                 f"linkwork: this run records {self.bytes / 1e9:.1f} GB ({', '.join(self.series)} in "
-                f"{len(self.steps)} samples); `every` and `record` make it less",
+                f"{len(self.steps)} samples); use `every` or `record` to record less",
                 stacklevel=4,
             )
         self.arrays = _arrays({name: (*batch, len(self.steps), *shape) for name, shape in shapes.items()})
-        self.rows = 0  # samples recorded so far
+        self.samples = 0  # samples recorded so far
         self._axis = len(batch)
 
     def places(self) -> dict[str, Array]:
-        """Where the next samples of every series go: (*batch, samples that are left, ...)."""
-        return {name: array[self._rows(self.rows, len(self.steps))] for name, array in self.arrays.items()}
+        """Return the remaining part (*batch, samples left, ...) of every series' array."""
+        return {name: array[self._between(self.samples, len(self.steps))] for name, array in self.arrays.items()}
 
     def empty(self, count: int) -> dict[str, Array]:
-        """Arrays for `count` samples of every series, not all of which may be recorded."""
+        """Return arrays for `count` samples of every series, of which only some may be recorded."""
         shapes = {name: array.shape for name, array in self.arrays.items()}
         return {name: np.empty((*s[: self._axis], count, *s[self._axis + 1 :])) for name, s in shapes.items()}
 
-    def put(self, rows: Mapping[str, Array], count: int) -> None:
+    def put(self, samples: Mapping[str, Array], count: int) -> None:
         """Record the next `count` samples, each series (*batch, count, ...)."""
-        for name, values in rows.items():
-            self.arrays[name][self._rows(self.rows, self.rows + count)] = values
-        self.rows += count
+        for name, values in samples.items():
+            self.arrays[name][self._between(self.samples, self.samples + count)] = values
+        self.samples += count
 
-    def _rows(self, start: int, stop: int) -> tuple[slice, ...]:
+    def _between(self, start: int, stop: int) -> tuple[slice, ...]:
         return (*(slice(None),) * self._axis, slice(start, stop))
 
     def cut(self, last: float) -> None:
-        """Forget samples after the step `last`, at which all members had ended."""
-        self.rows = int(np.searchsorted(self.steps[: self.rows], last, side="right"))
+        """Discard samples after the step `last`, at which all members had ended."""
+        self.samples = int(np.searchsorted(self.steps[: self.samples], last, side="right"))
 
     def recorded(self, ended: Array) -> dict[str, Array]:
-        """What was recorded so far; nan for members (*batch,) after the step at which they ended."""
-        steps = self.steps[: self.rows]
+        """Return the samples so far, with nan for members after the step `ended` (*batch,) at which they ended."""
+        steps = self.steps[: self.samples]
         late = steps > ended[..., None]
         found = {}
         for name, array in self.arrays.items():
-            so_far = array[self._rows(0, self.rows)]
+            so_far = array[self._between(0, self.samples)]
             if late.any():
                 so_far[late] = np.nan
             found[name] = so_far
         return found
 
 
-_MEMORY = Results()  # the memory of a large run serves the next one, once nobody uses it
+_MEMORY = Results()  # reuses the memory of a large run for the next one, once it is free
 
 
 def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
-    """Arrays of these shapes, one after the other in one piece of memory."""
+    """Return arrays of these shapes in one contiguous block of memory."""
     memory, begin = _MEMORY.new((sum(map(math.prod, shapes.values())),)), 0
     found: dict[str, Array] = {}
     for name, shape in shapes.items():
@@ -101,7 +101,7 @@ def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
 
 
 def _names(record: Sequence[str] | None, facts: RunFacts, possible: Mapping[str, Series]) -> list[str]:
-    """The series to record; beside q and v also those without which nothing follows from them."""
+    """Return the names of the series to record; with q and v, also those that derived series depend on."""
     if record is None:
         return [name for name, series in possible.items() if series.by_default]
     names = [record] if isinstance(record, str) else list(dict.fromkeys(record))
@@ -118,31 +118,31 @@ def _why_not(name: str, facts: RunFacts) -> str:
     if series is None:
         return ""
     if series.derive is None:
-        return " This run has nothing of the kind."
+        return " This mechanism or run has no such series."
     return f" {name!r} is not recorded: run[{name!r}] computes it after the run from {', '.join(series.needed(facts))}."
 
 
 def _every(every: int | None, count: int, sample: int) -> int:
-    """Steps between samples: as given, or so many that the recording is not too large."""
+    """Return the steps between samples: as given, or as many as the memory limit requires."""
     if every is None:
         return max(1, math.ceil(sample * count / COMFORTABLE))
     if not (isinstance(every, (int, np.integer)) and every >= 1):
-        raise LinkworkError(f"every must be a whole number of steps, at least 1; got {every!r}")
+        raise LinkworkError(f"every must be a whole number of steps >= 1; got {every!r}")
     return min(int(every), count)
 
 
 def step_count(duration: float, dt: float) -> int:
-    """The number of steps of dt [s] in a duration [s]; a LinkworkError if it is not whole."""
+    """Return the number of steps of dt [s] in a duration [s]; raise a LinkworkError if it is not whole."""
     steps = duration / dt
     if steps > MOST_STEPS:
         raise LinkworkError(
-            f"{duration:g} s in steps of {dt:g} s are {steps:.3g} steps, too many to count: take a longer dt"
+            f"{duration:g} s in steps of {dt:g} s are {steps:.3g} steps, too many to count: use a longer dt"
         )
     count = max(1, round(steps))
     if abs(count * dt - duration) > WHOLE * duration:
         fitting = duration / math.ceil(steps)
         raise LinkworkError(
-            f"a run of {duration:g} s is not a whole number of steps of dt={dt:g} s: take dt={fitting:.6g}, or "
+            f"a run of {duration:g} s is not a whole number of steps of dt={dt:g} s: use dt={fitting:.6g} or "
             f"duration={count * dt:g}"
         )
     return count

@@ -1,6 +1,7 @@
-"""The registry of series: each is one entry with its name, label, shape and formula.
+"""The registry of series: each entry has a name, a label, a shape and a formula.
 
-Recording, kernels, `run[...]`, data sets, files, figures and error messages read it. A series of your own is one call:
+Recording, kernels, `run[...]`, data sets, files, figures and error messages use it. Add a series of your own by one
+call:
 
     register(Series("tip.height", "height of the tip", "m", sample=lambda now: 2.0 * np.sin(now.q[0])))
 
@@ -26,40 +27,40 @@ from linkwork.spatial.scalar import Array, own_copy
 __all__ = ["Axis", "Family", "Label", "RunFacts", "Sample", "Series", "find", "label_of", "recordable", "register"]
 
 OWN = {one.name: one for one in (*STATE_SERIES, *CONTACT_SERIES, *LOAD_SERIES, *DERIVED_SERIES)}
-SERIES: dict[str, Series | Family] = dict(OWN)  # in the order in which runs have them; users' after ours
+SERIES: dict[str, Series | Family] = dict(OWN)  # in the order of runs; user-defined series follow linkwork's own
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_. ]*")
 IN_FILES = re.compile(r"time|member|about|mechanism|outcome.*|(final|parameter|event|batch)[_.].*")
-OURS = re.compile(r"(pose|velocity)\..*|.*\.(closed|engaged|ratio|direction|selected)")  # members of our families
+OURS = re.compile(r"(pose|velocity)\..*|.*\.(closed|engaged|ratio|direction|selected)")  # members of own families
 
 Formula = Callable[[Sample], Array]
 
 
 def register(series: Series | Family) -> Series | Family:
-    """Add a series of your own, or replace it; it comes back. linkwork's own cannot be replaced."""
+    """Add a user-defined series, or replace one, and return it. linkwork's own series cannot be replaced."""
     name = series.name
     if not NAME.fullmatch(name) or IN_FILES.fullmatch(name):
         raise LinkworkError(
-            f"series {name!r}: a name begins with a letter, has letters, digits, '_', '.' and spaces, and is none that "
-            "files of runs use (time, member, outcome, final_..., parameter_..., event_...)"
+            f"series {name!r}: a name must begin with a letter, contain only letters, digits, '_', '.' and spaces, and "
+            "not be reserved for run files (time, member, outcome, final_..., parameter_..., event_...)"
         )
     if name in OWN or OURS.fullmatch(name):
-        raise LinkworkError(f"series {name!r} is linkwork's own; choose another name")
+        raise LinkworkError(f"series {name!r} is built in and cannot be replaced; choose another name")
     SERIES[name] = series
     return series
 
 
 def unregister(name: str) -> None:
-    """Remove a series that a user registered."""
+    """Remove a user-defined series."""
     if name in OWN or name not in SERIES:
-        raise unknown_name("series of a user", name, SERIES.keys() - OWN.keys())
+        raise unknown_name("user-defined series", name, SERIES.keys() - OWN.keys())
     del SERIES[name]
 
 
-# --- which series a run has ---
+# --- the series of a run ---
 
 
 def _each(facts: RunFacts, recorded: bool) -> Iterator[Series]:
-    """All series that a run has, those that are recorded or those that are derived; families as their members."""
+    """Yield all series of a run, recorded or derived ones, with the members of families."""
     for entry in tuple(SERIES.values()):
         if entry.recorded != recorded:
             continue
@@ -68,7 +69,7 @@ def _each(facts: RunFacts, recorded: bool) -> Iterator[Series]:
 
 
 def find(facts: RunFacts, name: str) -> Series | None:
-    """The series of that name, whether a run has it or not; None if there is none."""
+    """Return the series of this name, even if the run does not have it; None if it does not exist."""
     one = SERIES.get(name)
     if isinstance(one, Series):
         return one
@@ -77,29 +78,29 @@ def find(facts: RunFacts, name: str) -> Series | None:
 
 
 def recordable(facts: RunFacts) -> dict[str, Series]:
-    """The series by name that a run can record."""
+    """Return the series that a run can record, by name."""
     return {one.name: one for one in _each(facts, recorded=True)}
 
 
 def derivable(facts: RunFacts, recorded: Collection[str]) -> list[str]:
-    """The names of the series that follow from those that were recorded."""
-    return [one.name for one in _each(facts, recorded=False) if not lacking(facts, one, recorded)]
+    """Return the names of the series that can be derived from the recorded ones."""
+    return [one.name for one in _each(facts, recorded=False) if not missing(facts, one, recorded)]
 
 
-def lacking(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[str]:
-    """The series that were not recorded, but that a derived one needs, itself or through others."""
+def missing(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[str]:
+    """Return the unrecorded series that a derived series needs, directly or through others."""
     found: list[str] = []
     for name in series.needed(facts):
         if name in recorded:
             continue
         other = find(facts, name)
         derived = other is not None and other.derive is not None and other.exists(facts)
-        found += lacking(facts, other, recorded) if other is not None and derived else [name]
+        found += missing(facts, other, recorded) if other is not None and derived else [name]
     return list(dict.fromkeys(found))
 
 
 def label_of(facts: RunFacts, name: str, shape: Shape = ()) -> Label:
-    """The label of a series; one that is not registered, as of somebody else's file, has entries by number (shape)."""
+    """Return the label of a series; entries of an unregistered one, such as from a file, are numbered by `shape`."""
     series = find(facts, name)
     if series is not None:
         return series.label(facts)
@@ -107,11 +108,11 @@ def label_of(facts: RunFacts, name: str, shape: Shape = ()) -> Label:
     return Label(name, axes, ("",) * (shape[-1] if shape else 1))
 
 
-# --- the formulas of recorded series, in a kernel or on floats ---
+# --- formulas of recorded series, traced or on floats ---
 
 
 def formulas(facts: RunFacts, names: Iterable[str]) -> dict[str, Formula]:
-    """What computes each recorded series in one state; users' formulas are plain NumPy, and their shapes checked."""
+    """Return the formula of each recorded series for one state; shapes of user-defined ones are checked."""
     users, found = of_users(facts, names := list(names)), {}
     for name in names:
         series = find(facts, name)
@@ -122,13 +123,13 @@ def formulas(facts: RunFacts, names: Iterable[str]) -> dict[str, Formula]:
 
 
 def sample_shapes(facts: RunFacts, names: Iterable[str]) -> list[Shape]:
-    """The shapes of one sample of recorded series."""
+    """Return the shapes of one sample of recorded series."""
     every = [find(facts, name) for name in names]
     return [series.shape(facts) for series in every if series is not None]
 
 
 def of_users(facts: RunFacts, names: Iterable[str]) -> list[str]:
-    """Those whose formulas are users', so that no name of ours says what they compute."""
+    """Return the names of user-defined series: a name alone does not identify their formula."""
     families = [one for one in OWN.values() if isinstance(one, Family)]
     others = (name for name in names if name not in OWN)
     return [name for name in others if not any(name in family.members(facts) for family in families)]
@@ -138,11 +139,11 @@ def _of_user(series: Series, shape: Shape, now: Sample) -> Array:
     formula = series.sample
     assert formula is not None
     if np.asarray(now.q).dtype == object:  # traced
-        from linkwork.compiler.traced_array import lift, lifted  # the compiler, which runs on floats do without
+        from linkwork.compiler.traced_array import lift, lifted  # imported here: runs on floats need no compiler
 
         formula, now = lifted(formula), now.mapped(lambda x: lift(own_copy(x)))
     found = formula(now)
     array = found if np.shape(found) == () else np.asarray(found)
     if np.shape(array) != shape:
-        raise ShapeError(f"series {series.name!r} has samples of shape {shape}; its formula gave {np.shape(array)}")
+        raise ShapeError(f"the formula of series {series.name!r} must return shape {shape}; got {np.shape(array)}")
     return array

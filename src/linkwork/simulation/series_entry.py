@@ -1,4 +1,4 @@
-"""What a series of a run is: its name, label, shape and formula. `series` is the registry of all of them."""
+"""Definition of a series: name, label, shape and formula. The module `series` is the registry of all series."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Value = TypeVar("Value")
 
 
 class Axis(NamedTuple):
-    """An axis of a series: what it runs over, and the name of every entry."""
+    """An axis of a series: its name, and the name of every entry."""
 
     name: str
     entries: tuple[str, ...]
 
 
 class Label(NamedTuple):
-    """What a series is: its title, its axes after the batch's and time, and the unit of every entry of the last one.
+    """Title, axes after the batch and time axes, and units of the entries of the last axis.
 
-    A series of single numbers has no axes and one unit.
+    A scalar series has no axes and one unit.
     """
 
     title: str
@@ -39,12 +39,12 @@ class Label(NamedTuple):
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """The names of the last axis's entries; one empty name for single numbers."""
+        """The names of the entries of the last axis; one empty name for a scalar series."""
         return self.axes[-1].entries if self.axes else ("",)
 
     @property
     def unit(self) -> str:
-        """All units that occur, in order."""
+        """All different units, in order."""
         return ", ".join(dict.fromkeys(self.units))
 
     @property
@@ -54,23 +54,23 @@ class Label(NamedTuple):
 
 
 class RunFacts(NamedTuple):
-    """What decides which series a run has, and their shapes. A problem knows it before the run, a run after it."""
+    """The facts that decide which series a run has, and their shapes; known before and after the run."""
 
     mechanism: Mechanism
-    controlled: bool = False  # whether a controller gives joint forces
+    controlled: bool = False  # whether there is a controller
     motors: bool = False  # whether the controller commands the motors of drives
-    memory: int = 0  # how many numbers the controller remembers
-    stops: bool = False  # whether stops act at joint limits
+    memory: int = 0  # size of the controller's memory
+    stops: bool = False  # whether springs act at joint limits
     wrenches: bool = False  # whether wrenches act on bodies
     rigid: bool = False  # whether contacts are rigid
     modes: tuple[str, ...] = ()  # parameters that are switched during the run
 
 
 class Sample:
-    """One member of a run at one instant: what the formula of a recorded series may use. One state, any numbers.
+    """One member at one instant, the argument of the formula of a recorded series; floats or traced numbers.
 
-    `t` [s]; `state` is all of the member's state; `values` are its parameters and the gains of users' functions, by
-    name. The rest is computed on first use, so that a kernel contains only what is recorded.
+    `t` [s]; `state` is the complete state of the member; `values` are its parameters and gains by name. Other
+    quantities are computed on first use, so that a kernel contains only those that are recorded.
     """
 
     def __init__(
@@ -97,44 +97,44 @@ class Sample:
 
     @cached_property
     def system(self) -> System:
-        """The mechanism with the member's parameters, and what acts on it."""
+        """The mechanism with the member's parameters, and the functions that act on it."""
         return self._make_system()
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The mechanism with the member's parameters, its clutches, brakes and loops as they are switched now."""
+        """The mechanism with the member's parameters, and its clutches, brakes and loops in their present modes."""
         return self.system.in_modes(self.state.motion.modes).mechanism
 
     @cached_property
     def loads(self) -> Loads:
-        """Joint forces (nv,) of controllers and of stops [N m or N], and wrenches (nbodies, 6) [N, N m] on bodies."""
+        """Joint forces (nv,) of controllers and stops [N m or N], and wrenches (nbodies, 6) [N, N m] on bodies."""
         return self.system.loads(self.t, self.q, self.v, self.state.control)
 
     @cached_property
     def motor_forces(self) -> Array:
-        """Forces (ndrives,) [N m or N] of the motors of drives."""
+        """Motor forces (ndrives,) [N m or N] of drives."""
         return self._motors(self.state)
 
     def once(self, formula: Callable[[Sample], Value]) -> Value:
-        """`formula(self)`, computed once for all series that share it."""
+        """Return `formula(self)`, cached for all series that use it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
         return self._known[formula]  # type: ignore[return-value]
 
     def mapped(self, change: Callable[[Array], Array]) -> Sample:
-        """The same sample with every array of its state changed."""
+        """Return the sample with a function applied to every array of its state."""
         return Sample(change(self.t), _mapped(self.state, change), self.values, self._make_system, self._motors)
 
 
 def _mapped(record: Value, change: Callable[[Array], Array]) -> Value:
-    """A named tuple, or nested ones, with every array changed."""
+    """Return a (nested) named tuple with a function applied to every array."""
     if isinstance(record, tuple) and hasattr(record, "_fields"):
         return type(record)(*(_mapped(one, change) for one in record))
     return change(record)  # type: ignore[arg-type, return-value]
 
 
 def always(_: RunFacts) -> bool:
-    """Every run has it."""
+    """Return True: every run has the series."""
     return True
 
 
@@ -145,14 +145,14 @@ Needs = tuple[str, ...] | Callable[[RunFacts], tuple[str, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A series of a run, all that linkwork knows of it.
+    """The definition of a series.
 
-    Its formula is either `sample(now)` of a `Sample`, recorded during the run and traced into its kernel, or
-    `derive(run)`, computed after the run from series that it `needs`, which returns (*batch, T, *shape). `axes` give
-    the shape of one sample and name all entries; `units` are those of the last axis's entries, or one for all. These
-    three may be functions of `RunFacts`. `exists` says which runs have it. A series with a `sample` is recorded where
-    `record` names it, and if `by_default` also where `record` is left out; one `with_state` whenever q and v are, since
-    what follows from these depends on it.
+    The formula is either `sample(now)` of a `Sample`, recorded during the run and compiled into its kernel, or
+    `derive(run)`, computed after the run from the series that it `needs`; it returns (*batch, T, *shape). `axes` give
+    the shape of one sample and the names of all entries. `units` are those of the entries of the last axis, or one for
+    all. These three may be functions of `RunFacts`. `exists` says which runs have the series. A series with a `sample`
+    is recorded if `record` names it; if `by_default`, also if `record` is left out; if `with_state`, whenever q and v
+    are recorded, because series derived from q and v depend on it.
     """
 
     name: str
@@ -168,7 +168,7 @@ class Series:
 
     def __post_init__(self) -> None:
         if (self.sample is None) == (self.derive is None):
-            raise LinkworkError(f"series {self.name!r} needs one formula: sample(now) to record it, or derive(run)")
+            raise LinkworkError(f"series {self.name!r} must have exactly one formula: sample(now) or derive(run)")
 
     @property
     def recorded(self) -> bool:
@@ -179,29 +179,29 @@ class Series:
         return self.axes(facts) if callable(self.axes) else self.axes
 
     def shape(self, facts: RunFacts) -> Shape:
-        """The shape of one sample in a run."""
+        """Return the shape of one sample in a run."""
         return tuple(len(axis.entries) for axis in self._axes(facts))
 
     def label(self, facts: RunFacts) -> Label:
-        """Its title, axes and units in a run."""
+        """Return its title, axes and units in a run."""
         axes = self._axes(facts)
         units = self.units(facts) if callable(self.units) else self.units
         size = len(axes[-1].entries) if axes else 1
         if not isinstance(units, str) and len(units) != size:
-            raise LinkworkError(f"series {self.name!r} has {len(units)} units, and {size} entries in its last axis")
+            raise LinkworkError(f"series {self.name!r} must have one unit or {size}, one per entry; got {len(units)}")
         return Label(self.title, axes, (units,) * size if isinstance(units, str) else units)
 
     def needed(self, facts: RunFacts) -> tuple[str, ...]:
-        """The names of the series that it is derived from."""
+        """Return the names of the series that it is derived from."""
         return self.needs(facts) if callable(self.needs) else self.needs
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """Series of one form: `name` has the part that differs in capitals, such as "pose.FRAME".
+    """Series with a common form; the variable part of `name` is in capitals, such as "pose.FRAME".
 
-    `members` gives their full names in a run, `of` the series of a full name, and `recorded` says whether they are
-    recorded or derived.
+    `members` returns their full names in a run, `of` returns the series of a full name, and `recorded` says whether
+    they are recorded or derived.
     """
 
     name: str

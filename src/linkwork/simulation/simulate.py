@@ -1,4 +1,4 @@
-"""`simulate`: from a mechanism and a state to a Run. It builds a Problem, takes a Method, and records."""
+"""`simulate`: builds the Problem, chooses a method, runs it, and returns a Run."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ NAMES = ("auto", *METHODS, RIGID.name, *ADAPTIVE)
 TARGETS = ("cpu", "numpy")
 EXPLICIT = ("semi-implicit", "rk4")
 COMPOSED = [method.name for method in METHODS.values() if method.symmetric]
-TRIALS = 20  # states of a trial run that are looked at
-TIGHTER = 0.01  # tolerances of adaptive methods in a run that is compared
+TRIALS = 20  # states of a trial run from which the fastest rate is estimated
+TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison run
 
 
 class Integration(NamedTuple):
-    """How a problem is integrated; the names are those of `simulate`."""
+    """How a problem is integrated; field names are those of `simulate`."""
 
     method: str
     duration: float
@@ -56,12 +56,12 @@ class Integration(NamedTuple):
     target: str = "cpu"
 
     def checked(self, baumgarte: float | None) -> Integration:
-        """The same with numbers as floats; an error that names what is wrong."""
+        """Return a copy with numbers as floats; raise an error that names an invalid argument."""
         for what, name, names in (("method", self.method, NAMES), ("target", self.target, TARGETS)):
             if name not in names:
                 raise unknown_name(what, name, names)
         if baumgarte is not None and self.method not in EXPLICIT:
-            raise LinkworkError(f"baumgarte is for methods {listed(EXPLICIT)}; name one of them")
+            raise LinkworkError(f"baumgarte needs method {listed(EXPLICIT)}; got {self.method!r}")
         return self._replace(
             duration=positive("duration", self.duration),
             dt=None if self.dt is None else positive("dt", self.dt),
@@ -71,7 +71,7 @@ class Integration(NamedTuple):
         )
 
     def continuing(self, run: Run) -> Integration:
-        """The same, as the run that goes on where nothing is said."""
+        """Return a copy in which arguments that were not given are those of the continued run."""
         auto, made = self.method == "auto", run.settings
         return self._replace(
             method=run.method if auto else self.method,
@@ -82,7 +82,7 @@ class Integration(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """What is recorded: names of series (None: the usual ones), after `every` steps (None: as memory allows)."""
+    """What is recorded: names of series (None: default series), every `every` steps (None: as memory allows)."""
 
     series: Sequence[str] | None = None
     every: int | None = None
@@ -116,46 +116,103 @@ def simulate(
     threads: int | None = None,
     target: str = "cpu",
 ) -> Run:
-    """Move a mechanism from q0 (..., nq) and v0 (..., nv) for `duration` [s]; all members of a batch run together.
+    """Simulate a mechanism for `duration` seconds and return the recorded motion.
 
-    Without q0 it starts in the state of its keyframe "start", or neutral where it has none; without v0, at rest. Loops
-    must be closed in q0, and v0 must keep them so (`d.assemble`, `d.consistent`); every step closes them again. With
-    `baumgarte`, a rate [1/s], forces pull them closed instead, which lets them drift a little. `schedule` says what is
-    switched when: [(0.5, "open", "pin"), (lambda t, q, v: q[0] - 1.0, "close", "pin")]; a guard in place of a time
-    switches where it becomes positive, which is located within the step. Closing makes velocities jump as impulses
-    along the loop do, which `run.events` reports with the energy it takes; a gap of more than 1 cm or 0.01 rad is not
-    closed.
+    The leading axes of q0, v0, `parameters` and `gains` form a batch; all members run together. Joint springs, dampers
+    and friction act, and springs stop joints at their limits. The outcome of each member is in `run.outcome`: a member
+    that fails ends alone, and nothing is raised.
 
-    `method` is "semi-implicit", "rk4" or "midpoint" (for stiff springs and dampers) with the step `dt` [s]; one that
-    conserves momenta at any step, with the symplectic form ("variational", "rattle", "shake") or with energy
-    ("energy-momentum"), which an `order` of 4 or 6 makes more accurate by several substeps; one of SciPy's "dop853",
-    "radau", "lsoda" with the tolerances `rtol` and `atol`; or "auto", which picks one, and a step if none is given;
-    `run.settings.why` says why. Joint springs, dampers and friction act, and joints are stopped at their
-    limits by springs and dampers with the time constant `stops` [s], None for none. Contacts change their states at the
-    ends of steps; with `locate` the instants at which they land, leave, stick and slip are found within the step, which
-    is then made in substeps: `run["contact.since"]` records them, and methods have their order again.
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism, from `lw.load`, `lw.example` or `Builder.build`.
+    q0 : array, shape (..., nq), unit [rad, m, quaternions], or Run, default None
+        Start coordinates, or a run that is continued from its end. None: the keyframe "start", or the neutral position.
+        Loops must be closed in q0 (see `Dynamics.assemble`).
+    v0 : array, shape (..., nv), unit [rad/s, m/s], default None
+        Start velocities. None: at rest, or those of the keyframe. They must satisfy the constraints (see
+        `Dynamics.consistent`).
+    duration : float, unit [s], default 10.0
+        Simulated time.
+    dt : float or None, unit [s], default None
+        Step of methods with fixed steps; time between samples of adaptive methods. None: chosen from the fastest rate
+        of the motion; duration / 1000 for adaptive methods.
+    method : str, default "auto"
+        "semi-implicit", "rk4", or "midpoint" (stiff springs and dampers). "variational", "rattle" and "shake" conserve
+        momenta and the symplectic form, "energy-momentum" conserves momenta and energy. "dop853", "radau" and "lsoda"
+        are SciPy's adaptive methods. "moreau" is for rigid contacts. "auto" chooses a method; `run.settings.why` gives
+        the reason.
+    controller : Controller, Sampled or None, default None
+        `controller(t, q, v)` returns joint forces (nv,) [N m, N] at every evaluation of the equations of motion.
+        `controller(t, q, v, memory)` returns forces and the next memory (k,); it is called once per step. See
+        `lw.sampled` for a fixed rate, modes and gains, and `lw.host` for Python code that cannot be compiled.
+    schedule : Schedule or None, default None
+        Entries (time [s], verb, name) or (guard, verb, name), such as (0.5, "open", "pin"). A guard is a function of
+        (t, q, v); it fires where its value becomes positive, located within the step. Closing a loop or engaging a
+        clutch applies impulses, reported in `run.events`. A loop is closed only if its closure error is at most 1 cm or
+        0.01 rad.
+    wrenches : Wrenches or None, shape (..., nbodies, 6), unit [N, N m], default None
+        External wrenches on the bodies, at the origins and in the axes of their frames; constant, or a function of
+        (t, q, v).
+    record : sequence of str or None, default None
+        Names of recorded series, such as "q", "v", "tau", "work", "iterations", "contact.state". None: the default
+        series. With q and v, all switched parameters are recorded too.
+    progress : bool, callable or None, default None
+        True shows a progress bar; a function is called with the completed fraction. None: at a terminal, a bar after
+        1 s.
+    every : int or None, default None
+        Steps between samples. None: 1, or more if the recording would exceed 2 GiB.
+    parameters : mapping of str to array or None, default None
+        Values of mechanism parameters (see `Mechanism.parameters`), with the batch shape in front of their own.
+    gains : mapping of str to array or None, default None
+        Values that controller, wrenches, guards and `stop_when` take as arguments by name; batch shape in front.
+    memory : array, shape (..., k), default None
+        First memory of a controller with memory.
+    stop_when : StopCondition or None, default None
+        `stop_when(t, q, v)` ends the run where it is true or positive.
+    stops : float or None, unit [s], default 0.02
+        Time constant of the springs and dampers at joint limits. None: limits are ignored.
+    contact : {"compliant", "rigid"}, default "compliant"
+        Compliant contacts are springs and dampers with anchors (see `Builder.touch`). Rigid contacts use impulses with
+        restitution and friction, and the method "moreau".
+    baumgarte : float or None, unit [1/s], default None
+        Rate at which forces reduce loop closure errors ("semi-implicit" and "rk4"). None: each step projects the state
+        onto the constraints.
+    rtol : float, default 1e-9
+        Relative tolerance of adaptive methods.
+    atol : float, default 1e-10
+        Absolute tolerance of adaptive methods.
+    order : int or None, default None
+        2, 4 or 6: order to which "variational", "rattle" or "energy-momentum" steps are composed. None: 2.
+    locate : bool or None, default None
+        True locates contact events (landing, leaving, sticking, slipping) within the step. None: at the ends of steps.
+    threads : int or None, default None
+        Number of threads. None: all cores.
+    target : {"cpu", "numpy"}, default "cpu"
+        "cpu" compiles to machine code; "numpy" runs the same program in Python, much slower.
 
-    Contacts are springs and dampers with anchors, as Builder.touch says of them, or with `contact="rigid"` bodies that
-    do not deform: impulses keep them apart, with the restitution and friction of each contact and no stiffness. The
-    method is then "moreau", which meets impacts once a step.
+    Returns
+    -------
+    Run
+        The recorded motion. Ctrl-C ends a run early and returns the samples so far.
 
-    `controller(t, q, v)` returns joint forces (nv,) [N m, N] and acts at every instant; `controller(t, q, v, memory)`
-    returns forces and the next memory (k,), is called once a step and needs its first `memory`; `lw.sampled(f, rate)`
-    is called at that rate. They are plain NumPy and become machine code; `lw.host(f, rate)` stays in Python. Instead of
-    forces they may return a mapping that switches too, {"tau": forces, "clutch.engaged": q[0] > 1.0}. `wrenches`
-    on the bodies, (..., nbodies, 6), act at their frames' origins in their frames, always the same or as a function of
-    (t, q, v). The run ends when `stop_when(t, q, v)` is true or positive. `parameters` (see `mechanism.parameters`) and
-    `gains`, which these functions name among their arguments, may differ between members: they have the batch's
-    shape in front of their own.
+    Raises
+    ------
+    LinkworkError
+        If an argument is invalid, loops are open at the start, or the method does not fit the mechanism.
+    NotTraceable
+        If a controller or another function cannot be compiled. An error raised by an `lw.host` controller has an
+        attribute `run` with the samples so far.
 
-    Samples are recorded at the start, after `every` steps and at the end; `record` names the series ("q", "v", "tau",
-    "work", "memory", "stops", "wrenches", "iterations", "drive.force", "contact.state", ..., or one of your own, see
-    `linkwork.simulation.series`); beside q and v that is also what is switched during the run. A run given
-    as `q0` is continued from its end. `progress` shows a bar, by itself on long runs at a terminal, or is called with
-    the fraction that is done.
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> run = lw.simulate(m, [1.0, 0.5], duration=2.0, dt=0.01, controller=lambda t, q, v: -2.0 * v)
+    >>> run.q.shape, run.method, run.outcome.kind
+    ((201, 2), 'rk4', 'finished')
+    >>> lw.simulate(m, [[1.0, 0.5], [0.5, 0.0], [0.1, 0.0]], duration=2.0, dt=0.01).q.shape  # a batch of three
+    (3, 201, 2)
 
-    What happens to a member shows in `run.outcome`. An error from a controller in Python carries what was computed
-    until then as its attribute `run`; Ctrl-C returns it.
     """
     run = q0 if isinstance(q0, Run) else None
     how = Integration(method, duration, dt, order, locate, rtol, atol, threads, target).checked(baumgarte)
@@ -165,7 +222,7 @@ def simulate(
         None if isinstance(q0, Run) else q0,
         v0,
         controller,
-        entries_of(schedule),  # gone through more than once
+        entries_of(schedule),  # a list: it is iterated more than once
         wrenches,
         parameters,
         gains,
@@ -181,18 +238,18 @@ def simulate(
 
 
 def _continuation(run: Run) -> Continuation:
-    """What a run that goes on hands to the next one."""
+    """Return the data that a continued run passes on."""
     settings = run.settings
     end = float(run.t[-1]) if len(run.t) else 0.0
     return Continuation(run.mechanism, run.final, run.parameters, settings.dt or 0.0, end, run.events, run.batch)
 
 
 def _simulated(setup: Setup, how: Integration, recording: Recording, progress: bool | Watch | None) -> Run:
-    """The run of a problem, checked before it starts."""
+    """Check a problem, run it, and return the run."""
     setup, problem = with_commands(setup, problem_of(setup))
     if how.order is not None:
         if how.method not in METHODS:
-            raise LinkworkError(f"order is for methods {listed(COMPOSED)}; name one of them")
+            raise LinkworkError(f"order needs method {listed(COMPOSED)}; got {how.method!r}")
         refuse_composed(problem.mechanism, method_of_order(how.method, how.order), bool(problem.guards))
     refuse_open(problem, opening=setup.continued is None)
     refuse_unfit(problem, how.method, adaptive=how.method in ADAPTIVE)
@@ -215,14 +272,14 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
         finer = partial(_finer, setup, problem, how._replace(method=choice.method), settings)
         return replace(_ran(runner, settings, progress), again=finer)
     except NotTraceable as failure:
-        failure.add_note("lw.host(f, rate=...) calls a controller in Python instead of compiling it")
+        failure.add_note("lw.host(controller, rate=...) runs a controller in Python instead of compiling it")
         raise
 
 
 def _adaptive(
     problem: Problem, choice: Choice, storage: Storage, derivative: StateDerivative, how: Integration
 ) -> Runner:
-    from linkwork.simulation.runners.adaptive import Adaptive  # here: few runs are by SciPy's methods
+    from linkwork.simulation.runners.adaptive import Adaptive  # imported here: few runs need SciPy
 
     return Adaptive(problem, choice, storage, derivative, (how.rtol, how.atol))
 
@@ -247,19 +304,19 @@ def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, 
 
 
 def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberState]:
-    """Some states along a run of the first member; none if its controller is in Python, which would see it twice."""
+    """Return states along a trial run of the first member; none if a controller in Python would be called twice."""
     if problem.in_python:
         return []
     alone = problem.alone()
     every = max(1, round(how.duration / choice.dt) // TRIALS)
     storage = Storage(alone, choice, ("q", "v"), every, how.duration)
     FixedSteps(alone, choice, storage, how.target, threads=1).go(lambda fraction: None)
-    states = zip(storage.arrays["q"][: storage.rows], storage.arrays["v"][: storage.rows], strict=True)
+    states = zip(storage.arrays["q"][: storage.samples], storage.arrays["v"][: storage.samples], strict=True)
     return [alone.start.moved(q=q, v=v) for q, v in states]
 
 
 def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> Run:
-    """The run, or what there is of it if it was stopped."""
+    """Run a runner and return the run; after Ctrl-C, the part that was computed."""
     begin = time.perf_counter() - building_seconds()
     try:
         title = f"{runner.problem.mechanism.name}, {settings.duration:g} s by {settings.method}"
@@ -269,9 +326,9 @@ def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> R
         status = np.asarray(runner.now.status)
         runner.now = runner.now._replace(status=np.where(status == RUNNING, STOPPED, status))
     except Exception as failure:
-        if runner.storage.rows:
+        if runner.storage.samples:
             failure.run = _run(runner, settings, time.perf_counter() - building_seconds() - begin)  # type: ignore[attr-defined]
-            failure.add_note("what was computed until then is the attribute `run` of this error")
+            failure.add_note("the samples computed so far are in the attribute `run` of this exception")
         raise
     return _run(runner, settings, time.perf_counter() - building_seconds() - begin)
 
@@ -282,7 +339,7 @@ def _run(runner: Runner, settings: Settings, wall: float) -> Run:
     return Run(
         problem.mechanism,
         settings,
-        storage.steps[: storage.rows] * settings.dt,
+        storage.steps[: storage.samples] * settings.dt,
         storage.recorded(ended_at(now)),
         now,
         problem.parameters_in(now.motion.modes),
@@ -293,12 +350,12 @@ def _run(runner: Runner, settings: Settings, wall: float) -> Run:
 
 
 def _finer(setup: Setup, problem: Problem, how: Integration, made: Settings) -> Run:
-    """The same run with half the step, or tolerances a hundredth as large, and samples at least at the same times."""
+    """Repeat a run with half the step, or 1/100 of the tolerances, with samples at least at the same times."""
     assert made.dt is not None
     whole = max(1, round(made.duration / made.dt)) * made.dt
     how, every = how._replace(duration=whole, dt=0.5 * made.dt), 2 * made.every
-    if made.rtol is not None and made.atol is not None:  # its steps are never longer than from sample to sample
+    if made.rtol is not None and made.atol is not None:  # dt is the time between samples, the longest step
         how, every = how._replace(rtol=TIGHTER * made.rtol, atol=TIGHTER * made.atol), made.every
-    if problem.sampling is not None and problem.sampling.rate is None:  # still once a step of the other run
+    if problem.sampling is not None and problem.sampling.rate is None:  # keep one call per step of the first run
         setup = setup._replace(controller=replace(problem.sampling, rate=1.0 / made.dt))
     return _simulated(setup._replace(dt=how.dt), how, Recording(("q", "v"), every), progress=False)

@@ -1,4 +1,4 @@
-"""Starts that are refused: loops that are open or opening, holders that slip and must not."""
+"""Checks of the start state: closed loops, and no slip of engaged constraints."""
 
 from __future__ import annotations
 
@@ -10,30 +10,33 @@ from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.problem import Problem
 from linkwork.tolerances import CLOSURE_OPEN
 
-REMEDIES = [f"{call}, with d = lw.compile(m)" for call in ("q0 = d.assemble(q0)", "v0 = d.consistent(q0, v0)")]
+REMEDIES = [f"{call} with d = lw.compile(m)" for call in ("q0 = d.assemble(q0)", "v0 = d.consistent(q0, v0)")]
+ERRORS = "position error of {:.3g} m or rad", "velocity error of {:.3g} m/s or rad/s"
 
 
 def refuse_open(problem: Problem, opening: bool = True) -> None:
-    """Raise a LinkworkError if loops are open at the start, or opening, or if something slips that is engaged.
+    """Raise a LinkworkError if the start state violates loops or engaged clutches and brakes.
 
-    Where a run is continued, loops that are `opening` are not at fault: some methods leave them so.
+    For a continued run, velocity errors of loops are allowed (`opening` is false): some methods leave them.
     """
     m, given = problem.mechanism, problem.parameters
     if m.frame_constraints:
         d = evaluation.compile(m, parameters=given)
-        q = problem.start.q[None]  # a batch: a call on one state would make the next one quick, and there is none
+        q = problem.start.q[None]  # a batch: a call with a single state would build a fast entry that is not needed
         errors = np.abs(d.constraint(q, parameters=given))
         J = d.constraint_jacobian(q, parameters=given)
         speeds = np.abs((J @ problem.start.v[..., None])[..., 0])
-        for what, found, remedy in zip(("is open by", "opens at"), (errors, speeds), REMEDIES, strict=True):
+        for what, found, remedy in zip(ERRORS, (errors, speeds), REMEDIES, strict=True):
             if found.max(initial=0.0) > CLOSURE_OPEN and (opening or found is errors):
                 name = m.frame_constraint_of_row(int(np.argmax(found.reshape(-1, m.nc).max(axis=0)))).name
-                raise LinkworkError(f"loop {name!r} {what} {found.max():.3g} at the start; {remedy}, closes it")
+                raise LinkworkError(f"loop {name!r} has a {what.format(found.max())} at the start; use {remedy}")
     refuse_slipping(problem)
 
 
 def refuse_slipping(problem: Problem) -> None:
-    """Raise a LinkworkError if something slips at the start that is engaged, and must not."""
+    """Raise a LinkworkError if an engaged constraint that must not slip does so at the start."""
     for name, speeds in slips(problem.mechanism, problem.start.v, problem.parameters).items():
         if speeds.max(initial=0.0) > CLOSURE_OPEN:
-            raise LinkworkError(f"{name} slips at {speeds.max():.3g} at the start; {REMEDIES[1]}, holds it")
+            raise LinkworkError(
+                f"{name} is engaged, but slips at {speeds.max():.3g} rad/s or m/s at the start; use {REMEDIES[1]}"
+            )

@@ -1,7 +1,7 @@
-"""The state of a run: nested named records, and the functions that select, flatten and rebuild them.
+"""The state of a run: nested named tuples, and functions that select, flatten and rebuild them.
 
 A record is a NamedTuple whose fields are numbers, arrays or further records. Kernels and traced loops take flat
-sequences of leaves; everything else works on records.
+sequences of leaves; all other code works on records.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
 # Status of a member: running, or why it ended
 RUNNING, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = 0.0, 1.0, 2.0, 3.0, 4.0
-HUGE = 1e300  # numbers beyond this count as infinite
-LOG_COLUMNS = 7  # numbers of one line of the event log, see `events.log.Line`
-CONTACT_COLUMNS = 5  # numbers that one contact pair remembers: its state, its anchor or force (3,), since when
+HUGE = 1e300  # larger numbers count as infinite
+LOG_COLUMNS = 7  # numbers per line of the event log, see `events.log.Line`
+CONTACT_COLUMNS = 5  # numbers in the memory of a contact pair: state, anchor or force (3,), start time of the state
 
-Leaves = tuple[Value, ...]  # the leaves of a record in order: what loops hand from one iteration to the next
+Leaves = tuple[Value, ...]  # the leaves of a record in order: the loop variables of traced loops
 Record = TypeVar("Record", bound=tuple[Any, ...])  # fields are leaves or further records
 Selected = TypeVar("Selected")  # a number, an array or a record
 
 
 class EventLog(NamedTuple):
-    """The events since the log was last read: `lines` (n, 7), and how many events there were (may exceed n)."""
+    """The events since the log was last read: `lines` (n, 7), and their number, which may exceed n."""
 
     lines: Array = np.zeros((0, LOG_COLUMNS))
     count: Number = 0.0
 
 
 class SolverState(NamedTuple):
-    """How well the equations of steps were solved.
+    """Solver statistics of a member.
 
-    `iterations` of the last step; `projection` [m or rad], the farthest that any step so far moved a coordinate to
-    close loops; `residual` [m/s], the largest violation that any step so far left in the force laws of rigid contacts.
+    `iterations` of the last step. `projection` [m or rad]: largest change of a coordinate by a projection onto loops so
+    far. `residual` [m/s]: largest violation of the contact laws of rigid contacts so far.
     """
 
     iterations: Number = 0.0
@@ -44,12 +44,12 @@ class SolverState(NamedTuple):
 
 
 class StepState(NamedTuple):
-    """What one step changes.
+    """The part of the state that a step changes.
 
-    `q` (nq,), `v` (nv,); `work` [J] done so far by forces that store no energy; `contact_memory` (n, 5) is what contact
-    pairs remember; `slip` (k,) the slip direction (-1, 0, 1) of every constraint whose multiplier is bounded; `modes`
-    (m,) the parameters that are switched during the run; `armed` (g,) whether latches and guards can fire. `watched`
-    holds event functions and constraint forces while a step is searched for events; it is empty otherwise.
+    `q` (nq,), `v` (nv,); `work` [J] done so far by forces that store no energy; `contact_memory` (n, 5) of contact
+    pairs; `slip` (k,), the slip direction (-1, 0, 1) of every constraint with a bounded multiplier; `modes` (m,), the
+    parameters that can be switched during the run; `armed` (g,), the arming state of latches and guards. `watched`
+    contains event functions and constraint forces during event location; it is empty otherwise.
     """
 
     q: Array
@@ -64,16 +64,16 @@ class StepState(NamedTuple):
     watched: Array = np.zeros(0)
 
     def solved_in(self, iterations: Number) -> StepState:
-        """The same state, solved in so many iterations."""
+        """Return the state with this number of iterations."""
         return self._replace(solver=self.solver._replace(iterations=iterations))
 
 
 class MemberState(NamedTuple):
-    """The state of one member of a run, or with batch axes in front of all members: all that its future depends on.
+    """The complete state of one member, or of all members with batch axes in front.
 
-    `step` counts steps since the run began, so that the time is exactly step dt; `status` says whether the member
-    runs, or why it ended; `control` (nv,) [N m or N] are the joint forces of a sampled controller, `memory` (k,) is
-    what that controller remembers; `most_iterations` are those of the step that took most.
+    `step` counts steps since the start, so that the time is exactly step * dt; `status` is RUNNING or the reason for
+    the end; `control` (nv,) [N m or N] are the held joint forces of a sampled controller, `memory` (k,) is its memory;
+    `most_iterations` is the largest number of iterations in a step.
     """
 
     step: Number
@@ -94,12 +94,12 @@ class MemberState(NamedTuple):
         return self.motion.v
 
     def moved(self, **changes: Value | EventLog | SolverState) -> MemberState:
-        """The same member with fields of its motion replaced."""
+        """Return the member with fields of its motion replaced."""
         return self._replace(motion=self.motion._replace(**changes))
 
 
 def select(condition: Condition, yes: Selected, no: Selected) -> Selected:
-    """`yes` where the condition holds, else `no`: two numbers, two arrays (also empty ones), or two records."""
+    """Return `yes` if the condition holds, else `no`: numbers, arrays (also empty ones), or records."""
     one, other = cast(Any, yes), cast(Any, no)
     if isinstance(one, tuple):
         return cast(Any, type(one))(*(select(condition, a, b) for a, b in zip(one, other, strict=True)))
@@ -107,12 +107,12 @@ def select(condition: Condition, yes: Selected, no: Selected) -> Selected:
 
 
 def flatten(record: tuple[object, ...]) -> list[Value]:
-    """The leaves of a record, in order."""
+    """Return the leaves of a record, in order."""
     return [leaf for part in record for leaf in (flatten(part) if isinstance(part, tuple) else [part])]
 
 
 def unflatten(like: Record, leaves: Sequence[Value]) -> Record:
-    """The record of the same structure as `like` with these leaves."""
+    """Return a record with the structure of `like` and these leaves."""
     values = iter(leaves)
     found = _rebuilt(like, values)
     assert next(values, None) is None
@@ -124,7 +124,7 @@ def _rebuilt(like: Record, values: Iterator[Value]) -> Record:
 
 
 def leaf_names(record: tuple[object, ...], prefix: str = "") -> list[str]:
-    """The names of the leaves of a record, as 'motion.q'."""
+    """Return the names of the leaves of a record, such as 'motion.q'."""
     names: Sequence[str] = getattr(record, "_fields", ())
     return [
         name
@@ -134,10 +134,10 @@ def leaf_names(record: tuple[object, ...], prefix: str = "") -> list[str]:
 
 
 def mapped(function: Callable[[Value], Value], record: Record) -> Record:
-    """The record with a function applied to every leaf."""
+    """Return the record with a function applied to every leaf."""
     return unflatten(record, [function(leaf) for leaf in flatten(record)])
 
 
 def member(record: Record, index: tuple[int, ...]) -> Record:
-    """One member of a record with batch axes in front of all leaves."""
+    """Return one member of a record with batch axes in front of all leaves."""
     return mapped(lambda leaf: np.asarray(leaf)[index], record)

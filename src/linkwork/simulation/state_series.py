@@ -1,4 +1,4 @@
-"""Series recorded of the state of a member and of the loads on it."""
+"""Recorded series of the state of a member and of its loads."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ WRENCH = Axis("wrench", ("fx", "fy", "fz", "tx", "ty", "tz"))
 
 
 def six(linear: str, angular: str) -> tuple[str, ...]:
-    """Units of a motion, a wrench or a momentum: three linear ones, then three angular ones."""
+    """Return the units of a twist, wrench or momentum: three linear ones, then three angular ones."""
     return (linear,) * 3 + (angular,) * 3
 
 
 def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """The names of all coordinates (nq,): that of the joint, or "joint.qw" where it has several."""
+    """Return the names of all coordinates (nq,): that of the joint, or "joint.qw" if it has several."""
     return _of_joints(mechanism, lambda j: (_full(j, name) for name, _ in j.kind.coordinates))
 
 
 def velocity_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """The names of all velocities (nv,): that of the joint, or "joint.wx" where it has several."""
+    """Return the names of all velocities (nv,): that of the joint, or "joint.wx" if it has several."""
     return _of_joints(mechanism, lambda j: (_full(j, name) for name in j.kind.velocities))
 
 
@@ -35,27 +35,27 @@ def _full(joint: Joint, name: str) -> str:
 
 
 def coordinates(facts: RunFacts) -> tuple[Axis, ...]:
-    """One axis over all coordinates."""
+    """Return one axis over all coordinates."""
     return (Axis("coordinate", coordinate_names(facts.mechanism)),)
 
 
 def velocities(facts: RunFacts) -> tuple[Axis, ...]:
-    """One axis over all velocities."""
+    """Return one axis over all velocities."""
     return (Axis("velocity", velocity_names(facts.mechanism)),)
 
 
 def by_velocity(turning: str, sliding: str) -> Callable[[RunFacts], tuple[str, ...]]:
-    """Units (nv,): one of velocities that turn, one of those that slide."""
+    """Return a function that gives the units (nv,): one for rotational velocities, one for translational ones."""
     return lambda facts: _of_joints(facts.mechanism, lambda j: (turning if turn else sliding for turn in j.kind.turns))
 
 
 def bodies(facts: RunFacts) -> tuple[Axis, ...]:
-    """One axis over bodies without the world, one over a wrench."""
+    """Return an axis over bodies without the world, and one over wrench components."""
     return (Axis("body", facts.mechanism.bodies.names[1:]), WRENCH)
 
 
 def drives(facts: RunFacts) -> tuple[Axis, ...]:
-    """One axis over drives."""
+    """Return one axis over drives."""
     return (Axis("drive", facts.mechanism.actuators.names),)
 
 
@@ -90,14 +90,14 @@ def _mode(name: str) -> Series:
 STATE_SERIES: tuple[Series | Family, ...] = (
     Series("q", "positions", _coordinate_units, coordinates, lambda now: now.q, by_default=True),
     Series("v", "velocities", by_velocity("rad/s", "m/s"), velocities, lambda now: now.v, by_default=True),
-    Series("work", "work of forces without energy", "J", sample=lambda now: now.state.motion.work, by_default=True),
-    Series("iterations", "iterations of a step", sample=lambda now: now.state.motion.solver.iterations),
+    Series("work", "work of non-conservative forces", "J", sample=lambda now: now.state.motion.work, by_default=True),
+    Series("iterations", "iterations of the last step", sample=lambda now: now.state.motion.solver.iterations),
     Series(
         "tau", "joint forces of controllers", by_velocity("N m", "N"), velocities,
         lambda now: now.loads.control, exists=lambda facts: facts.controlled, by_default=True,
     ),
     Series(
-        "drive.force", "forces of motors", "N m or N", drives,
+        "drive.force", "motor forces", "N m or N", drives,
         lambda now: now.motor_forces, exists=lambda facts: facts.motors,
     ),
     Series(
@@ -105,17 +105,17 @@ STATE_SERIES: tuple[Series | Family, ...] = (
         lambda now: now.state.memory, exists=lambda facts: facts.memory > 0, by_default=True,
     ),
     Series(
-        "stops", "joint forces of stops", by_velocity("N m", "N"), velocities,
+        "stops", "joint forces at limits", by_velocity("N m", "N"), velocities,
         lambda now: now.loads.stops, exists=lambda facts: facts.stops,
     ),
     Family("MODE", lambda facts: facts.modes, _mode, recorded=True),
     Series(
-        "slip", "direction in which clutches and brakes slip", "1", _slipping,
+        "slip", "slip directions of clutches and brakes", "1", _slipping,
         lambda now: now.state.motion.slip, exists=_can_slip, by_default=True, with_state=True,
     ),
 )  # fmt: skip
 
-# After those of contacts, where runs have always had it
+# Registered after the contact series: the order of series in runs stays the same
 LOAD_SERIES: tuple[Series, ...] = (
     Series(
         "wrenches", "wrenches on bodies", six("N", "N m"), bodies,

@@ -1,4 +1,4 @@
-"""A mechanism and everything that acts on it: the one place where forces are summed. One state, any numbers."""
+"""A mechanism with all forces that act on it: forces are summed here only. One state; floats or traced numbers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from linkwork.simulation.events.guards import Guard
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number, ldlt, may_be_nonzero
 
-ForceLaw = Callable[[Number, Array, Array], Array]  # of time [s], q (nq,) and v (nv,)
-PASSIVE = "passive"  # forces of the tree's joints reduce as those do
+ForceLaw = Callable[[Number, Array, Array], Array]  # forces as a function of time [s], q (nq,) and v (nv,)
+PASSIVE = "passive"  # joint forces of the tree are reduced in the same way as `passive`
 
 
 class ContactLoads(NamedTuple):
-    """What compliant contacts do at one instant: each of them, their wrenches (nbodies, 6) and the poses of bodies."""
+    """Compliant contacts at one instant: the state of each, their wrenches (nbodies, 6) [N, N m], and body poses."""
 
     grips: list[Grip]
     wrenches: Array
@@ -38,9 +38,9 @@ class ContactLoads(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """What acts from outside at one instant: `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
+    """External loads at one instant: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
-    `wrenches` (nbodies, 6) are the user's, `touching` are those of compliant contacts; None where there are none.
+    `wrenches` (nbodies, 6) are the user's, `touching` those of compliant contacts; None if there are none.
     """
 
     control: Array
@@ -50,7 +50,7 @@ class Loads(NamedTuple):
 
     @property
     def outside(self) -> Array | None:
-        """All wrenches (nbodies, 6) [N, N m] on the bodies, those of contacts too; None if there are none."""
+        """All wrenches (nbodies, 6) [N, N m] on the bodies, including contacts; None if there are none."""
         if self.touching is None:
             return self.wrenches
         return self.touching.wrenches if self.wrenches is None else self.wrenches + self.touching.wrenches
@@ -58,20 +58,20 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A mechanism, a force law for its joints, one (nbodies, 6) for wrenches on its bodies, and its joint stops."""
+    """A mechanism, the control law of its joints, the wrenches (nbodies, 6) on its bodies, and its joint stops."""
 
     mechanism: Mechanism
     control: ForceLaw | None = None
     wrenches: ForceLaw | None = None
     stops: Stops | None = None
-    baumgarte: float | None = None  # rate [1/s] at which forces close loops; None where steps project
-    memory: Memory | None = None  # of compliant contacts as a step begins; without it they do nothing
-    modes: tuple[str, ...] = ()  # parameters that are switched during the run
-    guards: tuple[Guard, ...] = ()  # conditions that switch them
-    rigid: bool = False  # whether contacts are rigid: they then remember forces, not anchors
+    baumgarte: float | None = None  # rate [1/s] of Baumgarte stabilization; None: steps project onto the constraints
+    memory: Memory | None = None  # of compliant contacts at the start of a step; with None they exert no forces
+    modes: tuple[str, ...] = ()  # parameters that can be switched during the run
+    guards: tuple[Guard, ...] = ()  # guards that switch them
+    rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
 
     def in_modes(self, modes: Array) -> System:
-        """The same system with its switched parameters at `modes` (m,)."""
+        """Return the system with its switched parameters set to `modes` (m,)."""
         if not self.modes:
             return self
         named = dict(zip(self.modes, modes, strict=True))
@@ -80,41 +80,41 @@ class System:
     # --- forces ---
 
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
-        """What acts from outside in a state; `held` (nv,) [N m or N] comes from sampled controllers."""
+        """Return the external loads in a state; `held` (nv,) [N m or N] are the forces of sampled controllers."""
         control = held if self.control is None else held + self.control(t, q, v)
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
         wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
         return Loads(control, pushes, wrenches, self._contact_loads(t, q, v))
 
     def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
-        """All joint forces (nv,) [N m or N]: controllers, stops, and the mechanism's own springs and dampers."""
+        """Return all joint forces (nv,) [N m or N]: controllers, stops, and passive springs, dampers and friction."""
         return loads.control + loads.stops + coupled(PASSIVE, passive, ("q", "v"))(self.mechanism, q, v)
 
     def _stop_forces(self, _: Number, q: Array, v: Array) -> Array:
-        """Forces (nv,) of the joint stops."""
+        """Return the forces (nv,) of the joint stops."""
         assert self.stops
         stops = self.stops
         return coupled(PASSIVE, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(self.mechanism, q, v)
 
     @property
     def force_laws(self) -> list[ForceLaw]:
-        """Joint forces (nv,) whose derivatives Newton's matrix needs and the mechanism does not give."""
+        """The force laws (nv,) whose derivatives Newton's matrix needs and the mechanism does not provide."""
         return [law for law in (self.control, self.stops and self._stop_forces, self.element_law) if law is not None]
 
     @property
     def element_law(self) -> ForceLaw | None:
-        """Joint forces (nv,) [N m or N] of force elements, which `joint_forces` contains; None without any."""
+        """The force law (nv,) [N m or N] of force elements, which `joint_forces` includes; None if there are none."""
         law = coupled(PASSIVE, element_forces, ("q", "v"))
         return (lambda _, q, v: law(self.mechanism, q, v)) if self.mechanism.forces else None
 
     def begun(self, t: Number, contact_memory: Array) -> System:
-        """The system at the beginning of a step [s], whose compliant contacts, if any, remember (n, 5)."""
+        """Return the system at the start t [s] of a step, with the memory (n, 5) of its compliant contacts."""
         if self.rigid or not self.mechanism.contact_pairs:
             return self
         return replace(self, memory=Memory.of(contact_memory).begun(t))
 
     def _contact_loads(self, t: Number, q: Array, v: Array) -> ContactLoads | None:
-        """What compliant contacts do in a state."""
+        """Return the loads of compliant contacts in a state."""
         m = self.mechanism
         if self.memory is None:
             return None
@@ -122,10 +122,10 @@ class System:
         found = grips(m.contact_pairs, self.memory, t, there)
         return ContactLoads(found, contact_wrenches(m.contact_pairs, found, poses), poses)
 
-    # --- derivatives of contact forces, for implicit steps ---
+    # --- derivatives of contact forces for implicit steps ---
 
     def contact_matrix(self, q: Array, touching: ContactLoads, of: Callable[[ContactLaw, Grip], Array]) -> Array:
-        """The sum (nv, nv) of J^T C J over contacts, with C (3, 3) or (6, 6) by `of`."""
+        """Return the sum (nv, nv) of J^T C J over contacts, with C (3, 3) or (6, 6) from `of`."""
 
         def of_tree(m: Mechanism, q: Array) -> Array:
             S, total = subspaces(m, q), [[0.0] * m.nv for _ in range(m.nv)]
@@ -134,7 +134,7 @@ class System:
                 J = contact_rows(m, touching.poses, S, pair, one.at)[: len(C)]
                 joints = to_meeting(m, pair.contact.at.body, pair.surface.place.body)
                 own = [d for side in joints for j in side for d in range(j.v.start, j.v.stop)]
-                block = J[:, own].T @ C @ J[:, own]  # other columns are zero, and would only be longer to trace
+                block = J[:, own].T @ C @ J[:, own]  # the other columns are zero: leaving them out shortens the trace
                 for r, row in zip(own, block, strict=True):
                     for c, entry in zip(own, row, strict=True):
                         total[r][c] = total[r][c] + entry
@@ -143,14 +143,14 @@ class System:
         return coupled("mass_matrix", of_tree, ("q",))(self.mechanism, q)
 
     def contact_step_matrix(self, q: Array, touching: ContactLoads, h: Number) -> Array:
-        """How impulses of contacts in the middle of a step h [s] change with velocities at its end: (nv, nv).
+        """Return the derivative (nv, nv) of contact impulses at mid-step by the velocities at the end of a step h [s].
 
-        It is not symmetric where friction follows the normal force.
+        It is not symmetric if friction depends on the normal force.
         """
         return self.contact_matrix(q, touching, lambda contact, grip: step_change(contact, grip, h) * h)
 
     def viscous(self, q: Array, touching: ContactLoads) -> Array:
-        """The damping matrix (nv, nv) of contacts, of their dampers and friction."""
+        """Return the damping matrix (nv, nv) of contact dampers and contact friction."""
         return self.contact_matrix(q, touching, lambda _, grip: grip.viscous)
 
     # --- equations of motion ---
@@ -158,9 +158,9 @@ class System:
     def acceleration(
         self, q: Array, v: Array, loads: Loads, implicit: Number = 0.0, viscous: Array | None = None
     ) -> Array:
-        """Accelerations (nv,) under the loads and the joints' own forces.
+        """Return the accelerations (nv,) under the loads and the joints' springs, dampers and friction.
 
-        With `implicit` a step [s], dampers and friction act with the velocity at its end: (M + h D) a = ... - D v;
+        With `implicit` a step h [s], dampers and friction act with the velocity at its end: (M + h D) a = ... - D v.
         `viscous` (nv, nv) is the damping matrix of contacts.
         """
         m, tau = self.mechanism, self.joint_forces(q, v, loads)
@@ -169,7 +169,7 @@ class System:
         else:
             extra = resistance(m.tree, *to_tree(m, ("v",), (v,))) * implicit
             damped = not m.constrained and any(may_be_nonzero(spring.damping) for spring in m.line_forces)
-            if damped or loads.touching is not None:  # these couple joints, as no armature does
+            if damped or loads.touching is not None:  # these couple joints, which armature cannot represent
                 M = stiffened_matrix(m, q, extra, [spring.damping * implicit for spring in m.line_forces])
                 M = M if viscous is None else M + viscous * implicit
                 solve = ldlt(M).solve
@@ -182,11 +182,11 @@ class System:
         return coupled("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.outside))
 
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
-        """Joint forces (nv,) [N m or N] that lack for the acceleration a: zero if the equations of motion hold."""
+        """Return the residual joint forces (nv,) [N m or N] of the equations of motion at the acceleration a."""
         return self.needed(q, v, a, loads) - self.joint_forces(q, v, loads)
 
     def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
-        """Joint forces (nv,) [N m or N] that give the acceleration a under the loads' wrenches."""
+        """Return the joint forces (nv,) [N m or N] that produce the acceleration a under the wrenches of the loads."""
         names = ("q", "v", "a", "wrenches")[: 3 if loads.outside is None else 4]
         needed = coupled("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
         return needed(self.mechanism, q, v, a, *_given(loads.outside))
@@ -194,12 +194,12 @@ class System:
     # --- energy ---
 
     def energies(self, q: Array, v: Array) -> tuple[Number, Number]:
-        """Kinetic energy [J], and potential energy of gravity and springs [J]."""
+        """Return the kinetic energy [J], and the potential energy of gravity and springs [J]."""
         stored = stored_energy(self.mechanism, q, v)
         return stored.kinetic, stored.potential
 
     def power(self, q: Array, v: Array, loads: Loads) -> Number:
-        """Power [W] of forces that store no energy: controllers, wrenches, contacts, stops, dampers, friction."""
+        """Return the power [W] of controllers, wrenches, contacts, stops, dampers and friction: no stored energy."""
         return working_power(self.mechanism, q, v, loads.control + loads.stops, loads.outside)
 
 
@@ -208,7 +208,7 @@ def _given(wrenches: Array | None) -> tuple[Array, ...]:
 
 
 def with_armature(mechanism: Mechanism, extra: Array) -> Mechanism:
-    """The mechanism with `extra` (tree.nv,) [kg m^2 or kg] added to the armature of its joints."""
+    """Return the mechanism with `extra` (tree.nv,) [kg m^2 or kg] added to the armature of its joints."""
     pairs = zip(mechanism.joints, mechanism.tree.joints, strict=True)
     return replace(
         mechanism, joints=mechanism.joints.replaced([replace(j, armature=j.armature + extra[k.v]) for j, k in pairs])
@@ -216,12 +216,12 @@ def with_armature(mechanism: Mechanism, extra: Array) -> Mechanism:
 
 
 def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list[Number]) -> Array:
-    """The mass matrix (nv, nv) at q, `extra` (tree.nv,) added as armature, and weight row row^T of every spring."""
+    """Return the mass matrix (nv, nv) plus `extra` (tree.nv,) as armature and weight * row row^T of each spring."""
     m = with_armature(mechanism, extra)
     M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
     return M + coupled("mass_matrix", lambda m, q: frame_spring_matrix(m, q, weights), ("q",))(m, q)
 
 
 def stiffened_solver(mechanism: Mechanism, M: Array) -> Callable[[Array], Array]:
-    """Solves with such a matrix of the mechanism."""
+    """Return the solver with such a matrix of the mechanism."""
     return (ldlt(M) if mechanism.mimics or mechanism.line_forces else solver(mechanism, M)).solve

@@ -1,4 +1,4 @@
-"""Users' functions of time and state: controllers, wrenches, conditions; called with their gains, and checked."""
+"""Functions that users write: controllers, wrenches, guards and stop conditions; how they are called and checked."""
 
 from __future__ import annotations
 
@@ -18,58 +18,114 @@ from linkwork.spatial.scalar import Array, Condition, Number, Value, own_copy, w
 
 Values = Mapping[str, Value]  # parameters and gains of one member, by name
 
-# Functions that users write, of (t, q, v) and of gains by name; what they return is checked when they are called.
-StateFunction = Callable[..., Value]  # wrenches (nbodies, 6), or the number of a guard
+# User functions take (t, q, v) and gains by name. Their results are checked at each call.
+StateFunction = Callable[..., Value]  # returns wrenches (nbodies, 6), or the number of a guard
 StopCondition = Callable[..., Condition | Value]  # true or positive where the run is to stop
 Wrenches = ArrayLike | StateFunction  # (..., nbodies, 6) [N, N m], constant or a function
+# returns joint forces (nv,), or (forces, memory), or a mapping of "tau" and modes
 Controller = Callable[..., Value | Sequence[Value] | tuple[object, Value] | Mapping[str, Value | Condition]]
 
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """A controller that runs `rate` times a second [1/s], or once a step if None; its output is held in between."""
+    """A controller called `rate` times per second [1/s], once per step with None; its forces are held between calls."""
 
     function: Controller
     rate: float | None = None
     in_python: bool = False
 
     def every(self, dt: float) -> int:
-        """How many steps of dt [s] there are between two calls."""
+        """Return the number of steps of dt [s] between two calls."""
         if self.rate is None:
             return 1
         steps = 1.0 / (self.rate * dt)
         if abs(steps - round(steps)) > 1e-6 * steps or round(steps) < 1:
             raise LinkworkError(
-                f"a controller that runs {self.rate:g} times a second needs a whole number of steps in between, "
-                f"not {steps:g}: choose dt so that 1 / (rate dt) is whole, for example dt={1.0 / self.rate:g}"
+                f"1 / (rate * dt) must be a whole number of steps between controller calls; got {steps:g} with "
+                f"rate={self.rate:g} 1/s and dt={dt:g} s; choose for example dt={1.0 / self.rate:g}"
             )
         return round(steps)
 
 
 def sampled(function: Controller, rate: float | None = None) -> Sampled:
-    """A controller that is called `rate` times a second [1/s], its joint forces held in between; still traced.
+    """Return a controller that is called at a fixed rate, with its joint forces held constant between calls.
 
-    `function(t, q, v)` returns the joint forces (nv,); `function(t, q, v, memory)` returns them and the next memory.
-    Without a rate it is called once a step. Instead of forces it may return a mapping that switches too, such as
-    {"tau": forces, "clutch.engaged": q[0] > 1.0}; an argument `modes` is a mapping of all modes.
+    The function is compiled. Use `lw.host` for a function that cannot be compiled.
+
+    Parameters
+    ----------
+    function : Controller
+        `function(t, q, v)` returns joint forces (nv,) [N m or N]. `function(t, q, v, memory)` returns the forces and
+        the next memory (k,). It may take gains by name, and an argument `modes`: a mapping of all modes. Instead of
+        forces it may return a mapping that also switches modes, such as
+        {"tau": forces, "clutch.engaged": q[0] > 1.0}.
+    rate : float or None, unit [1/s], default None
+        Calls per second. 1 / (rate * dt) must be a whole number. None: one call per step.
+
+    Returns
+    -------
+    Sampled
+        Pass it as `controller` to `lw.simulate`.
+
+    Raises
+    ------
+    LinkworkError
+        If `function` is not a function, or `rate` is not a positive number.
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> controller = lw.sampled(lambda t, q, v: -5.0 * v, rate=100)
+    >>> run = lw.simulate(m, [1.0, 0.5], duration=0.1, dt=0.001, controller=controller)
+    >>> bool((run.tau[1] == run.tau[9]).all())
+    True
+
     """
     return Sampled(_callable(function), _positive_rate(rate))
 
 
 def host(function: Controller, rate: float) -> Sampled:
-    """A controller that stays in Python and is called `rate` times a second [1/s], its joint forces held in between.
+    """Return a controller that runs in Python at a fixed rate, with its joint forces held constant between calls.
 
-    It may be any function `function(t, q, v)` or `function(t, q, v, memory)` of floats and NumPy arrays, and is called
-    for one member of a batch after the other.
+    The function is not compiled, so that it may contain any Python code. It is called for one member of a batch after
+    the other, which is slower than a compiled controller.
+
+    Parameters
+    ----------
+    function : Controller
+        `function(t, q, v)` returns joint forces (nv,) [N m or N]. `function(t, q, v, memory)` returns the forces and
+        the next memory (k,). Arguments are floats and NumPy arrays. See `lw.sampled` for gains and modes.
+    rate : float, unit [1/s]
+        Calls per second. 1 / (rate * dt) must be a whole number.
+
+    Returns
+    -------
+    Sampled
+        Pass it as `controller` to `lw.simulate`.
+
+    Raises
+    ------
+    LinkworkError
+        If `function` is not a function, or `rate` is not a positive number.
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> def brake(t, q, v):
+    ...     return -5.0 * v if t > 0.5 else 0.0 * v
+    >>> run = lw.simulate(m, [1.0, 0.5], duration=1.0, dt=0.01, controller=lw.host(brake, rate=100))
+    >>> bool(run.tau[10, 0] == 0.0), bool(run.tau[80, 0] == 0.0)
+    (True, False)
+
     """
     if rate is None:
-        raise LinkworkError("a controller in Python needs a rate [1/s], for example lw.host(f, rate=500)")
+        raise LinkworkError("lw.host needs a rate [1/s], for example lw.host(f, rate=500)")
     return Sampled(_callable(function), _positive_rate(rate), in_python=True)
 
 
 def _callable(function: Controller) -> Controller:
     if not callable(function) or isinstance(function, Sampled):
-        raise LinkworkError(f"a controller is a function controller(t, q, v); got {function!r:.80}")
+        raise LinkworkError(f"a controller must be a function controller(t, q, v); got {function!r:.80}")
     return function
 
 
@@ -77,19 +133,16 @@ def _positive_rate(rate: object) -> float | None:
     if rate is None:
         return None
     if not (isinstance(rate, (int, float)) and np.isfinite(rate) and rate > 0):
-        raise LinkworkError(f"rate must be a positive number of calls a second; got {rate!r}")
+        raise LinkworkError(f"rate [1/s] must be a positive number of calls per second; got {rate!r}")
     return float(rate)
 
 
-FORCES, MODES = (
-    "tau",
-    "modes",
-)  # in what a controller returns: joint forces; the argument with all modes
+FORCES, MODES = "tau", "modes"  # key of joint forces in a returned mapping; name of the argument with all modes
 SWITCHED, YES_OR_NO = (".closed", ".engaged", ".ratio", ".direction", ".selected"), (".closed", ".engaged")
 
 
 class Answer(NamedTuple):
-    """What a sampled controller says: joint forces (nv,) [N m or N], its memory (k,), and what it wants of modes."""
+    """The result of a sampled controller: joint forces (nv,) [N m or N], memory (k,), and commanded modes by name."""
 
     forces: Array
     memory: Array
@@ -97,7 +150,7 @@ class Answer(NamedTuple):
 
 
 class UserFunction:
-    """A user's function of (t, q, v), perhaps of memory, that names what else it takes among the gains."""
+    """A user function of (t, q, v), perhaps memory, and those gains that its signature names."""
 
     def __init__(self, what: str, function: Controller | StateFunction | StopCondition, gains: Sequence[str]):
         self.what, self.function = what, function
@@ -117,10 +170,10 @@ class UserFunction:
         self.has_memory = len(needed) == 4 or any(p.name == "memory" for p in positional)
         if parameters and (len(needed) > 4 or (len(positional) < 3 and not _takes_any_number(parameters))):
             wanted = "(t, q, v)" if what != "controller" else "(t, q, v) or (t, q, v, memory)"
-            raise LinkworkError(f"a {what} takes {wanted} and gains by name; got a function of {_listing(parameters)}")
+            raise LinkworkError(f"a {what} must take {wanted} and gains by name; it takes {_listing(parameters)}")
 
     def __call__(self, values: Values, *state: Value) -> Any:
-        """The function of a state, with the gains that it names, and with all modes if it names those."""
+        """Call the function with the gains that it names, and with all modes if it has an argument `modes`."""
         names = [*self.gains, *(name for name in values if self.takes_modes and name.endswith(SWITCHED))]
         gains = [values[name] for name in names]
 
@@ -131,7 +184,7 @@ class UserFunction:
             return self.function(*arguments[: len(state)], **named, **(modes if self.takes_modes else {}))
 
         if np.asarray(state[1]).dtype == object:  # traced: NumPy's functions must accept traced numbers
-            from linkwork.compiler import lifted  # the compiler, which runs whose code is on disk do without
+            from linkwork.compiler import lifted  # imported here: runs with a cached kernel do not need the compiler
 
             return lifted(called)(*state, *gains)
         quiet = np.errstate(all="ignore") if np.geterr()["divide"] == "warn" else nullcontext()
@@ -139,7 +192,7 @@ class UserFunction:
             return called(*map(own_copy, (*state, *gains)))
 
     def on(self, mechanism: Mechanism) -> UserFunction:
-        """The same function for one member of a batch: its drives may have parameters of their own."""
+        """Return the function for one member of a batch, whose drives may have varied parameters."""
         bound = getattr(self.function, "on", None)
         if bound is None:
             return self
@@ -149,20 +202,20 @@ class UserFunction:
 
     @property
     def motors(self) -> UserFunction | None:
-        """The controller of the motors' forces (ndrives,) [N m or N], if it is one of drives."""
+        """The controller of the motor forces (ndrives,) [N m or N] if it commands drives, else None."""
         function = getattr(self.function, "motors", None)
         return None if function is None else UserFunction(f"{self.what} of motors", function, self.gains)
 
     def forces(self, values: Values, shape: tuple[int, ...], *state: Value) -> Array:
-        """What the function returns, if it has the shape that it must have."""
+        """Call the function and check that its result has the shape `shape`."""
         return self.shaped(self(values, *state), shape)
 
     def answer(self, values: Values, shape: tuple[int, ...], *state: Value) -> Answer:
-        """What a sampled controller says: joint forces and the next memory, of the shapes that they must have."""
+        """Call a sampled controller and check its joint forces, its next memory and its modes."""
         found, memory = self(values, *state), np.zeros(0)
         if self.has_memory:
             if not (isinstance(found, tuple) and len(found) == 2):
-                raise ShapeError(f"a controller with memory returns (forces, memory); got {found!r:.80}")
+                raise ShapeError(f"a controller with memory must return (forces, memory); got {found!r:.80}")
             found, memory = found[0], self.shaped(found[1], np.shape(state[3]), "memory")
         if not isinstance(found, Mapping):
             return Answer(self.shaped(found, shape), memory, {})
@@ -171,17 +224,17 @@ class UserFunction:
         return Answer(forces, memory, wanted)
 
     def _mode(self, name: str, value: Condition | Value) -> Number:
-        """What a controller wants of a mode: a number, 1 or 0 of what is a condition."""
+        """Return a commanded mode as a number; a condition becomes 1 or 0."""
         if isinstance(value, (bool, np.bool_)) or hasattr(value, "select"):
             return where(value, 1.0, 0.0)
         number = cast(Number, value)
         if np.shape(number) != () or isinstance(number, str):
-            raise ShapeError(f"the controller must give one number or condition for {name!r}; got {value!r:.80}")
+            raise ShapeError(f"the controller must return one number or condition for {name!r}; got {value!r:.80}")
         off = 0.0 if str(name).endswith(YES_OR_NO) else -1.0 if str(name).endswith(".direction") else None
         return number if off is None else where(number > 0.0, 1.0, where(number <= 0.0, off, np.nan))
 
     def shaped(self, value: object, shape: tuple[int, ...], part: str = "") -> Array:
-        """`value` as an array, if it has this shape; ShapeError if not."""
+        """Return `value` as an array of this shape; raise a ShapeError if it has another."""
         array = value if isinstance(value, np.ndarray) else _as_array(value)
         if array is None or array.shape != shape:
             got = f"shape {array.shape}" if array is not None else f"{value!r:.60}"

@@ -1,4 +1,4 @@
-"""Guards and latches: what switches by itself, where a number that depends on the state becomes positive."""
+"""Guards and latches: functions of the state that switch a mode where they become positive."""
 
 from __future__ import annotations
 
@@ -13,27 +13,56 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.user_functions import StateFunction
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
-AGAIN = 1e-9  # below zero, where a guard that fired is armed again
-NEVER = -1e300  # a guard that fires once is armed again below this
+AGAIN = 1e-9  # a guard that fired is armed again once its value is below -AGAIN
+NEVER = -1e300  # the same threshold for one-shot guards: no value is below it
 
 
-class Once(NamedTuple):
-    """A guard that fires once."""
+class OneShot(NamedTuple):
+    """A guard that fires at most once per run."""
 
     function: StateFunction
 
 
-def once(guard: StateFunction) -> Once:
-    """A guard of a schedule that fires the first time alone: `(lw.once(lambda t, q, v: q[0]), "engage", "clutch")`."""
+def one_shot(guard: StateFunction) -> OneShot:
+    """Return a schedule guard that fires at most once per run.
+
+    A plain guard fires every time its value becomes positive. A one-shot guard ignores all later zero crossings.
+
+    Parameters
+    ----------
+    guard : callable
+        `guard(t, q, v)` with the time t [s], coordinates q (nq,) and velocities v (nv,). It returns one number and
+        fires where this number becomes positive. It may also take gains by name.
+
+    Returns
+    -------
+    OneShot
+        Use it in place of a time in an entry of `schedule`.
+
+    Raises
+    ------
+    LinkworkError
+        If `guard` is not callable.
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> lock = (lw.one_shot(lambda t, q, v: q[0]), "lock", "pin 1")
+    >>> run = lw.simulate(m, [-1.0, 0.0], duration=2.0, dt=0.01, schedule=[lock])
+    >>> len(run.events), run.events[0].what[:10]
+    (1, 'lock pin 1')
+
+    """
     if not callable(guard):
-        raise LinkworkError(f"a guard is a function guard(t, q, v); got {guard!r:.80}")
-    return Once(guard)
+        raise LinkworkError(f"a guard must be a function guard(t, q, v); got {guard!r:.80}")
+    return OneShot(guard)
 
 
 class Guard(NamedTuple):
-    """Where `function` of t, q (nq,) and v (nv,) becomes positive, the mode of this number gets a new value.
+    """A guard bound to one member: it sets mode number `mode` where `function(t, q, v)` becomes positive.
 
-    Without a `value` it changes its sign. `once`: it fires the first time alone. `what` is the text of the event.
+    `value` is the new value of the mode; with None the mode changes its sign. A guard with `once` fires at most once.
+    `what` is the text of the event.
     """
 
     function: Callable[[Number, Array, Array], Number]
@@ -43,26 +72,28 @@ class Guard(NamedTuple):
     what: str
 
     def applied(self, modes: Sequence[Number]) -> Number:
-        """The new value of its mode."""
+        """Return the new value of the mode, given all `modes` (m,)."""
         return -modes[self.mode] if self.value is None else self.value
 
 
 def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
-    """The modes that elements switch by themselves, by the names of their parameters."""
+    """Return the parameter names of the modes that elements switch by themselves (latches)."""
     return tuple(f"{one.name}.{one.fires[0]}" for one in mechanism.self_switching)
 
 
 def distances(mechanism: Mechanism, q: Array) -> list[Number]:
-    """How far joints are beyond the positions of their latches [rad or m]."""
+    """Return the distance [rad or m] of each latch's joint beyond its latching position, for coordinates q (nq,)."""
     tree = mechanism.tree
     (position,) = to_tree(mechanism, ("q",), (q,))
     return [one.distance(lambda joint: position[tree.joints[joint].q]) for one in mechanism.self_switching]
 
 
 def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> Array:
-    """What latches and guards remember (g,): from which side a latch is reached, whether a guard was below zero.
+    """Return the arming state (g,) of latches and guards.
 
-    `values` are those of the guards. Numbers that are not positive are those below which a guard is armed again.
+    For a latch it is the side from which the joint approaches the latching position. For a guard it is 1 if armed,
+    else the negative threshold below which the guard is armed again. `values` are the guards' values, `armed` (g,)
+    is the arming state before.
     """
     found = []
     for one, d, before in zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False):
@@ -73,13 +104,13 @@ def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed:
 
 
 def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> list[Number]:
-    """Event functions (g,), not negative until a latch engages or a guard fires."""
+    """Return the event functions (g,) of latches and guards: negative where a latch engages or a guard fires."""
     own = zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False)
     found = [one.event_function(d, side) for one, d, side in own]
     return found + [where(a > 0.0, -g, 1.0) for g, a in zip(values, armed[len(found) :], strict=True)]
 
 
 def disarmed(mechanism: Mechanism, guards: Sequence[Guard], armed: Array, fired: Sequence[Condition]) -> Array:
-    """What latches and guards remember (g,) after some of them fired."""
+    """Return the arming state (g,) after the latches and guards `fired` (g,)."""
     after = [one.disarmed for one in mechanism.self_switching] + [NEVER if guard.once else -AGAIN for guard in guards]
     return np.array([where(which, new, old) for which, new, old in zip(fired, after, armed, strict=True)])

@@ -1,4 +1,4 @@
-"""Impulses along constraints, where something is engaged or closed: velocities jump, gaps of loops are bridged."""
+"""Impulses that engage constraints: velocity jumps, and projection of small loop closure errors."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, where
 from linkwork.tolerances import BOUND_SLACK, CLOSURE_GAP, CLOSURE_OPEN, STICKING_SPEED
 
-ITERATIONS = 6  # of Newton's method, for such a gap
-PULL = 1e-9  # impulse that pulls, of the largest, which counts as none
+ITERATIONS = 6  # Newton iterations of the projection that removes a loop closure error
+PULL = 1e-9  # tolerance for pulling impulses of ratchets, relative to the largest impulse
 
 
 class Impact(NamedTuple):
-    """What a switch does at once: coordinates q (nq,), velocities v (nv,), slip directions (k,).
+    """The result of switching modes: coordinates q (nq,), velocities v (nv,) and slip directions (k,) after it.
 
-    `energy` [J] is what is won; `possible` is whether gaps of loops were bridged, and whether couplings agree with each
-    other. By loop, then by velocity constraint: `impulses` (n,) [N s or N m s] along its rows, the `energies` (n,) [J]
-    that they won, and the `gaps` (n,) [m or rad] of loops that were bridged.
+    `energy` [J] is the energy gained. `possible` is false if a loop closure error was too large or not removed, or if
+    couplings contradict each other. The other fields have one entry per constraint, loops first, then velocity
+    constraints: `impulses` (n,) [N s or N m s], `energies` (n,) [J] gained, and `gaps` (n,) [m or rad], the loop
+    closure errors that were removed.
     """
 
     q: Array
@@ -49,7 +50,7 @@ class Impact(NamedTuple):
 
 
 class Push(NamedTuple):
-    """Impulses at once: velocities (nv,) after them, and their sizes (n,) and energies (n,) by constraint."""
+    """Simultaneous impulses: the velocities (nv,) after them, and their sizes (n,) and energies (n,) by constraint."""
 
     v: Array
     impulses: Array
@@ -64,12 +65,13 @@ def impact(
     iterations: int = ITERATIONS,
     decided: Sequence[Condition] | None = None,
 ) -> Impact:
-    """Impulses along the rows of what is held stop what would open loops, or slip; small gaps of loops are bridged.
+    """Return the impact that makes the state satisfy all engaged constraints.
 
-    Momentum is conserved in all directions in which what is held can still move (S0 3.1.1). Ratchets only
-    push: those that would have to pull let go, and those that would fall behind hold, one change after the other (Murty
-    1974, by least index). What has a capacity takes no part, and slips after it where speeds say so, but for those of
-    which it is `decided` (k,) otherwise.
+    Impulses along the constraint rows remove the velocities that violate them; small loop closure errors are removed
+    by projection. Momentum is conserved in all directions that the constraints leave free (S0 3.1.1). Ratchets without
+    a force limit only push: a ratchet that would pull is released, and one that would run backward engages, one change
+    per iteration (Murty 1974, least index). Constraints with a capacity receive no impulse; their slip directions
+    follow from the speeds after the impact, except where `decided` (k,) is true: there `slip` stays.
     """
     m = system.mechanism
     gap, error, before = 0.0, 0.0, q
@@ -79,7 +81,7 @@ def impact(
     names = [item.name for item in m.velocity_constraints]
     one_way = [k for k, item in enumerate(m.bounded) if item.pushes_only and not is_finite(item.capacities[1])]
     kept = [False] * len(m.bounded) if decided is None else decided
-    # Those with a capacity give no impulse, but where their speeds have met
+    # Constraints with a capacity give no impulse, except where their slip speed is zero
     found = slip_of_speeds(m.bounded, slip_speeds(m, v), slip)
     free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
     trial = np.array([where(keep, s, new) for keep, s, new in zip(kept, slip, free, strict=True)])
@@ -109,14 +111,14 @@ def impact(
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
     possible = (gap <= CLOSURE_GAP) & (error <= CLOSURE_OPEN) & agreeing(m)
     loops = len(m.frame_constraints)
-    bridged = energy - sum(push.energies, 0.0)  # by moving the mechanism, which only loops do
+    bridged = energy - sum(push.energies, 0.0)  # energy of the projection, which only loops need
     energies = np.concatenate([push.energies[:loops] + bridged, push.energies[loops:]])
     gaps = np.array([gap] * loops + [0.0] * len(m.velocity_constraints))
     return Impact(q, push.v, slip, energy, possible, push.impulses, energies, gaps)
 
 
 def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
-    """What takes away the velocities that would slip or open: nearest in kinetic energy."""
+    """Return the impulses that remove all constraint rates, with the smallest change in the kinetic-energy metric."""
     rows = held(mechanism, q)
     rates = rows.rates(v)
     push = rows.push(rates)
@@ -127,7 +129,7 @@ def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
 def by_constraint(
     mechanism: Mechanism, rows: Sequence[Number] | Array, reduce: Callable[[Sequence[Number]], Number]
 ) -> Array:
-    """Numbers of all rows (nh,) as one for each loop, then for each velocity constraint (n,)."""
+    """Reduce values of all constraint rows (nh,) to one value per constraint (n,): loops, then velocity constraints."""
     values = iter(rows)
     found = [reduce([next(values) for _ in one.rows]) for one in mechanism.frame_constraints]
     names = [row.name for row in mechanism.velocity_rows]
@@ -136,14 +138,14 @@ def by_constraint(
 
 
 def size_of(rows: Sequence[Number]) -> Number:
-    """A number itself, or the length of several."""
+    """Return the value of a single row, or the norm of several rows."""
     if len(rows) < 2:
         return rows[0] if rows else 0.0
     return np.sqrt(sum((x * x for x in rows), 0.0))
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
-    """Force (n,) [N m or N] that each constraint of a system in its modes carries; 0 of what slips."""
+    """Return the constraint force (n,) [N m or N] of each constraint of a system in its modes; 0 if it slips."""
     m = system.mechanism
     loads = system.begun(t, now.contact_memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))
     tau = system.joint_forces(now.q, now.v, loads)
@@ -158,11 +160,12 @@ def constraint_forces(system: System, t: Number, now: StepState, held: Array) ->
 
 
 def impossible(mechanism: Mechanism, q: Array) -> str:
-    """Why the jump to what a mechanism holds now cannot be made at q (nq,), in words; empty if it can."""
+    """Return why the engaged constraints cannot be satisfied at q (nq,); empty if they can."""
     for fault in contradictions(mechanism):
         return f"{fault.element} {fault.reason}"
     errors = np.abs(held(mechanism, q).errors[: mechanism.nc])
     if errors.max(initial=0.0) <= CLOSURE_GAP:
         return ""
     name = mechanism.frame_constraint_of_row(int(np.argmax(errors))).name
-    return f"loop {name!r} has a closure error of {errors.max():.3g}: bring it within {CLOSURE_GAP:g} before engaging"
+    size = f"{errors.max():.3g} m or rad"
+    return f"loop {name!r} has a closure error of {size}; it must be at most {CLOSURE_GAP:g} when the loop is closed"

@@ -1,4 +1,4 @@
-"""A step with everything that may switch within it: one search serves slip, latches, guards and contacts."""
+"""A step with event location: one search finds the events of slip, latches, guards and contacts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from linkwork.spatial.scalar import Array, Condition, Number
 
 
 def with_events(step: Step, implicit: bool = False, locate_contacts: bool = False) -> Step:
-    """The step through contacts, in substeps at whose ends events change modes, slip, contacts and velocities.
+    """Return the step with event location: it is split into substeps, with the events between them.
 
-    The equations of an `implicit` step hold in its middle; it is shortened where contacts let it have no solution.
-    Contacts change their states at the ends of steps, or with `locate_contacts` where that happens within a step.
-    Where nothing can switch, this is the step itself.
+    Events change modes, slip directions, contact states and velocities. The equations of an `implicit` step hold at its
+    middle; such a step is shortened if contacts leave its equations without a solution. Contact states change at the
+    ends of steps, or with `locate_contacts` at the located instants. If nothing can switch, the result is the step
+    itself.
     """
     through = step if locate_contacts else with_contacts(step, in_the_middle=implicit)
 
@@ -40,17 +41,17 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
 
 
 class _Events:
-    """The event sources of one step: slip, latches and guards are watched; contacts, if they are to be located.
+    """The events of one step: slip, latches and guards, and contact events if these are located.
 
-    They are `alone` where no contact ends substeps, in which nothing else may have switched.
+    `alone` is true if no contact ends a substep; then every substep that ends early has an event of the other sources.
     """
 
     def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching, alone: bool):
         self.system, self.held, self.step, self.touching, self.alone = system, held, step, touching, alone
-        self.count = len(sources(system)) if has_events(system) else 0  # of what is watched
+        self.count = len(sources(system)) if has_events(system) else 0  # event functions without those of contacts
 
     def switching(self, t: Number) -> Switching:
-        """What the search needs, of a step that begins at the time t [s]."""
+        """Return the functions that the search calls, for a step that begins at time t [s]."""
         return Switching(
             lambda begin, elapsed, duration: self._advance(t + elapsed, begin, duration),
             self._functions,
@@ -58,16 +59,16 @@ class _Events:
         )
 
     def begin(self, t: Number, now: StepState) -> StepState:
-        """The state in which the search begins."""
+        """Return the state at which the search begins, with its event functions."""
         now = self.touching.begin(now)
         return watch(self.system, t, now, self.held) if self.count else now
 
     def end(self, t: Number, moved: StepState) -> StepState:
-        """The state in which the step ends."""
+        """Return the state at the end of the step."""
         return self.touching.end(moved, t)
 
     def possible(self, moved: StepState, solved: Condition) -> Condition:
-        """Whether the step was solved, and its last event was possible."""
+        """Return whether the step was solved and its last event was possible."""
         return solved & (moved.watched[-1] > 0.0) if self.count else solved
 
     def _advance(self, t: Number, begin: StepState, h: Number) -> tuple[StepState, Condition]:

@@ -1,10 +1,10 @@
-"""Event location: where something switches within a step, the instant is found and the rest is a step of its own.
+"""Event location: find the first zero crossing of an event function within a step, and split the step there.
 
-Event functions are numbers that are not negative until their event. A step is tried whole; where a function is negative
-at its end, the step is shortened until it ends just behind the first zero, by the rule of false position (Illinois).
-Trial steps are as accurate as the method that makes them, and so are the instants. A step whose equations were not
-solved is shortened too. `Bracket` is the search; `locate` makes whole steps with it, in programs that are traced, and
-`first_event` finds one instant on a curve, for methods with steps of their own.
+An event function is not negative before its event. A step is first tried at full length. If an event function is
+negative at the end, the step is shortened until it ends just after the first zero, by the Illinois variant of the false
+position method. Trial steps, and so the event times, are as accurate as the integration method. A step whose equations
+were not solved is shortened too. `Bracket` is the search. `locate` uses it for whole steps in traced programs.
+`first_event` finds one event time on a curve, for methods that choose their own steps.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from linkwork.simulation.state import Leaves, StepState, flatten, select, unflat
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, Value, maximum, minimum, where
 
-BEHIND = 1e-9  # part of a step by which an event may be late, and the shortest substep
-ROUNDED = 1.001  # a substep this many times BEHIND is short enough
-TRIALS = 60  # of one step, at most: what is left of it then is made whole, whatever switches
-EXACT, EXACT_TRIALS = 4e-16, 200  # part of a curve by which `first_event` may be late; trials at most
+BEHIND = 1e-9  # largest delay of a located event, and shortest substep, as fractions of the step
+ROUNDED = 1.001  # a bracket this many times BEHIND is narrow enough
+TRIALS = 60  # trial substeps per step, at most; the last one takes the rest of the step and ignores events
+EXACT, EXACT_TRIALS = 4e-16, 200  # of `first_event`: largest delay as a fraction of the curve, and most trials
 
 
 class Switching(NamedTuple):
-    """A motion in substeps, and what may switch between them.
+    """The motion within a step, its event functions, and the effect of its events.
 
-    `advance(begin, elapsed, h)` makes a step of h [s] from a state, `elapsed` [s] after the whole step began, and says
-    whether it was solved; `functions(begin, end)` (k,) are event functions at the state `end`, not negative as long as
-    nothing has switched since `begin`; `switched(end, elapsed, which)` is the state after the events `which` (k,).
+    `advance(begin, elapsed, h)` makes a substep of h [s] from the state `begin`, `elapsed` [s] after the start of the
+    step; it returns the state and whether its equations were solved. `functions(begin, end)` returns the event
+    functions (k,) at `end`, not negative if no event occurred since `begin`. `switched(end, elapsed, which)` returns
+    the state after the events `which` (k,).
     """
 
     advance: Callable[[StepState, Number, Number], tuple[StepState, Condition]]
@@ -38,10 +39,11 @@ class Switching(NamedTuple):
 
 
 class Bracket(NamedTuple):
-    """Where the search for the first event of a step is; times are parts of the step.
+    """The interval that contains the first event of a step; times are fractions of the step.
 
-    Up to `low` nothing switches, with the event functions `over` (k,) there; before `high` something does, with
-    `under` (k,), zeros where a step to there was not solved. `side` is -1 where `low` moved last, 1 where `high` did.
+    No event occurs before `low`, where the event functions are `over` (k,). An event occurs before `high`, where they
+    are `under` (k,), or zeros if the step to `high` was not solved. `side` is -1 if `low` moved last, 1 if `high` moved
+    last.
     """
 
     low: Number
@@ -51,9 +53,9 @@ class Bracket(NamedTuple):
     side: Number
 
     def after(self, to: Number, functions: Array, solved: Number) -> Bracket:
-        """The bracket after a trial that ended at `to` with these event functions, if it was `solved` (1 or 0)."""
+        """Return the bracket after a trial to `to` with these event functions; `solved` is 1 or 0."""
         late = (solved == 0.0) | (_least(functions) < 0.0)
-        # A value that stays twice in a row counts half, or false position would converge slowly
+        # Illinois: halve the value of an end that did not move twice in a row; plain false position converges slowly
         over = select(late, self.over * where(self.side > 0.0, 0.5, 1.0), functions)
         known = np.array([where(solved == 1.0, value, 0.0) for value in functions])
         under = select(late, known, self.under * where(self.side < 0.0, 0.5, 1.0))
@@ -61,17 +63,17 @@ class Bracket(NamedTuple):
         return Bracket(low, over, high, under, where(late, 1.0, -1.0))
 
     def root(self) -> Number:
-        """Where false position sees the first zero; the middle if only an unsolved trial is known."""
+        """Return the false-position estimate of the first zero; the midpoint if `high` is only an unsolved trial."""
         root, lowest = self.high, np.inf
         for a, b in zip(self.over, self.under, strict=True):
             crosses, lowest = b < 0.0, minimum(lowest, b)
-            a = maximum(a, 0.0)  # at once, where it was late from the beginning
+            a = maximum(a, 0.0)  # a function that is negative at `low` has its event there
             part = where(crosses, a / where(crosses, a - b, 1.0), 1.0)
             root = minimum(root, self.low + (self.high - self.low) * part)
         return where(lowest < 0.0, root, 0.5 * (self.low + self.high))
 
     def following(self, root: Number, behind: Number) -> Number:
-        """The next trial: just behind the root, and at least `behind` after `low`."""
+        """Return the next trial time: just behind the root, at least `behind` after `low`, at most `high`."""
         return maximum(minimum(root + 0.5 * behind, self.high), minimum(self.low + behind, self.high))
 
 
@@ -83,9 +85,10 @@ def _least(values: Array) -> Number:
 
 
 class Search(NamedTuple):
-    """Where a step with events is: trials so far, whether all substeps were `solved` (1 or 0), and the next substep.
+    """The progress of a step with events: trials so far, whether all substeps were `solved` (1 or 0), the next substep.
 
-    The substep begins `elapsed` (part of the step) after the step, in the state `begin`, and is tried up to `to`.
+    The next substep begins in the state `begin`, `elapsed` after the start of the step, and is tried up to `to`; both
+    are fractions of the step.
     """
 
     tried: Number
@@ -97,7 +100,7 @@ class Search(NamedTuple):
 
 
 def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, Condition]:
-    """The state after a step h [s] with all its events, and whether all substeps were solved."""
+    """Return the state after a step h [s] with all its events, and whether all substeps were solved."""
     first = switching.functions(now, now)
     bracket = Bracket(0.0, first, 1.0, np.zeros(len(first)), 0.0)
     search = Search(0.0, 1.0, 0.0, 1.0, bracket, now.solved_in(0.0))
@@ -112,7 +115,7 @@ def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, 
 
 
 def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condition]:
-    """One trial substep: the search after it, and whether the step has ended."""
+    """Make one trial substep; return the search after it, and whether the step has ended."""
     last = now.tried >= TRIALS - 1
     to = where(last, 1.0, now.to)
     moved, solved = switching.advance(now.begin, now.elapsed * h, (to - now.elapsed) * h)
@@ -141,9 +144,9 @@ def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condit
 
 
 def first_event(functions: Callable[[float], Array], begin: float, end: float) -> float:
-    """The first time [s] between `begin` and `end` just behind which an event function is negative; `end` if none is.
+    """Return the first time [s] in [begin, end] just after which an event function is negative; `end` if there is none.
 
-    `functions(t)` (k,) are event functions on a curve, in plain numbers.
+    `functions(t)` returns the event functions (k,) on a curve, as floats.
     """
     last = functions(end)
     if not (last < 0.0).any():

@@ -1,4 +1,4 @@
-"""The event log: lines that programs write into the state, and the events that are read from them."""
+"""The event log: lines that compiled programs write into the state, and the events read from them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import EventLog
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
-LINES = 4  # of a log at least; it holds all that can happen at one instant
-SMALLEST_ENERGY = 1e-12  # [J] that an event's text mentions
-SMALLEST_GAP = 1e-6  # [m or rad] that an event's text mentions
+LINES = 4  # smallest length of a log; a log has room for all events of one instant
+SMALLEST_ENERGY = 1e-12  # [J] smaller energies are left out of an event's text
+SMALLEST_GAP = 1e-6  # [m or rad] smaller loop closure errors are left out of an event's text
 
 
 class Line(NamedTuple):
-    """One event: the number of its source, the slip direction or mode that results, its time [s], and what it took.
+    """One event: number of its source, resulting slip direction or mode, time [s], and the impulse data.
 
-    `energy` [J], `impulse` [N s or N m s] and the force `carried` [N or N m] are those of the constraint that
-    switched; `gap` [m or rad] is the loop closure error that was bridged.
+    `energy` [J] gained, `impulse` [N s or N m s] and force `carried` [N or N m] are those of the constraint that
+    switched. `gap` [m or rad] is the loop closure error that was removed.
     """
 
     source: Number
@@ -33,9 +33,9 @@ class Line(NamedTuple):
 
 
 def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Number]]) -> EventLog:
-    """The log with those lines of which `which` is true; lines beyond its end are only counted.
+    """Return the log with the lines for which `which` is true; lines that do not fit are only counted.
 
-    Contacts write source, result and time alone: what is in the other columns is not theirs.
+    Contact events write source, result and time only; the other columns keep their old values.
     """
     found, count = [list(line) for line in log.lines], log.count
     for fired, line in zip(which, lines, strict=True):
@@ -47,9 +47,9 @@ def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Nu
 
 
 def events_of(text: Callable[[int, float], str], log: Array, count: int, member: tuple[int, ...]) -> Iterator[Event]:
-    """The events of a member's log (n, 7), of which `count` were written, and how many more there were.
+    """Yield the events of one member's log (n, 7) with `count` events; a last event reports those that did not fit.
 
-    `text(source, result)` says what happened.
+    `text(source, result)` returns the text of an event.
     """
     for numbers in log[:count].tolist():
         line = Line(*numbers)
@@ -59,13 +59,13 @@ def events_of(text: Callable[[int, float], str], log: Array, count: int, member:
             continue
         yield event(what, line.time, member, line.energy, line.impulse, line.carried, line.gap)
     if count > len(log):
-        yield Event(float(log[-1][2]), member, f"{count - len(log)} more switches within one step")
+        yield Event(float(log[-1][2]), member, f"{count - len(log)} more events within one step, not recorded")
 
 
 def event(
     what: str, time: float, member: tuple[int, ...], energy: float, impulse: float, carried: float, gap: float = 0.0
 ) -> Event:
-    """An event whose text also gives the gap [m or rad] that was bridged and the energy [J] that it gained."""
-    words = [("bridging", gap, "m or rad", SMALLEST_GAP), ("energy", energy, "J", SMALLEST_ENERGY)]
+    """Return an event; its text includes the removed loop closure error [m or rad] and the energy [J] gained."""
+    words = [("closure error", gap, "m or rad", SMALLEST_GAP), ("energy", energy, "J", SMALLEST_ENERGY)]
     more = [f"{name} {size:.3g} {unit}" for name, size, unit, least in words if abs(size) > least]
     return Event(time, member, what + (f" ({', '.join(more)})" if more else ""), energy, impulse, carried)

@@ -1,4 +1,4 @@
-"""What is switched while a run goes on, and by what: verbs of a schedule, at times or where guards fire."""
+"""Schedules: entries (time or guard, verb, name) that switch loops, clutches, brakes and transmissions during a run."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from linkwork.model.broadcast import Shape, as_numbers
 from linkwork.model.elements.element import FLIP, GIVEN, kinds
 from linkwork.model.elements.keys import is_finite
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.guards import Once
+from linkwork.simulation.events.guards import OneShot
 from linkwork.simulation.events.slip import row_speeds
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import HUGE, NON_FINITE, NOT_CONVERGED, RUNNING
 from linkwork.simulation.user_functions import StateFunction
 from linkwork.spatial.scalar import Array, Number, Value, where
 
-When = ArrayLike | StateFunction | Once  # a time [s], or one for every member (*batch,), or a guard
-ScheduleEntry = tuple[When, str, str] | tuple[When, str, str, float]  # when, verb, name; "shift" has a ratio or gear
+When = ArrayLike | StateFunction | OneShot  # a time [s], one time per member (*batch,), or a guard
+ScheduleEntry = tuple[When, str, str] | tuple[When, str, str, float]  # when, verb, name; "shift" adds a ratio or gear
 Schedule = Sequence[ScheduleEntry]
 Change = tuple[str, float | str]  # the mode that a verb sets, and its new value, FLIP or GIVEN
 
@@ -31,29 +31,29 @@ LOCKS = ("lock", "unlock")  # verbs that also take the name of a joint
 
 
 class Switch(NamedTuple):
-    """At a time [s], or at one for every member of a batch, a parameter gets a new value; `what` says it in words.
+    """One entry of a schedule: at a time [s], one time per member (*batch,), or a guard, `parameter` gets a new value.
 
-    Without a value it changes its sign. Instead of a time there may be a guard, a user's function that fires.
+    With `value` None the parameter changes its sign. `what` is the text of the event.
     """
 
     when: Any
     parameter: str
     value: float | None
     what: str
-    entry: str  # what messages call it
+    entry: str  # the entry's name in messages
 
     @property
     def guarded(self) -> bool:
-        """Whether a guard fires it."""
-        return callable(self.when) or isinstance(self.when, Once)
+        """Whether a guard triggers it, not a time."""
+        return callable(self.when) or isinstance(self.when, OneShot)
 
     def applied(self, now: Value) -> Value:
-        """The new value of the parameter."""
+        """Return the new value of the parameter, given its present value."""
         return -now if self.value is None else self.value
 
 
 def verbs() -> dict[str, dict[str, Change]]:
-    """The verbs of schedules: for each, by section of elements, the mode that it sets and to what."""
+    """Return the verbs of schedules: for each, by element section, the mode that it sets and the new value."""
     found: dict[str, dict[str, Change]] = {}
     for section, kind in kinds().items():
         for verb, change in kind.switches.items():
@@ -62,12 +62,12 @@ def verbs() -> dict[str, dict[str, Change]]:
 
 
 def modes_of(mechanism: Mechanism) -> dict[str, float]:
-    """All modes, by the names of their parameters, as they are built."""
+    """Return all modes of a mechanism as built: parameter name to value."""
     return {name: float(mechanism.parameters[name]) for name in mechanism.modes}
 
 
 def entries_of(schedule: object) -> list[object]:
-    """The entries of a schedule, or an error if it has none to go through."""
+    """Return the entries of a schedule as a list; raise a LinkworkError if it is not a sequence of entries."""
     if schedule is None:
         return []
     if isinstance(schedule, (str, Mapping)) or not isinstance(schedule, Iterable):
@@ -76,15 +76,15 @@ def entries_of(schedule: object) -> list[object]:
 
 
 def locked_names(schedule: Sequence[object]) -> list[str]:
-    """What a schedule locks or unlocks."""
+    """Return the names that a schedule locks or unlocks."""
     entries = [entry for entry in schedule if isinstance(entry, (tuple, list)) and len(entry) == 3]
     return [str(name) for _, verb, name in entries if isinstance(verb, str) and verb in LOCKS]
 
 
 def scheduled(mechanism: Mechanism, schedule: Sequence[object]) -> tuple[Switch, ...]:
-    """The switches of a schedule [(time or guard, verb, name), ...], or an error that names what is wrong.
+    """Return the switches of a schedule [(time or guard, verb, name), ...]; raise an error that names an invalid entry.
 
-    "shift" has a fourth entry, the new ratio, or the number of a gear.
+    "shift" takes a fourth item: the new ratio, or the number of a gear.
     """
     return tuple(
         switch_of(mechanism, f"entry {number} of the schedule", entry) for number, entry in enumerate(schedule)
@@ -92,7 +92,7 @@ def scheduled(mechanism: Mechanism, schedule: Sequence[object]) -> tuple[Switch,
 
 
 def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
-    """What one entry (time or guard, verb, name) switches, or an error that names what is wrong with it."""
+    """Return the switch of one entry (time or guard, verb, name); raise an error that names what is invalid."""
     when, verb, name, ratio = _checked_entry(where_, entry)
     rules = verbs()[verb]
     owners = {section: getattr(mechanism, section) for section in rules}
@@ -105,10 +105,10 @@ def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
     parameter, value = rules[section]
     if locks and name in mechanism.joints and (other := owners[section][name].joint) != name:
         what = kinds()[section].what
-        both = f"{verb} {name!r} may mean that joint, or the {what} {name!r} of joint {other!r}"
-        raise LinkworkError(f"{where_}: {both}; give the {what} another name")
+        both = f"{verb} {name!r} is ambiguous: joint {name!r}, or the {what} {name!r} of joint {other!r}"
+        raise LinkworkError(f"{where_}: {both}; rename the {what}")
     if value is GIVEN and parameter == "ratio" and ratio == 0.0:
-        raise LinkworkError(f"{where_} must be with a ratio other than 0; got {entry!r}")
+        raise LinkworkError(f"{where_}: the ratio must not be 0; got {entry!r}")
     if value is GIVEN:
         mechanism.check_parameter(f"{name}.{parameter}", np.asarray(ratio))
     what = mode_event(f"{name}.{parameter}", ratio) if parameter == "selected" else f"{verb} {name}"
@@ -117,14 +117,14 @@ def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
 
 
 def _near(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
-    """Sections of linkwork's own kinds, and those of users that the mechanism has."""
+    """Return linkwork's own sections, and those sections of user-defined elements that the mechanism has."""
     return [name for name in sections if getattr(mechanism, name) or kinds()[name].__module__.startswith(PACKAGE)]
 
 
 def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
-    """The switches, their times (*batch,), or an error where these go back or are not one for each member.
+    """Return the switches with times (*batch,); raise an error if times decrease or do not fit the batch.
 
-    Guards may stand anywhere.
+    Entries with guards may be anywhere in the schedule.
     """
     found, last = [], np.zeros(batch)
     for switch in switches:
@@ -132,18 +132,18 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
             found.append(switch)
             continue
         if np.shape(switch.when) not in ((), batch):
-            wanted = f"expected (), or that of the batch, {batch}" if batch else "expected one time for one member"
-            raise ShapeError(f"{switch.entry}: its times have shape {np.shape(switch.when)}, {wanted}")
+            wanted = f"a single time or one per member, shape {batch}" if batch else "a single time: there is no batch"
+            raise ShapeError(f"{switch.entry}: times have shape {np.shape(switch.when)}; expected {wanted}")
         when = np.broadcast_to(switch.when, batch)
         if (when < last).any():
-            raise LinkworkError(f"{switch.entry} is earlier than the one before it: {switch.what}")
+            raise LinkworkError(f"{switch.entry} ({switch.what}) is earlier than the entry before it; sort by time")
         found.append(switch._replace(when=when))
         last = when
     return tuple(found)
 
 
 def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) -> Switch:
-    """The switch, but for members that a run, which is continued at its `end` (*batch,) [s], switched so there."""
+    """Return the switch without the members that the continued run already switched at its `end` (*batch,) [s]."""
     if switch.guarded:
         return switch
     made = np.zeros(end.shape, dtype=bool)
@@ -154,27 +154,27 @@ def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) ->
 
 
 def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
-    """Time or guard, verb, name and ratio of an entry, or an error that says what is wrong with it."""
+    """Return time or guard, verb, name and ratio of an entry; raise an error that names what is invalid."""
     if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
-        raise LinkworkError(f"{where_} must be (time, verb, name), or have a guard for its time; got {entry!r}")
+        raise LinkworkError(f"{where_} must be (time, verb, name) or (guard, verb, name); got {entry!r}")
     when, verb, name = entry[:3]
-    if not (callable(when) or isinstance(when, Once)):
-        when = as_numbers(f"{where_}: its time", when)
+    if not (callable(when) or isinstance(when, OneShot)):
+        when = as_numbers(f"{where_}: time", when)
         if not (np.isfinite(when).all() and (when >= 0.0).all()):
-            raise LinkworkError(f"{where_}: its time must be a number >= 0 [s]; got {entry[0]!r}")
+            raise LinkworkError(f"{where_}: the time [s] must be finite and >= 0; got {entry[0]!r}")
     if not isinstance(verb, str) or verb not in verbs():
         raise unknown_name(f"verb of {where_}", str(verb), verbs())
     ratio = entry[3] if len(entry) == 4 else 0.0
     good = isinstance(ratio, Real) and np.isfinite(float(ratio)) and (len(entry) == 4) == (verb == "shift")
     if not good:
-        shift = "(time, 'shift', name, gear), or with a ratio other than 0"
+        shift = "(time, 'shift', name, gear) or (time, 'shift', name, ratio)"
         wanted = shift if verb == "shift" else "(time, verb, name)"
         raise LinkworkError(f"{where_} must be {wanted}; got {entry!r}")
     return when, str(verb), str(name), float(ratio)
 
 
 def mode_event(parameter: str, value: float) -> str:
-    """The text of the event in which a parameter is switched to a value."""
+    """Return the event text for a parameter that is switched to a value."""
     name, _, key = parameter.rpartition(".")
     words = {"closed": ("open", "close"), "engaged": ("release", "engage")}
     if key in words:
@@ -185,17 +185,17 @@ def mode_event(parameter: str, value: float) -> str:
 
 
 def command_status(names: Iterable[str], modes: Iterable[Number]) -> Number:
-    """The status with which a member ends whose controller wants these modes of parameters; RUNNING if it does not."""
+    """Return the status of a member whose controller commands these modes: RUNNING if valid, else why it ends."""
     code: Number = RUNNING
     for name, mode in zip(names, modes, strict=True):
         if name.endswith(".ratio"):
             code = where(mode == 0.0, NOT_CONVERGED, code)
-        code = where(abs(mode) <= HUGE, code, NON_FINITE)  # false also where it is not a number
+        code = where(abs(mode) <= HUGE, code, NON_FINITE)  # the comparison is false for nan
     return code
 
 
 def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[str, Array]:
-    """Slip speeds (...) at velocities v (..., nv) of engaged constraints that must not slip, by their labels."""
+    """Return slip speeds (...) [rad/s or m/s] at v (..., nv) of engaged constraints that must not slip, by label."""
     found: dict[str, Array] = {}
     for name, item, speed in row_speeds(mechanism, v, given):
         ahead, behind = map(is_finite, item.capacities)

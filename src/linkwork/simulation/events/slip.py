@@ -1,8 +1,9 @@
 """Slip: a constraint row whose multiplier is at its bound.
 
-Every constraint with a bounded multiplier has a number in the state: 0 while it holds, else the direction of its slip,
-against which it then pushes with its bound. While it holds it is a row of the mechanism, until its multiplier exceeds
-the bound. A one-sided constraint has the bound 0 on one side: it slips freely in that direction only.
+Every constraint with a bounded multiplier (clutch, brake, ratchet) has a slip direction in the state: 0 while it holds,
+else -1 or 1, the sign of its slip speed. A slipping constraint applies its bound against the slip. A holding constraint
+is a row of the mechanism until its multiplier exceeds the bound. A one-sided constraint has the bound 0 on one side: it
+slips freely in that direction only.
 """
 
 from __future__ import annotations
@@ -24,33 +25,36 @@ NOTHING_GIVEN: Mapping[str, Value] = MappingProxyType({})
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """The mechanism in which constraints that slip are released."""
+    """Return the mechanism with slipping constraints released."""
     pairs = zip(mechanism.bounded, slip, strict=True)
     engaged = {f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs}
     return mechanism.varied(engaged) if engaged else mechanism
 
 
 def unbounded(mechanism: Mechanism) -> Mechanism:
-    """The mechanism in which all bounded constraints are released: multipliers of what is left have no bound."""
+    """Return the mechanism with all bounded constraints released, so that the remaining multipliers have no bound."""
     released = {f"{item.name}.engaged": 0.0 for item in mechanism.bounded}
     return mechanism.varied(released) if released else mechanism
 
 
 def slip_rows(mechanism: Mechanism) -> Array:
-    """The rows (n, nv) of all bounded constraints, engaged or not: rows times v is the slip speed."""
+    """Return the rows (n, nv) of all bounded constraints, engaged or not; rows @ v is the slip speed."""
     tree = [factors(mechanism.tree, next(iter(item.velocity_rows))) for item in mechanism.bounded]
     return np.array(tree).reshape(len(tree), mechanism.tree.nv) @ mechanism.spread
 
 
 def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
-    """The slip speed of each (n,) [rad/s or m/s]."""
+    """Return the slip speed (n,) [rad/s or m/s] of each bounded constraint."""
     return slip_rows(mechanism) @ v
 
 
 def slip_multipliers(
     mechanism: Mechanism, slip: Iterable[Value], given: Mapping[str, Value] = NOTHING_GIVEN
 ) -> list[Value]:
-    """The multiplier [N m or N] of each that slips, at its bound, were it engaged; `given` are parameters by name."""
+    """Return the multiplier [N m or N] of each slipping constraint, at its bound, as if engaged; 0 if it holds.
+
+    `given` are parameters by name.
+    """
     found = []
     for item, s in zip(mechanism.bounded, slip, strict=True):
         own = {key: given[f"{item.name}.{key}"] for key in item.parameters if f"{item.name}.{key}" in given}
@@ -61,7 +65,7 @@ def slip_multipliers(
 
 
 def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
-    """Joint forces (nv,) [N m or N] of constraints that slip."""
+    """Return the joint forces (nv,) [N m or N] of slipping constraints."""
     pushes = zip(slip_multipliers(mechanism, slip), mechanism.bounded, strict=True)
     return slip_rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
 
@@ -69,7 +73,10 @@ def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
 def slip_of_speeds(
     bounded: Sequence[VelocityConstraint], speeds: Iterable[Value], slip: Iterable[Value]
 ) -> list[Value]:
-    """The slip direction of each at these speeds; `slip` where the speed is zero. What cannot slip so holds."""
+    """Return the slip direction of each constraint at these speeds; `slip` if the speed is zero.
+
+    A constraint without a bound in the direction of its speed holds.
+    """
     found = []
     for item, w, s in zip(bounded, speeds, slip, strict=True):
         ahead, behind = (float(is_finite(most)) for most in item.capacities)
@@ -78,9 +85,10 @@ def slip_of_speeds(
 
 
 def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[Number]) -> list[Number]:
-    """Two event functions for each (2n,), not negative as long as it slips, or holds what it carries [N m or N].
+    """Return two event functions per constraint (2n,), not negative while it keeps slipping or holding.
 
-    The first is negative where it is to slip backward, or no longer does so; the second is that of slipping forward.
+    The first belongs to backward slip, the second to forward slip: negative where slip in that direction begins or
+    ends. `carried` are the constraint forces [N m or N].
     """
     found: list[Number] = []
     for item, s, w, force in zip(mechanism.bounded, slip, slip_speeds(mechanism, v), carried, strict=True):
@@ -94,9 +102,9 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
 
 
 def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
-    """Of the events (2n,), all but those of constraints that release after the first.
+    """Return the events (2n,) without those of constraints that begin to slip after the first.
 
-    Multipliers change when one constraint releases, so that others may hold: they are looked at again.
+    All multipliers change when one constraint begins to slip, so that the others may hold. They are checked again.
     """
     found: list[Condition] = []
     first: Number = 1.0
@@ -108,7 +116,7 @@ def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
 
 
 def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
-    """The slip direction of each after some of these events (2n,)."""
+    """Return the slip direction of each constraint after the events `which` (2n,)."""
     pairs = zip(slip, which[::2], which[1::2], strict=True)
     return [
         where(backward, where(s == 0.0, -1.0, 0.0), where(forward, where(s == 0.0, 1.0, 0.0), s))
@@ -119,7 +127,10 @@ def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
 def row_speeds(
     mechanism: Mechanism, v: Array, given: Mapping[str, Array]
 ) -> Iterator[tuple[str, VelocityConstraint, Array]]:
-    """Every velocity constraint with its name and the parameters `given`, and its row speed (...) at v (..., nv)."""
+    """Yield the label of each velocity constraint, the constraint with the parameters `given`, and its row speed (...).
+
+    `v` has shape (..., nv).
+    """
     velocities = mechanism.tree_velocity(v)
     for item in mechanism.velocity_constraints:
         names = {key: f"{item.name}.{key}" for key in item.modes()}

@@ -1,7 +1,7 @@
-"""Event sources: constraints that slip and hold, latches and guards.
+"""Event sources: clutches and brakes that begin to slip or hold, latches and guards.
 
-Each has event functions, numbers that are not negative until the event. `watch` evaluates them; `apply_events` changes
-modes, slip and velocities at an event and writes the event log.
+Each source has event functions that are not negative before the event. `watch` evaluates them. `apply_events` changes
+modes, slip directions and velocities at an event and writes the event log.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
 class Source(NamedTuple):
-    """What may happen: in words, by the slip direction that results (-1, 0, 1), and the number of its constraint."""
+    """An event source: event texts by resulting slip direction (-1, 0, 1), and the number of its constraint."""
 
     what: tuple[str, ...]
     constraint: int
 
 
 def sources(system: System) -> list[Source]:
-    """All event sources in the order of their event functions: two for each bounded constraint, latches, guards.
+    """Return all event sources in the order of their event functions: two per bounded constraint, latches, guards.
 
-    Beside rigid contacts the step itself decides what slips, and logs it.
+    With rigid contacts the step itself decides which constraints slip, and logs it.
     """
     m = system.mechanism
     names, count = [item.name for item in m.constraints], len(m.frame_constraints)
     found: list[Source] = []
     for item in m.bounded:
-        goes = "lets go" if item.pushes_only else "slips"
-        words = tuple(f"{item.name} {what}" for what in ("slips", "holds", goes))
+        forward = "overruns" if item.pushes_only else "slips"
+        words = tuple(f"{item.name} {what}" for what in ("slips", "holds", forward))
         found += [Source(words, names.index(item.name, count))] * 2
     for one in m.self_switching:
-        found.append(Source((f"{one.name} holds",) * 3, names.index(one.name, count)))
+        found.append(Source((f"{one.name} engages",) * 3, names.index(one.name, count)))
     for guard in system.guards:
         found.append(Source((guard.what,) * 3, constraint_number(m, system.modes[guard.mode])))
     return found
 
 
 def has_events(system: System) -> bool:
-    """Whether anything may switch within a step that the step does not decide itself."""
+    """Return whether an event can occur within a step that the step does not handle itself."""
     m = system.mechanism
     return bool(m.self_switching or system.guards or (m.bounded and not system.rigid))
 
 
 def constraint_number(mechanism: Mechanism, parameter: str) -> int:
-    """The number of the loop or velocity constraint whose parameter this is."""
+    """Return the number of the loop or velocity constraint that has this parameter."""
     name, _, key = parameter.rpartition(".")
     pairs = enumerate(mechanism.constraints)
     return next(k for k, one in pairs if key in one.modes() and name in (one.name, f"{one.section}.{one.name}"))
 
 
 def any_of(conditions: Sequence[Condition]) -> Condition:
-    """Whether any of some conditions holds, which may be traced."""
+    """Return whether any condition holds; the conditions may be traced."""
     found = conditions[0]
     for condition in conditions[1:]:
         found = found | condition
@@ -69,7 +69,7 @@ def any_of(conditions: Sequence[Condition]) -> Condition:
 
 
 def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) -> str:
-    """Which guard is nan in one of these states, each with its time [s], in words; empty if none is."""
+    """Return a text that names a guard that is nan in one of these (time [s], state) pairs; empty if there is none."""
     for t, now in states:
         for guard in system.guards:
             if np.isnan(guard.function(t, now.q, now.v)):
@@ -78,9 +78,9 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 
 
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
-    """The state with `watched`: event functions (k,), constraint forces (n,), and whether it can be gone on from here.
+    """Return the state with `watched`: event functions (k,), constraint forces (n,), and 1 if the run can continue.
 
-    It cannot where the last event was not `possible`, nor where a guard is nan.
+    The last entry is 0 if the last event was not `possible` or a guard is nan.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
@@ -92,14 +92,14 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
     bounded = {one.name for one in m.bounded}
     numbers = [k for k, item in enumerate(m.velocity_constraints) if item.name in bounded]
     carried = [forces[len(m.frame_constraints) + k] for k in numbers]
-    # Rigid steps decide themselves what slips
+    # With rigid contacts the step itself decides which constraints slip
     functions = [1.0, 1.0] * len(carried) if system.rigid else slip_functions(m, now.slip, now.v, carried)
     functions += guard_functions(m, now.q, values, armed)
     return now._replace(armed=armed, watched=np.array([*functions, *forces, possible]))
 
 
 def apply_events(system: System, t: Number, end: StepState, held: Array, which: Sequence[Condition]) -> StepState:
-    """The state after the events `which` (k,): modes, slip and velocities, and the log of it."""
+    """Return the state after the events `which` (k,): new modes, slip directions and velocities, and the log lines."""
     m = system.mechanism
     bounded = len(m.bounded)
     slips, others = one_releases(end.slip, which[: 2 * bounded]) if bounded else [], which[2 * bounded :]
@@ -125,7 +125,7 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
 def _logged(
     system: System, t: Number, end: StepState, after: StepState, found: Impact, which: list[Condition]
 ) -> StepState:
-    """The state with a line of its log for each event."""
+    """Return the state with one log line per event."""
     known = sources(system)
     count, bounded = len(known), len(end.slip)
     lines = []

@@ -1,1 +1,1 @@
-"""One integration step of each method."""
+"""Integration methods: steps from one state to the next, and the registry of methods."""

@@ -1,7 +1,7 @@
-"""Steps of higher order, composed of steps of a symmetric method of order 2, some of them backwards in time.
+"""Composition of symmetric steps of order 2 to higher orders; some substeps go backward in time.
 
-A composition of steps conserves what each of them conserves: momenta, energy, the symplectic form. Coefficients are
-symmetric, so that the composed step is symmetric too, and of even order.
+A composition conserves everything that each of its steps conserves: momenta, energy, the symplectic form. The
+coefficients are symmetric, so that the composed step is symmetric too, and of even order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, Value, lookup, max
 
 
 class Composition(NamedTuple):
-    """Parts of a step, one after the other, and the order that they have together; the parts add up to one."""
+    """The lengths of the substeps, as parts of the step with the sum 1, and the order of the composed step."""
 
     name: str
     order: int
@@ -27,20 +27,20 @@ class Composition(NamedTuple):
 
 
 class Substep(NamedTuple):
-    """A part of a step: where it begins and how long it is, both [s] or in the unit of the step."""
+    """One substep: its start and its length, both in the unit of the step."""
 
     offset: Number
     h: Number
 
 
 def _symmetric(*first: float) -> tuple[float, ...]:
-    """Coefficients and their mirror image, about a middle with which they add up to one."""
+    """Return coefficients, a middle one that makes their sum 1, and their mirror image."""
     return (*first, 1.0 - 2.0 * sum(first), *first[::-1])
 
 
 _FIFTH = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))
 
-# More parts than an order needs are smaller, and have smaller errors for the same work
+# More substeps than an order needs are shorter and give smaller errors for the same work
 # (Hairer, Lubich and Wanner 2006, V.3.2): five for order 4 and nine for order 6 instead of three and seven.
 COMPOSITIONS = (
     Composition("plain", 2, (1.0,)),
@@ -59,16 +59,16 @@ COMPOSITIONS = (
 
 
 def composition(order: int) -> Composition:
-    """The composition that has an order: 2, which is the method itself, 4 or 6."""
+    """Return the composition of an order: 2 (the method itself), 4 or 6."""
     for one in COMPOSITIONS:
         if one.order == order:
             return one
     orders = ", ".join(str(one.order) for one in COMPOSITIONS)
-    raise LinkworkError(f"order={order!r} is none that steps are composed to; give one of {orders}")
+    raise LinkworkError(f"order must be one of {orders}; got {order!r}")
 
 
 def part_of_iteration(order: int, k: Number) -> Number:
-    """The part of a step that iteration k = 0, 1, ... makes, where the loop over its parts is traced."""
+    """Return the length of substep k = 0, 1, ... as a part of the step, for a traced loop over substeps."""
     parts = composition(order).parts
     found = parts[0]
     for j in range(1, len(parts)):
@@ -78,7 +78,7 @@ def part_of_iteration(order: int, k: Number) -> Number:
 
 
 def substeps(order: int, h: Number) -> list[Substep]:
-    """The steps of which a step h of this order consists, in their sequence."""
+    """Return the substeps of a step h of this order, in sequence."""
     found, offset = [], 0.0
     for part in composition(order).parts:
         found.append(Substep(offset * h, part * h))
@@ -87,7 +87,7 @@ def substeps(order: int, h: Number) -> list[Substep]:
 
 
 def composed(step: Step, parts: tuple[float, ...]) -> Step:
-    """Steps of these parts of the whole, one after the other, each with the forces of its own time."""
+    """Return the step composed of substeps of these parts, each with the forces of its own time."""
     lengths = np.array(parts)
     begins = np.cumsum(lengths) - lengths
 

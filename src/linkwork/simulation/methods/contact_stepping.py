@@ -1,7 +1,7 @@
-"""Steps through compliant contacts: what contacts remember, and how they land, slide, stick and leave.
+"""Steps with compliant contacts: contact memory, and the contact events landing, sliding, sticking and leaving.
 
 `with_contacts` changes contact states at the end of a step (S4 section 5.2). `ContactSwitching` gives the event
-functions with which these changes are located within a step.
+functions that locate these changes within a step.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from linkwork.simulation.state import EventLog, StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, dot, where
 
-LANDED = 10.0  # added to the result of a contact event where the contact was apart before
+LANDED = 10.0  # added to the result of a contact event if the contact was apart before
 CONTACT_EVENTS = {
     APART: "leaves",
     SLIDING: "slides",
@@ -44,15 +44,15 @@ CONTACT_EVENTS = {
 
 
 def contact_event(mechanism: Mechanism, source: int, result: float) -> str:
-    """The text of a contact event; sources count down from -1, one for each contact pair."""
+    """Return the text of a contact event; sources count down from -1, one per contact pair."""
     return f"{mechanism.contact_pairs[-1 - source].name} {CONTACT_EVENTS[result]}"
 
 
 def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
-    """The step, at whose end compliant contacts change their states.
+    """Return the step with changes of contact states at its end.
 
-    They are judged at its end or, for steps whose equations hold in the middle, there; for these it is predicted at the
-    beginning which contacts touch.
+    States follow from the kinematics at the end of the step, or at the middle for steps whose equations hold there; for
+    these, the touching contacts are predicted at the start.
     """
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
@@ -76,25 +76,25 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
 
 
 class ContactSwitching:
-    """Contact events of one step that begins at `t` [s]; through a substep no contact force has a kink.
+    """The contact events of one step that begins at `t` [s]; contact forces have no kink within a substep.
 
-    A contact that lands and does not slide sticks at once. A change that passes no zero of an event function, such as
-    one that has begun to slip and is still slow, happens at the end of the whole step (S4 section 5.2).
+    A contact that lands and does not slide sticks at once. Changes without a zero crossing of an event function, such
+    as a contact that has begun to slip and is still slow, take effect at the end of the whole step (S4 section 5.2).
     """
 
     def __init__(self, mechanism: Mechanism, t: Number):
         self.mechanism, self.t = mechanism, t
         self.laws: list[ContactLaw] = [pair.contact for pair in mechanism.contact_pairs]
-        self.still = [np.zeros(3)] * len(self.laws)  # anchors have rolled on already
+        self.still = [np.zeros(3)] * len(self.laws)  # `advance` has already moved the anchors
 
     def begin(self, now: StepState) -> StepState:
-        """The state at the beginning of the step, with contacts in states that can last."""
+        """Return the state at the start of the step, with contact states that can last."""
         return now._replace(contact_memory=Memory.of(now.contact_memory).begun(self.t).kept)
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """A substep in which every contact stays in its mode."""
+        """Make a substep in which every contact keeps its mode."""
         m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
         first = _meetings(m, begin.q, begin.v)
         modes = [mode_of(*one) for one in zip(self.laws, memory.anchor, first, strict=True)]
@@ -104,7 +104,7 @@ class ContactSwitching:
         return moved._replace(contact_memory=memory._replace(anchor=anchor).kept), solved
 
     def functions(self, begin: StepState, end: StepState) -> Array:
-        """Three event functions for each contact pair, not negative as long as it is in the mode that it began in."""
+        """Return three event functions per contact pair, not negative while it stays in the mode at `begin`."""
         before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
         pairs = zip(self.laws, before.number, before.anchor, after.anchor, strict=True)
         first, last = (_meetings(self.mechanism, state.q, state.v) for state in (begin, end))
@@ -114,26 +114,26 @@ class ContactSwitching:
         return np.array(found)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
-        """The state after the contacts whose event functions are negative changed their states."""
+        """Return the state after the contacts with negative event functions changed their states."""
         memory, found, there = self._judged(end, t)
         number = []
         for k, (contact, at) in enumerate(zip(self.laws, there, strict=True)):
             mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
             new, mode = found[k], mode_of(contact, memory.anchor[k], at)
-            lands = (memory.number[k] == APART) & mode.closed & mode.pressing  # and sticks, unless it slides
+            lands = (memory.number[k] == APART) & mode.closed & mode.pressing  # it sticks unless it is fast
             number.append(where(mine, where(lands, where(mode.fast, new, STOPPING), new), memory.number[k]))
         after = end._replace(contact_memory=_changed(memory, number, self.still, there, t).begun(self.t).kept)
         return after._replace(log=self._log(end, after, t)) if len(end.log.lines) else after
 
     def _log(self, before: StepState, after: StepState, t: Number) -> EventLog:
-        """The event log with a line for each contact whose state changed."""
+        """Return the event log with one line per contact whose state changed."""
         pairs = list(zip(before.contact_memory[:, 0], after.contact_memory[:, 0], strict=True))
         results = [new + where(old == APART, LANDED, 0.0) for old, new in pairs]
         lines = [(-1.0 - k, result, t) for k, result in enumerate(results)]
         return write(before.log, [new != old for old, new in pairs], lines)
 
     def end(self, moved: StepState, t: Number) -> StepState:
-        """The state at the end of the whole step, where contacts change that passed no event."""
+        """Return the state at the end of the whole step, with changes that had no located event."""
         memory, number, there = self._judged(moved, t)
         return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).kept)
 
@@ -144,35 +144,35 @@ class ContactSwitching:
 
 
 class NoSwitching:
-    """A step in which no contact event is located."""
+    """The same interface for steps without located contact events."""
 
     def begin(self, now: StepState) -> StepState:
-        """The state as it is."""
+        """Return the state unchanged."""
         return now
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """The step itself."""
+        """Make the step itself."""
         return step(system, t, begin, h, held)
 
     def functions(self, begin: StepState, end: StepState) -> Array:
-        """No event functions (0,)."""
+        """Return no event functions (0,)."""
         return np.zeros(0)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
-        """The state as it is."""
+        """Return the state unchanged."""
         return end
 
     def end(self, moved: StepState, t: Number) -> StepState:
-        """The state as it is."""
+        """Return the state unchanged."""
         return moved
 
 
 def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: list[Meeting], at: Number) -> Memory:
-    """What contacts remember that were as `memory` says and are in states `number` at a time [s].
+    """Return the contact memory for states `number` at time `at` [s], given the memory before.
 
-    Anchors have rolled on by `rolled` (n, 3) [m]; those that stop get theirs where they are.
+    Anchors move by the rolling distances `rolled` (n, 3) [m]; contacts that stop get an anchor at their present point.
     """
     anchor = [
         where(n == STOPPING, last.point, before + path)
@@ -191,5 +191,5 @@ def _meetings(m: Mechanism, q: Array, v: Array) -> list[Meeting]:
 
 
 def _predicted(at: Meeting, ahead: Number) -> Number:
-    """The distance [m] after some time [s] at constant velocity."""
+    """Return the distance [m] after a time [s] at constant velocity."""
     return at.distance + dot(at.normal, at.velocity) * ahead

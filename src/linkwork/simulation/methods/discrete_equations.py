@@ -1,14 +1,14 @@
-"""Steps that keep momenta and the symplectic form, for mechanisms (S4 chapters 2 and 5).
+"""Discrete Euler-Lagrange equations of mechanisms, which conserve momenta and the symplectic form (S4 chapters 2, 5).
 
-Unknown is the joints' motion dv (nv,) through a step, from q_0 to q_1 = integrate(q_0, dv). With the discrete
-Lagrangian of its bodies, the momentum at the beginning and the multipliers lambda of loops with rows J and errors g,
+The unknown is the joint motion dv (nv,) through a step, from q_0 to q_1 = integrate(q_0, dv). With the discrete
+Lagrangian L_d of the bodies, the momentum p_0 at the start, and multipliers lambda of loops with rows J and errors g,
 
     p_0 + D1 L_d + F h / 2 + J(q_0)^T lambda = 0        g(q_1) = 0
     p_1 = D2 L_d + F h / 2                              M(q_1) v_1 = p_1 + J(q_1)^T mu,  J(q_1) v_1 = 0
 
-are the discrete Euler-Lagrange equations (5.4) in the form of positions and momenta, so that a step begins and ends
-with q and v. Forces F without a potential act in the middle of the step. Springs do so too, or as those of RATTLE
-(2.33) at both ends, where gravity pulls in any case: its potential is linear in the bodies' places.
+are the discrete Euler-Lagrange equations (5.4) in position-momentum form, so that a step begins and ends with q and v.
+Forces F without a potential act at the middle of the step. Springs do so too, or at both ends as in RATTLE (2.33).
+Gravity always acts at both ends, because its potential is linear in the positions of the bodies.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from linkwork.algorithms.two_position_solver import Position, Row, TwoPoses, row
 from linkwork.model.bodies import Place
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
-from linkwork.simulation.methods.force_derivatives import slopes
+from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import ContactLoads, ForceLaw, Loads, System, stiffened_matrix
 from linkwork.spatial import Force, Transform
@@ -46,25 +46,25 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu,
 
 
 class Between(NamedTuple):
-    """A guess at a step: the joints' motion, the bodies', the second position, what acts and what is lacking.
+    """The evaluation of a guess of the motion: increments of joints and bodies, second position, loads and residual.
 
-    `lack` (nv,) [N s, N m s] is the momentum that lacks at the beginning, `momentum` (nv,) that at the end; `pressed`
-    [N s] is what all forces give, which may be much where there is no momentum.
+    `residual` (nv,) [N s, N m s] is the momentum residual at the start, `momentum` (nv,) that at the end. `pressed` [N
+    s] is the size of all impulses, the scale of the residual if there is no momentum.
     """
 
     joints: list[Increment]
     bodies: list[Increment]
     second: Position
     loads: Loads
-    lack: Array
+    residual: Array
     momentum: Array
     pressed: Number
 
 
 class Interval:
-    """One step [s] of a system from a state: what follows from a guess at the joints' motion.
+    """One step h [s] of a system from a state; evaluates guesses of the joint motion.
 
-    `at_ends` says whether springs act at the ends of the step, instead of in its middle.
+    With `at_ends` springs act at the ends of the step instead of at its middle.
     """
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array, at_ends: bool = False):
@@ -72,25 +72,25 @@ class Interval:
         self.mechanism, self.tree = system.mechanism, system.mechanism.tree
         self.q, v = to_tree(self.mechanism, ("q", "v"), (now.q, now.v))
         self.first = Position(joint_poses(self.tree, self.q), subspaces(self.tree, self.q))
-        self.poses, self.falls = world_poses(self.tree, self.first.X), falling(self.tree, self.first.X)
+        self.poses, self.falls = world_poses(self.tree, self.first.X), body_gravity(self.tree, self.first.X)
         self.p = self.reduced(momenta_of_joints(self.tree, self.q, v))
         self.lines = [_point(self.poses, spring.to) - _point(self.poses, spring.at) for spring in self.tree.line_forces]
         mass = sum((body.inertia.mass for body in self.tree.bodies[1:]), 0.0)
         self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
     def reduced(self, forces: Array) -> Array:
-        """Forces of the tree's joints as those that move on their own feel them."""
+        """Return forces of the tree joints as forces (nv,) of the independent joints."""
         return reduced("bias", self.mechanism, forces)
 
     def second(self, dv: Array) -> tuple[list[Increment], Position]:
-        """The joints' increments for a motion dv (nv,), and the position at its end."""
-        spread = self.mechanism.tree_velocity(dv)
-        joints = joint_increments(self.tree, self.q, spread)
+        """Return the joint increments of a motion dv (nv,), and the position at its end."""
+        tree_motion = self.mechanism.tree_velocity(dv)
+        joints = joint_increments(self.tree, self.q, tree_motion)
         X = [X @ moved.transform for X, moved in zip(self.first.X, joints, strict=True)]
-        return joints, Position(X, subspaces(self.tree, integrate(self.tree, self.q, spread)))
+        return joints, Position(X, subspaces(self.tree, integrate(self.tree, self.q, tree_motion)))
 
     def between(self, dv: Array) -> Between:
-        """What follows from the motion dv (nv,)."""
+        """Evaluate the motion dv (nv,)."""
         tree, h = self.tree, self.h
         joints, second = self.second(dv)
         bodies = body_increments(tree, self.first.X, joints)
@@ -102,29 +102,29 @@ class Interval:
             own, pulls = momenta(tree.bodies[k].inertia, bodies[k], h), impulses(k)
             return pulls[0] - own.before, own.after + pulls[1]
 
-        before, after = gathered(tree, (self.first, second), wrenches)
+        before, after = joint_projections(tree, (self.first, second), wrenches)
         own_before, own_after = self._of_joints(self.mechanism.tree_velocity(dv))
         acting = (loads.control + loads.stops) * (0.5 * h)
         if (elements := self.system.element_law) is not None:
             acting = acting + elements(self.t + 0.5 * h, middle, mean) * (0.5 * h)
-        lack = self.p + self.reduced(before + own_before) + acting
+        residual = self.p + self.reduced(before + own_before) + acting
         momentum = self.reduced(after + own_after) + acting
-        return Between(joints, bodies, second, loads, lack, momentum, self.pressed(loads, own_before))
+        return Between(joints, bodies, second, loads, residual, momentum, self.pressed(loads, own_before))
 
     def pressed(self, loads: Loads, own: Array) -> Number:
-        """Sum of the sizes of all impulses [N s] in a step: weight, controllers, contacts, springs and `own` (nv,)."""
+        """Return the sum of impulse sizes [N s] in a step: weight, controllers, contacts, springs and `own` (nv,)."""
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
         grips = [] if loads.touching is None else loads.touching.grips
         found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
         for spring, line in zip(self.tree.line_forces, self.lines, strict=True):
             found = found + abs(spring.stiffness * (_direction(line)[1] - spring.length))
-        return found * abs(self.h) + largest(own)  # steps of compositions go back in time
+        return found * abs(self.h) + largest(own)  # h < 0 in composed steps
 
     def _impulses(self, loads: Loads, X: list[Transform]) -> Callable[[int], tuple[Force, ...]]:
-        """Half the impulse of gravity, wrenches and springs on a body, in its first and in its second pose."""
+        """Return half the impulse of gravity, wrenches and springs on a body, at its first and its second pose."""
         half, tree = 0.5 * self.h, self.tree
         outside = external_forces(tree, loads.wrenches)
-        drawn, falls = self._pulls(loads, X), (self.falls, falling(tree, X))
+        drawn, falls = self._pulls(loads, X), (self.falls, body_gravity(tree, X))
 
         def on(k: int) -> tuple[Force, ...]:
             mass, moment = tree.bodies[k].inertia.mass, tree.bodies[k].inertia.moment
@@ -134,14 +134,14 @@ class Interval:
         return on
 
     def _pulls(self, loads: Loads, X: list[Transform]) -> tuple[list[Force], list[Force]]:
-        """Half the impulse of springs and contacts on every body, in its first and in its second pose."""
+        """Return half the impulse of springs and contacts on every body, at the first and the second pose."""
         half, tree = 0.5 * self.h, self.tree
         found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
         held, there = ([], []) if loads.touching is None else (loads.touching.grips, loads.touching.poses)
         poses = world_poses(tree, X)
         for spring, first in zip(tree.line_forces, self.lines, strict=True):
             lines = [first, _point(poses, spring.to) - _point(poses, spring.at)]
-            middle = (lines[0] + lines[1]) * 0.5  # where its ends are on average
+            middle = (lines[0] + lines[1]) * 0.5  # mean of both poses
             along, _ = _direction(middle)
             drag = along * (spring.damping * dot(along, lines[1] - lines[0]) / self.h)
             pulls = [_pull(spring, line) + drag for line in (lines if self.at_ends else (middle, middle))]
@@ -151,14 +151,14 @@ class Interval:
                     each[place.body] = each[place.body] + Force(felt, cross(place.pose.p, felt))
         for pair, grip in zip(
             tree.contact_pairs if held else (), held, strict=True
-        ):  # along the same lines of the world at both ends
+        ):  # with the same world direction at both ends of the step
             for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
                 for at, each in zip((self.poses, poses), found, strict=True):
                     each[body] = each[body] + grip.on(there[body], at[body]) * sign
         return found
 
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
-        """What joints add to the momenta (tree.nv,) before and after: rotors, springs, dampers and friction."""
+        """Return the momenta (tree.nv,) that joints add before and after: rotors, springs, dampers and friction."""
         half, rate = 0.5 * self.h, dv / self.h
         rubbing, turning = resistance(self.tree, rate) * rate * half, rotor_momenta(self.tree, rate)
         before, after = [np.zeros(0)], [np.zeros(0)]
@@ -174,13 +174,13 @@ class Interval:
         return np.concatenate(before), np.concatenate(after)
 
     def _has_middle(self, joint: Joint) -> bool:
-        """Whether a joint's spring acts in the middle of a step: plain numbers have one."""
+        """Return whether a joint's spring acts at mid-step: coordinates with quaternions have no midpoint."""
         return joint.kind.nq == joint.kind.nv and not self.at_ends
 
     def rows(self, at: Position, dv: Array) -> tuple[Array, Array]:
-        """Errors (nh,) of what is held, in a position reached by dv (nv,), and the rows J (nh, nv) there.
+        """Return the constraint errors (nh,) in a position reached by dv (nv,), and the rows J (nh, nv) there.
 
-        Loops are to be closed; clutches and brakes are not to slip during the step.
+        Errors of loops are closure errors; those of clutches and brakes are the slip in the step.
         """
         tree = self.tree
         loops = closure.closed(tree, at.X)
@@ -188,14 +188,14 @@ class Interval:
         return np.concatenate([closure.errors(loops), J[tree.nc :] @ dv]), J
 
     def work(self, dv: Array, loads: Loads) -> Number:
-        """Work [J] through the step of what no energy belongs to."""
+        """Return the work [J] in the step of forces that store no energy."""
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.power(middle, dv / self.h, loads) * self.h
 
     def solver(self, guess: Between, dv: Array) -> Callable[[Array], Array]:
-        """Newton's matrix at a guess: how the joints' motion must change for a lack of momentum (nv,) or (nv, k)."""
+        """Return the solver with Newton's matrix: residual (nv,) or (nv, k) to the change of the motion."""
         m, tree, touching = self.mechanism, self.tree, guess.loads.touching
-        by_motion = self._force_slopes(dv)
+        by_motion = self._force_jacobian(dv)
         if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.contact_pairs)):
             return self._coupled_solver(touching, dv, by_motion)
         contacts = self._contacts(guess)
@@ -204,20 +204,20 @@ class Interval:
             return momentum_derivative(tree.bodies[k].inertia, guess.bodies[k], self.h) + contacts[k]
 
         own = tree.armature / self.h + self.joint_stiffness(dv) + np.diag(by_motion)
-        rows = [*self._yielding(), *force_rows(tree, by_motion)]
+        rows = [*self._coupling_rows(), *force_rows(tree, by_motion)]
         return TwoPoses(tree, self.first, guess.second, B, own, rows).solve
 
-    def _force_slopes(self, dv: Array) -> Array:
-        """What force laws in the middle of a step take from the lacking momentum, by the motion dv (nv,): (nv, nv)."""
+    def _force_jacobian(self, dv: Array) -> Array:
+        """Return the negative derivative (nv, nv) of half the impulse of force laws by the motion dv (nv,)."""
 
         def impulse(law: ForceLaw) -> Callable[[Array], Array]:
             at = self.t + 0.5 * self.h
             return lambda dv: law(at, integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h) * (0.5 * self.h)
 
-        return -sum((slopes(impulse(law), dv) for law in self.system.force_laws), np.zeros((len(dv), len(dv))))
+        return -sum((force_jacobian(impulse(law), dv) for law in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
-    def _yielding(self) -> list[Row]:
-        """What couples joints of the tree: rotors that turn with several of them, springs between bodies."""
+    def _coupling_rows(self) -> list[Row]:
+        """Return the rows that couple tree joints: rotors of several joints, and springs between bodies."""
         found = [row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors]
         for spring, stretch in zip(self.tree.line_forces, stretches(self.tree, self.q), strict=True):
             weight = spring.damping * 0.5 + spring.stiffness * (0.25 * self.h)
@@ -225,12 +225,12 @@ class Interval:
         return found
 
     def joint_stiffness(self, dv: Array) -> Array:
-        """How the joints' own springs and dampers change the momentum that lacks, by their motion dv (tree.nv,)."""
+        """Return the derivative (tree.nv,) of the residual by the motion dv, of joint springs and dampers."""
         springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
         return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
     def _coupled_solver(self, touching: ContactLoads | None, dv: Array, by_motion: Array) -> Callable[[Array], Array]:
-        """The same where mimics or contacts couple bodies, as in no tree; inertia is of the first pose."""
+        """Return the solver if mimic joints or contacts couple bodies; the inertia is that of the first pose."""
         m, tree, h = self.mechanism, self.tree, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
         extra = resistance(tree, m.tree_velocity(dv) / h) * (0.5 * h) + stiffness * (0.25 * h * h)
@@ -238,10 +238,10 @@ class Interval:
         M = stiffened_matrix(m, self.now.q, extra, weights) + by_motion * h
         if touching is not None:
             M = M + self.system.contact_step_matrix(self.now.q, touching, h)
-        return lambda lack: lu(M).solve(lack) * h
+        return lambda residual: lu(M).solve(residual) * h
 
     def _contacts(self, guess: Between) -> list[Array]:
-        """How forces of contacts with the world change as their bodies move (S4 5.3), (6, 6) for each body."""
+        """Return the derivatives (6, 6) of contact forces with the world by the motion of each body (S4 5.3)."""
         found = [np.zeros((6, 6)) for _ in self.tree.bodies]
         if guess.loads.touching is None:
             return found
@@ -256,57 +256,57 @@ class Interval:
 
 
 def force_rows(tree: Mechanism, by_motion: Array) -> list[Row]:
-    """How derivatives of forces by the motion (nv, nv) couple joints of a tree: a row for each force."""
+    """Return the coupling of tree joints by force derivatives (nv, nv): one row per force."""
     others = by_motion - np.diag(np.diag(by_motion))
     coupled = [k for k, each in enumerate(others) if any(map(may_be_nonzero, each))]
     return [row(tree, np.eye(len(by_motion))[k], others[k]) for k in coupled]
 
 
 def _at_point(R: Array, arm: Array) -> Array:
-    """The matrix (6, 6) from a body's twist to velocity and turn of its point `arm` (3,) [m], in axes turned by R."""
+    """Return the matrix (6, 6) from a body twist to the twist at its point `arm` (3,) [m], in axes rotated by R."""
     return np.block([[R, -R @ hat(arm)], [np.zeros((3, 3)), R]])
 
 
 def _point(poses: list[Transform], place: Place) -> Array:
-    """A place of a body in the world (3,) [m]."""
+    """Return the world position (3,) [m] of a place on a body."""
     return poses[place.body].point(place.pose.p)
 
 
 def _direction(line: Array) -> tuple[Array, Number]:
-    """The unit vector (3,) along a line (3,), and its length [m]; nothing where its ends meet."""
+    """Return the unit vector (3,) along a line (3,) and its length [m]; zeros if its ends coincide."""
     apart = dot(line, line) > 0.0
     length = np.sqrt(where(apart, dot(line, line), 1.0))
     return line / length, where(apart, length, 0.0)
 
 
 def _pull(spring: LineForce, line: Array) -> Array:
-    """The force (3,) [N] of a spring along the line (3,) [m] between its ends, on the first of them."""
+    """Return the force (3,) [N] of a spring on its first end, for the line (3,) [m] between its ends."""
     along, length = _direction(line)
     return along * (spring.stiffness * (length - spring.length))
 
 
 def momenta_of_joints(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """M v (nv,) [N s, N m s] of a tree at q (nq,) with velocities v (nv,)."""
+    """Return M v (nv,) [N s, N m s] of a tree at q (nq,) with velocities v (nv,)."""
     at = Position(joint_poses(mechanism, q), subspaces(mechanism, q))
     twists = kinematics(mechanism, q, v).twist
     own = [body.inertia @ V for body, V in zip(mechanism.bodies, twists, strict=True)]
-    return gathered(mechanism, (at,), lambda k: (own[k],))[0] + rotor_momenta(mechanism, v)
+    return joint_projections(mechanism, (at,), lambda k: (own[k],))[0] + rotor_momenta(mechanism, v)
 
 
-def falling(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
-    """Gravity (3,) [m/s^2] in the frame of every body, from the joint poses."""
+def body_gravity(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
+    """Return gravity (3,) [m/s^2] in the frame of every body, from the joint poses."""
     found = [mechanism.gravity]
     for j in outward(mechanism):
         found.append(X[j.o].R.T @ found[j.i])
     return found
 
 
-def gathered(
+def joint_projections(
     mechanism: Mechanism, positions: Sequence[Position], wrenches: Callable[[int], Sequence[Force]]
 ) -> list[Array]:
-    """Joint forces (nv,) in each position, by the Jacobian's transpose, of wrenches on the bodies, in their frames.
+    """Return joint forces (nv,) in each position from wrenches on the bodies, by the transposed Jacobian.
 
-    The wrenches on a body are computed where they are needed, so that few are alive at a time.
+    Wrenches are in body frames. They are computed one body at a time, so that few exist at once.
     """
     carried = [[Force.zero() for _ in positions] for _ in mechanism.bodies]
     found = [[np.zeros(0)] for _ in positions]

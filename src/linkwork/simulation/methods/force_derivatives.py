@@ -1,7 +1,7 @@
-"""Derivatives of joint forces of controllers by the motion through a step, for Newton's matrix.
+"""Derivatives of controller forces by the motion within a step, for Newton's matrix.
 
-A servo is a spring and a damper that only its controller knows. Beside light links it is stiff: iterations whose matrix
-leaves it out converge slowly, or not at all where half a step times its damping is more than the inertia it moves.
+A servo acts like a spring and a damper. On light links it is stiff: Newton's method without its derivatives converges
+slowly, or diverges if half a step times its damping exceeds the inertia that it moves.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import numpy as np
 
 from linkwork.spatial.scalar import Array, where
 
-# Operations of a controller for each velocity, beyond which it is left out: servos have about ten, and a derivative
-# that is no longer; computed torque of seven joints has 120, and a derivative of 1,100
+# Largest number of operations per velocity of a controller that is differentiated. Servos have about ten, and their
+# derivative has no more. Computed torque of seven joints has 120, and its derivative 1,100.
 SHORT = 60
-STEEP = 1e300  # derivatives beyond it, and those that are NaN, are ignored
-NEAR = 1e-7  # a difference of plain numbers, for those of a few meters or radians in a second
+STEEP = 1e300  # derivatives that are larger, or nan, are ignored
+NEAR = 1e-7  # [rad, m] step of difference quotients on floats
 
 
-def slopes(forces: Callable[[Array], Array], x: Array) -> Array:
-    """The derivative (nv, nv) of forces (nv,) by the numbers x (nv,) of a motion, 0.0 where nothing depends on them.
+def force_jacobian(forces: Callable[[Array], Array], x: Array) -> Array:
+    """Return the derivative (nv, nv) of forces (nv,) by x (nv,), 0.0 where forces do not depend on it.
 
-    Of traced numbers it is exact, but left out of long functions; of plain ones, of whose function nothing is known, it
-    is found by differences. Newton's method ends at the same motion with any.
+    On traced numbers it is exact, but left out for long functions. On floats it is a difference quotient. Newton's
+    method converges to the same solution with any derivative.
     """
     if x.dtype == object:
-        from linkwork.compiler import jacobian_if_short  # the compiler, which runs whose code is on disk do without
+        from linkwork.compiler import jacobian_if_short  # imported here: runs with a cached kernel need no compiler
 
         found = jacobian_if_short(forces, SHORT * len(x))(x)
     else:
         here = forces(x)
         columns = [(forces(x + step) - here) / NEAR for step in np.eye(len(x)) * NEAR]
         found = np.array(columns).reshape(len(x), -1).T
-    finite = [where(abs(slope) <= STEEP, slope, 0.0) for slope in found.ravel()]  # a speed has none at rest
+    finite = [where(abs(x) <= STEEP, x, 0.0) for x in found.ravel()]  # such as the derivative of a norm at zero
     return np.array(finite, dtype=found.dtype).reshape(found.shape)

@@ -1,4 +1,4 @@
-"""What a step is, and the equations behind implicit steps."""
+"""The interface of integration steps, and of the equations that implicit steps solve."""
 
 from __future__ import annotations
 
@@ -12,67 +12,67 @@ from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number
 
-# A step of h [s] of a system from a state at the time t [s], under joint forces (nv,) of sampled controllers:
-# the next state, and whether its equations were solved (True, or a condition that may be traced)
+# step(system, t, now, h, held): one step of h [s] from the state `now` at time t [s], with joint forces `held` (nv,) of
+# sampled controllers. It returns the next state, and whether its equations were solved (True, or a traced condition)
 Step = Callable[[System, Number, StepState, Number, Array], tuple[StepState, Condition]]
 
 
 class Solution(NamedTuple):
-    """A solution of a step's equations: the unknown (n,), the state that follows, whether Newton's method converged."""
+    """The solution of a step's equations: the unknown (n,), the next state, and whether Newton's method converged."""
 
     unknown: Array
     moved: StepState
     solved: Condition
 
 
-class Witness:
-    """What is seen of equations that are solved in plain numbers: the residual after every iteration.
+class IterationHistory:
+    """The relative residual after every iteration, for equations that are solved on floats.
 
-    `residual` (nv,) and constraint `errors` (nh,) are those of the best guess.
+    `residual` (nv,) and constraint `errors` (nh,) are those of the best iterate.
     """
 
     def __init__(self) -> None:
-        self.history: list[float] = []
+        self.sizes: list[float] = []
         self.residual, self.errors = np.zeros(0), np.zeros(0)
 
-    def see(self, size: float, residual: Array, errors: Array, better: bool) -> None:
-        """Record one iteration: the relative residual, and where it is."""
-        self.history.append(float(size))
-        if better or len(self.history) == 1:
+    def record(self, size: float, residual: Array, errors: Array, better: bool) -> None:
+        """Record one iteration: the relative residual, and the residual and errors if it is the best so far."""
+        self.sizes.append(float(size))
+        if better or len(self.sizes) == 1:
             self.residual, self.errors = np.asarray(residual, dtype=float), np.asarray(errors, dtype=float)
 
 
 def changing(mechanism: Mechanism) -> str:
-    """The label of the first element that may change its state within a step; empty if none does."""
+    """Return the label of the first element that can change its state within a step; empty if there is none."""
     contacts = (pair.contact for pair in mechanism.contact_pairs)
     return next((one.label for one in (*contacts, *mechanism.bounded, *mechanism.self_switching)), "")
 
 
 class Equations(Protocol):
-    """The equations of one step from one state, which an iteration solves."""
+    """The equations of one step from one state, solved by iteration."""
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array): ...
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """The number of unknowns."""
+        """Return the number of unknowns."""
         ...
 
-    def solve(self, witness: Witness | None = None) -> Solution:
-        """The solution; a `witness` sees the iterations, where numbers are plain."""
+    def solve(self, history: IterationHistory | None = None) -> Solution:
+        """Solve the equations; `history` records the iterations, on floats only."""
         ...
 
     def residual(self, unknown: Array) -> Array:
-        """The residual (n,) at a guess at the unknown (n,), zero at the solution."""
+        """Return the residual (n,) at the unknown (n,); zero at the solution."""
         ...
 
     def moved(self, unknown: Array) -> StepState:
-        """The state that follows from the solution."""
+        """Return the state at the end of the step, given the solution."""
         ...
 
 
 def solving(equations: type[Equations]) -> Step:
-    """The step that solves these equations."""
+    """Return the step that solves these equations."""
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         found = equations(system, t, now, h, held).solve()

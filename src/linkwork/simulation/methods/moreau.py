@@ -1,12 +1,13 @@
-"""Steps through which rigid contacts bounce, slide and stick, in the manner of Moreau: no spring, no damper.
+"""Moreau's time-stepping for rigid contacts that bounce, slide and stick, without springs and dampers.
 
-A step moves to its middle with the old velocities, finds there what touches, and the impulses that forces and contacts
-give to velocities together; then it moves to its end with the new ones. Bodies thus meet late by a step at most: what
-is then inside is moved out, without a velocity from it. Between impacts this is leapfrog, of second order.
+A step moves to its middle with the old velocities. There it finds the touching contacts, and solves for the new
+velocities from all forces and contact impulses together. Then it moves to its end with the new velocities. Impacts are
+thus late by one step at most: remaining penetration is removed without changing velocities. Between impacts this is the
+leapfrog method, of second order.
 
-Clutches, brakes and ratchets that can slip are bounded rows beside the contacts: with a capacity c, the impulse of a
-step h is at most c h, and they slip where it is at that bound. No event is located for them: the step finds which of
-them slip at its end, and writes to the log which began to slip or to hold.
+Clutches, brakes and ratchets that can slip are bounded rows beside the contacts. With a capacity c, the impulse in a
+step h is at most c h, and they slip where it reaches this bound. Their events are not located: the step finds which of
+them slip at its end, and logs which began to slip or to hold.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_nonzero, minimum, where
 from linkwork.tolerances import STICKING_SPEED
 
-NEAR = 1e-9  # distance [m] from a surface at which a contact rests on it
-HELD = 1.0 - 1e-9  # part of its bound below which a contact sticks, or a clutch holds
-FAR = 1e3  # [m or rad] that nothing is moved out by
+NEAR = 1e-9  # distance [m] from a surface below which a contact touches it
+HELD = 1.0 - 1e-9  # fraction of its bound below which a contact sticks, or a clutch holds
+FAR = 1e3  # [m or rad] larger than any push-out distance: no limit
 
 
 def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Half a step, impulses, half a step. Order 1 with impacts, 2 between them.
+    """Make one step: half a step, impulses, half a step. Order 1 with impacts, 2 between them.
 
-    Forces that depend on velocities are those of the mean of old and new ones, which is found in two passes.
+    Velocity-dependent forces use the mean of old and new velocities, found in two passes.
     """
     bounded, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, _middle(free, t, now, h, held)
@@ -76,7 +77,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     p = parts_of(blocks, found.p)
     power = free.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
     q = integrate(m, middle.q, found.v * (0.5 * h))
-    pushes = [(one.facing, lack) for one, lack in zip(there, _lack(m, there, p, found.v, h), strict=True)]
+    pushes = list(zip([one.facing for one in there], _push_out_distances(m, there, p, found.v, h), strict=True))
     out = _out(free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))])
     done = power * h + work(blocks, found.p, now.v, found.v) + out.work
     touch = [
@@ -90,10 +91,10 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
 @dataclass(frozen=True, eq=False)
 class Middle:
-    """The middle q (nq,) of a step h [s], with what does not depend on the velocities at its end.
+    """The middle q (nq,) of a step h [s], with all quantities that do not depend on the velocities at its end.
 
-    `solve` gives velocities (nv,) for impulses (nv,) [N s, N m s], dampers in them; `project` takes what would
-    open loops from velocities (nv,).
+    `solve` maps impulses (nv,) [N s, N m s] to velocities (nv,), with dampers included. `project` removes velocity
+    components (nv,) that violate loops.
     """
 
     system: System
@@ -106,20 +107,20 @@ class Middle:
     project: Callable[[Array], Array]
 
     def loads(self, v: Array) -> Loads:
-        """What acts if velocities at the end are v (nv,)."""
+        """Return the loads if the velocities at the end are v (nv,)."""
         return self.system.loads(self.t + 0.5 * self.h, self.q, (self.now.v + v) * 0.5, self.held)
 
     def free(self, v: Array) -> Array:
-        """Velocities (nv,) at the end if nothing touched, where forces that depend on them are those at v (nv,)."""
+        """Return the velocities (nv,) at the end without contacts; velocity-dependent forces are those at v (nv,)."""
         system, last, m = self.system, self.now.v, self.system.mechanism
         loads = self.loads(v)
         needed = system.needed(self.q, (last + v) * 0.5, np.zeros(m.nv), loads)
         found = last + self.solve(system.joint_forces(self.q, last, loads) - needed) * self.h
-        # The mean velocity keeps loops closed, which leaves the order of a step as it was
+        # The mean velocity satisfies the loops, which preserves the order of the step
         return self.project(last + found) - last
 
     def response(self, row: Array) -> Array:
-        """What an impulse of one [N s] along a row (nv,) does to velocities (nv,)."""
+        """Return the velocity change (nv,) due to a unit impulse [N s] along a row (nv,)."""
         return self.project(self.solve(row))
 
 
@@ -133,9 +134,9 @@ def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -
 
 
 class There(NamedTuple):
-    """A contact in the middle of a step: its `distance` [m], its axes (3, 3) in the world, how it moves.
+    """A contact at the middle of a step: `distance` [m], axes (3, 3) in the world, and its impulse rows.
 
-    Its blocks are those from `number` on: the contact, then one of `rolling` and one of `spinning` where it has them.
+    Its blocks begin at `number`: the contact itself, then rolling and spinning friction if it has them.
     """
 
     distance: Number
@@ -147,22 +148,22 @@ class There(NamedTuple):
 
     @property
     def blocks(self) -> list[Block]:
-        """All that bounds its impulses."""
+        """All blocks that bound its impulses."""
         return [self.facing, *(ball for ball in (self.rolling, self.spinning) if ball is not None)]
 
     def force(self, p: Sequence[Array]) -> Array:
-        """Its impulse (3,) [N s] in its axes, of the impulses of all blocks."""
+        """Return its impulse (3,) [N s] in its axes, from the impulses of all blocks."""
         return p[self.number]
 
     def torque(self, p: Sequence[Array]) -> Array:
-        """Its angular impulse (3,) [N m s] in its axes, of the impulses of all blocks."""
+        """Return its angular impulse (3,) [N m s] in its axes, from the impulses of all blocks."""
         roll = np.zeros(2) if self.rolling is None else p[self.number + 1]
         spin = np.zeros(1) if self.spinning is None else p[self.number + len(self.blocks) - 1]
         return np.concatenate([spin, roll])
 
 
 def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
-    """All contacts in the middle of a step; the first has the block of that number."""
+    """Return all contacts at the middle of a step; blocks are numbered from `number`."""
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
     met, poses = meetings(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
@@ -190,7 +191,7 @@ def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
 
 
 def _remembered(there: list[There], touch: Array, h: Number) -> list[Array]:
-    """The impulses of contacts' blocks in a step h [s], if forces are those that they remember."""
+    """Return the impulses of all contact blocks in a step h [s], from the forces of the last step: a first guess."""
     found = []
     for one, force in zip(there, forces_of(touch), strict=True):
         found.append(one.axes.T @ force[:3] * h)
@@ -202,7 +203,7 @@ def _remembered(there: list[There], touch: Array, h: Number) -> list[Array]:
 
 
 def _box(mechanism: Mechanism, middle: Middle) -> Box:
-    """The rows of clutches, brakes and ratchets that can slip, with what they can push in a step."""
+    """Return the rows of clutches, brakes and ratchets that can slip, with their impulse bounds in a step."""
     K, bounds = slip_rows(mechanism), [item.capacities for item in mechanism.bounded]
     free = [middle.solve(row) for row in K]
     return Box(
@@ -216,7 +217,7 @@ def _box(mechanism: Mechanism, middle: Middle) -> Box:
 
 
 def _at_bound(box: Box, slip: Array) -> Array:
-    """Impulses (k,) at the bounds of those that slip in the same direction; 0 of others, and without a bound."""
+    """Return impulses (k,) at the bounds of slipping constraints, 0 for others: a first guess."""
     found = []
     for s, (low, high) in zip(slip, box.bounds(), strict=True):
         bound = where(s > 0.0, low, where(s < 0.0, high, 0.0))
@@ -225,9 +226,9 @@ def _at_bound(box: Box, slip: Array) -> Array:
 
 
 def _slipped(system: System, t: Number, moved: StepState, h: Number, held: Array, box: Box, p: Array) -> StepState:
-    """The state with the slip directions at the end of a step that began at t [s], for impulses p (k,) in it.
+    """Return the state with the slip directions at the end of a step from t [s], for impulses p (k,) in it.
 
-    The log gets a line for each that began to slip, or to hold.
+    The log gets a line for each constraint that began to slip or to hold.
     """
     m, found = system.mechanism, []
     for k, (impulse, w, (low, high)) in enumerate(zip(p, box.K @ moved.v, box.bounds(), strict=True)):
@@ -247,41 +248,42 @@ def _slipped(system: System, t: Number, moved: StepState, h: Number, held: Array
 
 
 def _slow(m: Mechanism, h: Number) -> Number:
-    """The speed [m/s] that gravity gives in a step: bounces below it are shorter than two steps."""
+    """Return the speed [m/s] that gravity adds in a step: slower bounces would last less than two steps."""
     return np.sqrt(dot(m.gravity, m.gravity)) * h
 
 
 def _may_bounce(contact: ContactLaw) -> bool:
-    """Whether it has a restitution: a number that hides its value may be one."""
+    """Return whether a contact has restitution, or a traced one that may be nonzero."""
     return np.asarray(contact.restitution).dtype == object or contact.restitution > 0.0
 
 
 class Out(NamedTuple):
-    """Coordinates (nq,) without depths, and the work [J] that this took."""
+    """Coordinates (nq,) after the push-out, and its work [J]."""
 
     q: Array
     work: Number
 
 
-def _lack(m: Mechanism, there: list[There], p: Sequence[Array], v: Array, h: Number) -> list[Number]:
-    """How far [m] contacts must be moved out at the end of a step h [s], of those that came to rest inside a surface.
+def _push_out_distances(m: Mechanism, there: list[There], p: Sequence[Array], v: Array, h: Number) -> list[Number]:
+    """Return the push-out distance [m] of each contact at the end of a step h [s], for contacts at rest in a surface.
 
-    What gravity does in a step is left of the depth, so that a contact on a curved surface does not come off. Those
-    that bounce leave by themselves.
+    The depth that gravity causes in a step remains, so that a contact on a curved surface does not separate. Bouncing
+    contacts separate by themselves.
     """
-    lack, slow = [], _slow(m, h)
+    distances, slow = [], _slow(m, h)
     for one in there:
         speed = one.facing.K[0] @ v
         depth = -(one.distance + speed * (0.5 * h)) - slow * h
         rests = (one.force(p)[0] > 0.0) & (speed <= slow)
-        lack.append(where(rests, depth, minimum(depth, 0.0)))
-    return lack
+        distances.append(where(rests, depth, minimum(depth, 0.0)))
+    return distances
 
 
 def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[Facing, Number]]:
-    """Rows of ratchets that no force overcomes, and the least by which they may move as contacts are moved out.
+    """Return the rows of ratchets without a force limit, and their smallest allowed motion during the push-out.
 
-    They must not fall back by more than they ran ahead in the step h [s]. Others yield, as they do in an impact.
+    They must not move back by more than they advanced in the step h [s]. Constraints with a capacity yield, as in an
+    impact.
     """
     found = []
     for k, item in enumerate(bounded):
@@ -292,16 +294,16 @@ def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Numbe
 
 
 def _out(system: System, q: Array, v: Array, pushes: list[tuple[Facing, Number]]) -> Out:
-    """From q (nq,), moved along rows by what each lacks [m or rad], least in kinetic energy; v (nv,) stays."""
-    rows, lack = zip(*pushes, strict=True)
-    after = integrate(system.mechanism, q, pushed_out(rows, np.array(lack)))
+    """Move q (nq,) along rows by the given distances [m or rad], smallest in kinetic energy; v (nv,) is unchanged."""
+    rows, distances = zip(*pushes, strict=True)
+    after = integrate(system.mechanism, q, pushed_out(rows, np.array(distances)))
     return Out(after, sum(system.energies(after, v)) - sum(system.energies(q, v)))
 
 
 def _contact_state(one: There, impulses: Sequence[Array], before: Array, v: Array, h: Number, at: Number) -> Array:
-    """What a contact remembers (5,): the number of its state, its force [N] in the world's axes, and since when [s].
+    """Return the memory of a contact (5,): state number, force (3,) [N] in world axes, and start time of the state [s].
 
-    Where a contact of the mechanism has rolling or spinning friction, its torque [N m] follows (8,).
+    If a contact of the mechanism has rolling or spinning friction, its torque (3,) [N m] follows: (8,).
     """
     p = one.force(impulses)
     limit, u = one.facing.friction * p[0] * HELD, one.facing.K @ v

@@ -1,4 +1,4 @@
-"""Newton's method for the equations of a step: bounded, with a line search, each member of a batch on its own."""
+"""Newton's method with a line search and a fixed number of iterations; each member of a batch converges on its own."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, largest, where
 from linkwork.tolerances import HUGE
 
-ITERATIONS = 25  # at most
-CLOSE = 1e-8  # part of the unknown below which a correction is the last: the next would be its square
+ITERATIONS = 25  # largest number of iterations
+CLOSE = 1e-8  # relative size of the last correction: the next would be its square, below round-off
 
-Correction = Callable[[Array, Array], tuple[Array, Array]]  # of the unknown and the multipliers, at a guess of both
+Correction = Callable[[Array, Array], tuple[Array, Array]]  # (unknown, multipliers) to their Newton corrections
 
 
 class Root(NamedTuple):
-    """What was found: unknowns (n,), multipliers (m,), iterations, and whether it is a solution."""
+    """The result: unknowns (n,), multipliers (m,), number of iterations, and whether they are a solution."""
 
     unknown: Array
     multipliers: Array
@@ -27,17 +27,17 @@ class Root(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """Sizes of corrections that are round-off: surely so, and where a whole correction made the next no smaller."""
+    """Correction sizes at round-off: `sure` always ends the iteration, `stalled` if corrections no longer decrease."""
 
     sure: Number
     stalled: Number
 
 
 def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Floor, most: int = ITERATIONS) -> Root:
-    """The root near a guess, where corrections are smaller than CLOSE of the unknown, or round-off.
+    """Return the root near a guess; it ends where corrections are smaller than CLOSE times the unknown, or round-off.
 
-    An iteration tries a part of the last correction. If the correction from there is smaller, it goes on from there,
-    else it tries half of that part: this measure does not depend on the units of the equations.
+    Each iteration tries a fraction of the last correction. If the correction at the new point is smaller, the point is
+    accepted, else half of that fraction is tried. This measure does not depend on the units of the equations.
     """
 
     def iteration(

@@ -1,4 +1,4 @@
-"""Diagnosis of a step whose equations were not solved: it is tried again in plain numbers, then by smaller steps."""
+"""Diagnosis of a step whose equations were not solved: it is repeated in plain Python, then with smaller steps."""
 
 from __future__ import annotations
 
@@ -6,65 +6,71 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.methods.method import Witness, changing
+from linkwork.simulation.methods.method import IterationHistory, changing
 from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN
 
-SHORTER = 6  # times that a step is halved in search of one that is solved
-SHOWN = 3  # first iterations whose residual is reported, and the last
+SHORTER = 6  # number of times that a step is halved to find one that is solved
+SHOWN = 3  # number of first iterations whose residuals are reported, beside the last
 
 
 class Unsolved(NamedTuple):
-    """The relative residual after every iteration; where most of it was; a step [s] that is solved, None if none is."""
+    """The relative residual after every iteration, the joint or loop with the largest one, and a smaller step [s].
+
+    `step` is solved; it is None if no smaller step was solved.
+    """
 
     history: tuple[float, ...]
     worst: str
     step: float | None
 
     def text(self, h: float) -> str:
-        """The same in words, of a step h [s]."""
+        """Return the diagnosis as text, for a step h [s]."""
         left = [f"{size:.1e}" for size in self.history]
         if len(left) > SHOWN + 1:
             left = [*left[:SHOWN], "...", left[-1]]
-        remedy = f"try dt={self.step:g}, at which they are" if self.step else f"nor at {h / 2**SHORTER:.3g} s"
-        failed = f"not solved in {len(self.history)} iterations at a step of {h:g} s"
-        return f"its equations were {failed} (left: {', '.join(left)}), worst at {self.worst}; {remedy}"
+        smallest = f"steps down to {h / 2**SHORTER:.3g} s are not solved either"
+        remedy = f"dt={self.step:g} is solved" if self.step else smallest
+        failed = f"Newton's method did not converge in {len(self.history)} iterations with a step of {h:g} s"
+        return f"{failed} (relative residuals {', '.join(left)}), largest at {self.worst}; {remedy}"
 
 
 def unsolved(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Unsolved | None:
-    """What can be said of a step from a state; None if it can be solved after all, solves nothing, or has contacts."""
+    """Return the diagnosis of a step from a state; None if the step is solved, is explicit, or can have events."""
     if not method.implicit or changing(system.mechanism):
         return None
     with np.errstate(all="ignore"):
-        witness = _failing(method, system, t, now, h, held)
-        if witness is None:
+        history = _failing(method, system, t, now, h, held)
+        if history is None:
             return None
         shorter = (h / 2**k for k in range(1, SHORTER + 1))
         step = next((one for one in shorter if _failing(method, system, t, now, one, held) is None), None)
-    return Unsolved(tuple(witness.history), _worst(system, witness), step)
+    return Unsolved(tuple(history.sizes), _worst(system, history), step)
 
 
-def _failing(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Witness | None:
-    """The witness of the first part of a step that is not solved; None if all are."""
+def _failing(
+    method: Method, system: System, t: float, now: StepState, h: float, held: Array
+) -> IterationHistory | None:
+    """Return the iteration history of the first substep that is not solved; None if all are."""
     assert method.equations
     for part in method.parts:
-        witness = Witness()
-        found = method.equations(system, t, now, part * h, held).solve(witness)
+        history = IterationHistory()
+        found = method.equations(system, t, now, part * h, held).solve(history)
         if not found.solved:
-            return witness
+            return history
         now, t = found.moved, t + part * h
     return None
 
 
-def _worst(system: System, witness: Witness) -> str:
-    """The joint that lacks most, or the loop that is open."""
+def _worst(system: System, history: IterationHistory) -> str:
+    """Return the joint with the largest residual, or the loop that is not closed."""
     m = system.mechanism
-    errors: Any = np.nan_to_num(np.abs(witness.errors), nan=np.inf)
+    errors: Any = np.nan_to_num(np.abs(history.errors), nan=np.inf)
     if errors.max(initial=0.0) > CLOSURE_OPEN:
         return m.constraint_of_row(int(np.argmax(errors)))
-    lack: Any = np.nan_to_num(np.abs(witness.residual), nan=np.inf)
-    number = int(np.argmax(lack))
+    residual: Any = np.nan_to_num(np.abs(history.residual), nan=np.inf)
+    number = int(np.argmax(residual))
     return f"joint {next(j.name for j in m.leaders if j.v.start <= number < j.v.stop)!r}"

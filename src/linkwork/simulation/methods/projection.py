@@ -1,4 +1,4 @@
-"""Projection after a step: coordinates and velocities onto the constraints, nearest in the kinetic-energy metric."""
+"""Projection of coordinates and velocities onto the constraints after a step, in the kinetic-energy metric."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from linkwork.tolerances import CLOSURE_OPEN
 
 
 def projected(step: Step) -> Step:
-    """The step, followed by a projection onto the constraints."""
+    """Return the step followed by a projection onto the constraints."""
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         moved, solved = step(system, t, now, h, held)
         m = system.mechanism
-        if system.rigid:  # the step itself decided which of them hold
+        if system.rigid:  # the step itself decided which clutches and brakes hold
             m = holding(m, moved.slip) if unbounded(m).constrained else unbounded(m)
         if not m.constrained or system.baumgarte is not None:
             return moved, solved
         q, v, error, distance = closed_again(m, moved.q, moved.v)
-        closed = (error <= CLOSURE_OPEN) | (error != error)  # a state that is not finite is reported as such
+        closed = (error <= CLOSURE_OPEN) | (error != error)  # a nan state is reported as non-finite elsewhere
         solver = moved.solver._replace(projection=maximum(now.solver.projection, distance))
         return moved._replace(q=q, v=v, solver=solver), closed if solved is True else closed & solved
 

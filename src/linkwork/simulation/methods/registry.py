@@ -1,4 +1,4 @@
-"""What a method is, all methods by name, and their compositions to higher orders."""
+"""The registry of integration methods, and their composition to higher orders."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from linkwork.simulation.methods.projection import projected
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """An integration method: its order, what it is for, and where its step is.
+    """An integration method: name, order, purpose (`about`), and the location of its step.
 
-    `source` is a file of this package and a name in it: of the step, or of the equations that the step of an `implicit`
-    method solves. It is imported when a step is first made, and a run whose code is on disk makes none. A method that
-    `projects` closes loops after each step; one that is `symmetric` can be composed of substeps `parts` to higher
-    orders; the velocities of one that `opens` satisfy the constraints to its order only. `locates` says whether contact
-    events are located within a step.
+    `source` is "file.name" in this package: the step, or the equations that an `implicit` method solves. It is imported
+    at the first step; a run with a cached kernel does not need it. Methods with `projects` project onto the constraints
+    after each step. `symmetric` methods can be composed of substeps `parts` to higher orders. With `opens`, velocities
+    satisfy the constraints to the method's order only. `locates` says whether contact events are located within a step.
     """
 
     name: str
@@ -41,17 +40,17 @@ class Method:
 
     @property
     def title(self) -> str:
-        """What distinguishes it: its name, its order, and whether contact events are located."""
+        """Name, order, and whether contact events are located: distinguishes methods in kernel names."""
         return f"{self.name}, order {self.order}{', located' if self.locates else ''}"
 
     @cached_property
     def equations(self) -> type[Equations] | None:
-        """Those that an implicit step solves."""
+        """The equations of an implicit step; None for explicit steps."""
         return self._defined() if self.implicit else None
 
     @cached_property
     def step(self) -> Step:
-        """Its step, through contacts and events; equations that it solves hold in its middle."""
+        """The complete step, with projection, contacts, events and composition."""
         bare: Step = solving(self.equations) if self.equations else self._defined()
         whole = with_events(projected(bare) if self.projects else bare, self.implicit, self.locates)
         return whole if len(self.parts) == 1 else composed(whole, self.parts)
@@ -62,7 +61,7 @@ class Method:
 
 
 class Facts(TypedDict, total=False):
-    """What is true of a method; see `Method`."""
+    """Properties of a method; see `Method`."""
 
     symmetric: bool
     symplectic: bool
@@ -81,19 +80,19 @@ def _structured(name: str, source: str, about: str, **facts: Unpack[Facts]) -> M
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
-        _projecting("semi-implicit", "semi_implicit.semi_implicit", 1, "quick, stable with dampers; rough"),
+        _projecting("semi-implicit", "semi_implicit.semi_implicit", 1, "fast, stable with dampers; low accuracy"),
         _projecting("rk4", "runge_kutta.rk4", 4, "accurate for smooth motion"),
         _projecting("midpoint", "midpoint.Midpoint", 2, "for stiff springs and dampers", implicit=True),
         _structured(
             "variational",
             "variational.Variational",
-            "conserves momenta and the symplectic form; long runs, large steps",
+            "conserves momenta and the symplectic form; for long runs and large steps",
         ),
-        _structured("rattle", "variational.Rattle", "the same with springs at the ends of a step"),
+        _structured("rattle", "variational.Rattle", "variational, with springs evaluated at the ends of a step"),
         _structured(
             "shake",
             "variational.Shake",
-            "the points of rattle, velocities not projected",
+            "positions of rattle, velocities not projected",
             symmetric=False,
             opens=True,
         ),
@@ -110,7 +109,7 @@ RIGID = _projecting("moreau", "moreau.moreau", 1, "impacts and friction of rigid
 
 
 def method_of_order(name: str, order: int | None, locate: bool = False) -> Method:
-    """The method of that name, composed to `order` if one is given; a LinkworkError if it cannot be.
+    """Return the method of this name, composed to `order`; raise a LinkworkError if it cannot be composed.
 
     With `locate`, contact events are located within its steps.
     """
@@ -119,11 +118,12 @@ def method_of_order(name: str, order: int | None, locate: bool = False) -> Metho
         return method
     if not method.symmetric:
         able = [each.name for each in METHODS.values() if each.symmetric]
-        raise LinkworkError(f"method {name!r} has order {method.order} and no other; order is for {listed(able)}")
+        raise LinkworkError(f"method {name!r} has only order {method.order}; other orders need {listed(able)}")
     return replace(method, order=order, parts=composition(order).parts)
 
 
 def refuse_composed(mechanism: Mechanism, method: Method, guarded: bool = False) -> None:
-    """Raise a LinkworkError where a composed method would step back in time through events."""
+    """Raise a LinkworkError if a composed method would step backward in time through events."""
     if len(method.parts) > 1 and (what := "guards" if guarded else changing(mechanism)):
-        raise LinkworkError(f"order {method.order} takes some steps back in time, which {what} cannot: leave order out")
+        reason = f"uses substeps backward in time, which are impossible with {what}"
+        raise LinkworkError(f"order={method.order} {reason}; leave out `order`")

@@ -1,8 +1,8 @@
-"""Derivatives of a step as a map of states, exact to round-off: what control on the discrete map is made from.
+"""Derivatives of a step as a map of states, exact to round-off; for control design on the discrete map.
 
-What a step computes is differentiated as it is written. Where it solves equations R(z; x) = 0 by iteration, the
-iterations are not: at the solution dz = -(dR/dz)^-1 dR, the implicit function theorem. Both need derivatives along
-directions alone, which are one kernel that runs for all directions at once, in vector lanes.
+The operations of an explicit step are differentiated directly. For a step that solves equations R(z; x) = 0 the
+iteration is not differentiated: at the solution dz = -(dR/dz)^-1 dR, by the implicit function theorem. Both need only
+derivatives along directions, which one kernel computes for all directions at once, in vector lanes.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from linkwork.spatial.loops import unrolled
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.tolerances import TINY
 
-RANK = 1e-11  # of the terms of rows and columns: smaller singular values are those of loops that repeat others
+RANK = 1e-11  # relative to the terms of rows and columns: smaller singular values belong to redundant constraints
 
 
 class StepDerivatives(NamedTuple):
-    """A (2 nv, 2 nv) and B (2 nv, nv) of a step: (dq, dv) after it is A (dq, dv) + B dtau, dq in the tangent space."""
+    """A (2 nv, 2 nv) and B (2 nv, nv) of a step: (dq, dv) after = A (dq, dv) + B dtau, with dq in the tangent space."""
 
     A: Array
     B: Array
 
 
 class StepMap:
-    """One step of a method, from states (nq + nv,) under joint forces (nv,), with its derivatives.
+    """One step of a method as a map of states (nq + nv,) under joint forces (nv,), with its derivatives.
 
-    `system` gives what moves, from arrays of the shapes `changes` if there are any; `name` identifies it.
+    `system` returns the stepped system, given arrays of the shapes `changes`; `name` distinguishes it.
     """
 
     def __init__(
@@ -56,25 +56,25 @@ class StepMap:
         self.problem, self.method, self.dt, self.system, self.changes = problem, method, dt, system, list(changes)
         self.name, m = name, problem.mechanism
         if what := changing(m):
-            raise LinkworkError(f"a step has no derivatives where {what} may change its state in it")
+            raise LinkworkError(f"step derivatives do not exist: {what} can change its state within the step")
         self.unknowns = 0 if method.equations is None else method.equations.unknowns(m)
         self._kernels: dict[str, Kernel] = {}
 
     def derivatives(self, x: Array, tau: Array, *changes: Array) -> StepDerivatives:
-        """Those of the step from x (nq + nv,) under tau (nv,)."""
+        """Return the derivatives of the step from x (nq + nv,) under tau (nv,)."""
         nv = self.problem.mechanism.nv
         A, B = np.eye(2 * nv), np.zeros((2 * nv, nv))
         for part in self.method.parts:
             given = [x, tau, np.asarray(part * self.dt), *changes]
             x, unknown = self._run("step with its unknown", given, [np.shape(x), (self.unknowns,)], ())
             if not (np.isfinite(x).all() and np.isfinite(unknown).all()):
-                raise NotConverged(f"the equations of a step of {self.dt:g} s were not solved, so it has no derivative")
+                raise NotConverged(f"the equations of the step were not solved with dt={self.dt:g} s; use a smaller dt")
             by_state, by_force = self._one(given, unknown)
             A, B = by_state @ A, by_state @ B + by_force
         return StepDerivatives(A, B)
 
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
-        """Derivatives (2 nv, 2 nv) and (2 nv, nv) of one part of a step, whose equations this solves."""
+        """Return the derivatives (2 nv, 2 nv) and (2 nv, nv) of one substep, at the solution of its equations."""
         m, n = self.problem.mechanism, self.unknowns
         nv = m.nv
         directions = np.eye(3 * nv + n)
@@ -86,10 +86,10 @@ class StepMap:
             found = found - D[: 2 * nv, 3 * nv :] @ _solved(by_unknown, by_known, row_terms(m, given[0][: m.nq]))
         return found[:, : 2 * nv], found[:, 2 * nv :]
 
-    # --- what is compiled ---
+    # --- compiled functions ---
 
     def _found(self, x: Array, tau: Array, h: Number, *changes: Array) -> tuple[Array, Array]:
-        """The next state (nq + nv,) and the unknown (n,) that solved the step's equations; nan if it does not."""
+        """Return the next state (nq + nv,), nan if unsolved, and the unknown (n,) that solves the step's equations."""
         nq, system, equations = self.problem.mechanism.nq, self.system(*changes), self.method.equations
         now, unknown = StepState(x[:nq], x[nq:]), [np.zeros(0)]
 
@@ -105,9 +105,9 @@ class StepMap:
         return after if solved is True else where(solved, after, np.full(len(after), np.nan)), unknown[0]
 
     def _along(self, x: Array, tau: Array, h: Number, *rest: Array) -> Array:
-        """Rates (2 nv + n,) of the state after a step, and of its equations, along a direction (3 nv + n,).
+        """Return the rates (2 nv + n,) of the next state and of the residual along a direction (3 nv + n,).
 
-        The direction is one of q in the tangent space, v, tau and the unknown.
+        The direction consists of q in the tangent space, v, tau and the unknown.
         """
         *changes, unknown, direction = rest
         m, system, equations = self.problem.mechanism, self.system(*changes), self.method.equations
@@ -129,7 +129,7 @@ class StepMap:
 
     @property
     def base(self) -> Step:
-        """The step that the method composes."""
+        """The single step of the method, without composition."""
         return METHODS[self.method.name].step
 
     def _run(self, what: str, arrays: list[Array], results: list[Shape], batch: Shape) -> list[Array]:
@@ -143,10 +143,10 @@ class StepMap:
 
 
 def _solved(matrix: Array, right: Array, terms: Array) -> Array:
-    """The smallest solution (n, k) of matrix (n, n) times it = right (n, k), with rows and columns of equal size.
+    """Return the smallest solution (n, k) of matrix (n, n) @ x = right (n, k), after scaling rows and columns.
 
-    Equations, and unknowns, are nv of motion, nh of constraints, and perhaps others. Constraint rows may repeat each
-    other or vanish, so their size is that of the squared `terms` (nh, nv) that they are sums of.
+    Equations and unknowns are nv of motion, nh of constraints, and perhaps others. Constraint rows may be redundant or
+    vanish, so they are scaled by the squared `terms` (nh, nv) whose sums they are.
     """
     nh, nv = terms.shape
     held = slice(nv, nv + nh)

@@ -1,6 +1,6 @@
 """Variational steps, which conserve momenta and the symplectic form.
 
-All solve the equations of `discrete_equations` by Newton's method with a line search.
+All of them solve the equations of `discrete_equations` by Newton's method with a line search.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.reduction import velocities
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Between, Interval
-from linkwork.simulation.methods.method import Solution, Witness
+from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System, with_armature
 from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, largest, minimum, where
 from linkwork.tolerances import TINY
 
-ITERATIONS = 50  # at most
-SOLVED, NEAR = 1e-15, 1e-6  # lack of momentum, of what there is, at which it has ended if it was near before
-PRESSED = 1e-13  # so with contacts, whose forces are large beside momenta
+ITERATIONS = 50  # largest number of iterations
+SOLVED, NEAR = 1e-15, 1e-6  # relative momentum residual at which the iteration ends, and that of the iterate before
+PRESSED = 1e-13  # the first of these with contacts, whose forces are large compared with momenta
 ROUND_OFF = 2e-16
-ROUNDED = 1e-9  # at which it has ended if it does not become less
-OPEN = 0.1  # how much an error of closure of one [m or rad] counts
-SHORT = 1e-3  # part of a step that is tried no further
+ROUNDED = 1e-9  # relative residual at which the iteration ends if it no longer decreases
+OPEN = 0.1  # weight [1/m or 1/rad] of constraint errors in the residual
+SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
 class Guess(NamedTuple):
-    """Where Newton's method is: a motion dv (nv,), multipliers (nh,), and the part of its next correction to try.
+    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), and the fraction of its correction to try.
 
     `momentum` (nv,) [N s, N m s] and `work` [J] are those at the end of the motion.
     """
@@ -46,13 +46,13 @@ class Guess(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What follows from a guess: momentum that lacks (nv,), errors of what is held (nh,) with their rows J (nh, nv).
+    """The evaluation of an iterate: momentum residual (nv,), constraint errors (nh,) and constraint rows J (nh, nv).
 
-    `momentum` (nv,) is that at the end.
+    `momentum` (nv,) [N s, N m s] is that at the end of the step.
     """
 
     between: Between
-    lack: Array
+    residual: Array
     errors: Array
     J: Array
     momentum: Array
@@ -60,7 +60,7 @@ class Tried(NamedTuple):
 
 
 class Variational:
-    """The discrete Euler-Lagrange equations (S4 5.4). Order 2, symplectic: energy swings, but does not drift."""
+    """The discrete Euler-Lagrange equations (S4 5.4). Order 2, symplectic: energy oscillates, but does not drift."""
 
     at_ends, projected = False, True
 
@@ -72,54 +72,54 @@ class Variational:
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """How many unknowns there are: the joints' motion, and multipliers of loops."""
+        """Return the number of unknowns: joint motion and multipliers."""
         return mechanism.nv + mechanism.nh
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0) -> Tried:
-        """What follows from a motion dv (nv,) and multipliers (nh,) of loops; a `kick` is for those who know one."""
+        """Evaluate a motion dv (nv,) with multipliers (nh,); `kick` is for subclasses with an energy impulse."""
         between = self.interval.between(dv)
         errors, J = self.interval.rows(between.second, dv)
-        lack, momentum = between.lack + self.rows.T @ multipliers, between.momentum
+        residual, momentum = between.residual + self.rows.T @ multipliers, between.momentum
         if not self.projected:
             momentum = momentum + J.T @ multipliers
-        return Tried(between, lack, errors, J, momentum, self.interval.work(dv, between.loads))
+        return Tried(between, residual, errors, J, momentum, self.interval.work(dv, between.loads))
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
-        """Coordinates (nq,) and velocities (nv,) after a motion dv (nv,) that ends with this momentum (nv,)."""
+        """Return coordinates (nq,) and velocities (nv,) after a motion dv (nv,) that ends with this momentum (nv,)."""
         q = integrate(self.mechanism, self.now.q, dv)
-        return q, velocities(self.mechanism if self.projected else let_go(self.mechanism), q, momentum)
+        return q, velocities(self.mechanism if self.projected else unconstrained(self.mechanism), q, momentum)
 
-    # --- as equations ---
+    # --- the interface Equations ---
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """The arguments of `tried` that an unknown stands for."""
+        """Return the arguments of `tried` that an unknown consists of."""
         nv = self.mechanism.nv
         return unknown[:nv], unknown[nv : nv + self.mechanism.nh]
 
     def residual(self, unknown: Array) -> Array:
-        """Momentum and closure that lack for a motion and multipliers."""
+        """Return the momentum residual (nv,) and the constraint errors (nh,) at an unknown."""
         tried = self.tried(*self.split(unknown))
-        return np.concatenate([tried.lack, tried.errors])
+        return np.concatenate([tried.residual, tried.errors])
 
     def moved(self, unknown: Array) -> StepState:
-        """The state at the end of the step."""
+        """Return the state at the end of the step."""
         tried = self.tried(*self.split(unknown))
         q, v = self.arrived(unknown[: self.mechanism.nv], tried.momentum)
         return self.now._replace(q=q, v=v, work=self.now.work + tried.work)
 
     # --- Newton's method ---
 
-    def solve(self, witness: Witness | None = None) -> Solution:
-        """The solution; a `witness` sees how it was found, where numbers are plain."""
-        best, iterations, solved = self.newton(self.foreseen(), np.zeros(self.mechanism.nh), 0.0, witness)
+    def solve(self, history: IterationHistory | None = None) -> Solution:
+        """Solve the equations; `history` records the iterations, on floats only."""
+        best, iterations, solved = self.newton(self.first_guess(), np.zeros(self.mechanism.nh), 0.0, history)
         q, v = self.arrived(best.dv, best.momentum)
         moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(iterations)
         return Solution(np.concatenate([best.dv, best.multipliers]), moved, solved)
 
-    def foreseen(self) -> Array:
-        """A first guess at the motion (nv,), of second order in the step where that costs less than an iteration.
+    def first_guess(self) -> Array:
+        """Return a first guess of the motion (nv,), of second order in the step if that costs less than an iteration.
 
-        Springs and dampers of joints count as they do in Newton's matrix, so that stiff ones do not throw it far off.
+        Joint springs and dampers count as in Newton's matrix, so that stiff ones do not spoil the guess.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h
@@ -130,16 +130,16 @@ class Variational:
         return straight + system.acceleration(now.q, now.v, loads) * (0.5 * h * h)
 
     def newton(
-        self, dv: Array, multipliers: Array, kick: Number, witness: Witness | None
+        self, dv: Array, multipliers: Array, kick: Number, history: IterationHistory | None
     ) -> tuple[Guess, Number, Condition]:
-        """The motion under a kick, from a guess at it and the multipliers; iterations, and whether it converged."""
+        """Solve for the motion under a kick; return the last iterate, the iterations, and whether they converged."""
         begin = Guess(dv, multipliers, 1.0, np.zeros(self.mechanism.nv), 0.0)
         found, iterations, solved = iterate(
-            ITERATIONS, lambda *state: self._improved(Guess(*state), kick, witness), *begin
+            ITERATIONS, lambda *state: self._improved(Guess(*state), kick, history), *begin
         )
         return Guess(*found), iterations, solved
 
-    def _improved(self, last: Guess, kick: Number, witness: Witness | None) -> tuple[Leaves, Condition]:
+    def _improved(self, last: Guess, kick: Number, history: IterationHistory | None) -> tuple[Leaves, Condition]:
         m = self.mechanism
         here = self.tried(last.dv, last.multipliers, kick)
         move, more = self._correction(here, last.dv, kick)
@@ -147,10 +147,10 @@ class Variational:
         there = self.tried(dv, multipliers, kick)
         before, after = self._size(here), self._size(there)
         better = after < before
-        if self.has_contacts:  # at a kink of friction nothing is better on this side: step over it
+        if self.has_contacts:  # at a friction kink the residual may increase first: accept the step over the kink
             better = better | (last.part < SHORT)
-        if witness is not None:
-            witness.see(after, there.lack, there.errors, better)
+        if history is not None:
+            history.record(after, there.residual, there.errors, better)
         found = Guess(
             where(better, dv, last.dv),
             select(better, multipliers, last.multipliers),
@@ -158,21 +158,21 @@ class Variational:
             where(better, there.momentum, here.momentum),
             where(better, there.work, here.work),
         )
-        solved = PRESSED if self.has_contacts else SOLVED * np.sqrt(1.0 + m.nv / 64.0)  # sums over joints round off so
+        solved = PRESSED if self.has_contacts else SOLVED * np.sqrt(1.0 + m.nv / 64.0)  # round-off of sums over joints
         ended = (after <= solved) & (before <= NEAR)
-        still = largest(move) <= ROUND_OFF * largest(self.now.q)  # coordinates do not show it
+        still = largest(move) <= ROUND_OFF * largest(self.now.q)  # the correction is below the round-off of q
         return tuple(found), ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
 
     def _size(self, tried: Tried) -> Number:
-        """What lacks at a guess, of what there is."""
-        there = largest(self.interval.p) + largest(tried.momentum) + tried.between.pressed + TINY
-        return largest(tried.lack) / there + largest(tried.errors) * OPEN
+        """Return the relative residual of an iterate."""
+        scale = largest(self.interval.p) + largest(tried.momentum) + tried.between.pressed + TINY
+        return largest(tried.residual) / scale + largest(tried.errors) * OPEN
 
     def _correction(self, tried: Tried, dv: Array, kick: Number) -> tuple[Array, Array]:
-        """How a motion dv (nv,) and its multipliers (nh,) are to change, by Newton's matrix there."""
+        """Return the Newton corrections of the motion dv (nv,) and of the multipliers (nh,)."""
         solve = self.solver(tried, dv, kick)
-        move = solve(tried.lack)
-        # Over the step, so that the matrix is positive also where composition goes back in time
+        move = solve(tried.residual)
+        # Divided by the step, so that the matrix is positive also for substeps backward in time
         symmetric = not (self.has_contacts or self.interval.system.force_laws)
         constraints = DenseConstraints(tried.J, DenseConstraints.of(self.rows, solve).response, symmetric, self.h)
         more = constraints.multipliers(-(tried.errors + tried.J @ move))
@@ -180,26 +180,27 @@ class Variational:
         return tangent_rate(self.mechanism, dv, move), more
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
-        """Newton's matrix, without loops."""
+        """Return the solver with Newton's matrix, without constraints."""
         return self.interval.solver(tried.between, dv)
 
 
 class Rattle(Variational):
-    """The same with springs at both ends of a step (S4 2.33 to 2.37): each is evaluated at the positions there."""
+    """The variational step with springs evaluated at both ends of the step (S4 2.33 to 2.37)."""
 
     at_ends = True
 
 
 class Shake(Rattle):
-    """The points of RATTLE, with velocities that are not projected (S4 2.31, 2.32): loops hold them to second order.
+    """The positions of RATTLE; its velocities are not projected and satisfy loops to second order (S4 2.31, 2.32).
 
-    Multipliers of a loop act alike at both ends of a step, where those of RATTLE's end are solved for. What is thereby
-    wrong with the momentum lies along the loops' rows, and the next step's multipliers take it up: points are the same.
+    The multipliers of a loop act equally at both ends of a step; RATTLE solves for those at its end. The resulting
+    momentum error is along the constraint rows, and the multipliers of the next step absorb it: the positions are the
+    same.
     """
 
     projected = False
 
 
-def let_go(mechanism: Mechanism) -> Mechanism:
-    """The mechanism without constraints beside its joints."""
+def unconstrained(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism without constraints except its joints."""
     return mechanism.keeping(lambda one: False)

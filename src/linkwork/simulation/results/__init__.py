@@ -1,1 +1,1 @@
-"""Results of runs: series, files, data sets, figures, and a report that checks them."""
+"""Results of runs: recorded data, files, data sets, figures, and the report that checks a run."""

@@ -1,4 +1,4 @@
-"""A run as an xarray.Dataset: named axes, named entries, units."""
+"""Conversion of a run to an xarray.Dataset with named axes, named entries and units."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
-    """The named series of a run, or all recorded ones if none are named, and how its members ended."""
+    """Return the named series of a run, or all recorded ones, as a Dataset with outcomes and parameters."""
     try:
         import xarray
     except ImportError:
-        raise LinkworkError("a data set needs xarray, which is not installed: pip install 'linkwork[data]'") from None
+        raise LinkworkError("xarray is not installed; install it with: pip install 'linkwork[data]'") from None
     names = list(series) if series else list(run.recorded)
     batch = batch_axes(run)
     variables: dict[str, Any] = {}
@@ -37,8 +37,8 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
         coordinates[name] = (name, np.array(axis.entries, dtype=str))
     kinds = np.array([outcome.kind for outcome in run.outcomes.flat], dtype=str).reshape(run.batch)
     times = np.array([outcome.time for outcome in run.outcomes.flat]).reshape(run.batch)
-    variables["outcome"] = (batch, kinds, {"long_name": "how the member ended"})
-    variables["outcome_time"] = (batch, times, {"long_name": "when the member ended", "units": "s"})
+    variables["outcome"] = (batch, kinds, {"long_name": "outcome of the member"})
+    variables["outcome_time"] = (batch, times, {"long_name": "end time of the member", "units": "s"})
     for name, values in run.parameters.items():
         variables[f"parameter.{name}"] = _parameter(run, name, values)
     settings = {key: value for key, value in asdict(run.settings).items() if value is not None}
@@ -47,28 +47,28 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
 
 
 def _axis_name(axis: Axis, series: str, taken: Mapping[str, Axis]) -> str:
-    """The name of a dimension: the axis's, or with the series in front where another axis has that name."""
+    """Return the name of a dimension: the axis name, prefixed with the series if another axis has that name."""
     return axis.name if taken.get(axis.name, axis).entries == axis.entries else f"{series}_{axis.name}"
 
 
 def batch_axes(run: RunData) -> tuple[str, ...]:
-    """The names of the batch's axes."""
+    """Return the names of the batch axes."""
     return ("member",) if len(run.batch) == 1 else tuple(f"batch_{k}" for k in range(len(run.batch)))
 
 
 def run_label(run: RunData, series: str) -> Label:
-    """The label of a series of a run."""
+    """Return the label of a series of a run."""
     return label_of(run.facts, series, run[series].shape[len(run.batch) + 1 :])
 
 
 def attributes(label: Label) -> dict[str, str]:
-    """Title and units; where entries differ in it, all their units in order."""
+    """Return the title and the units of a series; if entries have different units, also all units in order."""
     found = {"long_name": label.title, "units": label.unit}
     return found if len(set(label.units)) <= 1 else found | {"units_of_entries": ", ".join(label.units)}
 
 
 def _parameter(run: RunData, name: str, values: Array) -> tuple[tuple[str, ...], Array, dict[str, str]]:
-    """A parameter's axes, its values (*batch, shape), also where members share one, and its title."""
+    """Return axes, values (*batch, shape) and title of a parameter, broadcast if all members share one value."""
     core = run.mechanism.parameters[name].shape
     axes = tuple(f"parameter.{name}_{k}" for k in range(len(core)))
     return (*batch_axes(run), *axes), np.broadcast_to(values, run.batch + core), {"long_name": f"parameter {name}"}

@@ -1,4 +1,4 @@
-"""Drawings of mechanisms in one or more positions: what their joints, loops and centres of mass tell of their shape."""
+"""Drawings of mechanisms: joints, loops, springs, centres of mass, frames and visual shapes."""
 
 from __future__ import annotations
 
@@ -26,52 +26,77 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SIZE, BESIDE = 4.2, (1.7, 0.8)  # inches of the longer side, and of what is beside
-NARROW = 0.35  # of the longer side, which the shorter has at least
-ROOM = 0.1  # around a single point [m]
-FLAT = 1e-6  # of a mechanism's size, below which it lies in a plane
-AZIMUTH, ELEVATION = np.radians(-62.0), np.radians(18.0)  # of the eye, where it does not
-FAINT = 0.18  # of the first of several positions; the last is drawn in full
-FEW = 6  # bodies that are drawn thick and named
+SIZE, BESIDE = 4.2, (1.7, 0.8)  # inches: longer side of the drawing; space for legend and title
+NARROW = 0.35  # smallest ratio of the shorter to the longer side
+ROOM = 0.1  # size [m] of the view of a single point
+FLAT = 1e-6  # extent normal to a plane, relative to the size, below which a mechanism counts as planar
+AZIMUTH, ELEVATION = np.radians(-62.0), np.radians(18.0)  # oblique view of mechanisms that are not planar [rad]
+FAINT = 0.18  # opacity of the first of several positions; the last is opaque
+FEW = 6  # largest number of bodies that are drawn thick and named in the legend
 COLORS = ("#4477aa", "#ee8844", "#44aa77", "#aa6699", "#bbaa33", "#66aacc", "#886655", "#778899")
 LOOP = "firebrick"
-BELOW = 6  # matplotlib's number for a triangle with its tip at the point
+BELOW = 6  # matplotlib's marker: a triangle with its tip at the point
 Color = tuple[float, ...]  # red, green, blue, from 0 to 1
-Place = tuple[int, Array]  # number of a body and a point (3,) [m] in its frame
+Place = tuple[int, Array]  # body number and a point (3,) [m] in its frame
 
 
 class View(NamedTuple):
-    """Directions (3,) in the world that are right and up in a drawing, and their names where they are axes."""
+    """Unit vectors (3,) of the world that point right and up in the drawing, and their names if they are axes."""
 
     right: Array
     up: Array
     names: tuple[str, str] | None
 
     def of(self, points: Array) -> Array:
-        """Points (..., 3) as they are seen (..., 2) [m]."""
+        """Return points (..., 3) [m] projected to the drawing (..., 2) [m]."""
         return points @ np.column_stack([self.right, self.up])
 
 
 class Skeleton(NamedTuple):
-    """What is drawn of a mechanism: places on its bodies that do not depend on the position."""
+    """The elements of a drawing in body frames, independent of the position."""
 
-    shapes: list[tuple[int, Array]]  # of each body but the world, points (n, 3) in its frame
+    shapes: list[tuple[int, Array]]  # for each body except the world: points (n, 3) [m] in its frame
     pins: list[Place]  # joints, on their outboard bodies
-    ground: list[Place]  # joints and loops, on the world
-    joined: list[tuple[Place, Place]]
-    rails: list[tuple[Place, Place]]  # sliding joints, from their place to what slides
-    lines: list[tuple[Place, Array]]  # on which points of loops stay: a place and the direction there
-    lines_of_force: list[tuple[Place, Place]]
-    solids: list[Solid]  # what bodies look like, where that is known
+    ground: list[Place]  # joints and loops on the world
+    joined: list[tuple[Place, Place]]  # the two ends of each loop closure
+    rails: list[tuple[Place, Place]]  # prismatic joints: inboard point and sliding body
+    lines: list[tuple[Place, Array]]  # guide lines of point-on-line loops: a point and the direction
+    lines_of_force: list[tuple[Place, Place]]  # the two ends of each spring between bodies
+    solids: list[Solid]  # visual shapes
 
 
 def draw(m: Mechanism, q: ArrayLike | None = None, *, path: str | os.PathLike[str] | None = None) -> Figure:
-    """A matplotlib Figure of a mechanism at q (nq,), or at several (n, nq): all but the last are faint.
+    """Return a matplotlib Figure of a mechanism in one or more positions.
 
-    Without q it is drawn at its keyframe "start", or in its neutral position. Bodies are drawn from joint to joint, to
-    their centres of mass and to frames on them, with their boxes, balls, cylinders and capsules; joints are circles,
-    and red where they close loops. A flat mechanism is seen at right angles, any other aslant. `path` saves the figure
-    as .png, .svg or .pdf.
+    Lines and polygons connect the joints, the centre of mass and the frames of each body. Boxes, spheres, cylinders and
+    capsules are drawn as solids. Circles are joints, red circles are loop closures, triangles mark the world. A planar
+    mechanism is seen along the normal of its plane, any other from an oblique direction.
+
+    Parameters
+    ----------
+    m : Mechanism
+        The mechanism.
+    q : array, shape (nq,) or (n, nq), unit [rad, m, quaternions], default None
+        One or more positions; all but the last are drawn faint. None: keyframe "start", or neutral if there is none.
+    path : str, path or None, default None
+        File to save the figure to: .png, .svg or .pdf.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The drawing. It does not change the state of pyplot.
+
+    Raises
+    ------
+    LinkworkError
+        If matplotlib is not installed, or the file cannot be written.
+
+    Examples
+    --------
+    >>> figure = lw.draw(lw.example("double_pendulum"), [1.0, 0.5])
+    >>> figure.axes[0].get_xlabel()
+    'x [m]'
+
     """
     file = checked_path(path)
     d = compile(m, target="numpy")
@@ -82,34 +107,37 @@ def draw(m: Mechanism, q: ArrayLike | None = None, *, path: str | os.PathLike[st
 
 
 def draw_run(run: RunData, at: float | Sequence[float] = (), path: str | os.PathLike[str] | None = None) -> Figure:
-    """The mechanism of a run at the samples next to the times `at` [s], with the paths of its frames."""
+    """Draw the mechanism of a run at the samples nearest to the times `at` [s], with the paths of its frames."""
     file = checked_path(path)
     if run.batch:
-        raise LinkworkError(f"one member can be drawn, not {run.batch}: lw.draw(run.mechanism, run.q[member, samples])")
+        raise LinkworkError(
+            f"run.draw needs a run without a batch; this one has shape {run.batch}: "
+            "use lw.draw(run.mechanism, run.q[member, samples])"
+        )
     m, d, given = run.mechanism, run.dynamics, run.parameters
     times = as_numbers("at", at).ravel() if np.size(at) else run.t[[0, -1]]
     for time in times:
         if not run.t[0] <= time <= run.t[-1]:
-            raise LinkworkError(f"the run is from {run.t[0]:g} s to {run.t[-1]:g} s; it cannot be drawn at {time:g} s")
+            raise LinkworkError(f"`at` must be between {run.t[0]:g} s and {run.t[-1]:g} s; got {time:g} s")
     samples = [int(np.abs(run.t - time).argmin()) for time in times]
     paths = [d.pose(run.q, frame.name, parameters=given)[:, :3, 3] for frame in m.frames if frame.attachment]
     figure = _drawn(m, d.poses(run.q[samples], parameters=given), paths)
-    shown = ", ".join(f"{run.t[row]:.3g}" for row in samples)
+    shown = ", ".join(f"{run.t[sample]:.3g}" for sample in samples)
     figure.axes[0].set_title(f"{m.name} at {shown} s", fontsize=10, loc="left")
     save_figure(figure, file)
     return figure
 
 
-# --- what there is to draw ---
+# --- geometry ---
 
 
 def skeleton(m: Mechanism) -> Skeleton:
-    """The places of a mechanism's joints, loops, springs, centres of mass and frames."""
+    """Return the points of a mechanism's joints, loops, springs, centres of mass and frames."""
     points: list[list[Array]] = [[] for _ in m.bodies]
     found = Skeleton([], [], [], [], [], [], [], [])
     for j in m.joints:
         if isinstance(j.kind, Free):
-            continue  # where nothing is joined
+            continue  # a free joint connects nothing
         inboard, outboard = (j.i, j.place.p), (j.o, np.zeros(3))
         found.pins.append(outboard)
         if isinstance(j.kind, Prismatic):
@@ -139,7 +167,7 @@ def skeleton(m: Mechanism) -> Skeleton:
 
 
 def _mass_points(body: Body, points: list[Array]) -> list[Array]:
-    """The centre of mass, and of a body that hangs on one point its far end: where that of a bar of its inertia is."""
+    """Return the centre of mass and, for a body with a single joint, the far end of a thin bar of the same inertia."""
     if not body.mass > 0.0:
         return []
     centre = body.inertia.moment / body.mass
@@ -155,7 +183,7 @@ def _mass_points(body: Body, points: list[Array]) -> list[Array]:
 
 
 def view_of(points: Array, gravity: Array) -> View:
-    """How to look at points (n, 3) [m]: along an axis if they lie in a plane across it, with gravity downward."""
+    """Return the view of points (n, 3) [m]: normal to their coordinate plane if they have one, gravity downward."""
     axes, size = np.eye(3), max(float(np.ptp(points, axis=0).max()), 1e-9)
     weight = np.linalg.norm(gravity)
     upward = -gravity / weight if weight > 0.0 else axes[2]
@@ -167,30 +195,30 @@ def view_of(points: Array, gravity: Array) -> View:
             right = right * np.sign(right[np.abs(right).argmax()])
             names = tuple("xyz"[np.abs(x).argmax()] if np.abs(x).max() > 1.0 - FLAT else "" for x in (right, up))
             return View(right, up, (names[0], names[1]))
-    side = axes[np.abs(upward).argmin()]  # which of the level directions is first does not matter
+    side = axes[np.abs(upward).argmin()]  # any direction that is not vertical will do
     first = np.cross(np.cross(upward, side), upward)
     first = first / np.linalg.norm(first)
     second = np.cross(upward, first)
-    towards = np.cos(AZIMUTH) * first + np.sin(AZIMUTH) * second  # the eye, seen from above
+    towards = np.cos(AZIMUTH) * first + np.sin(AZIMUTH) * second  # horizontal direction to the viewer
     right = np.cross(upward, towards)
     return View(right, np.cos(ELEVATION) * upward - np.sin(ELEVATION) * towards, None)
 
 
-def _spread_out(points: Array) -> bool:
-    """Whether points (n, 3) lie on no line, so that they tell how to look at a mechanism without its shapes."""
+def _not_collinear(points: Array) -> bool:
+    """Return whether points (n, 3) are not collinear, so that they define a view without the solids."""
     sizes = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return len(sizes) > 1 and bool(sizes[1] > FLAT * sizes[0])
 
 
 def outline(points: Array) -> Array:
-    """The corners (k, 2) of the convex hull of points (n, 2), two of a line and one of a point, in order."""
+    """Return the corners (k, 2) of the convex hull of points (n, 2) in order; two for a line, one for a point."""
     size = max(float(np.ptp(points, axis=0).max()), 1e-12)
     ordered = sorted({(round(float(x) / size, 9), round(float(y) / size, 9)) for x, y in points})
     if len(ordered) < 3:
         return np.array(ordered) * size
 
     def half(along: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-        """One side of the hull: corners where it turns left (Andrew's monotone chain)."""
+        """One side of the hull: the corners with a left turn (Andrew's monotone chain)."""
         kept: list[tuple[float, float]] = []
         for x, y in along:
             while len(kept) > 1:
@@ -204,25 +232,25 @@ def outline(points: Array) -> Array:
     return np.array(half(ordered) + half(ordered[::-1])) * size
 
 
-# --- drawing it ---
+# --- drawing ---
 
 
-def _drawn(m: Mechanism, poses: Array, ways: list[Array]) -> Figure:
-    """A figure of the mechanism with bodies at poses (..., nbodies, 4, 4), and of curves (n, 3) [m] in the world."""
+def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
+    """Return a figure of the mechanism with body poses (..., nbodies, 4, 4), and of curves (n, 3) [m] in the world."""
     poses = poses.reshape(max(1, math.prod(poses.shape[:-3])), m.nbodies, 4, 4)
     poses = np.concatenate([np.broadcast_to(np.eye(4), (len(poses), 1, 4, 4)), poses], axis=1)  # the world is body 0
     bones = skeleton(m)
     joined, everything = (np.concatenate([_moved(X, one) for X in poses]) for one in (bones._replace(solids=[]), bones))
     joined, everything = (one if len(one) else np.zeros((1, 3)) for one in (joined, everything))  # the world's origin
-    view = view_of(joined if _spread_out(joined) else everything, np.asarray(m.gravity))
-    seen = view.of(np.concatenate([everything, *ways]))
+    view = view_of(joined if _not_collinear(joined) else everything, np.asarray(m.gravity))
+    seen = view.of(np.concatenate([everything, *paths]))
     span = np.ptp(seen, axis=0)
     span = np.maximum(span, NARROW * span.max()) if span.max() > 0.0 else np.array([ROOM, ROOM])
     width, height = SIZE * span / span.max() + BESIDE
     figure = empty_figure(width, height, "compressed")
     axes = figure.subplots()
-    for way in ways:
-        axes.plot(*view.of(way).T, color="0.55", linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
+    for path in paths:
+        axes.plot(*view.of(path).T, color="0.55", linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
     for place, along in bones.lines:
         _line(axes, view, everything, _at(poses[-1], place), poses[-1][place[0], :3, :3] @ along)
     for point in {tuple(np.round(view.of(_at(poses[-1], place)), 9)) for place in bones.ground}:
@@ -237,7 +265,7 @@ def _drawn(m: Mechanism, poses: Array, ways: list[Array]) -> Figure:
 
 
 def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, order: int, few: bool) -> None:
-    """Everything in one position, with what is further away first."""
+    """Draw one position, distant bodies first."""
     width = 5.0 if few else 3.0
     away = np.cross(view.up, view.right)
     for k, (body, points) in sorted(enumerate(bones.shapes), key=lambda shape: _depth(X, bones, *shape[1], away)):
@@ -246,7 +274,7 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
             _solid(axes, view, X, solid, solid.color or color, shade, order)
         corners = outline(view.of(_points(X, body, points))) if len(points) else np.zeros((0, 2))
         if len(corners) == 1 and not solids:
-            size = (1.3 if bones.solids else 2.6) * width  # beside bodies with shapes it would be a shape of its own
+            size = (1.3 if bones.solids else 2.6) * width  # smaller beside solids, which it would resemble
             axes.plot(*corners.T, marker="s", markersize=size, color=color, alpha=shade, zorder=order)
         if len(corners) > 2 and not solids:
             axes.fill(*corners.T, color=color, alpha=0.35 * shade, linewidth=0.0, zorder=order)
@@ -270,13 +298,13 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
 
 
 def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> float:
-    """How near a body is to the eye on average [m]."""
+    """Return the mean distance [m] of a body towards the viewer, for the drawing order."""
     own = [points, *(solid.points for solid in bones.solids if solid.body == body)]
     return -float((_points(X, body, np.concatenate(own)) @ away).mean()) if any(map(len, own)) else 0.0
 
 
 def _solid(axes: Axes, view: View, X: Array, solid: Solid, color: Color, shade: float, order: int) -> None:
-    """A shape: its outline, filled, and its edges."""
+    """Draw a visual shape: its filled outline and its edges."""
     corners = outline(view.of(_points(X, solid.body, solid.points)))
     look: dict[str, Any] = {"linewidth": 0.8, "zorder": order}
     if len(corners) > 2:
@@ -292,14 +320,14 @@ def _circle(axes: Axes, at: Array, edge: str, size: float, shade: float, order: 
 
 
 def _line(axes: Axes, view: View, everything: Array, at: Array, along: Array) -> None:
-    """The line on which a point stays, as long as the mechanism."""
+    """Draw the guide line of a point-on-line loop, as long as the mechanism."""
     reach = (everything - at) @ along
     ends = at + np.outer([reach.min(), reach.max()], along)
     axes.plot(*view.of(ends).T, color=LOOP, linewidth=0.8, linestyle=(0, (6, 3)), alpha=0.6, zorder=1)
 
 
 def _legend(figure: Figure, colors: Mapping[str, Color], loops: bool) -> None:
-    """The colours of bodies, and what is red."""
+    """Add the legend: colours of bodies, and the symbol of loops."""
     (axes,) = figure.axes
     for name, color in colors.items():
         axes.plot([], [], color=color, linewidth=4.0, label=name)
@@ -311,7 +339,7 @@ def _legend(figure: Figure, colors: Mapping[str, Color], loops: bool) -> None:
 
 
 def _frame(axes: Axes, view: View, middle: Array, span: Array) -> None:
-    """Axes in metres of what is seen at right angles; none of what is seen aslant."""
+    """Set up the axes in metres for a planar view; hide them for an oblique view."""
     axes.set_aspect("equal", adjustable="box")
     (left, low), (right, high) = middle - 0.56 * span, middle + 0.56 * span
     axes.set(xlim=(left, right), ylim=(low, high))
@@ -328,7 +356,7 @@ def _frame(axes: Axes, view: View, middle: Array, span: Array) -> None:
 
 
 def _color(bones: Skeleton, number: int) -> Color:
-    """Of a body by its place in the skeleton: that of its shapes, or one of ours in turn."""
+    """Return the colour of a body, by its number in the skeleton: that of its solids, or the next default colour."""
     body, _ = bones.shapes[number]
     own = [solid.color for solid in bones.solids if solid.body == body and solid.color is not None]
     ours = COLORS[number % len(COLORS)]
@@ -336,7 +364,7 @@ def _color(bones: Skeleton, number: int) -> Color:
 
 
 def _at(X: Array, place: Place) -> Array:
-    """A place in the world (3,), for the poses (nbodies + 1, 4, 4) of all bodies."""
+    """Return the world position (3,) [m] of a place, for body poses (nbodies + 1, 4, 4)."""
     body, point = place
     return X[body, :3, :3] @ point + X[body, :3, 3]
 
@@ -346,7 +374,7 @@ def _points(X: Array, body: int, points: Array) -> Array:
 
 
 def _moved(X: Array, bones: Skeleton) -> Array:
-    """All points (n, 3) of a skeleton in the world."""
+    """Return all points (n, 3) [m] of a skeleton in the world."""
     own = [_points(X, body, points) for body, points in bones.shapes]
     own += [_points(X, solid.body, solid.points) for solid in bones.solids]
     return np.concatenate([*own, np.array([_at(X, place) for place in bones.ground]).reshape(-1, 3)])

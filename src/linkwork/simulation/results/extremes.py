@@ -1,4 +1,4 @@
-"""Extremes over time of series, member by member."""
+"""Extremes of series over time, for each member."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from linkwork.spatial.scalar import Array
 
 
 def largest_magnitude(series: Array) -> Array:
-    """The largest magnitude in time (*batch,) of a series (*batch, T); nan belongs to members that had ended."""
+    """Return the largest magnitude over time (*batch,) of a series (*batch, T); nan of ended members counts as 0."""
     return np.nan_to_num(np.abs(series), nan=0.0, posinf=np.inf).max(axis=-1, initial=0.0)
 
 
 def range_over_time(series: Array) -> Array:
-    """Largest minus smallest in time (*batch,) of a series (*batch, T)."""
+    """Return maximum minus minimum over time (*batch,) of a series (*batch, T)."""
     return np.ptp(np.where(np.isfinite(series), series, series[..., :1]), axis=-1)
 
 
 def relative(error: Array, scale: Array) -> Array:
-    """Error over scale (*batch,); zero where there is no error, whatever the scale."""
+    """Return error / scale (*batch,); 0 where the error is 0, inf where only the scale is 0."""
     with np.errstate(all="ignore"):
         found = np.asarray(error) / np.asarray(scale)
     return np.where(np.asarray(error) == 0.0, 0.0, np.nan_to_num(found, nan=np.inf, posinf=np.inf))

@@ -1,4 +1,4 @@
-"""Figures that pyplot does not know of, and their files."""
+"""Creation and saving of matplotlib figures without pyplot."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ DPI = 110
 
 
 def empty_figure(width: float, height: float, layout: Literal["constrained", "compressed"] = "constrained") -> Figure:
-    """A figure of that size in inches, of which pyplot knows nothing; "compressed" is for axes of one scale."""
+    """Return an empty figure of this size [inches], unknown to pyplot; use "compressed" for axes of equal scale."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise LinkworkError("figures need matplotlib, which is not installed: pip install 'linkwork[plot]'") from None
+        raise LinkworkError("matplotlib is not installed; install it with: pip install 'linkwork[plot]'") from None
     return Figure(figsize=(width, height), layout=layout, dpi=DPI)
 
 
 def checked_path(path: str | os.PathLike[str] | None) -> Path | None:
-    """The file of a figure, checked before anything is drawn; None if there is none."""
+    """Return the path of a figure file, or None; raise an error if its type is not supported."""
     if path is None:
         return None
     try:
         file = Path(path)
     except TypeError:
-        raise LinkworkError(f"a path is a text or a pathlib.Path; got {path!r}") from None
+        raise LinkworkError(f"path must be a str or a pathlib.Path; got {path!r}") from None
     if file.suffix.lower() not in SUFFIXES:
-        raise LinkworkError(f"{file}: figures end in {', '.join(SUFFIXES)}; got {file.suffix!r}")
+        raise LinkworkError(f"{file}: unsupported figure type {file.suffix!r}; expected {', '.join(SUFFIXES)}")
     return file
 
 
 def save_figure(figure: Figure, file: Path | None) -> None:
-    """Write a figure to its file, if it has one; the file is complete or is not written."""
+    """Write a figure to its file, if there is one; the file is complete or not written."""
     if file is None:
         return
     try:
         write_whole(file, lambda beside: figure.savefig(beside, format=file.suffix.lower()[1:]))
     except (OSError, ValueError) as error:
-        raise LinkworkError(f"{file}: it cannot be written: {reason_of(error)}") from None
+        raise LinkworkError(f"{file}: the figure cannot be written: {reason_of(error)}") from None

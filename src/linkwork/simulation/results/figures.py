@@ -1,4 +1,4 @@
-"""Figures of runs: one panel per series and unit, readable with many joints and with many members."""
+"""Figures of runs: one panel per series and unit, readable for many joints and many members."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_LINES = 8  # in colour and in the legend; the others are grey
-MOST_BANDS = 4  # of a batch, in which each entry has a band
-SINGLE_MEMBERS = 3  # that are drawn beside the band
-BAND = (5.0, 95.0)  # percent
-POINTS = 2000  # along a line: more than a figure has pixels
-EXPLODED = 1e5  # times what half of the numbers are, at which powers of ten are shown
-PANEL = (5.6, 2.6)  # inches
-LARGEST = 1e150  # that is drawn: beyond, axes overflow
-LONGEST = 110  # characters of evidence in a title
+MOST_LINES = 8  # most coloured lines in a panel; the others are grey
+MOST_BANDS = 4  # the same for a batch, where each line has a band
+SINGLE_MEMBERS = 3  # single members drawn beside each band
+BAND = (5.0, 95.0)  # percentiles of the band
+POINTS = 2000  # most points per line: more than a figure has pixels
+EXPLODED = 1e5  # ratio of largest to median value above which the axis is logarithmic
+PANEL = (5.6, 2.6)  # size of a panel [inches]
+LARGEST = 1e150  # values are clipped here: axes overflow beyond
+LONGEST = 110  # most characters of the failure diagnosis in the title
 GREY = "0.75"
 
 
 class Panel(NamedTuple):
-    """A part of a figure: its title and unit, and named lines (..., T) over time."""
+    """One panel of a figure: title, unit, and named lines over time."""
 
     title: str
-    unit: str  # empty where there is none
+    unit: str  # empty if dimensionless
     names: Sequence[str]
     lines: Array  # (lines, *batch, T)
 
 
 def plot_run(run: RunData, series: Sequence[str] = (), path: str | os.PathLike[str] | None = None) -> Figure:
-    """A figure of the named series, by default of positions, velocities, forces of controllers, and energies."""
+    """Return a figure of series; by default positions, velocities, joint forces of controllers, and energies."""
     file = checked_path(path)
     panels = [panel for name in series or _default(run) for panel in _panels(run, name)]
     across = 1 if len(panels) <= 2 else 2
@@ -75,15 +75,15 @@ def _title(run: RunData) -> str:
     first, _, evidence = run.ending.partition(": ")
     more = shorten(evidence, LONGEST, placeholder=" ...")
     if run.batch:
-        more = f"thick: medians; bands: {BAND[0]:g} to {BAND[1]:g} % of the members; thin: {SINGLE_MEMBERS} of them"
+        more = f"thick: median; bands: {BAND[0]:g} to {BAND[1]:g} % of the members; thin: {SINGLE_MEMBERS} members"
     return f"{run.mechanism.name}: {settings.method}, {step}; {first}" + (f"\n{more}" if more else "")
 
 
-# --- what is drawn ---
+# --- panels ---
 
 
 def _panels(run: RunData, series: str) -> Iterator[Panel]:
-    """The panels of a series: one for every unit in it; energies and what changes them share one."""
+    """Yield the panels of a series, one per unit; all energies and the work share one panel."""
     if series == "energy":
         parts = [*ENERGIES, "work"] if "work" in run.recorded else [*ENERGIES]
         named = {name: run[name] for name in parts}
@@ -94,11 +94,11 @@ def _panels(run: RunData, series: str) -> Iterator[Panel]:
     label = run_label(run, series)
     names, units = _flat_names(label.axes, label.entries), np.resize(label.units, _count(label.axes))
     lines = np.moveaxis(values.reshape(*run.batch, len(run.t), -1), -1, 0)
-    constant = series.startswith("pose.")  # its last row is always 0 0 0 1
+    constant = series.startswith("pose.")  # the last row of a pose is always 0 0 0 1
     for unit in dict.fromkeys(units.tolist()):
         own = [k for k in np.flatnonzero(units == unit) if not (constant and names[k].startswith("one."))]
         if series == "tau" and len(set(units.tolist())) > 1 and not np.nan_to_num(lines[own]).any():
-            continue  # as those of an unactuated base
+            continue  # all zero, such as the forces of an unactuated base
         title = "quaternions" if series == "q" and unit == "1" else label.title
         yield Panel(title, "" if unit == "1" else unit, [names[k] for k in own], lines[own])
 
@@ -133,7 +133,7 @@ def _draw(axes: Axes, run: RunData, panel: Panel) -> None:
     for number, k in enumerate(coloured):
         _line(axes, t, lines[k], panel.names[k], f"C{number}", bool(run.batch))
     if rest:
-        axes.plot([], [], color=GREY, label=f"{len(rest)} more, smaller")
+        axes.plot([], [], color=GREY, label=f"{len(rest)} more with smaller range")
     _frame(axes, lines)
     _mark_end(axes, run)
     if len(panel.names) > 1 or panel.names[0]:
@@ -141,18 +141,18 @@ def _draw(axes: Axes, run: RunData, panel: Panel) -> None:
 
 
 def _by_range(lines: Array) -> Array:
-    """The numbers of the lines, those that move most first."""
+    """Return the line numbers, largest range first."""
     flat = np.nan_to_num(lines.reshape(len(lines), -1), posinf=0.0, neginf=0.0)
     return np.argsort(-np.ptp(flat, axis=1), kind="stable") if flat.shape[1] else np.arange(len(lines))
 
 
 def _members(line: Array) -> Array:
-    """A line of all members (members, T)."""
+    """Return a line of all members as (members, T)."""
     return line.reshape(-1, line.shape[-1])
 
 
 def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool) -> None:
-    """A line, or of a batch the median, a band with most members in it, and a few of them."""
+    """Draw one line; for a batch the median, a percentile band and a few members."""
     members = _members(line)
     if not batch:
         axes.plot(t, members[0], color=color, linewidth=1.3, label=name, zorder=3)
@@ -167,7 +167,7 @@ def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool)
 
 
 def _frame(axes: Axes, lines: Array) -> None:
-    """Powers of ten where a few numbers are far beyond all others, as of a run that exploded."""
+    """Use a logarithmic axis if a few values are far larger than the others, as in a run that diverged."""
     size = np.abs(lines[np.isfinite(lines) & (lines != 0.0)])
     if size.size and size.max() > EXPLODED * np.median(size):
         usual, most = np.floor(np.log10([np.median(size), size.max()]))
@@ -177,7 +177,7 @@ def _frame(axes: Axes, lines: Array) -> None:
 
 
 def _mark_end(axes: Axes, run: RunData) -> None:
-    """A mark where a single run ended before its time."""
+    """Mark the end of a single run that ended early."""
     if not run.batch and run.outcome.kind != "finished":
         axes.axvline(run.outcome.time, color="firebrick", linestyle="--", linewidth=1.0)
         axes.annotate(

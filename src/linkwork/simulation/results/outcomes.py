@@ -9,7 +9,7 @@ KINDS = (FINISHED, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED)
 
 
 class Outcome(NamedTuple):
-    """How a member ended: one of `KINDS`, the time [s] of its last good state, and the evidence."""
+    """How a member ended: one of `KINDS`, the time [s] of its last valid state, and the diagnosis of a failure."""
 
     kind: str
     time: float
@@ -20,11 +20,11 @@ class Outcome(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An event: its time [s], the member of the batch, and what it was.
+    """An event: time [s], index of the member in the batch, and text.
 
-    Where something was switched, `energy` [J] is what the velocity jump gained, `impulse` [N s or N m s] is that of the
-    constraint, and `carried` [N or N m] its force after the jump, or before it where the constraint was released; for
-    constraints with several rows, such as loops, these are the norms.
+    For an element that was switched, `energy` [J] is the energy gained by the velocity jump, `impulse` [N s or N m s]
+    the constraint impulse, and `carried` [N or N m] the constraint force after the event, or before it if the
+    constraint was released. For constraints with several rows, such as loops, impulse and force are norms.
     """
 
     time: float
@@ -36,5 +36,5 @@ class Event(NamedTuple):
 
     def __str__(self) -> str:
         who = f", member {', '.join(map(str, self.member))}" if self.member else ""
-        more = [f"{name} {x:.6g}" for name, x in (("impulse", self.impulse), ("carries", self.carried)) if x]
+        more = [f"{name} {x:.6g}" for name, x in (("impulse", self.impulse), ("force", self.carried)) if x]
         return "; ".join([f"at {self.time:.6g} s{who}: {self.what}", *more])

@@ -1,7 +1,7 @@
-"""The report on a run: what mechanics says must hold, measured, beside how much it may be off.
+"""The report on a run: checks of energy balance, momenta, constraints and joint limits, each with its limit.
 
-`energy` defines the energy balance, `report_momenta` checks momenta, `symplecticity` the symplectic form, and
-`report_limits` has all limits.
+`energy` defines the energy balance, `report_momenta` checks momenta, `symplecticity` computes the symplectic defect,
+and `report_limits` has all limits.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK
 
 GOOD = ("finished", "event")
+NO_POSITIONS, NO_STATES = "q was not recorded", "q and v were not both recorded"  # reasons for checks that are left out
 
 
 def report(run: RunData, compare: bool = False, structure: bool = False) -> Report:
-    """All checks of a run.
+    """Return all checks of a run.
 
-    With `compare` the run is repeated with smaller steps to estimate the error of its states; with `structure` the
-    symplectic defect of its steps is measured.
+    With `compare` the run is repeated with smaller steps to estimate the error of its states. With `structure` the
+    symplectic defect of some steps is computed.
     """
-    with np.errstate(all="ignore"):  # numbers of members that failed overflow
+    with np.errstate(all="ignore"):  # values of failed members overflow
         rows = [
             *_settings(run),
             _outcomes(run),
@@ -48,15 +49,20 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
             _joint_limits(run),
             *_iterations(run),
         ]
+    left_out = [] if "v" in run.recorded or not run.mechanism.velocity_constraints else [("slip", "v was not recorded")]
     if compare:
         rows.append(_state_error(run))
+    else:
+        left_out.append(("estimated error", "use report(compare=True)"))
     if structure:
         rows.append(_symplectic(run))
-    return Report(f"{run.mechanism.name}: checks of this run", (*rows, _speed(run)))
+    else:
+        left_out.append(("symplectic defect", "use report(structure=True)"))
+    return Report(f"{run.mechanism.name}: checks of this run", (*rows, _speed(run)), tuple(left_out))
 
 
 def _method(run: RunData) -> Method | None:
-    """The method of a run; None for SciPy's."""
+    """Return the method of a run; None for SciPy's methods."""
     return RIGID if run.method == RIGID.name else METHODS.get(run.method)
 
 
@@ -67,7 +73,7 @@ def _settings(run: RunData) -> Iterator[Row]:
     s = run.settings
     yield Row("method", s.method, note=s.why if s.order is None else f"order {s.order}; {s.why}")
     if s.rtol is None:
-        yield Row("step", f"{s.dt:g} s", note=f"a sample every {s.every} steps" if s.every > 1 else "")
+        yield Row("step", f"{s.dt:g} s", note=f"one sample every {s.every} steps" if s.every > 1 else "")
     else:
         yield Row("tolerances", f"{s.rtol:g}, {s.atol:g}", note="relative, absolute")
 
@@ -84,25 +90,28 @@ def _outcomes(run: RunData) -> Row:
 def _energy(run: RunData) -> Row:
     name = "energy balance"
     if not {"q", "v", "work"} <= run.recorded.keys():
-        return Row(name, "unknown", note="q, v and work were not all recorded")
+        reason = "q, v and work were not all recorded"
+        return Row(name, "unknown", note=reason, not_checked=reason)
     error, scale = balance(run.once(run_energies), run["work"])
     return checked(run, name, relative(error, scale), "|E(t) - E(0) - work|, relative to the energy exchanged")
 
 
 def _quaternions(run: RunData) -> Row:
-    name, joints = "quaternion norm", [j for j in run.mechanism.leaders if j.kind.nq != j.kind.nv]
-    if not joints or "q" not in run.recorded:
-        return Row(name, "none")
+    name, joints = "unit-norm error", [j for j in run.mechanism.leaders if j.kind.nq != j.kind.nv]
+    if not joints:
+        return Row(name, "none", note="no quaternions")
+    if "q" not in run.recorded:
+        return Row(name, "none", note=NO_POSITIONS, not_checked=NO_POSITIONS)
     off = [np.abs(run.q[..., j.q] - j.kind.normalized(run.q[..., j.q])).max(axis=-1) for j in joints]
-    return checked(run, name, largest_magnitude(np.max(off, axis=0)), "deviation from unit norm", limits.UNIT_NORM)
+    return checked(run, name, largest_magnitude(np.max(off, axis=0)), "of the quaternions", limits.UNIT_NORM)
 
 
 def _loops(run: RunData) -> Iterator[Row]:
-    """Position and velocity errors of loop closure, and how near loops came to a singular position."""
+    """Yield position and velocity errors of loop closure, the projection, and the conditioning of the loops."""
     if not run.mechanism.frame_constraints:
         return
     if not {"q", "v"} <= run.recorded.keys():
-        yield Row("loops", "unknown", note="q and v were not both recorded")
+        yield Row("loops", "unknown", note=NO_STATES, not_checked=NO_STATES)
         return
     d, q, v = run.dynamics, run["q"], run["v"]
     given, method = run.along_time(), _method(run)
@@ -112,19 +121,18 @@ def _loops(run: RunData) -> Iterator[Row]:
     yield Row("loop position error", error, bound, verdict(error <= bound), "m or rad")
     name, rate = "loop velocity error", float(np.nanmax(np.abs((J @ v[..., None])[..., 0]), initial=0.0))
     if method is not None and method.opens:
-        yield Row(name, rate, note="m/s or rad/s; not checked: this method satisfies it to its order only")
+        reason = "velocities of this method satisfy the constraints to its order only"
+        yield Row(name, rate, note=f"m/s or rad/s; not checked: {reason}", not_checked=reason)
     else:
         yield Row(name, rate, bound, verdict(rate <= bound), "m/s or rad/s")
     if run.settings.baumgarte is None:
         repair = float(np.max(run.final.motion.solver.projection, initial=0.0))
-        yield Row(
-            "loop projection", repair, note="m or rad, the farthest that a step moved a coordinate to close loops"
-        )
+        yield Row("loop projection", repair, note="m or rad; largest change of a coordinate by a projection")
     yield _singular(run, J)
 
 
 def _slips(run: RunData) -> Iterator[Row]:
-    """How fast clutches and brakes slipped while they held."""
+    """Yield the largest slip speed of engaged clutches and brakes that must not slip."""
     speeds = slips(run.mechanism, run.v, run.along_time()) if "v" in run.recorded else {}
     if speeds:
         name = max(speeds, key=lambda name: float(np.nanmax(speeds[name], initial=0.0)))
@@ -134,12 +142,12 @@ def _slips(run: RunData) -> Iterator[Row]:
             fastest,
             limits.CLOSURE,
             verdict(fastest <= limits.CLOSURE),
-            f"rad/s or m/s, of {name}" if fastest else "none",
+            f"rad/s or m/s; largest slip speed, of {name}" if fastest else "no engaged clutch or brake slips",
         )
 
 
 def _singular(run: RunData, J: Array) -> Row:
-    """How near loops came to a singular position, by the singular values of their rows J (*batch, T, nc, nv)."""
+    """Return the smallest conditioning of the loops, from the singular values of their rows J (*batch, T, nc, nv)."""
     name, flat = "loop conditioning", J.reshape(-1, *J.shape[-2:])
     times = np.broadcast_to(run.t, J.shape[:-2]).reshape(-1)
     finite = np.flatnonzero(np.isfinite(flat).all(axis=(-2, -1)))[:: max(1, len(flat) // limits.POSITIONS_CHECKED)]
@@ -152,17 +160,19 @@ def _singular(run: RunData, J: Array) -> Row:
     largest = np.maximum(sizes.max(axis=-1), RANK * scales.max())
     ratios = sizes[:, rank - 1] / largest if rank else np.ones(len(finite))
     least = int(np.argmin(ratios))
-    note = f"smallest over largest singular value of loop rows, at {times[finite[least]]:g} s"
-    soft = "; reactions in this direction were damped" if ratios[least] < np.sqrt(DAMPING) else ""
+    note = f"ratio of smallest to largest singular value of the constraint rows, at {times[finite[least]]:g} s"
+    soft = "; near-singular: constraint forces in this direction are damped" if ratios[least] < np.sqrt(DAMPING) else ""
     return Row(name, float(ratios[least]), note=note + soft)
 
 
 def _joint_limits(run: RunData) -> Row:
-    """How far a joint went beyond its limits, relative to its range; stops are springs, but stiff ones."""
+    """Return the largest violation of joint limits, relative to the range of the joint; stops are stiff springs."""
     name, tree = "joint limits", run.mechanism.tree
     limited = [(j, d) for j in tree.joints for d in np.flatnonzero(np.isfinite(j.lower) | np.isfinite(j.upper))]
-    if not limited or "q" not in run.recorded:
-        return Row(name, "none")
+    if not limited:
+        return Row(name, "none", note="no joint has limits")
+    if "q" not in run.recorded:
+        return Row(name, "none", note=NO_POSITIONS, not_checked=NO_POSITIONS)
     q = run.mechanism.tree_position(run.q)
     beyond = {}
     for j, d in limited:
@@ -170,12 +180,13 @@ def _joint_limits(run: RunData) -> Row:
         beyond[j, d] = largest_magnitude(np.maximum(np.maximum(j.lower[d] - x, x - j.upper[d]), 0.0))
     (j, d), _ = max(beyond.items(), key=lambda item: float((item[1] / _range(*item[0])).max(initial=0.0)))
     far, unit = beyond[j, d], "rad" if j.kind.turns[d] else "m"
-    note = f"relative to its range; {far.max():.3g} {unit} beyond those of {j.name!r}" if far.any() else "not exceeded"
+    beyond_by = f"relative to the range; {far.max():.3g} {unit} beyond the limit of {j.name!r}"
+    note = beyond_by if far.any() else "not exceeded"
     return checked(run, name, far / _range(j, d), note, limits.BEYOND_LIMITS)
 
 
 def _range(joint: Joint, d: int) -> float:
-    """The range [rad or m] of a joint, or what counts as one where it is limited on one side."""
+    """Return the range [rad or m] of a joint, or an assumed one if it has only one limit."""
     width = joint.upper[d] - joint.lower[d]
     if np.isfinite(width) and width > 0.0:
         return float(width)
@@ -183,37 +194,36 @@ def _range(joint: Joint, d: int) -> float:
 
 
 def _iterations(run: RunData) -> Iterator[Row]:
-    """How many iterations steps took that solve equations, or that solve for rigid contacts."""
-    method, name = _method(run), "iterations"
+    """Yield the iterations per step of implicit methods, or of the contact solver."""
+    method, name = _method(run), "Newton iterations"
     most = f"at most {float(np.max(run.final.most_iterations, initial=0.0)):g}"
     if method is RIGID:
-        yield Row(name, most, note="of the contact solver in a step")
+        yield Row("contact iterations", most, note="of the contact solver per step")
         yield _contact_residual(run)
     elif method is not None and method.implicit:
         if "iterations" in run.recorded and len(run.t) > 1:
             median = float(np.nanmedian(run["iterations"][..., 1:]))
-            note = "of Newton's method in a step: median of the samples, and the largest"
-            yield Row(name, f"{median:g}, {most}", note=note)
+            yield Row(name, f"median {median:g}, {most}", note="per step")
         else:
-            yield Row(name, most, note='of Newton\'s method in a step; record "iterations" for more')
+            yield Row(name, most, note='per step; record "iterations" for the median')
 
 
 def _contact_residual(run: RunData) -> Row:
     left = float(np.max(run.final.motion.solver.residual, initial=0.0))
     speed = largest_magnitude(run["v"]).max(initial=0.0) if "v" in run.recorded else 1.0
     bound = max(limits.CONTACT_RESIDUAL * float(speed), limits.CONTACT_RESIDUAL_AT_REST)
-    note = "m/s, by which a contact violated its force laws after the last iteration of a step"
+    note = "m/s; largest violation of the contact laws after the last iteration of a step"
     return Row("contact residual", left, bound, verdict(left <= bound), note)
 
 
 def _symplectic(run: RunData) -> Row:
-    """By how much steps from some samples of the first member miss the symplectic form."""
+    """Return the symplectic defect of steps from some samples of the first member."""
     name, why_not, method = "symplectic defect", without_form(run), _method(run)
     if why_not or method is None:
-        return Row(name, "unknown", note=why_not)
+        return Row(name, "unknown", note=why_not, not_checked=why_not)
     found, note = run_defect(run), f"|A^T W A - W| / |W| of single steps from {STEPS} samples, A their derivative"
     if not method.symplectic:
-        return Row(name, found, note=note)
+        return Row(name, found, note=note, not_checked="this method is not symplectic")
     return Row(name, found, limits.SYMPLECTIC, verdict(found <= limits.SYMPLECTIC), note)
 
 
@@ -224,12 +234,15 @@ def _speed(run: RunData) -> Row:
 
 
 def _state_error(run: RunData) -> Row:
-    """By Richardson: halving the step of a method of order p leaves 1 / 2^p of the error."""
+    """Return the Richardson estimate of the state error: half the step leaves 1 / 2^p of the error at order p."""
     if run.again is None:
-        raise LinkworkError("a run from a file cannot be compared: its controller is not in it; simulate it again")
+        raise LinkworkError(
+            "report(compare=True) must repeat the run, which needs its controller; a run that was read from a file or "
+            "pickled has none: simulate it again"
+        )
     for series in ("q", "v"):
         if series not in run.recorded:
-            raise LinkworkError(f"a comparison needs the states; {series} was not recorded")
+            raise LinkworkError(f"report(compare=True) needs q and v; {series} was not recorded")
     finer = run.again()
     _, here, there = np.intersect1d(run.t, finer.t, return_indices=True)
     order = run.settings.order
@@ -240,6 +253,6 @@ def _state_error(run: RunData) -> Row:
         size = np.abs(run[series]).max(axis=-1, initial=0.0)
         scale = np.maximum(largest_magnitude(size), limits.LEAST_STATE)
         found = np.maximum(found, relative(factor * largest_magnitude(error), scale))
-    how = "tolerances a hundredth as large" if order is None else "half the step"
-    note = f"relative to the largest q and v, from a run with {how}"
+    how = "1/100 of the tolerances" if order is None else "half the step"
+    note = f"of q and v, relative to their largest values; compared with a run with {how}"
     return checked(run, "estimated error", found, note, limits.STATE_ERROR)

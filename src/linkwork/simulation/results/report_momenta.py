@@ -1,9 +1,9 @@
-"""Momenta in the report: those that a mechanism must conserve, and what changes the others.
+"""Momentum conservation in the report: which momenta a mechanism conserves, and why others are not checked.
 
-Where a mechanism is connected to the world by free joints only, without forces in them, its angular momentum about the
-centre of mass is conserved, and its momentum grows by the impulse of gravity. Elsewhere symmetries may be left, such as
-rotation about the vertical through an anchor, each with a momentum that is conserved. Drifts are relative to what the
-velocities of the joints contribute.
+If only free joints without joint forces connect a mechanism to the world, it conserves its angular momentum about the
+centre of mass, and its linear momentum changes by the impulse of gravity. Other mechanisms may have symmetries, such as
+rotation about a vertical axis through an anchor, each with a conserved momentum. Drifts are relative to the sum of the
+momenta that single joint velocities contribute.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ NOT_CONSERVED = "not conserved"
 
 
 def momenta(run: RunData) -> Iterator[Row]:
-    """The rows of all momenta that must be conserved, or why they need not be."""
+    """Yield the rows of all conserved momenta, or a row with the reason why momentum is not checked."""
     names = "momentum", "angular momentum"
     why_not = _what_changes_momentum(run)
     if why_not:
-        yield Row(names[0], NOT_CONSERVED, note=f"{why_not}; not checked")
+        yield Row(names[0], NOT_CONSERVED, note=f"not checked: {why_not}", not_checked=why_not)
         yield from _of_symmetries(run)
         return
     momentum, scale = run.momentum, _momentum_scale(run)
@@ -36,8 +36,8 @@ def momenta(run: RunData) -> Iterator[Row]:
     linear = momentum[..., :3] - momentum[..., :1, :3] - impulse
     angular = momentum[..., 3:] - momentum[..., :1, 3:]
     notes = (
-        "drift without the impulse of gravity, relative to what joints contribute",
-        "drift about the centre of mass, relative to what joints contribute",
+        "drift minus the impulse of gravity, relative to the contributions of the joints",
+        "drift about the centre of mass, relative to the contributions of the joints",
     )
     for name, drift, size, note in zip(names, (linear, angular), scale, notes, strict=True):
         found = relative(largest_magnitude(np.linalg.norm(drift, axis=-1)), size)
@@ -45,7 +45,7 @@ def momenta(run: RunData) -> Iterator[Row]:
 
 
 def _of_symmetries(run: RunData) -> Iterator[Row]:
-    """The momenta of the symmetries that a mechanism has although it is connected to the world."""
+    """Yield the rows of momenta conserved by symmetries of a mechanism that is connected to the world."""
     if not {"q", "v"} <= run.recorded.keys():
         return
     m = run.varied((0,) * len(run.batch))
@@ -53,7 +53,7 @@ def _of_symmetries(run: RunData) -> Iterator[Row]:
     why_not = _what_pushes(run)
     if why_not or not symmetries:
         for symmetry in symmetries:
-            yield Row(symmetry.momentum, NOT_CONSERVED, note=f"{why_not}; not checked")
+            yield Row(symmetry.momentum, NOT_CONSERVED, note=f"not checked: {why_not}", not_checked=why_not)
         return
     series = run.dynamics.momentum_maps(run.q, run.v, parameters=run.along_time(), symmetries=symmetries)
     linear, angular = _momentum_scale(run)
@@ -63,11 +63,11 @@ def _of_symmetries(run: RunData) -> Iterator[Row]:
         scale = linear * np.linalg.norm(symmetry.twist[:3]) if turn == 0.0 else (angular + lever * linear) * turn
         drift = series[..., k] - series[..., :1, k]
         found = relative(largest_magnitude(drift), scale)
-        yield checked(run, symmetry.momentum, found, "drift, relative to what joints contribute")
+        yield checked(run, symmetry.momentum, found, "drift, relative to the contributions of the joints")
 
 
 def _same_symmetries(run: RunData, first: Mechanism) -> bool:
-    """Whether gravity and the joints at the world are the same for all members."""
+    """Return whether gravity and the joints at the world are the same for all members."""
     roots = tuple(f"{joint.name}." for joint in first.joints if joint.i == WORLD)
     return all(
         bool((x == first.parameters[name]).all())
@@ -76,27 +76,27 @@ def _same_symmetries(run: RunData, first: Mechanism) -> bool:
     )
 
 
-# --- when momentum is conserved, and its scale ---
+# --- conditions for conservation, and the scale of the momentum ---
 
 
 def _what_changes_momentum(run: RunData) -> str:
-    """Why the momentum need not be conserved; empty if it must be."""
+    """Return why momentum is not conserved; empty if it is."""
     if not {"q", "v"} <= run.recorded.keys():
         return "q and v were not both recorded"
     for joint in run.mechanism.joints:
         if joint.i == WORLD and joint.kind.nv != 6:
-            return f"joint {joint.name!r} holds it to the world"
+            return f"joint {joint.name!r} connects it to the world"
         if joint.i == WORLD and _has_forces(run, joint):
-            return f"joint {joint.name!r} to the world has forces of its own"
+            return f"joint {joint.name!r} to the world has a spring, damper, friction, limit or rotor"
     for one in (*run.mechanism.frame_constraints, *run.mechanism.line_forces):
         if WORLD in (one.at.body, one.to.body):
-            return f"{one.label} holds it to the world"
+            return f"{one.label} connects it to the world"
     for one in run.mechanism.forces:
-        return f"{one.label} may push it from outside"
+        return f"{one.label} may be an external force"
     at_world = {joint.name for joint in run.mechanism.joints if joint.i == WORLD}
     for one in run.mechanism.velocity_constraints:
         if at_world & {name for row in one.velocity_rows for name, _, _ in row.velocities}:
-            return f"{one.label} may hold it to the world"
+            return f"{one.label} may connect it to the world"
     for pair in run.mechanism.contact_pairs:
         if WORLD in (pair.contact.at.body, pair.surface.place.body):
             return f"contact {pair.contact.name!r} may touch the world"
@@ -104,7 +104,7 @@ def _what_changes_momentum(run: RunData) -> str:
 
 
 def _what_pushes(run: RunData) -> str:
-    """What acts on bodies from outside, or on joints at the world; empty if nothing does."""
+    """Return what acts on bodies from outside, or on joints at the world; empty if nothing does."""
     if run.settings.pushed:
         return "wrenches act"
     if run.settings.controlled and "tau" not in run.recorded:
@@ -117,7 +117,7 @@ def _what_pushes(run: RunData) -> str:
 
 
 def _has_forces(run: RunData, joint: Joint) -> bool:
-    """Whether springs, dampers, friction, stops or a rotor act between a body and the world."""
+    """Return whether springs, dampers, friction, stops or a rotor act between a body and the world."""
     own = [joint.damping, joint.stiffness, joint.armature, joint.friction]
     turning = [one for one in run.mechanism.actuators if joint.name in one.joints]
     own += [
@@ -130,7 +130,7 @@ def _has_forces(run: RunData, joint: Joint) -> bool:
 
 
 def _weight(run: RunData) -> Array:
-    """Mass times gravity (..., 3) [N] of every member."""
+    """Return mass times gravity (..., 3) [N] of every member."""
     own, mass = run.mechanism.parameters, np.asarray(run.mechanism.mass)
     for name, value in run.parameters.items():
         if name.endswith(".mass"):
@@ -139,7 +139,7 @@ def _weight(run: RunData) -> Array:
 
 
 def _momentum_scale(run: RunData) -> tuple[Array, Array]:
-    """What single velocities contribute to the momentum, summed: linear and angular (*batch,), the largest in time."""
+    """Return the sums of the joint contributions to linear and angular momentum (*batch,), largest in time."""
     every = max(1, math.prod(run.q.shape[:-1]) // STATES_FOR_MOMENTUM_SCALE)
     q, v = run.q[..., ::every, :], run.v[..., ::every, :]
     parts = run.dynamics.momentum_matrix(q, parameters=run.along_time()) * v[..., None, :]

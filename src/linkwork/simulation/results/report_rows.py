@@ -1,4 +1,4 @@
-"""The rows of a report on a run, and how they are printed."""
+"""The rows of the report on a run, the summary, and how they are printed."""
 
 from __future__ import annotations
 
@@ -19,21 +19,30 @@ PASSED, FAILED, NOT_CHECKED = "ok", "bad", ""
 
 
 class Row(NamedTuple):
-    """A row of a report: what was measured, its limit, "ok" or "bad" ("" where it is not checked), and a note."""
+    """A row of a report: measured value, limit, verdict and note.
+
+    The verdict is "ok" or "bad", or "" for information and for values that were not checked. `not_checked` is the
+    reason why a check was left out; it is empty otherwise.
+    """
 
     name: str
     value: float | str
     bound: float | None = None
     verdict: str = NOT_CHECKED
     note: str = ""
+    not_checked: str = ""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Checks of a run. `passed` says whether none failed; `print` shows all, `rows` has the numbers."""
+    """The checks of a run: `passed` is true if no check failed, `rows` has the values, `print` shows everything.
+
+    `left_out` has checks without a row as (name, reason).
+    """
 
     title: str
     rows: tuple[Row, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -45,8 +54,13 @@ class Report:
         """The names of the rows whose checks failed."""
         return tuple(row.name for row in self.rows if row.verdict == FAILED)
 
+    @property
+    def not_checked(self) -> dict[str, str]:
+        """The checks that were left out: name to reason."""
+        return {row.name: row.not_checked for row in self.rows if row.not_checked} | dict(self.left_out)
+
     def __getitem__(self, name: str) -> Row:
-        """The row of that name."""
+        """Return the row of this name."""
         named = {row.name: row for row in self.rows}
         if name not in named:
             raise unknown_name("row", name, named)
@@ -67,22 +81,28 @@ class Report:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table("", "found", "allowed", "", "", box=SIMPLE_HEAD, pad_edge=False)
+        table = Table("", "value", "limit", "", "", box=SIMPLE_HEAD, pad_edge=False)
         colors = {PASSED: "green", FAILED: "bold red", NOT_CHECKED: ""}
         for row in self.rows:
             bound = "" if row.bound is None else f"{row.bound:.2g}"
             value = row.value if isinstance(row.value, str) else f"{row.value:.2e}"
             table.add_row(row.name, value, bound, Text(row.verdict, colors[row.verdict]), Text(row.note, "dim"))
-        return Group(Text(self.title, "bold"), table, Text(self.summary, "bold green" if self.passed else "bold red"))
+        left_out = ", ".join(f"{name} ({reason})" for name, reason in self.not_checked.items())
+        notes = [Text(f"not checked: {left_out}", "dim")] if left_out else []
+        summary = Text(self.summary, "bold green" if self.passed else "bold red")
+        return Group(Text(self.title, "bold"), table, summary, *notes)
 
     @property
     def summary(self) -> str:
-        """Whether all checks passed, or which failed, in one line."""
-        return "all checks passed" if self.passed else f"checks FAILED: {', '.join(self.failures)}"
+        """One line: "all checks passed", or the number and names of the checks that failed."""
+        if self.passed:
+            return "all checks passed"
+        count = len(self.failures)
+        return f"{count} check{'s' if count > 1 else ''} failed: {', '.join(self.failures)}"
 
 
 def checked(run: RunData, name: str, values: Array, note: str, bound: float | None = None) -> Row:
-    """The row of the member with the largest value (*batch,); without a bound, that of energy and momenta."""
+    """Return a row that checks the largest of values (*batch,); without a bound, with that of energy and momenta."""
     bound = _balance(run) if bound is None else bound
     flat = np.asarray(values).reshape(-1)
     if not flat.size:
@@ -97,7 +117,7 @@ def _balance(run: RunData) -> float:
 
 
 def member_name(run: RunData, number: int) -> str:
-    """The member of a batch with that number, as the beginning of a note; empty for a single run."""
+    """Return the name of a member, by its flat number, to begin a note with; empty for a single run."""
     if not run.batch:
         return ""
     index = [int(k) for k in np.unravel_index(number, run.batch)]
@@ -105,5 +125,5 @@ def member_name(run: RunData, number: int) -> str:
 
 
 def verdict(good: bool | np.bool_) -> str:
-    """The word for a check that passed, or that failed."""
+    """Return the verdict of a check that passed or failed."""
     return PASSED if good else FAILED

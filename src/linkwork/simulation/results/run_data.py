@@ -1,4 +1,4 @@
-"""What a run holds: recorded series by name, series derived from them, and how every member ended."""
+"""The data of a run: recorded series, series derived from them, outcomes and events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.outcomes import Event
-from linkwork.simulation.series import SERIES, RunFacts, derivable, find, lacking
+from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing
 from linkwork.simulation.state import MemberState
 from linkwork.spatial.scalar import Array
 
@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run was made: the method and why it was chosen, its step dt [s], and the steps from sample to sample."""
+    """How a run was made: method, reason for its choice, step dt [s], and number of steps between samples."""
 
     method: str
     why: str
@@ -33,20 +33,20 @@ class Settings:
     duration: float
     rtol: float | None = None
     atol: float | None = None
-    stops: float | None = None  # time constant of the joints' stops [s]
+    stops: float | None = None  # time constant [s] of the springs at joint limits
     pushed: bool = False  # whether wrenches acted
-    controlled: bool = False  # whether a controller did
-    baumgarte: float | None = None  # rate [1/s] at which loops were pulled closed, where they were not closed by steps
-    order: int | None = None  # of the method, None where it chooses its own steps
-    locate: bool = False  # whether changes of contact states were located within steps
+    controlled: bool = False  # whether a controller acted
+    baumgarte: float | None = None  # rate [1/s] of Baumgarte stabilization; None: steps project onto the constraints
+    order: int | None = None  # order of the method; None for adaptive methods
+    locate: bool = False  # whether contact events were located within steps
 
 
 @dataclass(frozen=True, eq=False)
 class RunData:
-    """What a run holds, and everything that follows from it; `Run` adds files, figures and the report.
+    """The data of a run and the series derived from it; `Run` adds files, figures and the report.
 
-    `t` (T,) [s]; `recorded` has series (*batch, T, ...) by name; `final` is the state from which the run is continued;
-    `wall` is the time that it took [s].
+    `t` (T,) [s]; `recorded` maps names to series (*batch, T, ...); `final` is the state from which the run can be
+    continued; `wall` is the computing time [s].
     """
 
     mechanism: Mechanism
@@ -58,23 +58,23 @@ class RunData:
     outcomes: Array
     events: tuple[Event, ...]
     wall: float
-    again: Callable[[], Self] | None = None  # the same run with smaller steps; None for runs from files
+    again: Callable[[], Self] | None = None  # repeats the run with smaller steps; None for runs from files
 
     # --- series ---
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """The shape of the batch, () of a single run."""
+        """The shape of the batch; () for a single run."""
         return self.outcomes.shape
 
     @property
     def outcome(self) -> Any:
-        """How the run ended: an `Outcome`, for a batch an array of them."""
+        """How the run ended: an `Outcome`; for a batch an array of them."""
         return self.outcomes if self.batch else self.outcomes[()]
 
     @property
     def method(self) -> str:
-        """The method that was used."""
+        """The name of the integration method."""
         return self.settings.method
 
     @property
@@ -89,31 +89,31 @@ class RunData:
 
     @property
     def tau(self) -> Array:
-        """Joint forces of controllers (..., T, nv) [N m, N]."""
+        """Joint forces of the controller (..., T, nv) [N m, N]."""
         return self["tau"]
 
     @property
     def energy(self) -> Array:
-        """Energy (..., T) [J]: kinetic, of gravity, and of springs."""
+        """Kinetic energy plus potential energy of gravity and springs (..., T) [J]."""
         return self["energy"]
 
     @property
     def momentum(self) -> Array:
-        """Momentum (..., T, 6) about the centre of mass, world axes: [kg m/s] and [kg m^2/s]."""
+        """Linear and angular momentum about the centre of mass (..., T, 6), world axes [kg m/s, kg m^2/s]."""
         return self["momentum"]
 
     def __contains__(self, name: object) -> bool:
         return name in list(self)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of all series that were recorded or that follow from these."""
+        """Yield the names of all series that were recorded or can be derived."""
         derived = derivable(self.facts, self.recorded)
         yield from dict.fromkeys(("t", *self.recorded, *derived))
 
     def __getitem__(self, name: str) -> Array:
         if name in self.recorded:
             return self.recorded[name]
-        key = SERIES.get(name, name)  # the entry, so that a series registered anew is computed anew
+        key = SERIES.get(name, name)  # the registry entry: a series that was replaced is computed again
         if key not in self._known:
             self._known[key] = self._derived(name)
         return cast("Array", self._known[key])
@@ -122,7 +122,7 @@ class RunData:
 
     @cached_property
     def facts(self) -> RunFacts:
-        """What decides which series the run has."""
+        """The facts that decide which series the run has."""
         return RunFacts(
             self.mechanism,
             controlled=self.settings.controlled,
@@ -135,50 +135,50 @@ class RunData:
 
     @cached_property
     def dynamics(self) -> evaluation.Dynamics:
-        """The dynamics of the mechanism, for members with parameters of their own."""
+        """The compiled dynamics of the mechanism, with the varied parameters as arguments."""
         return evaluation.compile(self.mechanism, parameters=tuple(self.parameters), check=False)
 
     @cached_property
     def _known(self) -> dict[object, object]:
-        """Derived series by their entry or name, and what they share by the function that computes it."""
+        """Cache of derived series by registry entry or name, and of shared intermediate results by function."""
         return {}
 
     def _derived(self, name: str) -> Array:
         series = find(self.facts, name)
-        absent = [] if series is None else lacking(self.facts, series, self.recorded)
+        absent = [] if series is None else missing(self.facts, series, self.recorded)
         if series is None or series.derive is None or absent or not series.exists(self.facts):
-            hint = f" It needs {', '.join(absent)}, which the run did not record." if absent else ""
+            hint = f" It needs {', '.join(absent)}, which the run did not record: add it to `record`." if absent else ""
             raise unknown_name("series", name, self, hint)
         return series.derive(self)  # type: ignore[arg-type]  # a Run
 
     def once(self, formula: Callable[[Self], Value]) -> Value:
-        """`formula(self)`, computed once for all derived series that share it."""
+        """Return `formula(self)`, cached for all derived series that use it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
         return cast("Value", self._known[formula])
 
     def along_time(self) -> dict[str, Array]:
-        """Parameters (..., 1, shape), the same at all times, or (..., T, shape) where they were switched."""
+        """Return the parameters as (..., 1, shape) if constant, or (..., T, shape) if they were switched."""
         core = self.mechanism.parameters
         constant = {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
         found = constant | {name: self.recorded[name] for name in constant if name in self.recorded}
         for k, item in enumerate(self.mechanism.bounded if "slip" in self.recorded else ()):
-            name = f"{item.name}.engaged"  # a clutch that slips does not hold
+            name = f"{item.name}.engaged"  # a slipping clutch is not a constraint
             found[name] = found[name] * (self.recorded["slip"][..., k] == 0.0)
         return found
 
     def varied(self, index: tuple[int, ...]) -> Mechanism:
-        """The mechanism of one member, with its parameters."""
+        """Return the mechanism of one member, with its parameters."""
         core = self.mechanism.parameters
         own = {name: np.broadcast_to(x, self.batch + core[name].shape)[index] for name, x in self.parameters.items()}
         return self.mechanism.varied(own) if own else self.mechanism
 
     def __getstate__(self) -> Mapping[str, object]:
-        """What is copied and pickled: the fields, without derived series and users' functions."""
+        """Return the state for pickles: the fields, without derived series and user functions."""
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"again": None}
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        """A copy in this process, which keeps users' functions."""
+        """Return a copy in this process, which keeps user functions."""
         return type(self)(**{field.name: deepcopy(getattr(self, field.name), memo) for field in fields(self)})
 
     # --- text ---
@@ -190,7 +190,7 @@ class RunData:
 
     @property
     def ending(self) -> str:
-        """How the members ended, in a few words."""
+        """A short text on how the members ended."""
         kinds = [outcome.kind for outcome in self.outcomes.flat]
         if len(kinds) == 1:
             return str(self.outcomes.flat[0])

@@ -1,7 +1,7 @@
-"""Files of runs, .npz and netCDF: all that was recorded, the final state, and the mechanism, to the bit.
+"""Run files, .npz and netCDF: recorded series, final state and mechanism, with floats stored exactly.
 
-Both forms hold the same named arrays, one JSON text that describes them, and the mechanism's document. A file is data:
-nothing in it is executed, and everything is checked before it becomes a run.
+Both formats contain the same named arrays, a JSON text that describes them, and the mechanism document. A file is data:
+reading it executes nothing, and its contents are checked before a run is made of them.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     import h5py
 
-FORMAT = 1  # of run files; a larger one is refused
-MARK = "linkwork run"  # the key of the JSON text under which the format stands
-ABOUT, DOCUMENT, TIME = "about", "mechanism", "t"  # names of the two texts, and of the times
-CHUNK = 1 << 20  # bytes that are summed at a time
+FORMAT = 1  # format version of run files; files with a larger one are refused
+MARK = "linkwork run"  # key of the format version in the JSON text
+ABOUT, DOCUMENT, TIME = "about", "mechanism", "t"  # names of the JSON text, the mechanism document and the times
+CHUNK = 1 << 20  # bytes read at a time for the checksum
 UNREADABLE = (
     OSError, ValueError, KeyError, EOFError, MemoryError, RuntimeError, NotImplementedError, OverflowError, SyntaxError,
     BadZipFile, zlib.error, struct.error,
-)  # what broken files make their readers raise  # fmt: skip
+)  # exceptions that readers raise for damaged files  # fmt: skip
 
 
 class About(TypedDict):
-    """What the JSON text of a file says: settings of the run, names of series, parameters and arrays, wall time [s]."""
+    """The contents of the JSON text: settings, names of series, parameters and arrays, and computing time [s]."""
 
     settings: dict[str, Any]
     series: list[str]
@@ -68,7 +68,7 @@ class About(TypedDict):
 
 
 class Contents(NamedTuple):
-    """What is in a file: named arrays, the JSON text that says what they are, and the mechanism's document."""
+    """The contents of a file: named arrays, the JSON text that describes them, and the mechanism document."""
 
     arrays: Mapping[str, Array]
     about: str
@@ -76,9 +76,9 @@ class Contents(NamedTuple):
 
 
 def save_run(run: RunData, path: str | os.PathLike[str]) -> None:
-    """Write a run to `path`, which ends in .npz or .nc, so that `read_run` gives it back to the bit.
+    """Write a run to `path` (.npz or .nc); `read_run` restores it exactly.
 
-    An older file is replaced in one step once the new one is complete.
+    An older file is replaced in one operation once the new one is complete.
     """
     path = _path(path)
     write, _ = _form(path)
@@ -86,46 +86,46 @@ def save_run(run: RunData, path: str | os.PathLike[str]) -> None:
         arrays = _arrays(run)
         contents = Contents(arrays, _about(run, arrays), checked_text(run.mechanism, path))
         write_whole(path, lambda beside: write(run, contents, beside))
-    except (OSError, ValueError, RuntimeError) as error:  # HDF5's own failures are RuntimeErrors
-        raise LinkworkError(f"{path}: it cannot be written: {reason_of(error)}") from None
+    except (OSError, ValueError, RuntimeError) as error:  # HDF5 raises RuntimeError
+        raise LinkworkError(f"{path}: the run cannot be written: {reason_of(error)}") from None
 
 
 def read_run(path: str | os.PathLike[str]) -> RunData:
-    """The run that `save_run` wrote; a LinkworkError if the file is damaged, foreign or newer."""
+    """Read a run that `save_run` wrote; raise a LinkworkError if the file is damaged, foreign or newer."""
     path = _path(path)
     _, read = _form(path)
     if not path.is_file():
-        raise LinkworkError(f"{path}: there is no such file")
+        raise LinkworkError(f"{path}: the file does not exist")
     try:
         contents = read(path)
     except UNREADABLE as error:
-        raise LinkworkError(f"{path}: it cannot be read as a run: {reason_of(error) or type(error).__name__}") from None
+        raise LinkworkError(f"{path}: cannot be read as a run: {reason_of(error) or type(error).__name__}") from None
     try:
         return _restored(path, contents, _described(path, contents.about))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        lacking = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise LinkworkError(f"{path}: it is damaged: {lacking}") from None
+        fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise LinkworkError(f"{path}: the run file is damaged: {fault}") from None
 
 
 def _path(path: str | os.PathLike[str]) -> Path:
     try:
         return Path(path)
     except TypeError:
-        raise LinkworkError(f"a path is a text or a pathlib.Path; got {path!r}") from None
+        raise LinkworkError(f"path must be a str or a pathlib.Path; got {path!r}") from None
 
 
 def _form(path: Path) -> tuple[Callable[[RunData, Contents, Path], object], Callable[[Path], Contents]]:
     forms = {".npz": (_write_npz, _read_npz), ".nc": (_write_netcdf, _read_netcdf)}
     if path.suffix.lower() not in forms:
-        raise LinkworkError(f"{path}: files of runs end in .npz or .nc (netCDF); got {path.suffix!r}")
+        raise LinkworkError(f"{path}: unsupported file type {path.suffix!r}; expected .npz or .nc (netCDF)")
     return forms[path.suffix.lower()]
 
 
-# --- a run as named arrays and a text ---
+# --- conversion between runs, named arrays and the JSON text ---
 
 
 def _arrays(run: RunData) -> dict[str, Array]:
-    """All arrays of a run; names of parameters may hold anything, so that these are numbered."""
+    """Return all arrays of a run by name; parameters are numbered, since their names may contain any characters."""
     outcomes, events = list(run.outcomes.flat), run.events
     members = [event.member for event in events]
     return {
@@ -162,24 +162,24 @@ def _about(run: RunData, arrays: Mapping[str, Array]) -> str:
 
 
 def _described(path: Path, text: str) -> About:
-    """What the JSON text of a file of a known format says."""
+    """Return the contents of the JSON text; raise a LinkworkError if the file is foreign or newer."""
     try:
         about = json.loads(text)
     except ValueError:
         about = None
     if not isinstance(about, dict) or not isinstance(about.get(MARK), int):
-        raise LinkworkError(f"{path}: it is no run of linkwork")
+        raise LinkworkError(f"{path}: not a run file of linkwork")
     if about[MARK] > FORMAT:
         versions = about.get("versions")
         writer = versions.get("linkwork", "unknown") if isinstance(versions, dict) else "unknown"
         raise LinkworkError(
-            f"{path}: it was written by a newer linkwork ({writer}), in format {about[MARK]}; this one reads {FORMAT}"
+            f"{path}: written by a newer linkwork ({writer}) in format {about[MARK]}; this version reads up to {FORMAT}"
         )
     return cast("About", about)
 
 
 def _restored(path: Path, contents: Contents, about: About) -> RunData:
-    """The run, if everything in the file fits together; ValueError if not."""
+    """Return the run if the contents of the file are consistent; raise a ValueError if not."""
     m, arrays = _mechanism(path, contents.document), contents.arrays
     batch = arrays["outcome"].shape
     run = RunData(
@@ -208,7 +208,7 @@ EMPTY = MemberState(
 
 
 def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], rigid: bool) -> MemberState:
-    """The final state (*batch, ...) of a file."""
+    """Return the final state (*batch, ...) of a file."""
     sizes: dict[str, tuple[int | None, ...]] = {
         "motion.q": (m.nq,),
         "motion.v": (m.nv,),
@@ -220,32 +220,32 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], ri
         "motion.watched": (None,),
         "control": (m.nv,),
         "memory": (None,),
-    }  # others are single numbers
+    }  # all other leaves are single numbers
     names = leaf_names(EMPTY)
     return unflatten(EMPTY, [_numbers(arrays, f"final_{name}", (*batch, *sizes.get(name, ()))) for name in names])
 
 
 def _numbers(arrays: Mapping[str, Array], name: str, shape: tuple[int | None, ...] | None = None) -> Array:
-    """An array of floats of that shape; ValueError if it is another."""
+    """Return an array of float64 of this shape; raise a ValueError if it differs."""
     array = arrays[name]
     if array.dtype != np.float64:
-        raise ValueError(f"{name!r} holds {array.dtype}, not numbers of double precision")
+        raise ValueError(f"{name!r} has dtype {array.dtype}; expected float64")
     fits = shape is None or (
         array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
     )
     if not fits:
-        raise ValueError(f"{name!r} has shape {array.shape}, not {shape}")
+        raise ValueError(f"{name!r} has shape {array.shape}; expected {shape}")
     return array
 
 
 def _mechanism(path: Path, document: str) -> Mechanism:
-    from linkwork.model.documents.toml_reader import read_text  # loads msgspec, which only documents need
+    from linkwork.model.documents.toml_reader import read_text  # imported here: it loads msgspec
 
     try:
         reading = read_text(document.encode(), path)
-        raise_first(reading.faults)  # warnings, as of meshes that are elsewhere now, change no motion
+        raise_first(reading.faults)  # warnings, such as missing mesh files, do not affect the motion
     except (ModelError, UnicodeEncodeError) as error:
-        raise ValueError(f"its mechanism cannot be read: {error}") from None
+        raise ValueError(f"the mechanism in it cannot be read: {error}") from None
     assert reading.mechanism
     return reading.mechanism
 
@@ -253,10 +253,10 @@ def _mechanism(path: Path, document: str) -> Mechanism:
 def _settings(about: About) -> Settings:
     settings = Settings(**about["settings"])
     if not (isinstance(settings.method, str) and isinstance(settings.why, str)):
-        raise ValueError("its settings name no method")
+        raise ValueError("the settings contain no method")
     for value in (settings.dt, settings.every, settings.duration):
         if not (isinstance(value, (int, float)) and value > 0):
-            raise ValueError(f"its settings hold {value!r} where a positive number belongs")
+            raise ValueError(f"the settings contain {value!r}; expected a positive number")
     return settings
 
 
@@ -266,7 +266,7 @@ def _outcomes(arrays: Mapping[str, Array], batch: tuple[int, ...]) -> Array:
     for index in np.ndindex(batch):
         kind = str(arrays["outcome"][index])
         if kind not in KINDS:
-            raise ValueError(f"a member ended as {kind!r:.40}")
+            raise ValueError(f"unknown outcome {kind!r:.40} of a member")
         found[index] = Outcome(kind, float(times[index]), str(arrays["outcome_evidence"][index]))
     return found
 
@@ -290,12 +290,12 @@ def _write_npz(run: RunData, contents: Contents, path: Path) -> None:
 
 def _read_npz(path: Path) -> Contents:
     with ZipFile(path) as archive:
-        broken = archive.testzip()  # NumPy alone does not look at all checksums
+        broken = archive.testzip()  # NumPy does not check all checksums
     if broken is not None:
-        raise ValueError(f"{broken!r:.60} in it is damaged")
+        raise ValueError(f"the entry {broken!r:.60} has a wrong checksum")
     with np.load(path, allow_pickle=False) as archive:
         if ABOUT not in archive.files or DOCUMENT not in archive.files:
-            raise ValueError("it was not written by linkwork")
+            raise ValueError("not written by linkwork")
         about, document = str(archive[ABOUT]), str(archive[DOCUMENT])
         names = [name for name in _described(path, about)["arrays"] if name in archive.files]
         return Contents({name: archive[name] for name in names}, about, document)
@@ -314,8 +314,8 @@ def _write_netcdf(run: RunData, contents: Contents, path: Path) -> None:
     for k, name in enumerate(run.parameters):
         data[f"parameter_{k}"].attrs["long_name"] = f"parameter {name}"
     data.attrs |= {ABOUT: contents.about, DOCUMENT: contents.document}
-    encoding = {name: {"_FillValue": None} for name in data.variables}  # nan is one of the numbers
-    # In memory first: HDF5 ends the process where a disk becomes full
+    encoding = {name: {"_FillValue": None} for name in data.variables}  # nan is a valid value
+    # In memory first: HDF5 ends the process if the disk becomes full
     made = data.to_netcdf(engine="h5netcdf", encoding=encoding)
     with open(path, "xb") as stream:
         stream.write(made)
@@ -323,7 +323,7 @@ def _write_netcdf(run: RunData, contents: Contents, path: Path) -> None:
 
 
 def _axes(run: RunData, name: str, values: Array) -> tuple[str, ...]:
-    """Names for the axes of what is no series: the batch's, then its own."""
+    """Return axis names for an array that is not a series: batch axes, then its own."""
     shared = batch_axes(run) if name.startswith(("final", "outcome")) else ()
     return shared + tuple(f"{name}_{k}" for k in range(values.ndim - len(shared)))
 
@@ -338,32 +338,32 @@ def _read_netcdf(path: Path) -> Contents:
 
 
 def _plain(dataset: h5py.Dataset) -> Array:
-    """Texts as NumPy has them; numbers in the machine's own order of bytes."""
+    """Return a data set as a NumPy array: texts as str, numbers in native byte order."""
     if dataset.dtype.kind == "O":
         return np.array(dataset.asstr()[()], dtype=str).reshape(dataset.shape)
     return np.array(dataset[()], dataset.dtype.newbyteorder("="), order="C")
 
 
 def _seal(checksum: int) -> bytes:
-    """What stands behind a file's own bytes, where HDF5 does not look."""
+    """Return the checksum line at the end of a netCDF file, which HDF5 ignores."""
     return f"\nlinkwork run, crc32 {checksum:08x}\n".encode()
 
 
 def _refuse_unsealed(path: Path) -> None:
-    """A ValueError unless the file is as it was written: HDF5 may never come back from one that is not."""
+    """Raise a ValueError if the file was modified after writing: HDF5 may hang on a damaged file."""
     size, checksum = path.stat().st_size - len(_seal(0)), 0
     with open(path, "rb") as stream:
         while left := max(0, size - stream.tell()):
             checksum = zlib.crc32(stream.read(min(left, CHUNK)), checksum)
         found = stream.read()
     if found != _seal(checksum):
-        raise ValueError("it was not written by linkwork, or is no longer as it was written")
+        raise ValueError("not written by linkwork, or modified after writing")
 
 
 def _needed(package: str) -> ModuleType:
-    """A package that netCDF needs; a LinkworkError if it is not installed."""
+    """Return a package that netCDF needs; raise a LinkworkError if it is not installed."""
     try:
         return import_module(package)
     except ImportError:
-        lacking = f"netCDF needs {package}, which is not installed"
-        raise LinkworkError(f"{lacking}: pip install 'linkwork[data]', or save as .npz") from None
+        missing = f"netCDF needs {package}, which is not installed"
+        raise LinkworkError(f"{missing}; use pip install 'linkwork[data]', or save as .npz") from None

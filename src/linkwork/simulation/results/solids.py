@@ -1,4 +1,4 @@
-"""Shapes of bodies as drawings show them: points whose convex hull they are, and their edges."""
+"""Visual shapes of bodies for drawings: points whose convex hull is the shape, and its edges."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ UPWARD = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 25)  # latitudes of points on a 
 
 
 class Solid(NamedTuple):
-    """A shape on a body: `points` (n, 3) [m] whose convex hull it is, and `edges`, lines (k, 3) [m] on it.
+    """A visual shape on a body: `points` (n, 3) [m] with the shape as convex hull, and `edges`, polylines (k, 3) [m].
 
-    All are in the frame of the body of number `body`. `color` is (red, green, blue) from 0 to 1, if it has one.
+    All points are in the frame of body number `body`. `color` is (red, green, blue) from 0 to 1, or None.
     """
 
     body: int
@@ -27,7 +27,7 @@ class Solid(NamedTuple):
 
 
 def solids_of(body: Body) -> list[Solid]:
-    """What is shown of a body: its visual shapes but for meshes and planes."""
+    """Return the visual shapes of a body, without meshes and planes."""
     found = []
     for geometry in body.geometry:
         if geometry.role == "visual" and isinstance(geometry.shape, Box | Sphere | Cylinder):
@@ -39,7 +39,7 @@ def solids_of(body: Body) -> list[Solid]:
 
 
 def _hull(shape: Shape) -> tuple[Array, list[Array]]:
-    """Points (n, 3) [m] whose convex hull a shape is, in its own frame, and its edges."""
+    """Return points (n, 3) [m] whose convex hull is the shape, in its own frame, and its edges."""
     match shape:
         case Box(size):
             signs = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1], [1, 1]])
@@ -60,7 +60,7 @@ def _hull(shape: Shape) -> tuple[Array, list[Array]]:
 
 
 def _ball(radius: float) -> Array:
-    """Points (n, 3) [m] on a sphere about the origin."""
+    """Return points (n, 3) [m] on a sphere about the origin."""
     around, upward = (angles.ravel() for angles in np.meshgrid(AROUND, UPWARD))
     level = np.cos(upward)
     return radius * np.column_stack([level * np.cos(around), level * np.sin(around), np.sin(upward)])

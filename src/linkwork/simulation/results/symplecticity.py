@@ -1,12 +1,12 @@
-"""Whether a step preserves the symplectic form, measured from the derivative of its map (S4 2.2.2).
+"""The symplectic defect of a step, computed from the derivative of its map (S4 2.2.2).
 
-In coordinates x along the joints' own motions from where a mechanism is, q = integrate(q_0, x), the momenta are
-p = T(x)^T M v with v = T(x) dx/dt, and the form is dx dp. Small changes (dq, dv) of a state change p by
-K dq + M dv, where K is the derivative of T^T M v by x at 0. A step that takes them by A preserves the form if
+Local coordinates x are defined by q = integrate(q_0, x). The momenta are p = T(x)^T M v with v = T(x) dx/dt, and the
+symplectic form is dx dp. Small changes (dq, dv) of a state change p by K dq + M dv, where K is the derivative of T^T M
+v by x at 0. A step with derivative A preserves the form if
 
     A^T Omega_1 A = Omega_0        Omega = [[K - K^T, M], [-M, 0]]
 
-in the states before and after, for all dq that loops allow.
+with Omega_0 before and Omega_1 after the step, for all dq that the loops allow.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.runners.interactive import Simulator
 from linkwork.spatial.scalar import Array
 
-BEND = 1e-2  # [rad, m] of a difference quotient that is exact, since the odd part in x is linear: any size does
-STEPS = 5  # of a run, whose defect is measured
+BEND = 1e-2  # [rad, m] step of a difference quotient; exact for any size, since the odd part in x is linear
+STEPS = 5  # number of samples of a run from which steps are checked
 
 
 def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
-    """Omega (2 nv, 2 nv) of changes (dq, dv) of one state, dq in the tangent space."""
+    """Return Omega (2 nv, 2 nv) for changes (dq, dv) of one state, with dq in the tangent space."""
     m = d.mechanism
     zero, M = np.zeros(m.nv), d.mass_matrix(q)
     p = M @ v
     K = d.inverse_dynamics_derivatives(q, zero, v)[0] - d.inverse_dynamics_derivatives(q, zero, zero)[0]
     for k, x in enumerate(BEND * np.eye(m.nv)):
         turned = [np.array([tangent_rate(m, side, one) for one in np.eye(m.nv)]) @ p for side in (x, -x)]
-        K[:, k] -= (turned[0] - turned[1]) / (2.0 * BEND)  # the inverse of T is what `tangent_rate` gives
+        K[:, k] -= (turned[0] - turned[1]) / (2.0 * BEND)  # `tangent_rate` applies the inverse of T
     return np.block([[K - K.T, M], [-M, np.zeros((m.nv, m.nv))]])
 
 
 def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
-    """|A^T Omega_1 A - Omega_0| / |Omega_0| of the step that a simulator makes next; the simulator makes it."""
+    """Return |A^T Omega_1 A - Omega_0| / |Omega_0| of a simulator's next step, and make this step."""
     m, before = sim.mechanism, sim.state
     A = sim.step_derivatives().A
     sim.step()
@@ -53,39 +53,39 @@ def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
 
 
 def without_form(run: RunData) -> str:
-    """Why the symplectic form is not checked in a run; empty if it is."""
+    """Return why the symplectic defect of a run is not computed; empty if it is."""
     m, settings = run.varied((0,) * len(run.batch)), run.settings
     if run.method not in METHODS:
-        return "the method chooses its own steps"
+        return "the method has adaptive steps"
     if not {"q", "v"} <= run.recorded.keys():
         return "q and v were not both recorded"
     if settings.controlled or settings.pushed or settings.baumgarte is not None:
-        return "controllers, wrenches or Baumgarte's forces act, which preserve no form"
+        return "controllers, wrenches or Baumgarte forces act, which are not symplectic"
     if any(name in run.recorded for name in run.parameters):
-        return "loops are switched"
+        return "loops or clutches are switched"
     for joint in m.joints:
         if joint.damping.any() or joint.friction.any():
-            return f"joint {joint.name!r} has a damper or friction, which preserve no form"
+            return f"joint {joint.name!r} has a damper or friction, which are not symplectic"
         if joint.kind.nv > 1 and joint.armature.any() and _bends(joint.kind):
-            return f"the armature of joint {joint.name!r} has no kinetic energy of coordinates"
+            return f"the armature on joint {joint.name!r} has no Lagrangian: velocities are not rates of coordinates"
         if joint.kind.nv > 1 and _bends(joint.kind) and turns_with_rotor(m, joint):
-            return f"a rotor that turns with joint {joint.name!r} has no kinetic energy of coordinates"
+            return f"a rotor on joint {joint.name!r} has no Lagrangian: velocities are not rates of coordinates"
     for spring in m.line_forces:
         if spring.damping:
-            return f"{spring.label} has a damper, which preserves no form"
+            return f"{spring.label} has a damper, which is not symplectic"
     for one in m.forces:
-        return f"{one.label} acts, which may preserve no form"
+        return f"{one.label} acts, which may not be symplectic"
     return ""
 
 
 def _bends(kind: JointKind) -> bool:
-    """Whether velocities of a joint do not commute, so that they are no rates of coordinates."""
+    """Return whether the velocities of a joint are not rates of coordinates, since they do not commute."""
     x, y = np.arange(1.0, kind.nv + 1.0), np.ones(kind.nv)
     return bool((kind.tangent_rate(x, y) != y).any())
 
 
 def run_defect(run: RunData) -> float:
-    """The largest symplectic defect of steps from some samples of the first member of a run."""
+    """Return the largest symplectic defect of steps from some samples of the first member."""
     index, settings = (0,) * len(run.batch), run.settings
     m = run.varied(index)
     q, v = run.q[index], run.v[index]

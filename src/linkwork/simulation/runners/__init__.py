@@ -1,1 +1,1 @@
-"""Whole simulations: fixed steps, adaptive steps, interactive."""
+"""Runners: fixed-step and adaptive runs, the interactive simulator, compiled programs, and failure diagnosis."""

@@ -1,4 +1,4 @@
-"""Runs by SciPy's methods with adaptive steps, member by member, for the same equations of motion."""
+"""The runner for SciPy's adaptive methods: member by member, for the same equations of motion."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ from linkwork.simulation.state import (
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
-AT_ONCE = 50  # switches at one instant, at most
+AT_ONCE = 50  # largest number of consecutive events at one instant
 SOLVERS = {"dop853": "DOP853", "radau": "Radau", "lsoda": "LSODA"}
 
 
 class Solver(Protocol):
-    """A solver of SciPy that has made a step, from the time `t_old` to `t` [s], where the state is `y` (n,)."""
+    """A SciPy solver after a step from time `t_old` to `t` [s], with the state `y` (n,)."""
 
     t: float
     t_old: float
     y: Array
 
     def dense_output(self) -> Callable[[float], Array]:
-        """The state (n,) as a function of the time within the step."""
+        """Return the state (n,) as a function of time within the step."""
         ...
 
 
 class Adaptive:
-    """A run by one of SciPy's methods: every member alone, from sample to sample of its controller."""
+    """A run by one of SciPy's methods, each member alone, from sample to sample of its controller."""
 
     def __init__(
         self,
@@ -66,22 +66,22 @@ class Adaptive:
         derivative: StateDerivative,
         tolerances: Sequence[float],
     ):
-        from scipy import integrate  # here, so that importing linkwork stays quick
+        from scipy import integrate  # imported here, so that importing linkwork stays quick
 
         self.problem, self.storage, self.dt, self.derivative = problem, storage, choice.dt, derivative
         rtol, atol = tolerances
         self.solver = getattr(integrate, SOLVERS[choice.method])
         self.tolerances = {"rtol": max(rtol, 3e-14), "atol": atol, "max_step": storage.every * choice.dt}
-        self.program = MemberProgram(problem, METHODS["rk4"], storage.series)  # for its samples: it makes no step
-        status = np.where(problem.start.status == RUNNING, STOPPED, problem.start.status)  # until it has run
+        self.program = MemberProgram(problem, METHODS["rk4"], storage.series)  # used for samples only, not for steps
+        status = np.where(problem.start.status == RUNNING, STOPPED, problem.start.status)  # until the member has run
         self.now = mapped(np.array, problem.start._replace(status=status))
         self.events: list[Event] = []
         for array in storage.arrays.values():
             array.fill(np.nan)
-        storage.rows = len(storage.steps)
+        storage.samples = len(storage.steps)
 
     def go(self, watch: Watch) -> None:
-        """Run to the end, calling `watch` with the fraction that is done."""
+        """Run to the end; call `watch` with the completed fraction."""
         members = max(1, self.now.step.size)
         for done, index in enumerate(np.ndindex(self.problem.batch)):
             if self.now.status[index] == STOPPED:
@@ -89,31 +89,31 @@ class Adaptive:
         if not (self.now.status == RUNNING).any():
             last = float(np.max(self.now.step, initial=0.0))
             self.storage.cut(last)
-            if self.now.step.ndim == 0 and last > self.storage.steps[self.storage.rows - 1]:
-                self.storage.steps[self.storage.rows] = last
+            if self.now.step.ndim == 0 and last > self.storage.steps[self.storage.samples - 1]:
+                self.storage.steps[self.storage.samples] = last
                 one = Member(self, ())
-                one.keep(self.storage.rows, one.now)
-                self.storage.rows += 1
+                one.keep(self.storage.samples, one.now)
+                self.storage.samples += 1
         watch(1.0)
 
     def again(self, values: Values, now: MemberState) -> None:
-        """The state derivative of one member in plain Python."""
+        """Evaluate the state derivative of one member in plain Python, to raise its error."""
         x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         self.derivative.one(np.array([float(now.step) * self.dt]), x, now.control, *flat)
 
     def not_converged(self, values: Values, now: MemberState) -> str:
-        """What can be said of a method that gave up."""
+        """Return why SciPy's method failed."""
         system, t = self.problem.system(values).in_modes(now.motion.modes), float(now.step) * self.dt
         return (
             impossible(system.mechanism, now.q)
             or nan_guard(system, (t, now))
-            or f"SciPy's method gave up: its steps became too small for rtol={self.tolerances['rtol']:g}"
+            or f"SciPy's method failed: its steps became too small for rtol={self.tolerances['rtol']:g}; increase rtol"
         )
 
 
 class Member:
-    """One member of such a run."""
+    """One member of an adaptive run."""
 
     def __init__(self, runner: Adaptive, index: tuple[int, ...]):
         self.runner, self.index, self.problem = runner, index, runner.problem
@@ -124,7 +124,7 @@ class Member:
         self.watched = len(sources(self.problem.system(self.values)))
 
     def go(self, watch: Callable[[float], None]) -> None:
-        """From its start to its end, rows and the last state written where they belong."""
+        """Run the member from start to end, and record its samples and its final state."""
         runner = self.runner
         times = runner.storage.steps * runner.dt
         if self.problem.sampler is not None:
@@ -138,17 +138,17 @@ class Member:
             for act in actions[end]:
                 if self.now.status == RUNNING:
                     act()
-            for row in np.flatnonzero(times == end) if self.now.status == RUNNING else ():
-                self.keep(int(row), self.now)  # the row is that of the new forces and loops
+            for sample in np.flatnonzero(times == end) if self.now.status == RUNNING else ():
+                self.keep(int(sample), self.now)  # the sample has the new forces and modes
             for array, value in zip(flatten(runner.now), flatten(self.now), strict=True):
                 array[self.index] = value
-            if self.now.status != RUNNING:  # at the very instant of a row, perhaps, as steps count it
-                for row in np.flatnonzero(runner.storage.steps == self.now.step):
-                    self.keep(int(row), self.now)
+            if self.now.status != RUNNING:  # the end may coincide with a sample
+                for sample in np.flatnonzero(runner.storage.steps == self.now.step):
+                    self.keep(int(sample), self.now)
                 break
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
-        """What is done between stretches of smooth motion, by the time [s]: loops closed, forces sampled, switches."""
+        """Return the actions between intervals of smooth motion by time [s]: projections, controllers, switches."""
         found: dict[float, list[Callable[[], None]]] = {}
 
         def at(t: float, act: Callable[[], None]) -> None:
@@ -175,11 +175,11 @@ class Member:
         self.now = self.now.moved(q=after.q, v=after.v, solver=solver)
 
     def _when(self, switch: Switch) -> float:
-        """The time [s] at which this member is switched."""
+        """Return the time [s] of a switch for this member."""
         return float(np.broadcast_to(switch.when, self.problem.batch)[self.index])
 
     def _switch(self, t: float, switches: Sequence[Switch]) -> None:
-        """Switch at once what is to be at a time [s]."""
+        """Apply the switches of one time [s]."""
         modes = np.array(self.now.motion.modes)
         for switch in switches:
             k = self.problem.switched.index(switch.parameter)
@@ -187,7 +187,7 @@ class Member:
         self._switch_to(modes, t, [(switch.parameter, switch.what) for switch in switches])
 
     def _switch_to(self, modes: Array, t: float, changes: Sequence[tuple[str, str]]) -> None:
-        """Change modes (m,) at a time [s]; `changes` are parameters, and what is said of them."""
+        """Change modes (m,) at a time [s]; `changes` are (parameter, event text)."""
         now = self.now._replace(step=np.array(1.0))
         after, found, carried = self.runner.program.switched(self.values, t, now, modes)
         self.now = mapped(np.asarray, after._replace(step=self.now.step))
@@ -212,7 +212,7 @@ class Member:
             self._switch_to(modes, t, changed)
 
     def _span(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> None:
-        """Stretches of smooth motion, between which events happen."""
+        """Integrate from `begin` to `end` [s], with events between intervals of smooth motion."""
         last, often = begin, 0
         while begin < end and self.now.status == RUNNING:
             self._apply_events(begin)
@@ -223,17 +223,17 @@ class Member:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED))
 
     def _watched(self, now: MemberState) -> StepState:
-        """A state with its event functions."""
+        """Return a state with its event functions."""
         return watch(self.problem.system(self.values), float(now.step) * self.runner.dt, now.motion, now.control)
 
     def _functions(self, now: MemberState) -> Array:
-        """Event functions (k,) of a state, those of slip, latches and guards, and of the condition to stop."""
+        """Return the event functions (k,) of a state: slip, latches, guards, and the stop condition."""
         watched = self._watched(now).watched[: self.watched] if self.watched else ()
         stop = self.problem.stop_function(self.values, float(now.step) * self.runner.dt, now.q, now.v)
         return np.array([*watched, stop], dtype=float)
 
     def _apply_events(self, t: float) -> None:
-        """Apply the events that are due, and arm what waits."""
+        """Apply events that are due, and update the arming states of latches and guards."""
         if not self.watched:
             return
         system, motion = self.problem.system(self.values), self._watched(self.now)
@@ -253,7 +253,7 @@ class Member:
         self.now = self.now.moved(log=log._replace(count=np.zeros(())))
 
     def _acting(self) -> tuple[Array, Values]:
-        """Joint forces (nv,) with those of constraints that slip, and values in which these are released."""
+        """Return the joint forces (nv,) with those of slipping constraints, and values in which these are released."""
         slip = self.now.motion.slip
         m = self.problem.system(self.values).in_modes(self.now.motion.modes).mechanism
         engaged = {f"{item.name}.engaged" for item in m.bounded}
@@ -261,7 +261,7 @@ class Member:
         return self.now.control + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
 
     def _stretch(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
-        """One stretch of smooth motion, to its end or to an event; the time [s] that it reached."""
+        """Integrate smooth motion to its end or to an event; return the time [s] reached."""
         derivative, (held, values) = self.runner.derivative, self._acting()
         x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
 
@@ -285,11 +285,11 @@ class Member:
         return end
 
     def _accepted(self, solver: Solver, times: Array) -> float:
-        """Record a step of SciPy's solver up to its first event; the time [s] of its end."""
+        """Record a step of SciPy's solver up to its first event; return the time [s] of its end."""
         curve = solver.dense_output()
         last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, solver.t)
-        for row in np.flatnonzero((times > solver.t_old) & (times <= last)):
-            self.keep(int(row), self._at(times[row], curve(times[row])))
+        for sample in np.flatnonzero((times > solver.t_old) & (times <= last)):
+            self.keep(int(sample), self._at(times[sample], curve(times[sample])))
         self.now = self._at(last, curve(last) if last < solver.t else solver.y)
         if self._stops(self.now):
             self.now = self.now._replace(status=np.array(EVENT))
@@ -308,8 +308,8 @@ class Member:
     def _stops(self, now: MemberState) -> bool:
         return bool(self.problem.stops_at(self.values, float(now.step) * self.runner.dt, now.q, now.v))
 
-    def keep(self, row: int, now: MemberState) -> None:
+    def keep(self, sample: int, now: MemberState) -> None:
         """Record a sample."""
-        found = self.runner.program.row(self.values, self.runner.dt, now)
+        found = self.runner.program.series_values(self.values, self.runner.dt, now)
         for name, value in zip(self.runner.storage.series, found, strict=True):
-            self.runner.storage.arrays[name][(*self.index, row)] = value
+            self.runner.storage.arrays[name][(*self.index, sample)] = value

@@ -1,4 +1,4 @@
-"""Failure diagnosis: the step that failed is run again in plain Python, which names the joint and the line."""
+"""Failure diagnosis: the failed step is repeated in plain Python to find the joint and the line of code."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from linkwork.simulation.runners.runner import Runner
 from linkwork.simulation.state import EVENT, NON_FINITE, NOT_CONVERGED, RUNNING, member
 from linkwork.spatial.scalar import Array
 
-DIAGNOSED = 3  # members of a kind whose failure is looked into
-SAME = "as others of this run"
+DIAGNOSED = 3  # number of members per kind of outcome whose failure is diagnosed
+SAME = f"not diagnosed: only the first {DIAGNOSED} members with this outcome are"
 
 
 def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
-    """How every member (*batch,) ended, and all events in the order of time."""
+    """Return the outcome of every member (*batch,), and all events in order of time."""
     now, problem = runner.now, runner.problem
     found, events = np.empty(problem.batch, dtype=object), list(runner.events)
-    looked_into = dict.fromkeys(KINDS, 0)
+    diagnosed = dict.fromkeys(KINDS, 0)
     for index in np.ndindex(problem.batch):
         code, at = float(np.asarray(now.status)[index]), float(np.asarray(now.step)[index]) * runner.dt
         kind = FINISHED if code == RUNNING else KINDS[int(code)]
         evidence = ""
         if code in (NOT_CONVERGED, NON_FINITE):
-            looked_into[kind] += 1
-            evidence = _diagnosis(runner, index, code) if looked_into[kind] <= DIAGNOSED else SAME
+            diagnosed[kind] += 1
+            evidence = _diagnosis(runner, index, code) if diagnosed[kind] <= DIAGNOSED else SAME
         if code == EVENT:
             evidence = "stop_when"
             events.append(Event(at, index, "stop_when"))
@@ -36,11 +36,11 @@ def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
 
 
 def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
-    """Why a member could not go on from its last good state."""
+    """Return why a member could not continue from its last valid state."""
     problem = runner.problem
     _, values = problem.member(index)
     now = member(runner.now, index)
-    for part in (0.0, 0.5, 1.0):  # the instants of a step at which methods ask a controller
+    for part in (0.0, 0.5, 1.0):  # the instants of a step at which methods call a controller
         t = (float(now.step) + part) * runner.dt
         forces = problem.system(values).loads(t, now.q, now.v, now.control).control
         if problem.sampler is not None:
@@ -56,10 +56,10 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
         return runner.not_converged(values, now)
     fastest = max(problem.mechanism.leaders, key=lambda j: float(np.abs(now.v[j.v]).max(initial=0.0)))
     speed = float(np.abs(now.v[fastest.v]).max(initial=0.0))
-    found = f"joint {fastest.name!r} moves at {speed:.3g}, faster than any other"
+    found = f"the fastest joint is {fastest.name!r} at {speed:.3g} rad/s or m/s"
     try:
         with failures_named("the next state", int(np.ravel_multi_index(index, problem.batch)) if index else 0):
             runner.again(values, now)
     except LinkworkError as failure:
         return f"{found}; {failure}"
-    return f"{found}; a smaller step may follow it"
+    return f"{found}; try a smaller dt"

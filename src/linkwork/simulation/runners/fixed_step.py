@@ -1,4 +1,4 @@
-"""Runs by methods with fixed steps: piece by piece, so that they can be watched, stopped and continued."""
+"""The fixed-step runner: a run is made in pieces, so that it can show progress, stop and call Python between them."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from linkwork.simulation.state import NON_FINITE, RUNNING, EventLog, MemberState
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
-PIECE = 0.2  # seconds that a piece of a run should take: how soon Ctrl-C is heard
-FIRST = 20_000  # member-steps of the first piece, from which the others are judged
-FIRST_LOCATED = 100  # steps of the first piece at most, where contacts may fill the log
-GROWTH, GROWTH_LOGGED = 8.0, 2.0  # of a piece over the one before at most; the second after a log overflowed
-MOST_BYTES = 64 << 20  # of a piece's samples
+PIECE = 0.2  # target computing time [s] of a piece: the delay of Ctrl-C
+FIRST = 20_000  # member-steps of the first piece; its computing time decides the size of the next one
+FIRST_LOCATED = 100  # largest number of steps of the first piece if contact events may fill the log
+GROWTH, GROWTH_LOGGED = 8.0, 2.0  # largest growth from piece to piece; the second after a log overflowed
+MOST_BYTES = 64 << 20  # largest size of a piece's samples [bytes]
 
 
 class FixedSteps:
-    """A run by a method with fixed steps: pieces of samples, each one call of the program.
+    """A run by a method with fixed steps: pieces of samples, each one call of the compiled program.
 
-    Between pieces Python acts, where it must: it calls controllers that stay in Python, and switches what is scheduled.
+    Between pieces, Python calls controllers that run in Python and applies the schedule.
     """
 
     def __init__(self, problem: Problem, choice: Choice, storage: Storage, target: str, threads: int | None):
@@ -44,12 +44,12 @@ class FixedSteps:
         sampling = problem.sampling
         self.in_python = problem.in_python
         self.tick = 1 if sampling is None else sampling.every(choice.dt)
-        # Samples of a piece must not reach beyond a call of a controller in Python
+        # A piece must not extend beyond a call of a controller in Python
         every = gcd(storage.every, self.tick) if self.in_python else storage.every
         method = method_of_order(choice.method, choice.order, choice.locate)
         self.program = MemberProgram(problem, method, storage.series, every, self.tick)
         self.batch_program = BatchProgram(self.program, choice.dt, target, threads)
-        self.switches: dict[int, list[tuple[Switch, Array]]] = {}  # by step: what is switched, for which members
+        self.switches: dict[int, list[tuple[Switch, Array]]] = {}  # by step: switches, and their members (*batch,)
         for switch in problem.switches:
             if switch.guarded:
                 continue
@@ -59,32 +59,32 @@ class FixedSteps:
         self.events: list[Event] = []
         some = problem.has_events and 0 not in problem.batch
         self.sources = sources(problem.system(problem.member(problem.first)[1])) if some else []
-        self._stride = every  # steps after which the log is read
+        self._stride = every  # steps between reads of the log
         first = FIRST // max(1, self.now.step.size)
         self._count = max(1, (min(first, FIRST_LOCATED) if choice.locate else first) // every)  # samples of a piece
         self._growth = GROWTH
 
     def go(self, watch: Watch) -> None:
-        """Run to the end, calling `watch` with the fraction that is done."""
+        """Run to the end; call `watch` with the completed fraction."""
         storage = self.storage
         fresh = storage.steps[0] == 0
         if fresh and self.in_python:
             self._call()
         self._switch()
-        self.now, row = self.batch_program.row(self.now, control=fresh and self.problem.traced_sampler)
+        self.now, first = self.batch_program.sample(self.now, control=fresh and self.problem.traced_sampler)
         self._read_log()
-        storage.put(row, 1)
+        storage.put(first, 1)
         for stop in self._stops():
             self._advance(stop, watch)
             if not self._running():
                 storage.cut(float(np.max(self.now.step, initial=0.0)))
                 break
             self._act()
-        self._end_row()
+        self._last_sample()
         watch(1.0)
 
     def _stops(self) -> list[int]:
-        """The steps at which Python acts, and the last one."""
+        """Return the steps at which Python acts, and the last step."""
         last = self.storage.count
         calls = range(self.tick, last, self.tick) if self.in_python else ()
         return sorted({*calls, *(step for step in self.switches if 0 < step < last), last})
@@ -99,11 +99,11 @@ class FixedSteps:
     def _wanted(self, steps: Array) -> Array: ...
 
     def _wanted(self, steps: int | Array) -> bool | Array:
-        """Whether a sample is recorded after so many steps."""
+        """Return whether a sample is recorded after `steps` steps."""
         return (steps % self.storage.every == 0) | (steps == self.storage.count)
 
     def _advance(self, stop: int, watch: Watch) -> None:
-        """Samples after samples, as many at a time as take a moment, until so many steps are done."""
+        """Run pieces until `stop` steps are done."""
         storage, length = self.storage, self.program.every
         most = max(1, MOST_BYTES * len(storage.steps) // max(storage.bytes, 1))
         while self.done < stop and self._running():
@@ -113,21 +113,21 @@ class FixedSteps:
                 continue
             count = min(self._count, most, (stop - self.done) // length)
             begin = time.perf_counter()
-            if self._try(lambda count=count: self._rows(count), count * length):
+            if self._try(lambda count=count: self._samples(count), count * length):
                 spent = time.perf_counter() - begin
                 self._count = max(1, int(count * min(self._growth, PIECE / max(spent, 1e-6))))
                 watch(self.done / storage.count)
 
     def _try(self, piece: Callable[[], None], steps: int) -> bool:
-        """Run a piece of so many steps; if its log overflows, undo it and let the next piece be shorter."""
-        before = self.now, self.done, self.storage.rows
+        """Run a piece of `steps` steps; if its log overflows, undo it and make the next piece shorter."""
+        before = self.now, self.done, self.storage.samples
         piece()
         length, log = self.program.every, self.now.motion.log
         if (log.count <= log.lines.shape[-2]).all() or steps == 1:
             self._read_log()
             self._stride = min(length, 2 * self._stride)
             return True
-        self.now, self.done, self.storage.rows = before
+        self.now, self.done, self.storage.samples = before
         self._growth, fits = GROWTH_LOGGED, self._steps_that_fit(log, steps)
         if steps > length:
             self._count = max(1, fits // length)
@@ -136,14 +136,14 @@ class FixedSteps:
         return False
 
     def _steps_that_fit(self, log: EventLog, steps: int) -> int:
-        """Of so many steps after which the log overflowed, how many it holds: those before its last line's time."""
+        """Return how many of `steps` steps fit into the log that overflowed: those before the time of its last line."""
         full = np.asarray(log.count) > log.lines.shape[-2]
         times = log.lines[..., -1, Line._fields.index("time")]
         fits = int(np.asarray(np.floor(times / self.dt) - self.now.step)[full].min())
         return max(1, fits if fits < steps else steps // 2)
 
     def _read_log(self) -> None:
-        """Turn the lines of the logs into events."""
+        """Convert the lines of all logs to events."""
         log = self.now.motion.log
         counts = np.asarray(log.count)
         if counts.any():
@@ -153,7 +153,7 @@ class FixedSteps:
             self.now = self.now.moved(log=log._replace(count=np.zeros_like(counts)))
 
     def _text(self, source: int, result: float) -> str:
-        """What happened, by the number of an event source and its result; commands come after the sources."""
+        """Return the text of an event, by source number and result; commands of controllers follow the sources."""
         if source < 0:
             return contact_event(self.problem.mechanism, source, result)
         if source < len(self.sources):
@@ -164,34 +164,34 @@ class FixedSteps:
         self.now = self.batch_program.steps(self.now, count)
         self.done += count
         if self._wanted(self.done):
-            self.storage.put(self.batch_program.row(self.now)[1], 1)
+            self.storage.put(self.batch_program.sample(self.now)[1], 1)
 
-    def _rows(self, count: int) -> None:
+    def _samples(self, count: int) -> None:
         storage, length = self.storage, self.program.every
         steps = self.done + length * (1 + np.arange(count))
         self.done = int(steps[-1])
-        if length == storage.every:  # all samples are wanted, and written where they belong
-            self.now = self.batch_program.rows(self.now, count, storage.places(), len(storage.steps))
-            storage.rows += count
+        if length == storage.every:  # all samples are recorded: write them directly to the storage
+            self.now = self.batch_program.run_samples(self.now, count, storage.places(), len(storage.steps))
+            storage.samples += count
             return
-        rows, wanted = storage.empty(count), self._wanted(steps)
-        self.now = self.batch_program.rows(self.now, count, rows, count)
+        samples, wanted = storage.empty(count), self._wanted(steps)
+        self.now = self.batch_program.run_samples(self.now, count, samples, count)
         axis = len(self.problem.batch)
-        storage.put({name: np.compress(wanted, row, axis=axis) for name, row in rows.items()}, int(wanted.sum()))
+        storage.put({name: np.compress(wanted, x, axis=axis) for name, x in samples.items()}, int(wanted.sum()))
 
-    # --- what Python does between pieces ---
+    # --- actions of Python between pieces ---
 
     def _act(self) -> None:
-        """Call controllers in Python and switch; a sample that is there already is taken again."""
+        """Call controllers in Python and apply the schedule; repeat a sample that was already recorded at this step."""
         called = self.in_python and self.done % self.tick == 0
         if called:
             self._call()
         if (self._switch() or called) and self._wanted(self.done):
-            self.storage.rows -= 1
-            self.storage.put(self.batch_program.row(self.now)[1], 1)
+            self.storage.samples -= 1
+            self.storage.put(self.batch_program.sample(self.now)[1], 1)
 
     def _switch(self) -> bool:
-        """Switch what is scheduled after so many steps, one instant after the other; whether anything was."""
+        """Apply the schedule entries of the present step in order of time; return whether there were any."""
         left = self.switches.get(self.done, [])
         anything = bool(left)
         while left:
@@ -209,7 +209,7 @@ class FixedSteps:
         self._switch_to(modes, [(switch.parameter, switch.what, who) for switch, who in switches])
 
     def _switch_to(self, modes: Array, changes: Sequence[tuple[str, str, Array]]) -> None:
-        """Change modes (*batch, m); `changes` are parameters, in words, and for which members (*batch,)."""
+        """Change modes (*batch, m); `changes` are (parameter, event text, members (*batch,))."""
         if not changes:
             return
         batch = self.problem.batch
@@ -228,7 +228,7 @@ class FixedSteps:
                     self.events.append(event(what, at, k, *numbers))
 
     def _call(self) -> None:
-        """New joint forces and memory from a controller in Python, member by member."""
+        """Call a controller in Python for each member: new joint forces, memory and modes."""
         now, problem = self.now, self.problem
         control, memory, status, modes = (np.array(x) for x in (now.control, now.memory, now.status, now.motion.modes))
         for index in np.ndindex(problem.batch):
@@ -246,7 +246,7 @@ class FixedSteps:
         self._switch_to(modes, list(self._commanded(modes)))
 
     def _commanded(self, modes: Array) -> Iterator[tuple[str, str, Array]]:
-        """What a controller in Python switches by wanting these modes (*batch, m), in words, and for which members."""
+        """Yield the switches that a controller in Python commands by modes (*batch, m): name, event text, members."""
         for name in self.problem.commands:
             k = self.problem.switched.index(name)
             before = self.now.motion.modes[..., k]
@@ -258,17 +258,17 @@ class FixedSteps:
     # --- failures ---
 
     def again(self, values: Values, now: MemberState) -> None:
-        """One step of one member in plain Python."""
+        """Make one step of one member in plain Python."""
         system, t = self.problem.system(values), float(now.step) * self.dt
         self.program.method.step(system, t, now.motion, self.dt, now.control)
 
     def not_converged(self, values: Values, now: MemberState) -> str:
-        """Why the equations of a member's next step were not solved, in words."""
+        """Return why the equations of a member's next step were not solved."""
         from linkwork.simulation.methods.newton_failure import unsolved
 
         t, system, method = float(now.step) * self.dt, self.problem.system(values), self.program.method
         states: list[tuple[float, StepState]] = [(t, now.motion)]
-        if system.guards:  # which switch within the step
+        if system.guards:  # guards may have switched within the step
             with np.errstate(all="ignore"):
                 moved, _ = method.step(system, t, now.motion, self.dt, now.control)
             states.append((t + self.dt, moved))
@@ -279,20 +279,20 @@ class FixedSteps:
             return failed
         if failed := unsolved(method, system, t, now.motion, self.dt, now.control):
             return failed.text(self.dt)
-        failed = "its equations were not solved" if method.implicit else "its loops were not closed again"
-        return f"{failed} at a step of {self.dt:g} s: try dt={self.dt / 4:g}"
+        failed = "the equations of the step were not solved" if method.implicit else "the projection onto loops failed"
+        return f"{failed} with dt={self.dt:g} s: try dt={self.dt / 4:g}"
 
-    def _end_row(self) -> None:
-        """Where a single run ended between samples, its last state is one more."""
+    def _last_sample(self) -> None:
+        """Record the last state of a single run that ended between samples."""
         storage = self.storage
         step = np.asarray(self.now.step)
-        if step.ndim == 0 and storage.rows < len(storage.steps) and step > storage.steps[storage.rows - 1]:
-            storage.steps[storage.rows] = step
-            storage.put(self.batch_program.row(self.now)[1], 1)
+        if step.ndim == 0 and storage.samples < len(storage.steps) and step > storage.steps[storage.samples - 1]:
+            storage.steps[storage.samples] = step
+            storage.put(self.batch_program.sample(self.now)[1], 1)
 
 
 def _with_room(problem: Problem, locate: bool) -> MemberState:
-    """The start, with room in the event log for all contact pairs if their events are located."""
+    """Return the start state, with room in the event log for all contact pairs if their events are located."""
     start, pairs = problem.start, len(problem.mechanism.contact_pairs) if locate else 0
     lines = start.motion.log.lines
     if not pairs:
@@ -302,7 +302,7 @@ def _with_room(problem: Problem, locate: bool) -> MemberState:
 
 
 def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> MemberState:
-    """Members (*batch,) of whom the condition is true as in `yes`, the others as in `no`."""
+    """Return members (*batch,) from `yes` where the condition is true, else from `no`."""
 
     def of(a: Array, b: Array) -> Array:
         return np.where(condition.reshape(condition.shape + (1,) * (np.ndim(b) - axes)), a, b)
@@ -312,5 +312,5 @@ def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> M
 
 
 def ended_at(now: MemberState) -> Array:
-    """The step at which each member ended, infinite for those that still run."""
+    """Return the step at which each member ended; inf for members that still run."""
     return np.where(np.asarray(now.status) == RUNNING, np.inf, now.step)

@@ -1,16 +1,13 @@
-"""`Simulator`: one mechanism, stepped from Python, a microsecond or two at a time."""
+"""`Simulator`: step one mechanism from Python, at one or two microseconds per step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.errors import LinkworkError, NonFinite, NotConverged, ShapeError, unknown_name
-from linkwork.evaluation.diagnosis import failures_named
+from linkwork.errors import LinkworkError, NotConverged, ShapeError, unknown_name
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.elements import with_locks
 from linkwork.model.mechanism import Mechanism
@@ -19,15 +16,13 @@ from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.events.impulses import impact, impossible
 from linkwork.simulation.events.schedule import locked_names, modes_of, switch_of
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
-from linkwork.simulation.methods.newton_failure import unsolved
 from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order, refuse_composed
-from linkwork.simulation.methods.step_derivatives import StepDerivatives, StepMap
+from linkwork.simulation.methods.step_derivatives import StepDerivatives
 from linkwork.simulation.problem_setup import Setup, positive, problem_of
-from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.runners.interactive_step import StepKernel, flat_state, state_of
 from linkwork.simulation.start_checks import refuse_open, refuse_slipping
-from linkwork.simulation.state import CONTACT_COLUMNS, StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, where
+from linkwork.spatial.scalar import Array
 
 
 class State(NamedTuple):
@@ -39,12 +34,47 @@ class State(NamedTuple):
 
 
 class Simulator:
-    """A mechanism that is stepped by hand: `step(tau)`, look at `state`, `push` it, go on.
+    """A mechanism that is stepped interactively from Python.
 
-    It starts at q0 (nq,) and v0 (nv,), neutral and at rest if not given, and moves by steps of `dt` [s], by a `method`
-    of `simulate` with fixed steps, "rk4" if none is named, of an `order` if it has several. Joint springs, dampers,
-    friction and stops act as in `simulate`, with `locate` the switches of contacts are located as there, and with
-    `contact="rigid"` contacts are rigid. A step that fails raises an error and leaves the state as it was.
+    Call `step(tau)`, read `state`, and between steps `push` a body or switch loops, clutches and joints. Joint springs,
+    dampers, friction and stops act as in `lw.simulate`. A step that fails raises an error; the state stays as it was.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The mechanism.
+    q0 : array, shape (nq,), unit [rad, m, quaternions], default None
+        Start coordinates. None: the keyframe "start", or the neutral position.
+    v0 : array, shape (nv,), unit [rad/s, m/s], default None
+        Start velocities. None: at rest, or those of the keyframe.
+    dt : float, unit [s], default 1e-3
+        Step.
+    method : str or None, default None
+        A method of `lw.simulate` with fixed steps. None: "rk4", or "moreau" for rigid contacts.
+    stops : float or None, unit [s], default 0.02
+        Time constant of the springs and dampers at joint limits. None: limits are ignored.
+    order : int or None, default None
+        2, 4 or 6: order to which "variational", "rattle" or "energy-momentum" steps are composed.
+    locate : bool, default False
+        True locates contact events within the step; False: contacts change at the ends of steps.
+    contact : {"compliant", "rigid"}, default "compliant"
+        Contact model, as in `lw.simulate`.
+
+    Raises
+    ------
+    LinkworkError
+        If an argument is invalid, loops are open, or the method does not fit the mechanism.
+    ShapeError
+        If q0 or v0 is a batch.
+
+    Examples
+    --------
+    >>> sim = lw.Simulator(lw.example("double_pendulum"), [1.0, 0.5], dt=0.01)
+    >>> for _ in range(100):
+    ...     sim.step(tau=-2.0 * sim.state.v)
+    >>> round(sim.state.t, 3), sim.state.q.shape
+    (1.0, (2,))
+
     """
 
     def __init__(
@@ -70,41 +100,42 @@ class Simulator:
         refuse_open(self._problem)
         refuse_unfit(self._problem, method, adaptive=False)
         if self._problem.batch:
-            raise ShapeError(f"a Simulator holds one state; q0 and v0 have the batch {self._problem.batch}")
+            raise ShapeError(f"a Simulator has one state; q0 and v0 have the batch shape {self._problem.batch}")
         self._steps = 0
-        self._x = _flat(self._problem.start.motion)
+        self._x = flat_state(self._problem.start.motion)
         self._zero = np.zeros(mechanism.nv)
-        self._pushes: list[tuple[int, Array, int]] = []  # the step that ends them, the wrench, the body
+        self._pushes: list[tuple[int, Array, int]] = []  # step at which the push ends, wrench, body
         self._modes = modes_of(mechanism)
-        self._switched = False  # whether loops, clutches or brakes are other than they were built
-        self._free = _Stepper(self, changed=False)
-        self._changed = _Stepper(self, changed=True)
+        self._switched = False  # whether modes differ from those built
+        self._free = StepKernel(self, changed=False)
+        self._changed = StepKernel(self, changed=True)
 
     def __getstate__(self) -> dict[str, object]:
-        """For copies and other processes: without machine code, which each makes or finds on disk when it steps."""
+        """Return the state for copies and pickles, without machine code: a copy compiles or loads it when it steps."""
         state = {name: value for name, value in vars(self).items() if name not in ("_free", "_changed")}
         return state | {"_method": self._method.locates, "_pushes": list(self._pushes), "_modes": dict(self._modes)}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._method = method_of_order(self.method, self.order, bool(state["_method"]))
-        self._free, self._changed = _Stepper(self, changed=False), _Stepper(self, changed=True)
+        self._free, self._changed = StepKernel(self, changed=False), StepKernel(self, changed=True)
 
     def __repr__(self) -> str:
         return f"<Simulator of {self.mechanism!r} at {self._steps * self.dt:g} s, {self.method} with dt={self.dt:g}>"
 
     @property
     def state(self) -> State:
-        """Where the mechanism is now: t [s], q (nq,), v (nv,)."""
-        now = _unflat(self.mechanism, self._x)
+        """The present time t [s], coordinates q (nq,) and velocities v (nv,). Assign (t, q, v) to set them.
+
+        Assignment resets contacts and releases latches. Engaged constraints stay engaged and must not slip in the new
+        state, unless they have a capacity.
+        """
+        now = state_of(self.mechanism, self._x)
         return State(self._steps * self.dt, now.q, now.v)
 
     @state.setter
     def state(self, new: tuple[float, ArrayLike, ArrayLike]) -> None:
-        """Put the mechanism elsewhere: t [s], q (nq,), v (nv,). Contacts forget what they held, and latches let go.
-
-        What was engaged stays so, and must not slip in the new state, unless it has a capacity.
-        """
+        """Set t [s], q (nq,) and v (nv,); contacts are reset and latches released."""
         t, q, v = new
         modes = {
             **self._modes,
@@ -112,13 +143,34 @@ class Simulator:
         }
         problem = problem_of(Setup(self.mechanism, q, v, parameters=modes, rigid=self._problem.rigid))
         if problem.start.q.ndim > 1:
-            raise ShapeError("a Simulator holds one state, not a batch")
+            raise ShapeError("a Simulator has one state; q and v must not be batches")
         refuse_slipping(problem)
         self._steps = round(float(t) / self.dt)
-        self._x, self._modes = _flat(problem.start.motion), modes
+        self._x, self._modes = flat_state(problem.start.motion), modes
 
     def step(self, tau: ArrayLike | None = None) -> None:
-        """Go on by one step under the joint forces tau (nv,) [N m or N], none if not given."""
+        """Advance by one step of dt.
+
+        Parameters
+        ----------
+        tau : array, shape (nv,), unit [N m or N], default None
+            Joint forces, constant through the step. None: zero.
+
+        Raises
+        ------
+        NotConverged
+            If the equations of the step were not solved.
+        NonFinite
+            If the new state is not finite.
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("double_pendulum"), dt=0.01)
+        >>> sim.step(tau=[1.0, 0.0])
+        >>> sim.state.t
+        0.01
+
+        """
         forces = self._zero if tau is None else tau
         if self._pushes or self._switched:
             self._x = self._under_changes(forces)
@@ -127,10 +179,36 @@ class Simulator:
         self._steps += 1
 
     def push(self, body: str, wrench: ArrayLike, duration: float | None = None) -> None:
-        """Let a wrench (6,) [N, N m] act on a body, at its frame's origin in its frame, for some time [s] or a step."""
+        """Apply an external wrench to a body during the next steps.
+
+        Parameters
+        ----------
+        body : str
+            Name of the body.
+        wrench : array, shape (6,), unit [N, N m]
+            Force and torque at the origin and in the axes of the body's frame.
+        duration : float or None, unit [s], default None
+            Duration, rounded to whole steps. None: one step.
+
+        Raises
+        ------
+        LinkworkError
+            If the body is the world or does not exist.
+        ShapeError
+            If `wrench` does not have six numbers.
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("double_pendulum"), dt=0.01)
+        >>> sim.push("link 2", [0, 0, 0, 0, 0, 1.0], duration=0.05)
+        >>> sim.step()
+        >>> bool(sim.state.v[1] > 0.0)
+        True
+
+        """
         number = self.mechanism.bodies.index_of(body)
         if number == 0:
-            raise LinkworkError("the world cannot be pushed")
+            raise LinkworkError("the world cannot be pushed; name another body")
         array = as_numbers("wrench", wrench)
         if array.shape != (6,):
             raise ShapeError(f"wrench has shape {array.shape}, expected (6,)")
@@ -139,45 +217,223 @@ class Simulator:
         self._pushes.append((self._steps + steps, np.array(array), number))
 
     def open(self, loop: str) -> None:
-        """Let go what a loop holds together."""
+        """Open a loop: its constraint no longer acts.
+
+        Parameters
+        ----------
+        loop : str
+            Name of the loop closure.
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("four_bar"))
+        >>> sim.open("closing pin")
+        >>> sim.step()
+
+        """
         self._switch("open", loop)
 
     def close(self, loop: str) -> float:
-        """Hold together what a loop does, from now on: velocities jump by impulses along it; the energy [J] gained.
+        """Close a loop and return the change of energy [J].
 
-        It must be open by less than 1 cm or 0.01 rad, which is bridged.
+        Impulses along the loop make the velocities satisfy its constraint. A closure error is removed by projection.
+
+        Parameters
+        ----------
+        loop : str
+            Name of the loop closure.
+
+        Returns
+        -------
+        float
+            Change of energy [J].
+
+        Raises
+        ------
+        NotConverged
+            If the closure error is more than 1 cm or 0.01 rad.
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("four_bar"))
+        >>> sim.open("closing pin")
+        >>> sim.step()
+        >>> sim.close("closing pin") <= 0.0
+        True
+
         """
         return self._switch("close", loop)
 
     def engage(self, name: str) -> float:
-        """Engage a clutch, brake, ratchet, latch, differential or coupling: velocities jump; the energy [J] gained."""
+        """Engage a clutch, brake, ratchet, latch, differential or coupling; return the change of energy [J].
+
+        Impulses make the velocities satisfy its constraint. A clutch or brake with a capacity slips first and gives no
+        impulse.
+
+        Parameters
+        ----------
+        name : str
+            Name of the element.
+
+        Returns
+        -------
+        float
+            Change of energy [J].
+
+        Raises
+        ------
+        LinkworkError
+            If couplings contradict each other.
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("clutched_flywheels"), v0=[10.0, 0.0])
+        >>> sim.engage("clutch")  # it has a capacity, so that it slips
+        0.0
+
+        """
         return self._switch("engage", name)
 
     def release(self, name: str) -> None:
-        """Release a clutch, brake, ratchet, latch, differential or coupling."""
+        """Release a clutch, brake, ratchet, latch, differential or coupling.
+
+        Parameters
+        ----------
+        name : str
+            Name of the element.
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("clutched_flywheels"), v0=[10.0, 0.0])
+        >>> energy = sim.engage("clutch")
+        >>> sim.release("clutch")
+
+        """
         self._switch("release", name)
 
     def shift(self, name: str, ratio: float) -> float:
-        """Give a clutch or ratchet another ratio, or a transmission a gear; velocities jump; the energy [J] gained."""
+        """Set the ratio of a clutch or ratchet, or the gear of a transmission; return the change of energy [J].
+
+        If the element is engaged, impulses make the velocities satisfy the new ratio.
+
+        Parameters
+        ----------
+        name : str
+            Name of the element.
+        ratio : float
+            New ratio, not 0; for a transmission the number of a gear, 0 for neutral.
+
+        Returns
+        -------
+        float
+            Change of energy [J].
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("two_speed_gearbox"), v0=[10.0, 2.5])
+        >>> round(sim.shift("gearbox", 2), 3)
+        -0.579
+
+        """
         return self._switch("shift", name, ratio)
 
     def reverse(self, clutch: str) -> float:
-        """Turn the ratio of a clutch, or a ratchet, round; while engaged, velocities jump; the energy [J] gained."""
+        """Reverse the sign of a clutch's ratio, or the direction of a ratchet; return the change of energy [J].
+
+        If the element is engaged, impulses make the velocities satisfy the new ratio.
+
+        Parameters
+        ----------
+        clutch : str
+            Name of the clutch or ratchet.
+
+        Returns
+        -------
+        float
+            Change of energy [J].
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("clutched_flywheels"), v0=[10.0, 0.0])
+        >>> sim.reverse("clutch")  # it is not engaged
+        0.0
+
+        """
         return self._switch("reverse", clutch)
 
     def lock(self, joint: str) -> float:
-        """Hold a joint still, which needs no brake: its velocities jump to zero; the energy [J] gained."""
+        """Lock a joint at its present position and return the change of energy [J].
+
+        The joint needs no brake. Impulses stop it.
+
+        Parameters
+        ----------
+        joint : str
+            Name of the joint, or of a brake.
+
+        Returns
+        -------
+        float
+            Change of energy [J].
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("double_pendulum"), v0=[1.0, 0.0])
+        >>> round(sim.lock("pin 1"), 6)
+        -16.0
+        >>> bool(abs(sim.state.v[0]) < 1e-12)
+        True
+
+        """
         return self._switch("lock", joint)
 
     def unlock(self, joint: str) -> None:
-        """Let a joint that was locked move again."""
+        """Unlock a joint that `lock` locked.
+
+        Parameters
+        ----------
+        joint : str
+            Name of the joint, or of a brake.
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("double_pendulum"), v0=[1.0, 0.0])
+        >>> energy = sim.lock("pin 1")
+        >>> sim.unlock("pin 1")
+
+        """
         self._switch("unlock", joint)
 
     def step_derivatives(self, tau: ArrayLike | None = None) -> StepDerivatives:
-        """Derivatives of the step that `step(tau)` would make from here: A (2 nv, 2 nv) by (q, v), B (2 nv, nv) by tau.
+        """Return the derivatives A and B of the step that `step(tau)` would make: (dq, dv) after = A (dq, dv) + B dtau.
 
-        They are exact, also where the step solves equations and closes loops; dq before and after is in the tangent
-        space, as in `m.difference`. The state stays as it is.
+        They are exact to round-off, also for steps that solve equations or project onto loops. dq is in the tangent
+        space, as in `Mechanism.difference`. The state does not change.
+
+        Parameters
+        ----------
+        tau : array, shape (nv,), unit [N m or N], default None
+            Joint forces of the step. None: zero.
+
+        Returns
+        -------
+        StepDerivatives
+            A, shape (2 nv, 2 nv), and B, shape (2 nv, nv).
+
+        Raises
+        ------
+        LinkworkError
+            If the mechanism has contacts, clutches or other elements that can change state within the step.
+        NotConverged
+            If the equations of the step were not solved.
+
+        Examples
+        --------
+        >>> sim = lw.Simulator(lw.example("double_pendulum"), dt=0.01)
+        >>> A, B = sim.step_derivatives()
+        >>> A.shape, B.shape
+        ((4, 4), (4, 2))
+
         """
         forces = as_numbers("tau", self._zero if tau is None else tau)
         if forces.shape != (self.mechanism.nv,):
@@ -187,7 +443,7 @@ class Simulator:
 
     def _switch(self, *entry: str | float) -> float:
         held = with_locks(self.mechanism, locked_names([(0.0, *entry)]))
-        now, latched = _unflat(held, self._x), own_modes(held)
+        now, latched = state_of(held, self._x), own_modes(held)
         before = {**modes_of(held), **self._modes, **dict(zip(latched, now.modes.tolist(), strict=True))}
         switch = switch_of(held, f"Simulator.{entry[0]}", (0.0, *entry))
         refuse_contradictions(held, (switch,), before, (), 0.0)
@@ -195,16 +451,16 @@ class Simulator:
         m = held.varied(after)
         found = impact(System(m, rigid=self._problem.rigid), now.q, now.v, now.slip)
         if not found.possible:
-            raise NotConverged(impossible(m, now.q) or f"{switch.what}: cannot be done from here")
-        if len(after) > len(self._modes):  # a joint that had no brake
-            self.mechanism, self._changed = held, _Stepper(self, changed=True)
+            raise NotConverged(impossible(m, now.q) or f"{switch.what}: the constraints cannot be satisfied from here")
+        if len(after) > len(self._modes):  # a joint without a brake was locked: it has a brake now
+            self.mechanism, self._changed = held, StepKernel(self, changed=True)
         modes = np.array([after[name] for name in latched])
-        self._modes, self._x = after, _flat(now._replace(q=found.q, v=found.v, slip=found.slip, modes=modes))
+        self._modes, self._x = after, flat_state(now._replace(q=found.q, v=found.v, slip=found.slip, modes=modes))
         self._switched = after != modes_of(held)
         return float(found.energy)
 
     def _changes(self) -> tuple[Array, Array]:
-        """Wrenches (nbodies, 6) of all pushes, and which loops are closed (nloops,)."""
+        """Return the sum of all pushes (nbodies, 6) [N, N m], and all modes (k,)."""
         wrenches = np.zeros((self.mechanism.nbodies, 6))
         for _, wrench, body in self._pushes:
             wrenches[body - 1] += wrench
@@ -214,85 +470,3 @@ class Simulator:
         found = self._changed.step(self._x, forces, *self._changes())
         self._pushes = [push for push in self._pushes if push[0] > self._steps + 1]
         return found
-
-
-def _flat(now: StepState) -> Array:
-    """Coordinates, velocities, what contacts remember, slip directions, which latches hold or are armed."""
-    return np.concatenate([now.q, now.v, np.ravel(now.contact_memory), now.slip, now.modes, now.armed])
-
-
-def _unflat(m: Mechanism, x: Array) -> StepState:
-    """The state that `_flat` wrote down."""
-    count, others = len(m.contact_pairs), [len(m.bounded), len(m.self_switching)]
-    size = (len(x) - m.nq - m.nv - sum(others) - len(m.self_switching)) // max(count, 1)
-    q, v, contacts, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, *others]))
-    contacts = contacts.reshape(count, size or CONTACT_COLUMNS)
-    return StepState(q, v, contact_memory=contacts, slip=slip, modes=modes, armed=armed)
-
-
-class _Stepper:
-    """The kernel of a step, which turns to `slow` for anything but float64 arrays of the right shape.
-
-    One that is `changed` takes wrenches (nbodies, 6) and modes (k,), what is closed and engaged, too.
-    """
-
-    def __init__(self, simulator: Simulator, changed: bool):
-        self.simulator, self.changed = simulator, changed
-        self.step: Callable[..., Array] = self._build
-
-    def system(self, *changes: Array) -> System:
-        """What moves."""
-        sim = self.simulator
-        m, forces = sim.mechanism, None
-        if self.changed:
-            wrenches, modes = changes
-            named = dict(zip(sim._modes, modes, strict=True))
-            m, forces = m.varied(named), lambda t, q, v: wrenches
-        return System(m, None, forces, sim._problem.stops, modes=own_modes(m), rigid=sim._problem.rigid)
-
-    @cached_property
-    def map(self) -> StepMap:
-        """The step as a map that has derivatives."""
-        sim = self.simulator
-        name = repr(list(sim._modes)) if self.changed else ""
-        return StepMap(sim._problem, sim._method, sim.dt, self.system, self.shapes[2:], name)
-
-    @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """Those of what a step takes: the state, joint forces, and changes."""
-        sim = self.simulator
-        changes = [(sim.mechanism.nbodies, 6), (len(sim._modes),)] if self.changed else []
-        return [sim._x.shape, (sim.mechanism.nv,), *changes]
-
-    def one(self, x: Array, tau: Array, *changes: Array) -> Array:
-        """The next state (nq + nv + 5 n + k,), nan if its equations were not solved."""
-        sim, system = self.simulator, self.system(*changes)
-        moved, solved = sim._method.step(system, 0.0, _unflat(system.mechanism, x), sim.dt, tau)
-        found = _flat(moved)
-        return found if solved is True else where(solved, found, np.full(len(found), np.nan))
-
-    def _build(self, *inputs: ArrayLike) -> Array:
-        sim = self.simulator
-        name = ("changed step" if self.changed else "step", sim._method.title, repr(sim.dt), repr(list(sim._modes)))
-        self.kernel = kernel_of(sim._problem, name, self.one, self.shapes, self.shapes[:1])
-        self.step = self.kernel.fast_call(self._slow, "step", "One step of the simulator.")
-        return self.step(*inputs)
-
-    def _slow(self, x: Array, tau: ArrayLike, *changes: Array) -> Array:
-        """Convert what was given, or explain what is wrong."""
-        forces = as_numbers("tau", tau)
-        if forces.shape != (self.simulator.mechanism.nv,):
-            raise ShapeError(f"tau has shape {forces.shape}, expected ({self.simulator.mechanism.nv},)")
-        refuse_non_finite("tau", forces)
-        (found,), finite = self.kernel.over_batch([x, forces, *changes], (), 1)
-        if finite:
-            return found
-        with failures_named("the state after a step", 0):
-            after = self.one(x, forces, *changes)
-        at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
-        if np.isfinite(x).all() and np.isnan(after).all():
-            sim, system = self.simulator, self.system(*changes)
-            if failed := unsolved(sim._method, system, 0.0, _unflat(system.mechanism, x), sim.dt, forces):
-                raise NotConverged(f"the step at {sim.state.t:g} s: {failed.text(sim.dt)}", failed.history, failed.step)
-            raise NotConverged(f"loops were not closed again after a step {at}: a smaller step may do")
-        raise NonFinite(f"the state after a step is not finite {at}: its numbers became too large")

@@ -1,4 +1,4 @@
-"""Progress of a run: a bar at a terminal once it takes long, or a user's function."""
+"""Progress of a run: a bar at a terminal, or a function of the user."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PATIENCE = 1.0  # [s] after which a bar is shown: short runs show none
+PATIENCE = 1.0  # [s] after which the bar appears: short runs show none
 Watch = Callable[[float], None]
 
 
 @contextmanager
 def watching(progress: bool | Watch | None, title: str) -> Iterator[Watch]:
-    """A function that takes the fraction done: `progress` itself, one that draws a bar, or one that does nothing."""
+    """Provide a function of the completed fraction: the user's, one that draws a bar, or one that does nothing."""
     if callable(progress):
         yield progress
     elif progress or (progress is None and sys.stderr.isatty()):

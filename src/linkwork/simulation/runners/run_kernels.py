@@ -1,8 +1,8 @@
-"""Kernels of runs, and what they are known by.
+"""Kernels of runs, and their cache keys.
 
-A problem determines its program, except what users' functions compute, since the text of a function does not say what
-it depends on. They are traced alone, every time, and their graphs are part of the name; the program around them is
-traced only where no kernel of that name was built before.
+A problem determines its program except for the user's functions: the source text of a function does not reveal its
+dependencies. User functions are therefore traced alone for every run, and their graphs are part of the key. The whole
+program is traced only if no kernel with this key exists.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from linkwork.compiler import Count, Kernel, Repeatable, Rows, digest, shared, t
 from linkwork.evaluation.dynamics_kernels import has_kinds_of_users, mechanism_digest, source_digest
 from linkwork.model.broadcast import Shape
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.events.guards import Once
+from linkwork.simulation.events.guards import OneShot
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.state import Leaves, MemberState, flatten, unflatten
 from linkwork.spatial.scalar import Array, Number, Value
 
 __all__ = ["Count", "Rows", "formula_digest", "kernel_of"]
 
-_traced: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # digest of each problem's functions, traced once
+_traced: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # digest of the traced user functions of each problem
 
 
 def kernel_of(
@@ -36,27 +36,27 @@ def kernel_of(
     results: Sequence[Shape | Rows],
     counts: int = 0,
 ) -> Kernel:
-    """The kernel of a program of a problem; `name` says which. It may be one that was used lately."""
+    """Return the kernel of a program of a problem, new or cached; `name` distinguishes the programs of a problem."""
     title = f"{name[0]} of {problem.mechanism.name}"
     key = _key(problem, *name, repr(shapes), repr(results))
     return shared(Kernel(title, program, shapes, results, key, counts))
 
 
 def _key(problem: Problem, *name: str) -> str | None:
-    """What a kernel is known by: all that its program is made of; None where only its graph says that."""
+    """Return the cache key of a kernel, from everything that determines its program; None if only its graph does."""
     m = problem.mechanism
     if has_kinds_of_users(m):
         return None
     stops = () if problem.stops is None else (a.tobytes() for a in problem.stops)
     limits = [a.tobytes() for j in m.joints for a in j.limits]
-    guarded = [(s.parameter, s.value, isinstance(s.when, Once)) for s in problem.switches if s.guarded]
+    guarded = [(s.parameter, s.value, isinstance(s.when, OneShot)) for s in problem.switches if s.guarded]
     facts = (problem.baumgarte, problem.switched, problem.commands, problem.rigid, guarded, list(problem.values))
     parts = (*stops, *limits, *_contacts(m), repr(facts), *name)
     return digest(source_digest(), _package_digest(), mechanism_digest(m), _functions_digest(problem), *parts)
 
 
 def _functions_digest(problem: Problem) -> str:
-    """A name for what users' functions do with any numbers: which there are, and their graphs."""
+    """Return a digest of the user functions: which there are, and their graphs."""
     users = [
         problem.control,
         problem.sampler if problem.traced_sampler else None,
@@ -85,7 +85,7 @@ def _functions_digest(problem: Problem) -> str:
 def formula_digest(
     problem: Problem, formulas: Callable[[dict[str, Array], Number, MemberState], tuple[Array, ...]]
 ) -> str:
-    """A name for what users' formulas compute from values, the step and the state of a member: that of their graph."""
+    """Return a digest of the graphs of user-defined series, as functions of values, step and state of a member."""
     size = len(flatten(problem.start))
 
     def all_of_them(dt: Number, *inputs: Array) -> tuple[Array, ...]:
@@ -97,14 +97,14 @@ def formula_digest(
 
 
 def _graph_of(function: Callable[..., Value | Leaves], shapes: Sequence[Shape]) -> str:
-    """What a function computes, as text."""
-    from linkwork.compiler import description, trace  # here: runs without functions of users are found on disk
+    """Return the graph of a function as text."""
+    from linkwork.compiler import description, trace  # imported here: runs without user functions do not trace
 
     return description(trace(function, shapes))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
-    """All that elements say which only motion depends on: contacts and surfaces."""
+    """Yield the fingerprints of elements that only affect motion: contacts and surfaces."""
     for items in mechanism.elements.values():
         for one in items:
             if one.acts_in_motion_only:
@@ -113,5 +113,5 @@ def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
 
 @cache
 def _package_digest() -> str:
-    """A name for the text of the package `simulation`."""
+    """Return a digest of the source text of the package `simulation`."""
     return text_digest(Path(__file__).parents[1])

@@ -1,4 +1,4 @@
-"""A whole run as one program: control, steps and recording of one member, and the same compiled for any batch."""
+"""The compiled program of a run: control, steps and recording of one member, compiled for any batch."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 
 @dataclass(frozen=True, eq=False)
 class MemberProgram:
-    """The program of one member: a problem, a method, which series are recorded, after how many steps `every`.
+    """The program of one member: problem, method, recorded series, and the number of steps between samples.
 
-    A sampled controller is called after `tick` steps.
+    A sampled controller is called every `tick` steps.
     """
 
     problem: Problem
@@ -51,13 +51,13 @@ class MemberProgram:
     tick: int = 1
 
     def step(self, values: Values, dt: Number, now: MemberState) -> MemberState:
-        """One step, unless the member has ended: it then stays in its last good state, and its status says why."""
+        """Make one step; a member that has ended keeps its last valid state, and its status says why."""
         before = now.motion
         moved, solved = self.method.step(self.problem.system(values), now.step * dt, before, dt, now.control)
         size: Number = abs(moved.work)
         for x in (*moved.q, *moved.v):
             size = size + abs(x)
-        finite = size <= HUGE  # false also where it is nan
+        finite = size <= HUGE  # the comparison is false for nan
         after = where(solved, where(finite, RUNNING, NON_FINITE), NOT_CONVERGED)
         running = now.status == RUNNING
         good = running & (after == RUNNING)
@@ -73,7 +73,7 @@ class MemberProgram:
         )
 
     def steps(self, values: Values, dt: Number, now: MemberState, count: int | Count) -> MemberState:
-        """`count` steps without a sample."""
+        """Make `count` steps without recording."""
 
         def one(_: Number, *state: Value) -> Leaves:
             after = self.step(values, dt, unflatten(now, state))
@@ -82,8 +82,10 @@ class MemberProgram:
 
         return unflatten(now, repeat(count, one, *flatten(now)))
 
-    def rows(self, values: Values, dt: Number, now: MemberState, count: int | Count) -> tuple[MemberState, Leaves]:
-        """`count` times the steps between two samples, then a sample of every series."""
+    def run_samples(
+        self, values: Values, dt: Number, now: MemberState, count: int | Count
+    ) -> tuple[MemberState, Leaves]:
+        """Make `count` samples: for each, the steps between two samples, then one value of every series."""
         sampled = self.problem.traced_sampler
         inner = gcd(self.every, self.tick) if sampled else self.every
 
@@ -98,14 +100,14 @@ class MemberProgram:
 
         def body(_: Number, *state: Value) -> tuple[Leaves, Leaves]:
             after = _repeated(self.every // inner, block, *state)
-            return after, self.row(values, dt, unflatten(now, after))
+            return after, self.series_values(values, dt, unflatten(now, after))
 
         last, series = record(count, body, *flatten(now))
         return unflatten(now, last), series
 
     @cached_property
     def formulas(self) -> dict[str, Formula]:
-        """What computes each recorded series."""
+        """The formula of each recorded series."""
         return formulas(self.problem.facts, self.series)
 
     @cached_property
@@ -114,21 +116,21 @@ class MemberProgram:
         return dict(zip(self.series, sample_shapes(self.problem.facts, self.series), strict=True))
 
     def sample(self, values: Values, dt: Number, now: MemberState) -> Sample:
-        """What recorded series are computed from in a state."""
+        """Return the argument of the formulas of recorded series in a state."""
         t, problem = now.step * dt, self.problem
         return Sample(
             t, now, values, lambda: problem.system(values), lambda state: problem.motor_forces(values, t, state)
         )
 
-    def row(self, values: Values, dt: Number, now: MemberState) -> tuple[Array, ...]:
-        """One sample of every recorded series."""
+    def series_values(self, values: Values, dt: Number, now: MemberState) -> tuple[Array, ...]:
+        """Return one sample of every recorded series."""
         sample = self.sample(values, dt, now)
         return tuple(formula(sample) for formula in self.formulas.values())
 
-    # --- controllers that are sampled, and what they and schedules switch ---
+    # --- sampled controllers, and switches by controllers and schedules ---
 
     def sampled(self, values: Values, dt: Number, now: MemberState, always: bool) -> MemberState:
-        """The state with new joint forces of the sampled controller, if it is time for them."""
+        """Return the state with new joint forces of the sampled controller, if it is due."""
         answer = self.problem.sample(values, now.step * dt, now)
         running = now.status == RUNNING
         if not always:
@@ -143,7 +145,7 @@ class MemberProgram:
         return self._commanded(values, dt, after._replace(status=status), wanted)
 
     def _commanded(self, values: Values, dt: Number, now: MemberState, wanted: Array) -> MemberState:
-        """The state after what a controller switched, with its events in the log."""
+        """Return the state after the switches that a controller commands, with their events in the log."""
         problem, system = self.problem, self.problem.system(values)
         after, found, carried = self.switched(values, dt, now, wanted)
         fired, lines, known = [], [], len(sources(system))
@@ -156,9 +158,10 @@ class MemberProgram:
         return select(any_of(fired), after.moved(log=log), now)
 
     def switched(self, values: Values, dt: Number, now: MemberState, modes: Array) -> tuple[MemberState, Impact, Array]:
-        """The state after the impact that follows where modes (m,) become these; a member that cannot make it ends.
+        """Switch modes (m,): return the state after the impact, the impact, and the constraint forces (n,) [N or N m].
 
-        With it come the forces (n,) [N or N m] of the constraints after it, or before it of those that release.
+        A member that cannot satisfy the constraints ends. Forces are those after the impact, or before it for
+        constraints that are released.
         """
         system, running, t = self.problem.system(values), now.status == RUNNING, now.step * dt
         before, motion = constraint_forces(system.in_modes(now.motion.modes), t, now.motion, now.control), now.motion
@@ -179,7 +182,7 @@ class MemberProgram:
 
 
 def _repeated(count: int, body: Callable[..., Leaves], *state: Value) -> Leaves:
-    """`count` iterations of a loop; one iteration needs no loop."""
+    """Repeat a loop body `count` times; a single iteration needs no loop."""
     return body(0.0, *state) if count == 1 else repeat(count, body, *state)
 
 
@@ -187,13 +190,14 @@ def _floor(x: Number) -> Number:
     return np.floor(x)
 
 
-# --- any batch ---
+# --- batches ---
 
 
 class Switched(NamedTuple):
-    """What switching took, of every member and constraint, each (*batch, n).
+    """The effect of switching for every member and constraint, each (*batch, n).
 
-    `energies` [J], `impulses` [N s or N m s], forces `carried` [N or N m] and `gaps` of loops [m or rad].
+    `energies` [J], `impulses` [N s or N m s], constraint forces `carried` [N or N m], and loop closure errors `gaps` [m
+    or rad].
     """
 
     energies: Array
@@ -206,42 +210,42 @@ RUN, STEPS, SWITCH, SAMPLE, FIRST_SAMPLE = "run", "steps", "switch", "sample", "
 
 
 class BatchProgram:
-    """A member's program compiled, or in plain Python, for every member of a batch."""
+    """The program of a member for a whole batch, compiled or in plain Python."""
 
     def __init__(self, program: MemberProgram, dt: float, target: str, threads: int | None):
         self.program, self.dt, self.threads, self.target = program, dt, threads, target
         self._kernels: dict[str, Kernel] = {}
 
-    def rows(self, now: MemberState, count: int, places: Mapping[str, Array], room: int) -> MemberState:
-        """The state (*batch, ...) after so many samples, each series written to its place.
+    def run_samples(self, now: MemberState, count: int, places: Mapping[str, Array], room: int) -> MemberState:
+        """Return the state (*batch, ...) after `count` samples, and write every series to its place.
 
-        A place is where the first sample goes in an array (*batch, room, ...) in C order.
+        A place is the position of the first sample in an array (*batch, room, ...) in C order.
         """
         return unflatten(now, self._run(RUN, now, (count, room), places)[: len(flatten(now))])
 
-    def row(self, now: MemberState, control: bool = False) -> tuple[MemberState, dict[str, Array]]:
-        """The state itself, with new forces of a sampled controller if `control`, and its sample (*batch, 1, ...)."""
+    def sample(self, now: MemberState, control: bool = False) -> tuple[MemberState, dict[str, Array]]:
+        """Return the state, with new forces of a sampled controller if `control`, and its sample (*batch, 1, ...)."""
         size, axis = len(flatten(now)), len(self.program.problem.batch)
         found = self._run(FIRST_SAMPLE if control else SAMPLE, now, ())
-        rows = zip(self.program.series, found[size:], strict=True)
-        return unflatten(now, found[:size]), {name: np.expand_dims(row, axis) for name, row in rows}
+        values = zip(self.program.series, found[size:], strict=True)
+        return unflatten(now, found[:size]), {name: np.expand_dims(value, axis) for name, value in values}
 
     def steps(self, now: MemberState, count: int) -> MemberState:
-        """The state (*batch, ...) after so many steps."""
+        """Return the state (*batch, ...) after `count` steps."""
         return unflatten(now, self._run(STEPS, now, (count,)))
 
     def switched(self, now: MemberState, modes: Array) -> tuple[MemberState, Switched]:
-        """The state (*batch, ...) after modes (*batch, m) became these, and what that took."""
+        """Switch to modes (*batch, m); return the state (*batch, ...) and the effect of switching."""
         found, size = self._run(SWITCH, now, (), modes=modes), len(flatten(now))
         return unflatten(now, found[:size]), Switched(*found[size:])
 
     def _member(self, what: str, like: MemberState, *inputs: Any) -> Leaves:
-        """One member: its state, the step dt, its values, and for a run how many samples."""
+        """Run one member; inputs are its state, the step dt, its values, and the number of samples or steps."""
         program, size = self.program, len(flatten(like))
         now, dt = unflatten(like, inputs[:size]), inputs[size]
         values = dict(zip(program.problem.values, inputs[size + 1 :], strict=False))
         if what == RUN:
-            last, series = program.rows(values, dt, now, inputs[-1])
+            last, series = program.run_samples(values, dt, now, inputs[-1])
             return (*flatten(last), *series)
         if what == STEPS:
             return tuple(flatten(program.steps(values, dt, now, inputs[-1])))
@@ -250,7 +254,7 @@ class BatchProgram:
             return (*flatten(after), found.energies, found.impulses, carried, found.gaps)
         if what == FIRST_SAMPLE:
             now = program.sampled(values, dt, now, always=True)
-        return (*flatten(now), *program.row(values, dt, now))
+        return (*flatten(now), *program.series_values(values, dt, now))
 
     def _run(
         self,
@@ -276,12 +280,12 @@ class BatchProgram:
             return found
         if what not in self._kernels:
             samples = list(more.values())
-            results = [*shapes, *([Rows(Count(0), row, room=Count(1)) for row in samples] if counts else samples)]
+            results = [*shapes, *([Rows(Count(0), shape, room=Count(1)) for shape in samples] if counts else samples)]
             self._kernels[what] = kernel_of(problem, self._name(what), one, cores, results, len(counts[:1]))
         return self._kernels[what].over_batch(arrays, batch, self.threads, outs, counts)[0]
 
     def _results(self, what: str) -> dict[str, Shape]:
-        """What a program gives beside the state, by name, with its shape for one member."""
+        """Return the results of a program beside the state: name and shape for one member."""
         problem = self.program.problem
         if what == STEPS:
             return {}
@@ -291,7 +295,7 @@ class BatchProgram:
 
     @cached_property
     def _users_formulas(self) -> str:
-        """A digest of what users' series compute; empty without them."""
+        """A digest of the formulas of user-defined series; empty without them."""
         program = self.program
         users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
         if not users:
@@ -299,7 +303,7 @@ class BatchProgram:
         return formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
 
     def _name(self, what: str) -> tuple[str, ...]:
-        """What distinguishes this program among those of the same problem."""
+        """Return the texts that distinguish this program among those of the same problem."""
         program = self.program
         timing = f"{program.every} {program.tick}"
         series = f"{program.series} {self._users_formulas}"
@@ -313,7 +317,7 @@ def _in_plain_python(
     batch: Shape,
     counts: tuple[int, ...],
 ) -> list[Array]:
-    """The program on floats, member by member: the reference."""
+    """Run the program on floats, member by member: the reference implementation."""
     size = int(np.prod(batch, dtype=int))
     flat = [np.broadcast_to(a, batch + core).reshape(size, *core) for a, core in zip(arrays, cores, strict=True)]
     with np.errstate(all="ignore"):

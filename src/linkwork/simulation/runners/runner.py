@@ -1,4 +1,4 @@
-"""What every runner offers: where its members are, its events, and what a failed step looks like."""
+"""The interface of runners: state of all members, events, and diagnosis of failed steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwork.simulation.user_functions import Values
 
 
 class Runner(Protocol):
-    """A run of a problem: `now` is the state of all members, `dt` [s] its step or the time between samples."""
+    """A run of a problem: `now` is the state of all members, `dt` [s] the step or the time between samples."""
 
     problem: Problem
     storage: Storage
@@ -22,13 +22,13 @@ class Runner(Protocol):
     events: list[Event]
 
     def go(self, watch: Watch) -> None:
-        """Run to the end, calling `watch` with the fraction that is done."""
+        """Run to the end; call `watch` with the completed fraction."""
         ...
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Evaluate the failing step of one member in plain Python."""
+        """Repeat the failed step of one member in plain Python, to raise its error."""
         ...
 
     def not_converged(self, values: Values, now: MemberState) -> str:
-        """Why the equations of a member's next step were not solved, in words."""
+        """Return why the equations of a member's next step were not solved."""
         ...

@@ -1,4 +1,4 @@
-"""The equations of motion as rates, for methods that are not ours and for judging how fast a motion changes."""
+"""The state derivative for SciPy's methods, and for estimating the fastest rate of a motion."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
-# Calls in a process from which on the entry pays that makes them quick: loading it takes 1 ms, making it 15 ms
+# Number of calls in a process after which a fast entry is worth its cost: loading it takes 1 ms, building it 15 ms
 MANY = 100
 _calls = count(1)
 
 
 class StateDerivative:
-    """Rates (..., nq + nv + 1) of coordinates, velocities and work in states (..., nq + nv + 1): machine code."""
+    """Rates (..., nq + nv + 1) of coordinates, velocities and work in states (..., nq + nv + 1), as machine code."""
 
     def __init__(self, problem: Problem, target: str):
         self.problem, self.target = problem, target
@@ -30,7 +30,7 @@ class StateDerivative:
         self._quick = False
 
     def one(self, t: Array, x: Array, held: Array, *values: Array) -> Array:
-        """The rates in one state x at the time t (1,) [s], with joint forces `held` (nv,) and a member's values."""
+        """Return the rates in one state x at time t (1,) [s], for sampled forces `held` (nv,) and values."""
         problem, nq = self.problem, self.nq
         given = {name: np.reshape(a, problem.core(name))[()] for name, a in zip(problem.values, values, strict=True)}
         system = problem.system(given)
@@ -41,7 +41,7 @@ class StateDerivative:
         return np.concatenate([qdot(system.mechanism, q, v), a, np.reshape(np.asarray(power, dtype=a.dtype), 1)])
 
     def __call__(self, t: float, x: Array, held: Array, values: Values) -> Array:
-        """The rates in one state x at the time t [s]."""
+        """Return the rates in one state x at time t [s]."""
         arrays = [np.reshape(np.asarray(a, dtype=float), -1) for a in values.values()]
         if self.target == "numpy":
             return np.asarray(self.one(np.array([t]), x, held, *arrays), dtype=float)
@@ -52,7 +52,7 @@ class StateDerivative:
         return self._rates(np.array([t]), x, held, *arrays)
 
     def _compiled(self, shapes: list[Shape], quick: bool) -> Callable[..., Array]:
-        """`one` as machine code, for arrays of these shapes."""
+        """Return `one` as machine code for arrays of these shapes."""
         name = ("rates", repr(list(self.problem.parameters)))
         kernel = kernel_of(self.problem, name, self.one, shapes, [(self.size,)])
 

@@ -1,0 +1,107 @@
+"""The compiled step of the interactive simulator, its state as one array, and the diagnosis of a failed step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwork.errors import NonFinite, NotConverged, ShapeError
+from linkwork.evaluation.diagnosis import failures_named
+from linkwork.model.broadcast import as_numbers, refuse_non_finite
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.events.guards import own_modes
+from linkwork.simulation.methods.newton_failure import unsolved
+from linkwork.simulation.methods.step_derivatives import StepMap
+from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.state import CONTACT_COLUMNS, StepState
+from linkwork.simulation.system import System
+from linkwork.spatial.scalar import Array, where
+
+if TYPE_CHECKING:
+    from linkwork.simulation.runners.interactive import Simulator
+
+
+def flat_state(now: StepState) -> Array:
+    """Return the state as one array: q, v, contact memory, slip directions, latch modes, arming states."""
+    return np.concatenate([now.q, now.v, np.ravel(now.contact_memory), now.slip, now.modes, now.armed])
+
+
+def state_of(m: Mechanism, x: Array) -> StepState:
+    """Return the state from the array that `flat_state` made."""
+    count, others = len(m.contact_pairs), [len(m.bounded), len(m.self_switching)]
+    size = (len(x) - m.nq - m.nv - sum(others) - len(m.self_switching)) // max(count, 1)
+    q, v, contacts, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, *others]))
+    contacts = contacts.reshape(count, size or CONTACT_COLUMNS)
+    return StepState(q, v, contact_memory=contacts, slip=slip, modes=modes, armed=armed)
+
+
+class StepKernel:
+    """The compiled step. It falls back to `_slow` for inputs that are not float64 arrays of the right shape.
+
+    With `changed` it also takes wrenches (nbodies, 6) [N, N m] and modes (k,).
+    """
+
+    def __init__(self, simulator: Simulator, changed: bool):
+        self.simulator, self.changed = simulator, changed
+        self.step: Callable[..., Array] = self._build
+
+    def system(self, *changes: Array) -> System:
+        """Return the system that is stepped."""
+        sim = self.simulator
+        m, forces = sim.mechanism, None
+        if self.changed:
+            wrenches, modes = changes
+            named = dict(zip(sim._modes, modes, strict=True))
+            m, forces = m.varied(named), lambda t, q, v: wrenches
+        return System(m, None, forces, sim._problem.stops, modes=own_modes(m), rigid=sim._problem.rigid)
+
+    @cached_property
+    def map(self) -> StepMap:
+        """The step as a map with derivatives."""
+        sim = self.simulator
+        name = repr(list(sim._modes)) if self.changed else ""
+        return StepMap(sim._problem, sim._method, sim.dt, self.system, self.shapes[2:], name)
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the inputs of a step: state, joint forces, wrenches and modes."""
+        sim = self.simulator
+        changes = [(sim.mechanism.nbodies, 6), (len(sim._modes),)] if self.changed else []
+        return [sim._x.shape, (sim.mechanism.nv,), *changes]
+
+    def one(self, x: Array, tau: Array, *changes: Array) -> Array:
+        """Return the next state (nq + nv + 5 n + k,), or nan if its equations were not solved."""
+        sim, system = self.simulator, self.system(*changes)
+        moved, solved = sim._method.step(system, 0.0, state_of(system.mechanism, x), sim.dt, tau)
+        found = flat_state(moved)
+        return found if solved is True else where(solved, found, np.full(len(found), np.nan))
+
+    def _build(self, *inputs: ArrayLike) -> Array:
+        sim = self.simulator
+        name = ("changed step" if self.changed else "step", sim._method.title, repr(sim.dt), repr(list(sim._modes)))
+        self.kernel = kernel_of(sim._problem, name, self.one, self.shapes, self.shapes[:1])
+        self.step = self.kernel.fast_call(self._slow, "step", "One step of the simulator.")
+        return self.step(*inputs)
+
+    def _slow(self, x: Array, tau: ArrayLike, *changes: Array) -> Array:
+        """Convert the inputs and step; if that fails, raise an error that names the cause."""
+        forces = as_numbers("tau", tau)
+        if forces.shape != (self.simulator.mechanism.nv,):
+            raise ShapeError(f"tau has shape {forces.shape}, expected ({self.simulator.mechanism.nv},)")
+        refuse_non_finite("tau", forces)
+        (found,), finite = self.kernel.over_batch([x, forces, *changes], (), 1)
+        if finite:
+            return found
+        with failures_named("the state after a step", 0):
+            after = self.one(x, forces, *changes)
+        at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
+        if np.isfinite(x).all() and np.isnan(after).all():
+            sim, system = self.simulator, self.system(*changes)
+            if failed := unsolved(sim._method, system, 0.0, state_of(system.mechanism, x), sim.dt, forces):
+                raise NotConverged(f"the step at {sim.state.t:g} s: {failed.text(sim.dt)}", failed.history, failed.step)
+            raise NotConverged(f"the projection onto the loops did not converge after the step {at}; use a smaller dt")
+        raise NonFinite(f"the state after the step {at} is not finite; use a smaller dt, or check the forces")
