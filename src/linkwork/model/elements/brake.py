@@ -40,6 +40,7 @@ class Brake(VelocityConstraint, section="brakes"):
     >>> m = b.brake("parking", "hub", capacity=8.0, engaged=True).build()
     >>> m.brakes["parking"].capacity
     8.0
+
     """
 
     joint: str = key(joint_name(), "Joint that the brake locks")
@@ -70,7 +71,9 @@ class Brake(VelocityConstraint, section="brakes"):
         yield from super().draft_faults(draft)
         kind = draft.kinds.get(self.joint)
         if kind and not kind.nv:
-            yield Fault(f"its joint: {self.joint!r} is a Weld joint, which cannot move", self.label, "name another joint")
+            yield Fault(
+                f"its joint: {self.joint!r} is a Weld joint, which cannot move", self.label, "name another joint"
+            )
         elif kind and kind.nv > 1 and np.isfinite(self.capacity):
             reason = f"its joint {self.joint!r} has {kind.nv} velocities; a brake with a finite capacity needs one"
             yield Fault(reason, self.label, "omit the capacity, or use a joint with one velocity")

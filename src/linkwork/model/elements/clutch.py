@@ -37,6 +37,7 @@ class Clutch(VelocityConstraint, section="clutches"):
     >>> m = b.clutch("shaft", "input", "output", ratio=2.0, capacity=12.0).build()
     >>> m.clutches["shaft"].ratio
     2.0
+
     """
 
     a: Side = key(side, "Driving joint, or a weighted sum of joints by name")

@@ -57,6 +57,7 @@ class Contact(Element, section="contacts"):
     >>> m = b.touch("sole", "foot", lw.box_corners((0.2, 0.1, 0.02))[:4], stiffness=1e5, damping=100.0).build()
     >>> m.contacts.names
     ('sole 1', 'sole 2', 'sole 3', 'sole 4')
+
     """
 
     body: str = key(body_name(), "Body that the contact point is fixed to")
@@ -70,9 +71,7 @@ class Contact(Element, section="contacts"):
         "Stiffness along the normal; not needed for rigid contacts",
         default=None, kw_only=True, parameter=True, usual=0.0,
     )  # fmt: skip
-    damping: Number = key(
-        not_negative("N s/m"), "Damping along the normal", default=0.0, kw_only=True, parameter=True
-    )
+    damping: Number = key(not_negative("N s/m"), "Damping along the normal", default=0.0, kw_only=True, parameter=True)
     tangential_stiffness: Number = key(
         finite("N/m").with_rules(NOT_NEGATIVE),
         "Stiffness along the surface; by default that along the normal",
@@ -231,6 +230,7 @@ def box_corners(size: Any) -> Array:
     --------
     >>> lw.box_corners((2, 4, 6))[0].tolist()
     [1.0, -2.0, -3.0]
+
     """
     half = 0.5 * numbers_of(size, (3,), "size", "box")
     around = ((1, -1), (1, 1), (-1, 1), (-1, -1))

@@ -33,6 +33,7 @@ class Coupling(VelocityConstraint, section="couplings"):
     >>> m = b.couple("rolling", {"rail": 1.0, "axle": -0.1}).build()
     >>> m.couplings.names
     ('rolling',)
+
     """
 
     factors: Any = key(numbers_by_joint_name, "Factors by joint: one number, or one for each velocity of the joint")

@@ -30,6 +30,7 @@ class Differential(VelocityConstraint, section="differentials"):
     >>> m = b.differential("axle", "shaft", "left", "right", ratio=0.25).build()
     >>> m.differentials["axle"].ratio
     0.25
+
     """
 
     driving: str = key(joint_name("driving"), "Driving joint")

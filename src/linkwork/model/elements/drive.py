@@ -65,6 +65,7 @@ class Drive(Actuator, section="drives"):
     >>> m = b.drive("motor", {"hip": 1.0}, gear=50.0, rotor_inertia=1e-4).build()
     >>> round(float(m.armature[0]), 6)
     0.25
+
     """
 
     ratios: Any = key(numbers_by_joint_name, "Ratios by joint: one number, or one for each velocity of the joint")
@@ -80,7 +81,11 @@ class Drive(Actuator, section="drives"):
     control_limits: Any = key(bounds, "Lower and upper limit of the control", default=None, kw_only=True)
     force_limits: Any = key(bounds, "Lower and upper limit of the motor force [N m or N]", default=None, kw_only=True)
     gear: Number = key(
-        nonzero(), "Motor speed divided by the weighted sum of joint velocities", default=1.0, kw_only=True, parameter=True
+        nonzero(),
+        "Motor speed divided by the weighted sum of joint velocities",
+        default=1.0,
+        kw_only=True,
+        parameter=True,
     )
     rotor_inertia: Number = key(
         not_negative("kg m^2 or kg"), "Inertia of the rotor, at motor speed", default=0.0, kw_only=True, parameter=True
@@ -174,7 +179,9 @@ class Drive(Actuator, section="drives"):
         given = {"stall_torque": self.stall_torque, "no_load_speed": self.no_load_speed}
         lacking = [key for key, value in given.items() if not np.isfinite(value)]
         if len(lacking) == 1:
-            raise ModelError(f"{lacking[0]} is missing; give both stall_torque and no_load_speed, or neither", self.label)
+            raise ModelError(
+                f"{lacking[0]} is missing; give both stall_torque and no_load_speed, or neither", self.label
+            )
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:

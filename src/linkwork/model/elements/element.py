@@ -68,7 +68,9 @@ class Element:
     acts_in_motion_only: ClassVar[bool] = False  # whether no dynamics at a single state depends on it
     writes_all: ClassVar[bool] = False  # whether documents include values that equal their defaults
     couples_ratios: ClassVar[bool] = False  # whether it drives joints at ratios, which may contradict other couplings
-    switches: ClassVar[Mapping[str, tuple[str, Any]]] = {}  # by verb of a schedule: the mode that it sets, and its value
+    switches: ClassVar[
+        Mapping[str, tuple[str, Any]]
+    ] = {}  # by verb of a schedule: the mode that it sets, and its value
     locks_joint: ClassVar[bool] = False  # whether a schedule may name the joint instead of the element
     switches_itself: ClassVar[bool] = False  # whether it has an event function that switches one of its modes
 

@@ -31,6 +31,7 @@ class Transmission(VelocityConstraint, section="transmissions"):
     >>> m = b.transmission("gearbox", "input", "output", ratios=(4.0, 2.0, 1.0), selected=1).build()
     >>> m.transmissions["gearbox"].ratios
     (4.0, 2.0, 1.0)
+
     """
 
     driving: str = key(joint_name("driving"), "Driving joint")

@@ -18,7 +18,7 @@ Rows = Sequence[Sequence[float]] | Array  # numbers in rows of equal length; sto
 
 
 def _over(p: Array, height: Number, slopes: Array, curvature: Array) -> Near:
-    """Return the proximity of p (3,) [m] to ground of that height [m], slopes (2,) and second derivatives (2, 2) [1/m]."""
+    """Return the proximity of p (3,) [m] to ground with that height [m], slopes (2,) and curvature (2, 2) [1/m]."""
     steep = np.array([-slopes[0], -slopes[1], 1.0])
     length = np.sqrt(1.0 + slopes[0] * slopes[0] + slopes[1] * slopes[1])
     normal = steep / length
@@ -46,6 +46,7 @@ class HeightField:
     --------
     >>> lw.HeightField((4.0, 2.0), [[0.0, 0.0], [0.1, 0.2]]).size
     (4.0, 2.0)
+
     """
 
     size: Two
@@ -102,8 +103,10 @@ class Ground:
 
     Examples
     --------
-    >>> lw.Ground(lambda x, y: 0.1 * np.sin(x)).function(0.0, 0.0) == 0.0
-    True
+    >>> hills = lw.Ground(lambda x, y: 0.1 * np.sin(x))
+    >>> round(float(hills.function(0.5, 0.0)), 3)
+    0.048
+
     """
 
     function: Callable[[Any, Any], Any]

@@ -208,13 +208,17 @@ friction_coefficients = _Numbers(
     float | _TWO,
     "a number, or [static, dynamic]",
     python="float or (float, float)",
-    rules=NOT_NEGATIVE, counts=True, check=_friction,
+    rules=NOT_NEGATIVE,
+    counts=True,
+    check=_friction,
 )
 efficiencies = _Numbers(
     float | _TWO,
     "a number, or [driving, driven back]",
     python="float or (float, float)",
-    rules=A_PART, counts=True, check=_efficiency,
+    rules=A_PART,
+    counts=True,
+    check=_efficiency,
 )
 gear_ratios = _Numbers(list[float], "a list of numbers", python="sequence of float", counts=True, check=_gears)
 
@@ -293,9 +297,7 @@ class _Side(Kind):
         return {key: value if isinstance(value, str) else dict(value)}
 
 
-side = _Side(
-    Name | dict[Name, float], "a joint, or a table of numbers by joint", python="str or dict of str to float"
-)
+side = _Side(Name | dict[Name, float], "a joint, or a table of numbers by joint", python="str or dict of str to float")
 
 
 class _Names(Kind):
@@ -385,7 +387,7 @@ def place(of: str, where: str = "at", turn: str = "") -> Kind:
 
 
 def point(of: str, where: str = "at", points: bool = False) -> Kind:
-    """A point (3,) [m] on the body that the key `of` names; several `points` (k, 3) may be given for several elements."""
+    """A point (3,) [m] on the body that the key `of` names; with `points`, an array (k, 3) gives k elements."""
     python = "array_like, shape (3,) or (k, 3), [m]" if points else _Place.python
     return _Place(Place, of=of, where=where, rotates=False, python=python)
 

@@ -31,6 +31,7 @@ class Latch(VelocityConstraint, section="latches"):
     >>> m = b.latch("lock", "hinge", at=1.5, side="below").build()
     >>> m.latches["lock"].at
     1.5
+
     """
 
     joint: str = key(joint_name(), "Joint that the latch locks")
@@ -48,7 +49,7 @@ class Latch(VelocityConstraint, section="latches"):
         yield VelocityRow(self.name, ((self.joint, 0, 1.0),), self.engaged)
 
     def distance(self, position: Callable[[str], Array]) -> Number:
-        """Return the joint's position minus `at` [rad or m]; position(name) returns the coordinates (nq,) of a joint."""
+        """Return the joint's position minus `at` [rad or m]; position(name) gives the coordinates (nq,) of a joint."""
         return position(self.joint)[0] - self.at
 
     def armed(self, distance: Number, before: Number) -> Number:

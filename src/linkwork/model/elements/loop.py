@@ -35,12 +35,14 @@ def _closing_kinds() -> Mapping[str, type]:
 class Loop(FrameConstraint, section="loops"):
     """A loop closure: a joint between the bodies or parts `a` and `b`, which are both on the tree already.
 
-    The frame `to` on b moves relative to the frame `at` on a as `kind` allows, as the frame of a child moves relative to
-    its joint frame. The loop has no effect while `closed` is 0.
+    The frame `to` on b moves relative to the frame `at` on a as `kind` allows, as a child's frame moves relative to its
+    joint frame. The loop has no effect while `closed` is 0.
     """
 
     kind: ClosingKind = key(
-        ClassKind(object, python="joint kind, Rod, PointOnLine, Gear or Rack", check=closing_kind, choices=_closing_kinds),
+        ClassKind(
+            object, python="joint kind, Rod, PointOnLine, Gear or Rack", check=closing_kind, choices=_closing_kinds
+        ),
         "Kind of the joint: any joint kind but Free, or a kind that closes loops only",
     )
     a: str = key(body_name("body a"), 'First body: a body, a welded part or "world"')
@@ -50,7 +52,11 @@ class Loop(FrameConstraint, section="loops"):
         place("b", "to", "to_"), "Origin of the joint frame in the frame of b", parameter=True, default=ZERO
     )  # pyright: ignore[reportIncompatibleMethodOverride]
     closed: Number = key(
-        switch, "Whether the loop is closed at the start; an open loop has no effect", default=True, kw_only=True, mode=True
+        switch,
+        "Whether the loop is closed at the start; an open loop has no effect",
+        default=True,
+        kw_only=True,
+        mode=True,
     )
 
     switches = MappingProxyType({"open": ("closed", 0.0), "close": ("closed", 1.0)})
@@ -128,6 +134,7 @@ def close(
     >>> m = b.close("link", lw.Rod(1.0), "left", "right", at=(0, 0, 0.5), to=(0, 0, 0.5)).build()
     >>> m.nc
     1
+
     """
     here: Any = Posed(at, rpy, rotation)
     there: Any = Posed(to, to_rpy, to_rotation)

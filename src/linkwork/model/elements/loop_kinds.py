@@ -26,6 +26,7 @@ class Rod(ClosingKind):
     --------
     >>> lw.Rod(0.5)
     Rod(length=0.5)
+
     """
 
     length: float
@@ -51,6 +52,7 @@ class PointOnLine(ClosingKind):
     --------
     >>> lw.PointOnLine((2, 0, 0))
     PointOnLine(axis=(1.0, 0.0, 0.0))
+
     """
 
     axis: Axis = (0.0, 0.0, 1.0)
@@ -87,6 +89,7 @@ class Gear(ClosingKind):
     --------
     >>> lw.Gear(20, 40)
     Gear(teeth=20, to_teeth=40, axis=(0.0, 0.0, 1.0), phase=0.0)
+
     """
 
     teeth: int
@@ -136,6 +139,7 @@ class Rack(ClosingKind):
     --------
     >>> lw.Rack(0.02, teeth=16).radius
     0.02
+
     """
 
     radius: float

@@ -36,11 +36,16 @@ class Ratchet(VelocityConstraint, section="ratchets"):
     >>> m = b.ratchet("pawl", "hub", direction=-1).build()
     >>> m.ratchets["pawl"].direction
     -1.0
+
     """
 
     a: Side = key(side, "Driving joint, or a weighted sum of joints by name")
-    b: Side | None = key(side, "Driven joint or sum, which can run faster; without it, a turns one way only", default=None)
-    ratio: Number = key(nonzero(), "Lower bound of the speed ratio: v_b >= ratio v_a while engaged", default=1.0, mode=True)
+    b: Side | None = key(
+        side, "Driven joint or sum, which can run faster; without it, a turns one way only", default=None
+    )
+    ratio: Number = key(
+        nonzero(), "Lower bound of the speed ratio: v_b >= ratio v_a while engaged", default=1.0, mode=True
+    )
     capacity: Number = capacity_key()
     engaged: Number = engaged_key(True)
     direction: Number = key(sign, "1, or -1 for the reversed inequality", default=1, mode=True)

@@ -28,6 +28,7 @@ class Spring(LineForce, section="springs"):
     >>> m = b.spring("stay", "world", "bob", (0.5, 0, 0), (0, 0, -0.5), stiffness=400.0, length=0.6).build()
     >>> m.springs["stay"].length
     0.6
+
     """
 
     a: str = key(body_name("body a"), 'First body: a body, a welded part or "world"')

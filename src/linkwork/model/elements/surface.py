@@ -72,6 +72,7 @@ def surface(
     >>> m = b.surface("floor", lw.Plane(), at=(0, 0, -1)).build()
     >>> m.surfaces["floor"].shape
     Plane()
+
     """
     here: Any = Posed(at, rpy, rotation)
     return Surface(name, shape, body, here)
