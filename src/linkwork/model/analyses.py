@@ -12,9 +12,9 @@ class LoopCheck:
     """The mobility of a mechanism with constraints at one position.
 
     `mobility` is the number of independent velocities, `rank` the number of independent rows among the `nc` constraint
-    rows. `redundant` has, by loop, the number of its rows that depend on rows of earlier loops; `repeating` has the same
-    by engaged velocity constraint, as "clutch 'short'". `free` (mobility, nv) are orthonormal directions of velocities
-    that satisfy all constraints. `singular` (k, nv) are the directions among them that satisfy the constraints at this
+    rows. `redundant` has, by loop, the number of its rows that depend on rows of earlier loops; `repeating` has this
+    number by engaged velocity constraint, as "clutch 'short'". `free` (mobility, nv) are orthonormal velocities that
+    satisfy all constraints. `singular` (k, nv) are the directions among them that satisfy the constraints at this
     position only: after a small motion along them, dependent rows become independent. At such a position the mechanism
     can change to another branch of motion, or cannot move in this direction at all.
     """
@@ -41,8 +41,8 @@ class LoopCheck:
 class Symmetry:
     """A rigid motion of the whole mechanism that leaves its dynamics unchanged, and its conserved momentum.
 
-    `momentum` is the name of the momentum. `twist` (6,) is [linear; angular] about the world's origin, in world axes; its
-    angular part has unit length, or its linear part for a pure translation. `through` (3,) [m] is the point of its
+    `momentum` is the name of the momentum. `twist` (6,) is [linear; angular] about the world's origin, in world axes;
+    its angular part has unit length, or its linear part for a pure translation. `through` (3,) [m] is the point of its
     axis that is nearest to the origin.
     """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-# By the name of a Mechanism's method: the module and the function that implement it; the mechanism is the first argument
+# By method name: the module and the function that implement it; the mechanism is the function's first argument
 ANSWERS: dict[str, tuple[str, str]] = {}
 
 

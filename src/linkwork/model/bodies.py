@@ -78,9 +78,10 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A named frame fixed to body number `body`, with `pose` in that body's frame. Bodies and welded parts are frames too.
+    """A named frame fixed to body number `body`, with `pose` in that body's frame.
 
-    A frame that is not a part has an `attachment`: the body or part to which the Builder fixed it.
+    Bodies and welded parts are frames too. A frame that is not a part has an `attachment`: the body or part to which
+    the Builder fixed it.
     """
 
     name: str

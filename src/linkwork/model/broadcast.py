@@ -46,7 +46,7 @@ def refuse_non_finite(name: str, array: Array) -> None:
 
 
 def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Array], Shape]:
-    """Return the inputs as arrays and their common batch shape; raise a ShapeError or NonFinite that names the input."""
+    """Return the inputs as arrays and their common batch shape; a ShapeError or NonFinite names an invalid input."""
     arrays: dict[str, Array] = {}
     for name, (value, core) in inputs.items():
         array = as_numbers(name, value)

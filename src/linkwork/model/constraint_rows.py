@@ -71,9 +71,10 @@ class Alignment(Row):
 
 @dataclass(frozen=True, eq=False)
 class Turn(Row):
-    """Zero rotation of B about the axis `u` (3,) of A: the component along u of 2 sin(angle / 2) times the rotation axis.
+    """Zero rotation of B about the axis `u` (3,) of A.
 
-    This is the angle for small rotations, and increases monotonically up to half a turn.
+    The error is the component along u of 2 sin(angle / 2) times the rotation axis. For small rotations this is the
+    angle; it increases monotonically up to half a turn.
     """
 
     u: Array
@@ -116,7 +117,7 @@ class Distance(Row):
 
 # --- rows with a rotation angle ---
 
-# The angle of B about an axis n of A is undefined when the projection vanishes; below this square, its rate is near zero
+# Lower bound of a squared length: where the angle about an axis is undefined, its rate is near zero
 NO_ANGLE = 1e-20
 
 
@@ -127,7 +128,7 @@ def nearest(gap: Number, period: float) -> Number:
 
 @dataclass(frozen=True, eq=False)
 class Angle:
-    """Rotation angle [rad] of B about the axis `n` (3,) of A, measured by the vector `across` (3,) fixed in B, normal to n."""
+    """Rotation angle [rad] of B about the axis `n` (3,) of A: the angle of the vector `across` (3,), fixed in B."""
 
     n: Array
     across: Array
@@ -158,7 +159,7 @@ def _angle(n: Array, across: Array, direction: Array) -> Number:
 
 
 def _per_square(h: Array, least: float = 0.0) -> Array:
-    """Return h / h^2 (3,); for h = n x r, this is the gradient of the angle of r about n. `least` bounds h^2 from below."""
+    """Return h / h^2 (3,), with h^2 >= `least`; for h = n x r, this is the gradient of the angle of r about n."""
     return h * (1.0 / maximum(dot(h, h), least))
 
 
@@ -246,7 +247,7 @@ class Teeth(Row):
 
 
 def perpendicular(n: Array) -> tuple[Array, Array]:
-    """Return two unit vectors (3,) normal to the unit vector n (3,) and to each other; for a coordinate axis, the others."""
+    """Return two unit vectors (3,) normal to the unit vector n (3,) and to each other; coordinate axes if n is one."""
     first = np.roll(AXES, -1, axis=0)[int(np.argmax(np.abs(n)))]
     e = first - n * (n @ first)
     e = e / np.sqrt(e @ e)

@@ -90,7 +90,7 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
 
 
 def numbered(joints: Named[Joint], mimics: Mapping[str, Mimic] = MappingProxyType({})) -> Named[Joint]:
-    """Return the joints with their mimic relations and slices; a mimic joint has the slices of its independent joint."""
+    """Return the joints with mimic relations and slices; a mimic joint has the slices of its independent joint."""
     slices: dict[str, tuple[slice, slice]] = {}
     nq = nv = 0
     for joint in joints:

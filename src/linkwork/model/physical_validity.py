@@ -68,8 +68,8 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
         if joint.mimic is None and not part > MASSLESS:
             least = 0.0 if abs(part) <= MASSLESS else float(np.linalg.eigvalsh(inertia)[0])
             yield Fault(
-                f"it moves body {joint.child!r} and its descendants, {composite.mass:g} kg in total, but a motion of the "
-                f"joint moves no inertia (the smallest eigenvalue of S^T I S is {least:.3g}, must be > 0)",
+                f"it moves body {joint.child!r} and its descendants, {composite.mass:g} kg in total, but one direction "
+                f"of its motion has no inertia (the smallest eigenvalue of S^T I S is {least:.3g}, must be > 0)",
                 f"joint {joint.name!r}",
                 "give the body mass and inertia, or the joint an armature",
             )

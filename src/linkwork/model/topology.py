@@ -24,7 +24,7 @@ class Topology(NamedTuple):
 
 
 def topology(parents: Sequence[int]) -> Topology:
-    """Return the matrices of a tree in which link parents[j - 1] is the parent of link j >= 1 (S3 3.1, rules 2 to 5)."""
+    """Return the matrices of a tree; link parents[j - 1] is the parent of link j >= 1 (S3 3.1, rules 2 to 5)."""
     n = len(parents)
     B = np.array(parents, dtype=int)
     S = -np.eye(n, dtype=int)
