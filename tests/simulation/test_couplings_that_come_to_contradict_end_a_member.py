@@ -79,7 +79,7 @@ def test_one_takes_over_from_the_other_at_one_instant_in_any_order(method, when,
         ({"parameters": {"low.engaged": 1.0, "high.engaged": 1.0}}, f"at the start: {TOLD}"),
         (
             {"parameters": {"low.engaged": [0.0, 1.0]}, "schedule": [(0.2, "engage", "high")]},
-            f"engage high, entry 0 of the schedule: {TOLD}; engage one of them at a time",
+            f"engage high, entry 0 of the schedule: {TOLD}; engage only one of them at a time",
         ),
         (
             {"parameters": {"low.engaged": 1.0}, "schedule": [(0.2, "engage", "high"), (0.2, "lock", "a")]},

@@ -189,7 +189,7 @@ def joint_limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Arr
         raise ModelError(f"limits must be (lower, upper); got {limits!r}", element) from None
     lower, upper = (per_velocity(end, kind, "limits", element, or_infinite) for end in (lower, upper))
     if (lower > upper).any():
-        raise ModelError(f"limits must be (lower, upper) with lower <= upper; got {limits!r}", element)
+        raise ModelError(f"the lower limit must not exceed the upper limit; got {limits!r}", element)
     return lower, upper
 
 

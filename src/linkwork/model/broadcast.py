@@ -42,7 +42,7 @@ def refuse_non_finite(name: str, array: Array) -> None:
     if array.dtype != object and not np.isfinite(array).all():
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         entry = f"{name}{list(where)}" if where else name
-        raise NonFinite(f"{entry} must be finite; got {array[where]}")
+        raise NonFinite(f"{entry} is {array[where]}; every input must be finite")
 
 
 def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Array], Shape]:

@@ -442,7 +442,7 @@ class Builder(Assembly, Verbs):
         --------
         >>> mechanism, faults = lw.Builder().body("bob", 2.0).examine()
         >>> faults[0].reason
-        'no joint connects it'
+        'it is not the child of any joint'
 
         """
         judge = part_faults if strict else mass_faults
@@ -466,4 +466,4 @@ class Builder(Assembly, Verbs):
 
     def _refuse_taken(self, name: str, element: str) -> None:
         if name == "world" or name in self._parts or name in self._frames:
-            raise ModelError("a body or frame already has this name; choose another", element)
+            raise ModelError("this name is already used by a body or frame; choose another", element)

@@ -198,7 +198,7 @@ class Universal(AxisKind):
         super().__post_init__()
         object.__setattr__(self, "second", unit_axis(self.second, "second axis"))
         if np.linalg.norm(cross(self.n, self.n2)) < 1e-9:
-            raise ModelError(f"second axis of a universal joint must not be parallel to axis; both are {self.axis}")
+            raise ModelError(f"the two axes of a universal joint must not be parallel; both are {self.axis}")
 
     @cached_property
     def n2(self) -> Array:

@@ -91,7 +91,7 @@ def tree_faults(joints: Iterable[JointRequest], parts: Iterable[str]) -> Iterato
                 yield Fault(f"its {role}: {unknown_name('body', body, bodies).reason}", element)
         if joint.child == "world":
             sound = False
-            yield Fault("its child is the world, which cannot be a child", element, "swap parent and child")
+            yield Fault("the world cannot be a child", element, "swap parent and child")
         if joint.child in carried:
             sound = False
             yield Fault(
@@ -105,7 +105,7 @@ def tree_faults(joints: Iterable[JointRequest], parts: Iterable[str]) -> Iterato
     loose = [name for name in parts if name not in carried]
     for name in loose:
         remedy = 'add a joint with this child, for example lw.Free() with the parent "world"'
-        yield Fault("no joint connects it", f"body {name!r}", remedy)
+        yield Fault("it is not the child of any joint", f"body {name!r}", remedy)
     lost = [] if loose else _never_reached(joints, parts)
     if lost:
         others = f"; the same holds for {listed(lost[1:])}" if lost[1:] else ""

@@ -292,7 +292,7 @@ class _MjcfReader:
             self.builder.keyframe(START, *self.by_joint(c.qpos0, np.zeros(c.nv)))
 
     def by_joint(self, q: Any, v: Any) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return linkwork's positions and velocities by joint from MuJoCo's q (nq,) and v (nv,); zero velocities omitted."""
+        """Return positions and velocities by joint from MuJoCo's q (nq,) and v (nv,), without zero velocities."""
         positions: dict[str, Array] = {}
         velocities: dict[str, Array] = {}
         for j, name in enumerate(self.joints):

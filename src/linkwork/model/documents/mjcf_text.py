@@ -23,9 +23,9 @@ LOOKS_OF_OTHERS = (("material", "texture"), ("light", "texture"))
 REFUSED = {  # element: why, and what to do
     "flexcomp": ("flexible bodies are not supported", "model it with rigid bodies"),
     "flex": ("flexible bodies are not supported", "model it with rigid bodies"),
-    "model": ("models in other models are not supported", "save the whole as one file with MuJoCo (MjSpec.to_xml)"),
+    "model": ("nested models are not supported", "save the whole as one file with MuJoCo (MjSpec.to_xml)"),
     "attach": (
-        "models inside other models are not supported",
+        "nested models are not supported",
         "save the whole as one file with MuJoCo (MjSpec.to_xml)",
     ),
 }

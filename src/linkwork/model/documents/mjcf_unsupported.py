@@ -71,7 +71,7 @@ def _forces(c: Compiled) -> Iterator[Gap]:
         ("body", c.body_plugin >= 0, "a plugin", "remove the plugin", ("body",)),
         ("joint", curved, "a nonlinear or yielding spring or damper", "make it linear", ("joint",)),
         ("joint", heavy, "armature or stiffness of a free joint", "use three slide joints and a ball", ("joint",)),
-        ("tendon", tendons, "stiffness, damping or armature of this tendon", "remove it", ("spatial", "fixed")),
+        ("tendon", tendons, "stiffness, damping or armature of a tendon", "remove it", ("spatial", "fixed")),
         ("actuator", muscles, "a muscle", "remove it", ("muscle", "general")),
         (
             "actuator",

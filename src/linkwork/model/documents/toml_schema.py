@@ -1,7 +1,7 @@
 """The schema of linkwork's TOML documents: for each kind of object, a table of typed keys.
 
-Keys are the names of the Builder's arguments. Keys of elements follow from the definitions in their classes, and keys of
-joint kinds and shapes from their fields, so that a new kind needs no change here.
+Keys are the names of the Builder's arguments. Keys of elements follow from the definitions in their classes, and keys
+of joint kinds and shapes from their fields, so that a new kind needs no change here.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def checked_text(mechanism: Mechanism, path: Path) -> str:
 
 
 def _tables(mechanism: Mechanism) -> Iterator[Table]:
-    """Yield all tables: bodies, each followed by its joint, in the order of numbering; then frames, keyframes, elements."""
+    """Yield all tables: bodies, each followed by its joint, in order of numbering; then frames, keyframes, elements."""
     top = {"linkwork": VERSION, "name": mechanism.name, "gravity": mechanism.gravity.tolist()}
     yield Table((), top)
     parts = {part.name: part for body in mechanism.bodies for part in body.parts}

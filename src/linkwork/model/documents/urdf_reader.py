@@ -205,9 +205,8 @@ class _UrdfReader(Reader):
         inertial = self.inertial(node)
         if self.errors > before:
             inertial = STAND_IN
-        if (
-            name != "world" or "body 'world'" in self.places
-        ):  # the Builder already has a world; a second link "world" is an error
+        # The Builder already has a world, to which one link "world" corresponds; a second one is an error
+        if name != "world" or "body 'world'" in self.places:
             self.told(node, lambda: self.builder.body(name, *inertial))
         self.places.setdefault(f"body {name!r}", node)
         for role in ("visual", "collision"):

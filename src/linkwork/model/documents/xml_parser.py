@@ -68,7 +68,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     file = str(path)
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # reading a pipe could block
-            raise ModelError("not a regular file" + (" but a folder" if path.is_dir() else ""), file=file)
+            raise ModelError("this is not a file" + (" but a folder" if path.is_dir() else ""), file=file)
         with open(path, "rb") as stream:
             data = stream.read(most + 1)
     except (OSError, ValueError) as error:

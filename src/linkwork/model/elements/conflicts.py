@@ -108,7 +108,7 @@ def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -
         remedy = "release one of them, or lock the joint with"
     else:
         reason, remedy = f"forces the velocity of {joint!r} to zero at this ratio", "to lock a joint, use"
-    yield Fault(f"{reason}, so the joint could not move", name, f"{remedy} a brake")
+    yield Fault(f"{reason}, so it could not move", name, f"{remedy} a brake")
 
 
 def _unit_row(mechanism: Mechanism, row: VelocityRow) -> Array:

@@ -51,7 +51,7 @@ class Spring(LineForce, section="springs"):
         """Yield a fault for unknown bodies, and for a name that a joint has: parameter names would be ambiguous."""
         yield from super().draft_faults(draft)
         if self.name in draft.joints:
-            reason = f"a joint has the same name, so the parameter '{self.name}.stiffness' would be ambiguous"
+            reason = f"its name is also that of a joint, so the parameter '{self.name}.stiffness' would be ambiguous"
             yield Fault(reason, self.label, "rename one of them")
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
