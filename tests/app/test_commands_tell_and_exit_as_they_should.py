@@ -31,7 +31,7 @@ def checked(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, *more
 def test_a_clean_file_is_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, told = checked(tmp_path, capsys, robot())
     assert code == 0
-    for word in ("two: 1 bodies", "elbow", "Revolute", "arm", "-1 to 2", "nothing is wrong"):
+    for word in ("two: 1 bodies", "elbow", "Revolute", "arm", "-1 to 2", "is usable: no errors, no warnings"):
         assert word in told
     code, told = checked(tmp_path, capsys, robot(), "--floating")
     assert code == 0

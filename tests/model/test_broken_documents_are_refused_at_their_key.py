@@ -132,7 +132,7 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
     "body without a name": (SOUND + '[bodies.""]\nmass = 1', 10, 'bodies.""', ("1 to 200 characters",)),
     "body with a blank name": (SOUND + '[bodies." "]\nmass = 1', 10, 'bodies." "', ("1 to 200 characters",)),
     "joint with an endless name": (SOUND.replace("hinge", "h" * 300), 6, f'joints."{"h" * 60}..."', ("1 to 200",)),
-    "name of the mechanism a number": (SOUND.replace('"r"', "3"), 2, "name", ("must be a text",)),
+    "name of the mechanism a number": (SOUND.replace('"r"', "3"), 2, "name", ("must be a nonempty string",)),
     "name of the mechanism empty": (SOUND.replace('"r"', '""'), 2, "name", ("nonempty",)),
     "a name in quotes with dots": (SOUND + '[frames."a.b"]\nbody = "amr"', 11, 'frames."a.b".body', ("mean 'arm'?",)),
     # --- the tree ---
@@ -242,7 +242,7 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
     "gear of half a tooth": (gear("teeth = 8", "to_teeth = 9.5"), 33, "loops.it.to_teeth", ("a whole number",)),
     "gear in a ring of its size": (gear("teeth = 8", "to_teeth = -8"), 32, "loops.it.teeth", ("must outnumber",)),
     "rack of no pinion": (gear("radius = 0", kind="rack"), 32, "loops.it.radius", ("metres > 0",)),
-    "rack along z": (gear("radius = 1", "direction = [0, 0, 1]", kind="rack"), 33, "loops.it.direction", ("angle",)),
+    "rack along z": (gear("radius = 1", "direction = [0, 0, 1]", kind="rack"), 33, "loops.it.direction", ("perpendicular",)),
     # --- drives, clutches, brakes ---
     "drive of nothing": (more("drives"), 28, "drives.it", ("ratios is missing", "by joint")),
     "drive without joints": (more("drives", "ratios = {}"), 29, "drives.it.ratios", ("at least one joint",)),
@@ -256,7 +256,7 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
         more("drives", "ratios.s = [0, 0, 1]", "bias = [0, 1, 0]"),
         30,
         "drives.it.bias",
-        ("a length", "'s', a Ball"),
+        ("the length", "'s', a Ball"),
     ),
     "drive limits crossed": (
         more("drives", "ratios.a = 1", "force_limits = [1, -1]"),

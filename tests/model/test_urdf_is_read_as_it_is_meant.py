@@ -216,7 +216,7 @@ def test_a_doubtful_part_of_a_sound_body_is_warned_about_by_name(tmp_path: Path,
 
 def test_a_body_whose_motion_would_have_negative_energy_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, welded(inertia(0.1, 0.1, -1.5)))
-    with pytest.raises(lw.ModelError, match=r':4: <link name="part">: .*-1.5 < 0, and so is body \'body\''):
+    with pytest.raises(lw.ModelError, match=r':4: <link name="part">: .*-1.5 < 0; body \'body\', into which it is welded, is also'):
         lw.load(path)
     with pytest.raises(lw.ModelError, match="each must be >= 0"):
         lw.load(written(tmp_path, welded(inertia(0.1, 0.1, -0.1), "continuous")))
@@ -242,7 +242,7 @@ def test_a_doubtful_robot_can_still_vary_its_parameters(tmp_path: Path) -> None:
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     text = welded(inertia(1, 1, 1) + "<visual/>", "prismatic").replace('name="r"', "")
     assert [message.split(": ", 2)[1:] for message in warned(written(tmp_path, text))] == [
-        ["<robot>", "the robot has no name; it is called 'robot' after its file"],
+        ["<robot>", "the robot has no name; the name of the file, 'robot', is used"],
         [
             '<visual> of <link name="part">',
             "there is no supported shape (box, cylinder, sphere, capsule, mesh); the element is ignored",
@@ -380,7 +380,7 @@ def test_meshes_elsewhere_are_never_looked_at(tmp_path: Path, file: str) -> None
     path = written(tmp_path, with_meshes(file), "robot/model.urdf")
     (path.parent / "link.stl").symlink_to(secret)
     (message,) = warned(path)
-    assert "not looked at" in message or "not found" in message
+    assert "not loaded" in message or "not found" in message
     assert paths_of(quietly(path)) == [None]
     assert len(message) < 1000
 
