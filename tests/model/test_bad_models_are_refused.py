@@ -140,8 +140,12 @@ MORE: dict[str, Case] = {
     ),
     "drive gain": drive("gain must be finite", gain=INF),
     "drive bias": drive("bias must be 3 numbers", bias=1.0),
-    "drive limits crossed": drive("control_limits must be (lower, upper) with lower <= upper", "(1, -1)", control_limits=(1, -1)),
-    "drive limits of nothing": drive("force_limits must be (lower, upper) with lower <= upper", force_limits=(INF, INF)),
+    "drive limits crossed": drive(
+        "control_limits must be (lower, upper) with lower <= upper", "(1, -1)", control_limits=(1, -1)
+    ),
+    "drive limits of nothing": drive(
+        "force_limits must be (lower, upper) with lower <= upper", force_limits=(INF, INF)
+    ),
     "drive limits one": drive("force_limits must be 2 numbers", force_limits=5.0),
     "drive limits nan": drive("force_limits must be finite", force_limits=(NAN, 1.0)),
     "clutch ratio zero": clutch("ratio must not be 0", ratio=0.0),
@@ -180,7 +184,9 @@ MORE: dict[str, Case] = {
     "contact against an unknown surface": contact("against: there is no surface 'grund'", against=("rim", "grund")),
     "contact against numbers": contact("against must be a name or a list of names", against=(1,)),
     "contact against a number": contact("against must be a name or a list of names", against=3),
-    "contact against its own body": contact("against: the surface 'rim' is on the body", "of the contact", body="wheel", against="rim"),
+    "contact against its own body": contact(
+        "against: the surface 'rim' is on the body", "of the contact", body="wheel", against="rim"
+    ),
     "contact of the world": contact("against: the surface 'ground' is on the body", body="world", against="ground"),
     "contact with nothing": (
         lambda: hinged(inertia=(1, 1, 1)).touch("it", "link", stiffness=1.0).build(),
@@ -276,7 +282,10 @@ NUMBERS: dict[str, Case] = {
 
 
 def named(act: Callable[[Any], object], *says: str) -> dict[str, Case]:
-    return {f"{name!r}": (lambda name=name: act(name), None, ("must be a nonempty string", repr(name), *says)) for name in NO_NAMES}
+    return {
+        f"{name!r}": (lambda name=name: act(name), None, ("must be a nonempty string", repr(name), *says))
+        for name in NO_NAMES
+    }
 
 
 def taken(culprit: str, act: Act) -> Case:
@@ -338,11 +347,15 @@ WHOLES: dict[str, Case] = {
         "joint 'second'", "world cannot be a child", joints=[("world", "upper"), ("lower", "world")]
     ),
     "two joints on one body": tree(
-        "joint 'second'", "'upper' is already the child of joint 'first'", joints=[("world", "upper"), ("lower", "upper")]
+        "joint 'second'",
+        "'upper' is already the child of joint 'first'",
+        joints=[("world", "upper"), ("lower", "upper")],
     ),
     "ring": tree("body 'upper'", "cycle of joints", "the world", joints=[("upper", "lower"), ("lower", "upper")]),
     "body on itself": tree("body 'lower'", "cycle of joints", joints=[("world", "upper"), ("lower", "lower")]),
-    "body without a joint": tree("body 'lower'", "not the child of any joint", "lw.Free()", joints=[("world", "upper")]),
+    "body without a joint": tree(
+        "body 'lower'", "not the child of any joint", "lw.Free()", joints=[("world", "upper")]
+    ),
     "no mass": (lambda: hinged(0.0).build(), "joint 'hinge'", ("0 kg", "'link'", "no inertia", "armature")),
     "no mass beyond": (
         lambda: (
@@ -388,7 +401,11 @@ KINDS: dict[str, Case] = {
         for axis in WRONG_AXES
     },
     **{
-        f"parallel {second}": (lambda second=second: lw.Universal(Z, second), None, ("must not be parallel", "(0.0, 0.0, 1.0)"))
+        f"parallel {second}": (
+            lambda second=second: lw.Universal(Z, second),
+            None,
+            ("must not be parallel", "(0.0, 0.0, 1.0)"),
+        )
         for second in (Z, (0, 0, -2), (1e-12, 0, 1))
     },
     **{

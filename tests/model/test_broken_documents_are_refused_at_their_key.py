@@ -215,7 +215,12 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
     "loop by nothing": (more("loops", *LOOP[1:]), 28, "loops.it", ("kind is missing",)),
     "loop of one body": (more("loops", *LOOP[:2]), 28, "loops.it", ("b is missing", "a name")),
     "loop of an unknown body": (more("loops", *LOOP[:2], 'b = "wrld"'), 31, "loops.it.b", ("mean 'world'?",)),
-    "loop of a body with itself": (more("loops", *LOOP[:2], 'b = "a"'), 30, "loops.it.a", ("needs two different bodies",)),
+    "loop of a body with itself": (
+        more("loops", *LOOP[:2], 'b = "a"'),
+        30,
+        "loops.it.a",
+        ("needs two different bodies",),
+    ),
     "loop with a number of a joint": (more("loops", *LOOP, "damping = 1"), 32, "loops.it.damping", ("no key",)),
     "loop with an axis of a ball": (more("loops", *LOOP, "axis = [0, 0, 1]"), 32, "loops.it.axis", ("kind revolute",)),
     "loop to two numbers": (more("loops", *LOOP, "to = [0, 1]"), 32, "loops.it.to", ("3 numbers [m]",)),
@@ -242,7 +247,12 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
     "gear of half a tooth": (gear("teeth = 8", "to_teeth = 9.5"), 33, "loops.it.to_teeth", ("a whole number",)),
     "gear in a ring of its size": (gear("teeth = 8", "to_teeth = -8"), 32, "loops.it.teeth", ("must outnumber",)),
     "rack of no pinion": (gear("radius = 0", kind="rack"), 32, "loops.it.radius", ("metres > 0",)),
-    "rack along z": (gear("radius = 1", "direction = [0, 0, 1]", kind="rack"), 33, "loops.it.direction", ("perpendicular",)),
+    "rack along z": (
+        gear("radius = 1", "direction = [0, 0, 1]", kind="rack"),
+        33,
+        "loops.it.direction",
+        ("perpendicular",),
+    ),
     # --- drives, clutches, brakes ---
     "drive of nothing": (more("drives"), 28, "drives.it", ("ratios is missing", "by joint")),
     "drive without joints": (more("drives", "ratios = {}"), 29, "drives.it.ratios", ("at least one joint",)),
@@ -279,7 +289,12 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
     ),
     "clutch of a ball": (more("clutches", 'a = "s"', 'b = "a"'), 29, "clutches.it.a", ("a Ball joint",)),
     "clutch of one joint": (more("clutches", 'a = "a"'), 28, "clutches.it", ("b is missing",)),
-    "clutch with itself": (more("clutches", 'a = "a"', 'b = "a"'), 29, "clutches.it.a", ("needs two different joints",)),
+    "clutch with itself": (
+        more("clutches", 'a = "a"', 'b = "a"'),
+        29,
+        "clutches.it.a",
+        ("needs two different joints",),
+    ),
     "clutch engaged by a number": (
         more("clutches", 'a = "a"', 'b = "b"', "engaged = 1"),
         31,
@@ -346,7 +361,12 @@ BROKEN: dict[str, tuple[str | bytes, int | None, str | None, tuple[str, ...]]] =
     ),
     # --- springs ---
     "spring of one body": (more("springs", 'a = "a"'), 28, "springs.it", ("b is missing", "a name")),
-    "spring of a body with itself": (more("springs", 'a = "a"', 'b = "a"'), 29, "springs.it.a", ("needs two different bodies",)),
+    "spring of a body with itself": (
+        more("springs", 'a = "a"', 'b = "a"'),
+        29,
+        "springs.it.a",
+        ("needs two different bodies",),
+    ),
     "spring of an unknown body": (more("springs", *SPRING[:1], 'b = "wrld"'), 30, "springs.it.b", ("mean 'world'?",)),
     "spring at two numbers": (more("springs", *SPRING, "at = [0, 1]"), 31, "springs.it.at", ("3 numbers [m]",)),
     "spring turned": (more("springs", *SPRING, "rpy = [0, 0, 1]"), 31, "springs.it.rpy", ("no key 'rpy'",)),

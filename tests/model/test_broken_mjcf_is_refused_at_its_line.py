@@ -110,7 +110,11 @@ BROKEN: dict[str, tuple[str | bytes, int | None, tuple[str, ...]]] = {
         2,
         ('<model name="x">', "one file"),
     ),
-    "file of something else": (world('<geom file="../secret.stl"/>'), 3, ("attribute file is supported for mesh, hfield",)),
+    "file of something else": (
+        world('<geom file="../secret.stl"/>'),
+        3,
+        ("attribute file is supported for mesh, hfield",),
+    ),
     "flexible body": (world('<flexcomp name="f" type="mesh" file="../x.stl"/>'), 3, ("flexible bodies",)),
     # --- what MuJoCo complains about ---
     "unknown element": (world("<boddy/>"), 3, ("<boddy>", "MuJoCo", "unrecognized element")),

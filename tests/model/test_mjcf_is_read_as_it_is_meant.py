@@ -351,7 +351,10 @@ REFUSED = {  # name: what is in the model, and what is said
         TENDON.format("") + '<equality><tendon tendon1="t"/></equality>',
         ("by tendons", "mimic=False"),
     ),
-    "cable of fixed length": (CABLE + '<equality><tendon tendon1="t"/></equality>', ("<tendon>", "a tendon constraint, is not supported")),
+    "cable of fixed length": (
+        CABLE + '<equality><tendon tendon1="t"/></equality>',
+        ("<tendon>", "a tendon constraint, is not supported"),
+    ),
     "tendon spring": (
         TENDON.format(' stiffness="1"'),
         ('<fixed name="t">', "stiffness, damping or armature of a tendon"),
@@ -427,7 +430,10 @@ LEFT_OUT = {
         "mocap bodies, which are fixed at their written pose: hand",
     ),
     "inactive": ('<equality><weld name="w" body1="b" active="false"/></equality>', "inactive equalities w"),
-    "one side": (on_joint('name="k" actuatorfrcrange="-1 2"'), "the smaller side of an asymmetric actuatorfrcrange of joints k"),
+    "one side": (
+        on_joint('name="k" actuatorfrcrange="-1 2"'),
+        "the smaller side of an asymmetric actuatorfrcrange of joints k",
+    ),
     "ball limits": (on_joint('name="k" type="ball" range="0 1"'), "ball joints k"),
     "ellipsoids": ('<worldbody><geom name="egg" type="ellipsoid" size="1 2 3"/></worldbody>', "ellipsoids egg"),
 }

@@ -15,7 +15,9 @@ def test_a_point_on_the_axis_is_refused(seed: int, mass: float) -> None:
     rng = np.random.default_rng(seed)
     n = turned(rng)[0]
     b = lw.Builder("point").body("point", mass, 0.7 * n, (0, 0, 0)).joint("pin", lw.Revolute(n), "world", "point")
-    with pytest.raises(lw.ModelError, match=r"joint 'pin': .* has no inertia \(the smallest eigenvalue of S\^T I S is 0, must be > 0\)"):
+    with pytest.raises(
+        lw.ModelError, match=r"joint 'pin': .* has no inertia \(the smallest eigenvalue of S\^T I S is 0, must be > 0\)"
+    ):
         b.build()
 
 

@@ -216,7 +216,9 @@ def test_a_doubtful_part_of_a_sound_body_is_warned_about_by_name(tmp_path: Path,
 
 def test_a_body_whose_motion_would_have_negative_energy_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, welded(inertia(0.1, 0.1, -1.5)))
-    with pytest.raises(lw.ModelError, match=r':4: <link name="part">: .*-1.5 < 0; body \'body\', into which it is welded, is also'):
+    with pytest.raises(
+        lw.ModelError, match=r':4: <link name="part">: .*-1.5 < 0; body \'body\', into which it is welded, is also'
+    ):
         lw.load(path)
     with pytest.raises(lw.ModelError, match="each must be >= 0"):
         lw.load(written(tmp_path, welded(inertia(0.1, 0.1, -0.1), "continuous")))

@@ -202,7 +202,9 @@ def test_a_joint_kind_of_users_does_not_hide_one_of_linkwork(tmp_path: Path) -> 
 
     assert joint_kinds()["revolute"] is lw.Revolute
     b = lw.Builder("one").body("a", 1.0, inertia=(1, 1, 1)).joint("a", Revolute(Z), "world", "a")
-    with pytest.raises(lw.ModelError, match=r"joint 'a': in documents the kind 'revolute' means linkwork.model.joints.Revolute"):
+    with pytest.raises(
+        lw.ModelError, match=r"joint 'a': in documents the kind 'revolute' means linkwork.model.joints.Revolute"
+    ):
         lw.save(b.build(), tmp_path / "one.toml")
 
 

@@ -13,7 +13,7 @@ from wheels import shafts, two_wheels
 
 RUN: dict[str, Any] = {"duration": 1.0, "dt": 0.01}
 BOTH = pytest.mark.parametrize("method", ["rk4", "dop853"])
-TOLD = "clutch 'high' drives 'b' from 'a' at -1, and clutch 'low' at 2"
+TOLD = "clutch 'high' drives 'b' from 'a' at the ratio -1, but clutch 'low' drives it at 2"
 
 
 def gears(engaged: bool = False) -> lw.Mechanism:
@@ -107,7 +107,9 @@ def test_a_run_that_goes_on_is_judged_from_where_it_ended():
 
 
 def test_a_mechanism_is_not_given_modes_that_contradict():
-    with pytest.raises(lw.ModelError, match=r"clutch 'high': drives 'b' from 'a' at -1, and clutch 'low' at 2"):
+    with pytest.raises(
+        lw.ModelError, match=r"clutch 'high': drives 'b' from 'a' at the ratio -1, but clutch 'low' drives it at 2"
+    ):
         gears().with_parameters({"low.engaged": 1.0, "high.engaged": 1.0})
 
 

@@ -81,7 +81,9 @@ class _DocumentReader(Reader):
             reason = f"must be the version of the document, {VERSION}; got {_brief(version)}"
             raise ModelError(reason, str(at), self.file, at.line)
         if version > VERSION:
-            reason = f"the document has version {_brief(version)} and needs a newer linkwork; this one reads up to {VERSION}"
+            reason = (
+                f"the document has version {_brief(version)} and needs a newer linkwork; this one reads up to {VERSION}"
+            )
             raise ModelError(f"{reason}: pip install --upgrade linkwork", str(at), self.file, at.line)
 
     def tell(self) -> None:
