@@ -140,12 +140,8 @@ MORE: dict[str, Case] = {
     ),
     "drive gain": drive("gain must be finite", gain=INF),
     "drive bias": drive("bias must be 3 numbers", bias=1.0),
-    "drive limits crossed": drive(
-        "control_limits must be (lower, upper) with lower <= upper", "(1, -1)", control_limits=(1, -1)
-    ),
-    "drive limits of nothing": drive(
-        "force_limits must be (lower, upper) with lower <= upper", force_limits=(INF, INF)
-    ),
+    "drive limits crossed": drive("control_limits must", "lower <= upper", "(1, -1)", control_limits=(1, -1)),
+    "drive limits of nothing": drive("force_limits must", "lower <= upper", force_limits=(INF, INF)),
     "drive limits one": drive("force_limits must be 2 numbers", force_limits=5.0),
     "drive limits nan": drive("force_limits must be finite", force_limits=(NAN, 1.0)),
     "clutch ratio zero": clutch("ratio must not be 0", ratio=0.0),
@@ -283,8 +279,7 @@ NUMBERS: dict[str, Case] = {
 
 def named(act: Callable[[Any], object], *says: str) -> dict[str, Case]:
     return {
-        f"{name!r}": (lambda name=name: act(name), None, ("must be a nonempty string", repr(name), *says))
-        for name in NO_NAMES
+        f"{name!r}": (lambda name=name: act(name), None, ("nonempty string", repr(name), *says)) for name in NO_NAMES
     }
 
 
@@ -401,11 +396,7 @@ KINDS: dict[str, Case] = {
         for axis in WRONG_AXES
     },
     **{
-        f"parallel {second}": (
-            lambda second=second: lw.Universal(Z, second),
-            None,
-            ("must not be parallel", "(0.0, 0.0, 1.0)"),
-        )
+        f"parallel {second}": (lambda second=second: lw.Universal(Z, second), None, ("be parallel", "(0.0, 0.0, 1.0)"))
         for second in (Z, (0, 0, -2), (1e-12, 0, 1))
     },
     **{

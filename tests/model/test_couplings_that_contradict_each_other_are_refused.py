@@ -82,10 +82,8 @@ def test_wheels_that_roll_hold_a_vehicle_on_purpose():
 
 def test_a_clutch_that_holds_a_joint_by_itself():
     message = told(shafts().clutch("odd", "a", {"a": 1, "b": 1}, 1.0, engaged=True))
-    assert (
-        "clutch 'odd': forces the velocity of 'b' to zero at this ratio, so it could not move; to lock a joint, use a brake"
-        in message
-    )
+    reason = "clutch 'odd': forces the velocity of 'b' to zero at this ratio, so it could not move"
+    assert f"{reason}; to lock a joint, use a brake" in message
 
 
 def test_couplings_of_what_moves_so_already():

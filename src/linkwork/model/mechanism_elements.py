@@ -23,11 +23,7 @@ class ElementViews:
     """The properties of a Mechanism that select elements by their role."""
 
     if TYPE_CHECKING:  # a field of Mechanism
-
-        @property
-        def elements(self) -> Sections:
-            """All elements by section."""
-            ...
+        elements: Sections
 
     @cached_property
     def nc(self) -> int:

@@ -27,21 +27,9 @@ class ParameterViews:
     """The properties and methods of a Mechanism that concern its parameters."""
 
     if TYPE_CHECKING:  # fields and properties of Mechanism
-
-        @property
-        def gravity(self) -> Array:
-            """Gravitational acceleration (3,) [m/s^2]."""
-            ...
-
-        @property
-        def bodies(self) -> Named[Body]:
-            """All bodies."""
-            ...
-
-        @property
-        def joints(self) -> Named[Joint]:
-            """All joints."""
-            ...
+        gravity: Array
+        bodies: Named[Body]
+        joints: Named[Joint]
 
         @property
         def all_elements(self) -> Iterator[Element]:

@@ -81,10 +81,8 @@ class _DocumentReader(Reader):
             reason = f"must be the version of the document, {VERSION}; got {_brief(version)}"
             raise ModelError(reason, str(at), self.file, at.line)
         if version > VERSION:
-            reason = (
-                f"the document has version {_brief(version)} and needs a newer linkwork; this one reads up to {VERSION}"
-            )
-            raise ModelError(f"{reason}: pip install --upgrade linkwork", str(at), self.file, at.line)
+            reason = f"the document has version {_brief(version)}, which needs a newer linkwork; this one reads up to "
+            raise ModelError(f"{reason}{VERSION}: pip install --upgrade linkwork", str(at), self.file, at.line)
 
     def tell(self) -> None:
         """Pass the content of the document to the Builder."""

@@ -48,9 +48,9 @@ class Loop(FrameConstraint, section="loops"):
     a: str = key(body_name("body a"), 'First body: a body, a welded part or "world"')
     b: str = key(body_name("body b"), 'Second body: a body, a welded part or "world"')
     at: Place = key(place("a"), "Origin of the joint frame in the frame of a", parameter=True, default=ZERO)  # pyright: ignore[reportIncompatibleMethodOverride]
-    to: Place = key(
+    to: Place = key(  # pyright: ignore[reportIncompatibleMethodOverride]
         place("b", "to", "to_"), "Origin of the joint frame in the frame of b", parameter=True, default=ZERO
-    )  # pyright: ignore[reportIncompatibleMethodOverride]
+    )
     closed: Number = key(
         switch,
         "Whether the loop is closed at the start; an open loop has no effect",
