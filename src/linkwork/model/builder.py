@@ -24,7 +24,6 @@ from linkwork.model.arguments import (
     or_infinite,
     placement,
 )
-from linkwork.model.assembly import Assembly
 from linkwork.model.bodies import Part, six_inertias
 from linkwork.model.elements import Verbs
 from linkwork.model.elements.element import Element, kinds
@@ -34,6 +33,7 @@ from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
 from linkwork.model.joints import JointKind
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.mechanism_assembly import Assembly
 from linkwork.model.mimic import Mimic
 from linkwork.model.physical_validity import (
     element_faults,
