@@ -118,7 +118,7 @@ def test_rods_without_a_length_are_refused(length: Any) -> None:
         ({"teeth": 0}, "teeth must be a nonzero integer"),
         ({"teeth": 20.0}, "teeth must be a nonzero integer"),
         ({"to_teeth": True}, "to_teeth must be a nonzero integer"),
-        ({"to_teeth": 10**7}, "of at most 1000000"),
+        ({"to_teeth": 10**7}, "of magnitude at most 1000000"),
         ({"teeth": -40, "to_teeth": -40}, "two rings cannot mesh"),
         ({"teeth": 40, "to_teeth": -40}, "teeth of a ring must outnumber the teeth of the gear inside it"),
         ({"teeth": -30}, "teeth of a ring must outnumber"),
@@ -146,7 +146,7 @@ def test_gears_on_one_axis_are_told() -> None:
     [
         ({"radius": 0.0}, "radius must be a finite number of metres > 0"),
         ({"radius": -1.0}, "radius must be a finite number of metres > 0"),
-        ({"teeth": -3}, "teeth must be positive"),
+        ({"teeth": -3}, "teeth of a pinion must be > 0"),
         ({"teeth": 1.5}, "teeth must be a nonzero integer"),
         ({"direction": (0, 0, 2)}, "direction must be perpendicular to the axis"),
         ({"axis": (1, 0, 1)}, "direction must be perpendicular to the axis"),
