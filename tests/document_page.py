@@ -1,4 +1,4 @@
-"""What the page on documents shows of elements and example machines; `python tests/document_page.py` updates it."""
+"""The generated parts of docs/document.md: key tables and examples. `python tests/document_page.py` updates them."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from linkwork.model.documents.key_tables import element_tables
 from linkwork.model.documents.toml_writer import document_text
 
 PAGE = Path(__file__).parent.parent / "docs" / "document.md"
-KEYS, HEADING = "## Keys of elements", "## The example machines"
+KEYS, HEADING = "## Keys of elements", "## Examples"
 SECTION = re.compile(r"^### (\S+)\n\n(.*?)\n\n```toml\n(.*?)```$", re.MULTILINE | re.DOTALL)
 
 
 def shown() -> dict[str, tuple[str, str]]:
-    """What the page says about each machine, and its document there."""
+    """The description and the document of each example, as on the page."""
     text = PAGE.read_text(encoding="utf-8")
     return {name: (about, document) for name, about, document in SECTION.findall(text[text.index(HEADING) :])}
 
 
 def saved() -> dict[str, tuple[str, str]]:
-    """The same as it should be."""
+    """The expected description and document of each example."""
     return {found.name: (found.about, document_text(found.build())) for found in lw.examples()}
 
 
 def shown_keys() -> str:
-    """The tables of elements that the page shows."""
+    """The key tables on the page."""
     text = PAGE.read_text(encoding="utf-8")
     text = text[text.index(KEYS) : text.index(HEADING)]
     return text[text.index("\n### ") + 1 :].rstrip() + "\n"
 
 
 def with_keys(text: str) -> str:
-    """The page with its tables of elements as they should be."""
+    """The page with up-to-date key tables."""
     begin, end = text.index(KEYS), text.index(HEADING)
     tables = re.search(r"\n### |\nKEYS", text[begin:end])
     assert tables

@@ -31,7 +31,7 @@ def checked(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, *more
 def test_a_clean_file_is_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, told = checked(tmp_path, capsys, robot())
     assert code == 0
-    for word in ("two: 1 bodies", "elbow", "Revolute", "arm", "-1 to 2", "nothing is wrong"):
+    for word in ("two: 1 bodies", "elbow", "Revolute", "arm", "-1 to 2", "is usable: no errors, no warnings"):
         assert word in told
     code, told = checked(tmp_path, capsys, robot(), "--floating")
     assert code == 0
@@ -63,7 +63,7 @@ def test_what_a_document_has_besides_its_tree_is_listed(tmp_path: Path, capsys: 
         "brake hold engaged, up to 9 N m or N leg",
         "surface ground Plane world",
         "contact toe 500 N/m, friction 0, 0 leg against ground",
-        "spring coil 50 N/m, 0 N s/m, rests at 0.1 m arm, leg",
+        "spring coil 50 N/m, 0 N s/m, free length 0.1 m arm, leg",
     ):
         assert line in lines
 
@@ -74,7 +74,7 @@ def test_a_doubtful_file_is_described_and_doubted(tmp_path: Path, capsys: pytest
     assert "triangle inequality" in told
     assert "two.urdf:3" in told
     assert told.count("warning: ") == 2
-    assert "can be used: 2 warnings" in told
+    assert "is usable: 2 warnings" in told
 
 
 def test_every_fault_of_a_broken_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,14 +83,14 @@ def test_every_fault_of_a_broken_file_is_told(tmp_path: Path, capsys: pytest.Cap
     assert "two.urdf:3" in told
     assert "two.urdf:4" in told
     assert told.count("error: ") == 2
-    assert "cannot be used: 2 errors" in told
+    assert "is not usable: 2 errors" in told
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("check", "no such file.urdf"), "no such file"),
-        (("check", "."), "cannot be used"),
+        (("check", "."), "is not usable"),
         (("chek", "x"), 'Did you mean "check"'),
         (("check",), "file"),
         (("check", "x.urdf", "--flaoting"), "--flo"),

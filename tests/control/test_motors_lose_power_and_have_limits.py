@@ -120,8 +120,8 @@ def test_numbers_of_motors_vary_in_a_batch_as_the_members_would_alone():
         ({"efficiency": 0.0}, "efficiency must be above 0 and at most 1"),
         ({"efficiency": (0.9, 1.1)}, "efficiency must be above 0 and at most 1"),
         ({"efficiency": (0.9, 0.8, 0.7)}, "efficiency must be 2 numbers"),
-        ({"stall_torque": 2.0}, "no_load_speed is lacking"),
-        ({"no_load_speed": 2.0}, "stall_torque is lacking"),
+        ({"stall_torque": 2.0}, "no_load_speed is missing"),
+        ({"no_load_speed": 2.0}, "stall_torque is missing"),
         ({"stall_torque": 0.0, "no_load_speed": 1.0}, "stall_torque must be > 0"),
     ],
 )

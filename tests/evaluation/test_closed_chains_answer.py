@@ -113,7 +113,7 @@ def test_unsensed_joints_follow_from_the_sensed_ones() -> None:
 
 def test_what_is_asked_of_one_state_is_not_asked_of_many() -> None:
     d, q, *_ = state()
-    with pytest.raises(lw.ShapeError, match="asked of one state"):
+    with pytest.raises(lw.ShapeError, match="expected one state"):
         d.mechanism.check_loops(np.stack([q, q]))
     with pytest.raises(lw.LinkworkError, match="not closed at q"):
         d.mechanism.check_loops(q + 0.1)

@@ -102,7 +102,7 @@ def test_open_positions_and_batches_are_not_checked() -> None:
     d = solve(arm((1.2, (0, 0, 0))))
     with pytest.raises(lw.LinkworkError, match=r"not closed at q: loop .rod 0. is open by 1\.07 .*use d\.assemble"):
         d.mechanism.check_loops([0.0, 0.0])
-    with pytest.raises(lw.ShapeError, match="asked of one state"):
+    with pytest.raises(lw.ShapeError, match="expected one state"):
         d.mechanism.check_loops([[0.0, 0.0]])
 
 
@@ -115,13 +115,13 @@ def test_rods_without_a_length_are_refused(length: Any) -> None:
 @pytest.mark.parametrize(
     ("numbers", "reason"),
     [
-        ({"teeth": 0}, "teeth must be a whole number other than 0"),
-        ({"teeth": 20.0}, "teeth must be a whole number"),
-        ({"to_teeth": True}, "to_teeth must be a whole number"),
-        ({"to_teeth": 10**7}, "of at most 1000000"),
+        ({"teeth": 0}, "teeth must be a nonzero integer"),
+        ({"teeth": 20.0}, "teeth must be a nonzero integer"),
+        ({"to_teeth": True}, "to_teeth must be a nonzero integer"),
+        ({"to_teeth": 10**7}, "of magnitude at most 1000000"),
         ({"teeth": -40, "to_teeth": -40}, "two rings cannot mesh"),
-        ({"teeth": 40, "to_teeth": -40}, "teeth of a ring must be more than those of the gear inside it"),
-        ({"teeth": -30}, "teeth of a ring must be more"),
+        ({"teeth": 40, "to_teeth": -40}, "teeth of a ring must outnumber the teeth of the gear inside it"),
+        ({"teeth": -30}, "teeth of a ring must outnumber"),
         ({"axis": (0, 0, 0)}, "axis must be three finite numbers"),
         ({"phase": np.nan}, "phase must be a finite number of radians"),
     ],
@@ -146,10 +146,10 @@ def test_gears_on_one_axis_are_told() -> None:
     [
         ({"radius": 0.0}, "radius must be a finite number of metres > 0"),
         ({"radius": -1.0}, "radius must be a finite number of metres > 0"),
-        ({"teeth": -3}, "teeth must be positive"),
-        ({"teeth": 1.5}, "teeth must be a whole number"),
-        ({"direction": (0, 0, 2)}, "direction must be at a right angle to the axis"),
-        ({"axis": (1, 0, 1)}, "direction must be at a right angle to the axis"),
+        ({"teeth": -3}, "teeth of a pinion must be > 0"),
+        ({"teeth": 1.5}, "teeth must be a nonzero integer"),
+        ({"direction": (0, 0, 2)}, "direction must be perpendicular to the axis"),
+        ({"axis": (1, 0, 1)}, "direction must be perpendicular to the axis"),
         ({"direction": "x"}, "direction must be three finite numbers"),
     ],
 )

@@ -49,7 +49,7 @@ def test_a_flat_parallelogram_has_two_motions_and_one_nearby() -> None:
     check = m.check_loops(flat)
     assert check.mobility == 2
     assert spans(check.singular, check.free)
-    assert str(check).splitlines()[-1] == "singular position: 2 of the free directions are free in this position alone"
+    assert str(check).splitlines()[-1] == "singular position: 2 of the free directions exist at this position only"
     for q in branches(0.05):
         near = m.check_loops(q)
         assert (near.mobility, near.singular.shape) == (1, (0, 3))

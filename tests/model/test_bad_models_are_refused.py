@@ -104,8 +104,8 @@ def spring(*says: str, **arguments: Any) -> Case:
 MORE: dict[str, Case] = {
     "spring of an unknown body": spring("body a: there is no body 'lnk'", "Did you mean 'link'?", a="lnk"),
     "spring to an unknown body": spring("body b: there is no body 'x'", b="x"),
-    "spring of a body with itself": spring("needs two bodies", "'link'", b="link"),
-    "spring of a body with its part": spring("'link' and 'jaw' are one body", b="jaw"),
+    "spring of a body with itself": spring("needs two different bodies", "'link'", b="link"),
+    "spring of a body with its part": spring("'link' and 'jaw' are welded into one body", b="jaw"),
     "spring at two numbers": spring("at must be 3 numbers", at=(1, 2)),
     "spring to nan": spring("to must be finite", to=(0, NAN, 0)),
     **{f"spring {key} negative": spring(f"{key} must be >= 0", "-1", **{key: -1.0}) for key in SPRING},
@@ -114,14 +114,14 @@ MORE: dict[str, Case] = {
     "spring called as a joint": (
         lambda: two().spring("glue", "link", "wheel").build(),
         "spring 'glue'",
-        ("its name is that of a joint", "'glue.stiffness'"),
+        ("its name is also that of a joint", "'glue.stiffness'"),
     ),
-    "loop by a free joint": loop("kind Free closes nothing", kind=lw.Free()),
+    "loop by a free joint": loop("kind Free imposes no constraint", kind=lw.Free()),
     "loop by a text": loop("kind must be a joint kind", "'ball'", kind="ball"),
     "loop of an unknown body": loop("body a: there is no body 'lnk'", "Did you mean 'link'?", a="lnk"),
     "loop to an unknown body": loop("body b: there is no body 'x'", b="x"),
-    "loop of a body with itself": loop("needs two bodies", "'link'", b="link"),
-    "loop of a body with its part": loop("'link' and 'jaw' are one body", b="jaw"),
+    "loop of a body with itself": loop("needs two different bodies", "'link'", b="link"),
+    "loop of a body with its part": loop("'link' and 'jaw' are welded into one body", b="jaw"),
     "loop at two numbers": loop("at must be 3 numbers", at=(1, 2)),
     "loop to nan": loop("to must be finite", to=(0, NAN, 0)),
     "loop to_rpy": loop("to_rpy must be 3 numbers", to_rpy=1.0),
@@ -130,18 +130,18 @@ MORE: dict[str, Case] = {
     "drive of nothing": drive("ratios must name at least one joint", ratios={}),
     "drive of a list": drive("ratios must be given by joint", ratios=[1.0]),
     "drive of an unknown joint": drive("ratios: there is no joint 'hing'", "mean 'hinge'?", ratios={"hing": 1.0}),
-    "drive of a weld": drive("'glue' must be none, as it cannot move", ratios={"glue": 1.0}),
+    "drive of a weld": drive("'glue' must be omitted, since it cannot move", ratios={"glue": 1.0}),
     "drive ratio zero": drive("'hinge' must not all be 0", ratios={"hinge": 0.0}),
     "drive ratio nan": drive("ratios of joint 'hinge' must be finite", ratios={"hinge": NAN}),
     "drive ratio text": drive("ratios of joint 'hinge' must be numbers", ratios={"hinge": "much"}),
     "drive of a ball by one number": drive("'swivel' must be 3 numbers", "one for each", ratios={"swivel": 1.0}),
     "drive by the length of a ball": drive(
-        "bias[1] acts on a length", "'swivel', a Ball", ratios={"swivel": (1, 0, 0)}, bias=(0, -1, 0)
+        "bias[1] multiplies the length", "'swivel', a Ball", ratios={"swivel": (1, 0, 0)}, bias=(0, -1, 0)
     ),
     "drive gain": drive("gain must be finite", gain=INF),
     "drive bias": drive("bias must be 3 numbers", bias=1.0),
-    "drive limits crossed": drive("control_limits must have a lower end", "(1, -1)", control_limits=(1, -1)),
-    "drive limits of nothing": drive("force_limits must have a lower end", force_limits=(INF, INF)),
+    "drive limits crossed": drive("control_limits must", "lower <= upper", "(1, -1)", control_limits=(1, -1)),
+    "drive limits of nothing": drive("force_limits must", "lower <= upper", force_limits=(INF, INF)),
     "drive limits one": drive("force_limits must be 2 numbers", force_limits=5.0),
     "drive limits nan": drive("force_limits must be finite", force_limits=(NAN, 1.0)),
     "clutch ratio zero": clutch("ratio must not be 0", ratio=0.0),
@@ -152,11 +152,11 @@ MORE: dict[str, Case] = {
     "clutch engaged": clutch("engaged must be True or False", "'yes'", engaged="yes"),
     "clutch of an unknown joint": clutch("joint a: there is no joint 'hing'", a="hing"),
     "clutch of a ball": clutch("joint b: 'swivel' is a Ball joint", "one velocity", b="swivel"),
-    "clutch of one joint": clutch("needs two joints", b="hinge"),
+    "clutch of one joint": clutch("needs two different joints", b="hinge"),
     "clutch of joints that mimic": (
         lambda: two().mimic("axle", "hinge").clutch("it", "hinge", "axle").build(),
         "clutch 'it'",
-        ("'hinge' and 'axle' move together already",),
+        ("'hinge' and 'axle' already move together",),
     ),
     "clutch of an empty sum": clutch("b must name at least one joint", b={}),
     "clutch of a factor of zero": clutch("a: the factor of 'hinge' must not be 0", a={"hinge": 0.0}),
@@ -164,7 +164,7 @@ MORE: dict[str, Case] = {
     "clutch of a sum with an unknown joint": clutch("joint b: there is no joint 'axl'", b={"hinge": 1, "axl": 1}),
     "clutch of a sum with a ball": clutch("joint b: 'swivel' is a Ball joint", b={"hinge": 1, "swivel": 1}),
     "clutch of the same sums": clutch(
-        "'2 hinge - axle' and '4 hinge - 2 axle' move together already",
+        "'2 hinge - axle' and '4 hinge - 2 axle' already move together",
         a={"hinge": 2, "axle": -1},
         b={"hinge": 4, "axle": -2},
     ),
@@ -178,10 +178,12 @@ MORE: dict[str, Case] = {
     "surface at": surface("at must be 3 numbers", at=1.0),
     "contact of an unknown body": contact("there is no body 'lnk'", "Did you mean 'link'?", body="lnk"),
     "contact against an unknown surface": contact("against: there is no surface 'grund'", against=("rim", "grund")),
-    "contact against numbers": contact("against must be a name or several", against=(1,)),
-    "contact against a number": contact("against must be a name or several", against=3),
-    "contact against its own body": contact("against 'rim'", "the body that it is on", body="wheel", against="rim"),
-    "contact of the world": contact("against 'ground'", body="world", against="ground"),
+    "contact against numbers": contact("against must be a name or a list of names", against=(1,)),
+    "contact against a number": contact("against must be a name or a list of names", against=3),
+    "contact against its own body": contact(
+        "against: the surface 'rim' is on the body", "of the contact", body="wheel", against="rim"
+    ),
+    "contact of the world": contact("against: the surface 'ground' is on the body", body="world", against="ground"),
     "contact with nothing": (
         lambda: hinged(inertia=(1, 1, 1)).touch("it", "link", stiffness=1.0).build(),
         "contact 'it'",
@@ -200,15 +202,15 @@ MORE: dict[str, Case] = {
     "contact of a joint's name": (
         lambda: hinged(inertia=(1, 1, 1)).surface("ground", lw.Plane()).touch("hinge", "link", stiffness=1.0).build(),
         "contact 'hinge'",
-        ("its name is that of a joint",),
+        ("its name is also that of a joint",),
     ),
-    "contact rolling point": contact("give it a radius", rolling=0.1),
+    "contact rolling point": contact("give a radius > 0", rolling=0.1),
     "contact spinning": contact("spinning must be >= 0", radius=0.1, spinning=-0.1),
     "contact dissipation": contact("dissipation must be >= 0", tangential_stiffness=1.0, dissipation=-0.1),
     "contact dissipation and damping": contact(
-        "no damping along", damping=1.0, tangential_stiffness=1.0, dissipation=1.0
+        "must not have damping", damping=1.0, tangential_stiffness=1.0, dissipation=1.0
     ),
-    "contact dissipation alone": contact("needs a tangential_stiffness", dissipation=1.0),
+    "contact dissipation alone": contact("must have a tangential_stiffness", dissipation=1.0),
     "contact rest_speed": contact("rest_speed must be > 0", rest_speed=0.0),
     "keyframe velocities of an unknown joint": (
         lambda: two().keyframe("it", {}, {"hing": 1.0}).build(),
@@ -234,7 +236,7 @@ NUMBERS: dict[str, Case] = {
     "inertia indefinite": body("each must be >= 0", "-1 < 0", inertia=(1, 1, 1, 2, 0, 0)),
     "inertia triangle": body("triangle inequality", "1 + 1.5 = 2.5 < 3", inertia=(1, 3, 1.5)),
     "inertia triangle turned": body("triangle inequality", "1 + 1 = 2 < 5", inertia=(3, 3, 1, 2, 0, 0)),
-    "inertia without mass": body("mass is 0 kg", "without mass has no inertia", mass=0.0),
+    "inertia without mass": body("mass is 0 kg", "without mass must have zero inertia", mass=0.0),
     "inertia asymmetric": body("inertia must be symmetric", "0.5", inertia=UNEQUAL),
     "inertia two": body("3 numbers (ixx, iyy, izz)", "6 (", "3x3", "(1, 2)", inertia=(1, 2)),
     "inertia four": body("ixx, iyy, izz, ixy, ixz, iyz", inertia=(1, 2, 3, 4)),
@@ -257,9 +259,9 @@ NUMBERS: dict[str, Case] = {
     "rotation flat": joint("rotation must be a 3x3 rotation", rotation=np.zeros((3, 3))),
     "rotation nan": joint("rotation must be finite", rotation=np.full((3, 3), NAN)),
     "rotation 2x2": joint("rotation must be 3 x 3 numbers", rotation=np.eye(2)),
-    "limits crossed": joint("lower limit must not exceed the upper", "(2, 1)", limits=(2, 1)),
-    "limits of a ball": joint("Ball joint has a quaternion", kind=lw.Ball(), limits=(-1, 1)),
-    "limits of a free joint": joint("Free joint has a quaternion", kind=lw.Free(), limits=(-1, 1)),
+    "limits crossed": joint("lower limit must not exceed the upper limit", "(2, 1)", limits=(2, 1)),
+    "limits of a ball": joint("not supported for a Ball joint", "quaternion", kind=lw.Ball(), limits=(-1, 1)),
+    "limits of a free joint": joint("not supported for a Free joint", "quaternion", kind=lw.Free(), limits=(-1, 1)),
     "limits one": joint("limits must be (lower, upper)", "5", limits=5),
     "limits nan": joint("limits must be finite", limits=(NAN, 1)),
     "limits text": joint("limits must be numbers", limits=("low", "high")),
@@ -276,7 +278,9 @@ NUMBERS: dict[str, Case] = {
 
 
 def named(act: Callable[[Any], object], *says: str) -> dict[str, Case]:
-    return {f"{name!r}": (lambda name=name: act(name), None, ("needs a name", repr(name), *says)) for name in NO_NAMES}
+    return {
+        f"{name!r}": (lambda name=name: act(name), None, ("nonempty string", repr(name), *says)) for name in NO_NAMES
+    }
 
 
 def taken(culprit: str, act: Act) -> Case:
@@ -338,11 +342,15 @@ WHOLES: dict[str, Case] = {
         "joint 'second'", "world cannot be a child", joints=[("world", "upper"), ("lower", "world")]
     ),
     "two joints on one body": tree(
-        "joint 'second'", "'upper' is already carried by joint 'first'", joints=[("world", "upper"), ("lower", "upper")]
+        "joint 'second'",
+        "'upper' is already the child of joint 'first'",
+        joints=[("world", "upper"), ("lower", "upper")],
     ),
-    "ring": tree("body 'upper'", "ring of joints", "the world", joints=[("upper", "lower"), ("lower", "upper")]),
-    "body on itself": tree("body 'lower'", "ring of joints", joints=[("world", "upper"), ("lower", "lower")]),
-    "body without a joint": tree("body 'lower'", "no joint carries it", "lw.Free()", joints=[("world", "upper")]),
+    "ring": tree("body 'upper'", "cycle of joints", "the world", joints=[("upper", "lower"), ("lower", "upper")]),
+    "body on itself": tree("body 'lower'", "cycle of joints", joints=[("world", "upper"), ("lower", "lower")]),
+    "body without a joint": tree(
+        "body 'lower'", "not the child of any joint", "lw.Free()", joints=[("world", "upper")]
+    ),
     "no mass": (lambda: hinged(0.0).build(), "joint 'hinge'", ("0 kg", "'link'", "no inertia", "armature")),
     "no mass beyond": (
         lambda: (
@@ -388,7 +396,7 @@ KINDS: dict[str, Case] = {
         for axis in WRONG_AXES
     },
     **{
-        f"parallel {second}": (lambda second=second: lw.Universal(Z, second), None, ("must differ", "(0.0, 0.0, 1.0)"))
+        f"parallel {second}": (lambda second=second: lw.Universal(Z, second), None, ("be parallel", "(0.0, 0.0, 1.0)"))
         for second in (Z, (0, 0, -2), (1e-12, 0, 1))
     },
     **{
@@ -465,8 +473,8 @@ def gripper() -> lw.Mechanism:
     ("collection", "wrong", "says"),
     [
         ("bodies", "lnk", ("no body 'lnk'", "Did you mean 'link'?", "Valid: world, link.")),
-        ("bodies", "jaw", ("no body 'jaw'", "It is a frame on 'link': see m.frames.")),
-        ("bodies", "tool", ("no body 'tool'", "It is a frame on 'link': see m.frames.")),
+        ("bodies", "jaw", ("no body 'jaw'", "It is a frame on 'link'; use m.frames.")),
+        ("bodies", "tool", ("no body 'tool'", "It is a frame on 'link'; use m.frames.")),
         ("joints", "hinges", ("no joint 'hinges'", "Did you mean 'hinge'?", "Valid: hinge.")),
         ("frames", "tol", ("no frame 'tol'", "Did you mean 'tool'?", "Valid: world, link, jaw, tool.")),
     ],

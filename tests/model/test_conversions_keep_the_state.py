@@ -101,7 +101,7 @@ def test_joints_without_a_counterpart_are_named(tool: str) -> None:
     for kind in MOVING_KINDS:
         if kind not in HAVE[tool]:
             m = chain([kind])
-            with pytest.raises(lw.ModelError, match=f"joint '{kind}': {tool} has no counterpart"):
+            with pytest.raises(lw.ModelError, match=f"joint '{kind}': {tool} has no joint that corresponds"):
                 lw.convert(m, m.neutral(), target=tool)
 
 

@@ -82,12 +82,13 @@ def test_wheels_that_roll_hold_a_vehicle_on_purpose():
 
 def test_a_clutch_that_holds_a_joint_by_itself():
     message = told(shafts().clutch("odd", "a", {"a": 1, "b": 1}, 1.0, engaged=True))
-    assert "clutch 'odd': holds 'b' still at this ratio: it could not move; use a brake" in message
+    reason = "clutch 'odd': forces the velocity of 'b' to zero at this ratio, so it could not move"
+    assert f"{reason}; to lock a joint, use a brake" in message
 
 
 def test_couplings_of_what_moves_so_already():
     message = told(shafts().mimic("b", "a", 0.1).couple("rope", {"b": 3, "a": -0.3}))
-    assert "coupling 'rope': 'b', 'a' move so already, by mimicking" in message
+    assert "coupling 'rope': mimic joints already impose this relation on 'b', 'a'" in message
 
 
 def test_brakes_and_what_slips_contradict_nobody():
@@ -109,8 +110,8 @@ def test_schedules_that_come_to_contradict_are_refused_at_their_entry():
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ((0.1, "shift", "gearbox", 3), "it has the gears 1 to 2, and 0 for neutral; got 3"),
-        ((0.1, "shift", "gearbox", 1.5), "it has the gears 1 to 2, and 0 for neutral; got 1.5"),
+        ((0.1, "shift", "gearbox", 3), "selected must be a gear from 1 to 2, or 0 for neutral; got 3"),
+        ((0.1, "shift", "gearbox", 1.5), "selected must be a gear from 1 to 2, or 0 for neutral; got 1.5"),
         ((0.1, "shift", "gearbox"), "must be (time, 'shift', name, gear) or (time, 'shift', name, ratio)"),
         ((0.1, "shift", "nothing", 1), "there is no clutch or ratchet or transmission 'nothing'"),
         ((0.1, "shift", "clutch", 0.0), "the ratio must not be 0"),
@@ -134,7 +135,7 @@ def test_entries_that_shift_what_cannot_be_are_refused(entry, message):
         (("a", "b", ()), "ratios must be numbers, one for each gear"),
         (("a", "b", (1.0, 0.0)), "the ratio of gear 2 must not be 0"),
         (("a", "b", (1.0, np.inf)), "ratios must be numbers"),
-        (("a", "b", (1.0, 2.0), 3), "it has the gears 1 to 2"),
+        (("a", "b", (1.0, 2.0), 3), "selected must be a gear from 1 to 2"),
         (("a", "a", (1.0,)), "driven: 'a' is the same joint as driving"),
         (("a", "x", (1.0,)), "driven: there is no joint 'x'"),
     ],
@@ -164,12 +165,12 @@ def test_differentials_that_cannot_be_are_refused(given, message):
 def test_what_is_switched_has_a_name_of_its_own():
     message = told(shafts().clutch("x", "a", "b").differential("x", "c", "d", "e"))
     assert "differential 'x'" in message
-    assert "there is a clutch of that name" in message
+    assert "its name is also that of a clutch" in message
 
 
 def test_gears_of_a_batch_are_checked():
     m = shafts().transmission("gearbox", "a", "b", (2.0, 4.0)).build()
-    with pytest.raises(lw.ModelError, match="it has the gears 1 to 2, and 0 for neutral; got 5"):
+    with pytest.raises(lw.ModelError, match="selected must be a gear from 1 to 2, or 0 for neutral; got 5"):
         lw.simulate(m, np.zeros((2, 5)), duration=0.1, dt=0.01, parameters={"gearbox.selected": [1, 5]})
     with pytest.raises(lw.ModelError, match="got 5"):
         lw.compile(m, parameters=["gearbox.selected"]).forward_dynamics(

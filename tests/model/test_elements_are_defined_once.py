@@ -190,7 +190,7 @@ def test_a_capacity_that_varies_is_positive_and_finite(value: float) -> None:
 
 
 def test_a_capacity_that_was_built_infinite_does_not_vary() -> None:
-    says = "The capacity of clutch 'clutch' is infinite, and varies only where it is built finite"
+    says = "The capacity of clutch 'clutch' is infinite and cannot vary; build it with a finite value"
     with pytest.raises(lw.ModelError, match=says):
         M.with_parameters({"clutch.capacity": 3.0})
     with pytest.raises(lw.ModelError, match=says):

@@ -104,7 +104,7 @@ NOT_DRIVES = {
 @pytest.mark.parametrize("name", NOT_DRIVES)
 def test_what_is_no_drive_is_named(name: str, tmp_path: Path) -> None:
     (tmp_path / "model.xml").write_text(model_text(f'<actuator>{NOT_DRIVES[name]}<motor joint="d"/></actuator>'))
-    with pytest.warns(lw.ModelWarning, match="no place here yet: actuators u$"):
+    with pytest.warns(lw.ModelWarning, match="ignored, because not supported: actuators u$"):
         m = lw.load(tmp_path / "model.xml")
     assert m.drives.names == ("actuator1",)
 

@@ -217,7 +217,7 @@ def test_keyframes_are_states(tmp_path: Path) -> None:
     assert np.allclose(m.keyframes["qpos0"].q, np.deg2rad([10, 20]))
     assert m.keyframes["home"].v.tolist() == [0.0, 0.0]
     assert m.keyframes["key1"].v.tolist() == [3.0, 4.0]
-    assert "left out, having no place here yet: activations and controls of keyframes" in said[0]
+    assert "ignored, because not supported: activations and controls of keyframes" in said[0]
     with pytest.raises(ValueError, match="read-only"):
         m.keyframes["home"].q[0] = 1.0
 
@@ -322,7 +322,7 @@ def test_without_mujoco_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
 
 def test_an_old_mujoco_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mujoco, "__version__", "3.2.7")
-    with pytest.raises(lw.ModelError, match=r"MuJoCo 3\.17 or newer; installed is 3\.2\.7"):
+    with pytest.raises(lw.ModelError, match=r"MuJoCo 3\.17 or newer; 3\.2\.7 is installed"):
         loaded(tmp_path, "")
 
 
@@ -340,8 +340,8 @@ def on_joint(attributes: str) -> str:
 
 
 REFUSED = {  # name: what is in the model, and what is said
-    "density": ('<option density="1.2"/>', ("<option>", "a fluid", "leave density out")),
-    "viscosity": ('<option viscosity="1e-5"/>', ("<option>", "a fluid", "leave viscosity out")),
+    "density": ('<option density="1.2"/>', ("<option>", "fluid forces", "remove density")),
+    "viscosity": ('<option viscosity="1e-5"/>', ("<option>", "fluid forces", "remove viscosity")),
     "curved coupling": (
         '<equality><joint joint1="a" joint2="c" polycoef="0 1 2 0 0"/></equality>',
         ("not a linear coupling", "mimic=False"),
@@ -351,7 +351,10 @@ REFUSED = {  # name: what is in the model, and what is said
         TENDON.format("") + '<equality><tendon tendon1="t"/></equality>',
         ("by tendons", "mimic=False"),
     ),
-    "cable of fixed length": (CABLE + '<equality><tendon tendon1="t"/></equality>', ("<tendon>", "closes a loop")),
+    "cable of fixed length": (
+        CABLE + '<equality><tendon tendon1="t"/></equality>',
+        ("<tendon>", "a tendon constraint, is not supported"),
+    ),
     "tendon spring": (
         TENDON.format(' stiffness="1"'),
         ('<fixed name="t">', "stiffness, damping or armature of a tendon"),
@@ -368,7 +371,7 @@ REFUSED = {  # name: what is in the model, and what is said
     ),
     "muscle": (
         '<actuator><muscle name="m" joint="a" lengthrange="0 1"/></actuator>',
-        ('<muscle name="m">', "muscles pull"),
+        ('<muscle name="m">', "a muscle is not supported"),
     ),
     "heavy drive of a tendon": (
         TENDON.format("") + '<actuator><motor name="m" tendon="t" armature="1"/></actuator>',
@@ -378,10 +381,10 @@ REFUSED = {  # name: what is in the model, and what is said
     "free armature": (on_joint('name="f" type="free" armature="1"'), ("f: armature",)),
     "gravity compensation": (
         '<worldbody><body name="g" gravcomp="1"><joint/><geom size="1"/></body></worldbody>',
-        ('<body name="g">', "gravity is compensated"),
+        ('<body name="g">', "gravity compensation is not supported"),
     ),
-    "curved spring": (on_joint('name="k" stiffness="1 2"'), ("k: its spring",)),
-    "curved damper": (on_joint('name="k" damping="1 2"'), ("k: its spring",)),
+    "curved spring": (on_joint('name="k" stiffness="1 2"'), ("k: a nonlinear or yielding spring",)),
+    "curved damper": (on_joint('name="k" damping="1 2"'), ("k: a nonlinear or yielding spring",)),
 }
 
 
@@ -424,10 +427,13 @@ LEFT_OUT = {
     ),
     "mocap": (
         '<worldbody><body name="hand" mocap="true"/></worldbody>',
-        "mocap bodies, held where they are written: hand",
+        "mocap bodies, which are fixed at their written pose: hand",
     ),
     "inactive": ('<equality><weld name="w" body1="b" active="false"/></equality>', "inactive equalities w"),
-    "one side": (on_joint('name="k" actuatorfrcrange="-1 2"'), "the narrower side of actuatorfrcrange of joints k"),
+    "one side": (
+        on_joint('name="k" actuatorfrcrange="-1 2"'),
+        "the smaller side of an asymmetric actuatorfrcrange of joints k",
+    ),
     "ball limits": (on_joint('name="k" type="ball" range="0 1"'), "ball joints k"),
     "ellipsoids": ('<worldbody><geom name="egg" type="ellipsoid" size="1 2 3"/></worldbody>', "ellipsoids egg"),
 }

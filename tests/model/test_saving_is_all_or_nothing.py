@@ -21,15 +21,15 @@ def refused(m: Any, path: Any, *says: str) -> None:
 def test_only_mechanisms_go_into_only_documents(tmp_path: Path) -> None:
     m = lw.example("heavy_top")
     for name in ("arm.urdf", "arm", "arm.toml.bak"):
-        refused(m, tmp_path / name, name, "documents end in .toml")
-    refused(lw.Builder("b"), tmp_path / "arm.toml", "what is saved is a Mechanism")
-    refused(m, 3, "a text or a pathlib.Path; got 3")
+        refused(m, tmp_path / name, name, "must end in .toml")
+    refused(lw.Builder("b"), tmp_path / "arm.toml", "mechanism must be a Mechanism")
+    refused(m, 3, "a string or a pathlib.Path; got 3")
     assert not os.listdir(tmp_path)
 
 
 def test_where_nothing_can_be_written_it_is_said(tmp_path: Path) -> None:
     m = lw.example("heavy_top")
-    refused(m, tmp_path / "no" / "Such" / "arm.toml", "there is no folder", "Such", "make it first")
+    refused(m, tmp_path / "no" / "Such" / "arm.toml", "there is no folder", "Such", "create it first")
     (tmp_path / "folder.toml").mkdir()
     refused(m, tmp_path / "folder.toml", "cannot be written", "directory")
     refused(m, "a\0b.toml", "cannot be written")
@@ -65,7 +65,7 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
 
     path = tmp_path / "arm.toml"
     refused(named("b" * 300), path, "cannot be saved", "1 to 200 characters")
-    refused(named("\ud800"), path, "cannot be saved", "characters that no text can hold")
+    refused(named("\ud800"), path, "cannot be saved", "characters that UTF-8 cannot encode")
     refused(named(mass=1e60), path, "cannot be saved", "bodies.b.mass", "1e+50")
     assert not os.listdir(tmp_path)
 

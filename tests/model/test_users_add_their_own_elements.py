@@ -103,15 +103,15 @@ def test_its_parameters_vary() -> None:
 def test_its_faults_are_those_of_its_keys() -> None:
     with pytest.raises(lw.ModelError, match="belt 'belt': inner must be > 0"):
         pulleys(inner=-1.0)
-    with pytest.raises(lw.ModelError, match="there is already a belt of that name"):
+    with pytest.raises(lw.ModelError, match="a belt with this name already exists"):
         pulleys().add(Belt("belt", "a", "b"))
     with pytest.raises(lw.ModelError, match="pulley b: there is no joint 'c'"):
         lw.Builder("x").body("a", 1.0, inertia=(1, 1, 1)).joint("a", lw.Revolute(), "world", "a").add(
             Belt("belt", "a", "c")
         ).build()
-    with pytest.raises(lw.ModelError, match="there is a clutch of that name"):
+    with pytest.raises(lw.ModelError, match="its name is also that of a clutch"):
         pulleys().clutch("belt", "a", "b").build()
-    with pytest.raises(lw.ModelError, match="what is added is an element"):
+    with pytest.raises(lw.ModelError, match="element must be an Element"):
         lw.Builder("x").add("belt")  # pyright: ignore[reportArgumentType]
 
 
@@ -163,12 +163,12 @@ def test_a_kind_that_lacks_an_answer_is_named() -> None:
         engaged: Number = key(switch, default=True, mode=True)
 
     b = lw.Builder("m").body("a", mass=1.0, inertia=(1, 1, 1)).joint("j", lw.Revolute(Z), "world", "a")
-    with pytest.raises(lw.LinkworkError, match="rope 'r' is of class 'Rope', which must define 'velocity_rows'"):
+    with pytest.raises(lw.LinkworkError, match="rope 'r': its class 'Rope' must define 'velocity_rows'"):
         lw.simulate(b.add(Rope("r")).build(), duration=0.1)
 
 
 def test_a_section_belongs_to_one_class() -> None:
-    with pytest.raises(lw.ModelError, match="there are clutches already"):
+    with pytest.raises(lw.ModelError, match="the section 'clutches' already belongs to"):
         type("Other", (Element,), {}, section="clutches")
 
 
@@ -202,7 +202,9 @@ def test_a_joint_kind_of_users_does_not_hide_one_of_linkwork(tmp_path: Path) -> 
 
     assert joint_kinds()["revolute"] is lw.Revolute
     b = lw.Builder("one").body("a", 1.0, inertia=(1, 1, 1)).joint("a", Revolute(Z), "world", "a")
-    with pytest.raises(lw.ModelError, match=r"joint 'a': in documents 'revolute' is linkwork.model.joints.Revolute"):
+    with pytest.raises(
+        lw.ModelError, match=r"joint 'a': in documents the kind 'revolute' means linkwork.model.joints.Revolute"
+    ):
         lw.save(b.build(), tmp_path / "one.toml")
 
 

@@ -21,7 +21,7 @@ from zoo import relative
 AGREE = 1e-9
 STATES = 3
 PACKAGES = ("gymnasium", "dm_control")
-FLUID, NOT_THERE = "a fluid", "is not there"
+FLUID, NOT_THERE = "fluid forces", "does not exist"
 REFUSED = {  # and a part of the reason
     "gymnasium/envs/mujoco/assets/swimmer.xml": FLUID,
     "dm_control/suite/swimmer.xml": FLUID,

@@ -19,7 +19,7 @@ from zoo import relative, state
 
 AGREE = 1e-9
 STATES = 2
-MASSLESS = "meet no inertia"
+MASSLESS = "motion has no inertia"
 REFUSED = {  # and a part of the reason
     "bluevolta_bravo7_gripper.urdf": MASSLESS,
     "bravo7_gripper.urdf": MASSLESS,

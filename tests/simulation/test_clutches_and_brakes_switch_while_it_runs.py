@@ -194,7 +194,10 @@ def test_a_simulator_switches_by_hand():
             [(0.2, "engage", "clutch"), (0.1, "release", "clutch")],
             "(release clutch) is earlier than the entry",
         ),
-        ([(0.1, "engage", "second"), (0.1, "engage", "clutch")], "drives 'b' from 'a' at 2, and clutch 'clutch' at 1"),
+        (
+            [(0.1, "engage", "second"), (0.1, "engage", "clutch")],
+            "drives 'b' from 'a' at the ratio 2, but clutch 'clutch' drives it at 1",
+        ),
     ],
 )
 def test_schedules_that_make_no_sense_are_refused(schedule, message):
@@ -219,7 +222,9 @@ def test_clutches_that_contradict_each_other_on_sums_are_refused():
     b.clutch("one", {"a": 1, "b": 3}, "c", 2.0, engaged=True).clutch("same", "c", {"b": 0.3, "a": 0.1}, 0.05)
     m = b.clutch("other", {"c": -2}, {"b": 3, "a": 1}).build()
     lw.simulate(m, duration=0.1, dt=0.1, schedule=[(0.0, "engage", "same")])
-    with pytest.raises(lw.LinkworkError, match=r"'other' drives 'c' from 'a \+ 3 b' at -0.5, and clutch 'one' at 2"):
+    with pytest.raises(
+        lw.LinkworkError, match=r"'other' drives 'c' from 'a \+ 3 b' at the ratio -0.5, but clutch 'one' drives it at 2"
+    ):
         lw.simulate(m, duration=0.1, dt=0.1, schedule=[(0.0, "engage", "other")])
 
 

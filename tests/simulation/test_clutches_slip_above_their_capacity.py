@@ -140,5 +140,5 @@ def test_a_simulator_lets_it_slip_too():
 def test_a_ball_is_held_whole_or_not_at_all():
     b = lw.Builder("ball")
     b.body("ball", 1.0, inertia=(1, 1, 1)).joint("socket", lw.Ball(), "world", "ball")
-    with pytest.raises(lw.ModelError, match="'socket' has 3 velocities; a brake that slips holds one"):
+    with pytest.raises(lw.ModelError, match="'socket' has 3 velocities; a brake with a finite capacity needs one"):
         b.brake("brake", "socket", capacity=1.0).build()

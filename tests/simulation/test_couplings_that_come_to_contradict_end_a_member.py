@@ -13,7 +13,7 @@ from wheels import shafts, two_wheels
 
 RUN: dict[str, Any] = {"duration": 1.0, "dt": 0.01}
 BOTH = pytest.mark.parametrize("method", ["rk4", "dop853"])
-TOLD = "clutch 'high' drives 'b' from 'a' at -1, and clutch 'low' at 2"
+TOLD = "clutch 'high' drives 'b' from 'a' at the ratio -1, but clutch 'low' drives it at 2"
 
 
 def gears(engaged: bool = False) -> lw.Mechanism:
@@ -79,7 +79,7 @@ def test_one_takes_over_from_the_other_at_one_instant_in_any_order(method, when,
         ({"parameters": {"low.engaged": 1.0, "high.engaged": 1.0}}, f"at the start: {TOLD}"),
         (
             {"parameters": {"low.engaged": [0.0, 1.0]}, "schedule": [(0.2, "engage", "high")]},
-            f"engage high, entry 0 of the schedule: {TOLD}; engage one of them at a time",
+            f"engage high, entry 0 of the schedule: {TOLD}; engage only one of them at a time",
         ),
         (
             {"parameters": {"low.engaged": 1.0}, "schedule": [(0.2, "engage", "high"), (0.2, "lock", "a")]},
@@ -107,7 +107,9 @@ def test_a_run_that_goes_on_is_judged_from_where_it_ended():
 
 
 def test_a_mechanism_is_not_given_modes_that_contradict():
-    with pytest.raises(lw.ModelError, match=r"clutch 'high': drives 'b' from 'a' at -1, and clutch 'low' at 2"):
+    with pytest.raises(
+        lw.ModelError, match=r"clutch 'high': drives 'b' from 'a' at the ratio -1, but clutch 'low' drives it at 2"
+    ):
         gears().with_parameters({"low.engaged": 1.0, "high.engaged": 1.0})
 
 

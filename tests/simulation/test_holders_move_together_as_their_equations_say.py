@@ -117,7 +117,7 @@ def test_motion_and_jump_are_those_of_multipliers(name):
 def test_check_loops_names_what_repeats():
     check = ring(chain("rrr")).build().check_loops(np.zeros(3))
     assert check.repeating == {"clutch 'ac'": 1}
-    assert "clutch 'ac': 1 row repeats others" in str(check)
+    assert "clutch 'ac': 1 row is redundant" in str(check)
 
 
 # --- on the way ---

@@ -11,7 +11,7 @@ import linkwork as lw
 from wheels import flywheels, shafts, two_wheels
 
 RUN: dict[str, Any] = {"duration": 1.0, "dt": 0.01, "method": "rk4"}
-NOT_LOCKED = "joint 'a' cannot be locked by its name, which is also that of a"
+NOT_LOCKED = "joint 'a' cannot be locked by name, because a"
 
 
 @pytest.mark.parametrize("method", ["rk4", "dop853"])

@@ -1,4 +1,4 @@
-"""What `linkwork check` tells of a file: its bodies and joints, and everything that is wrong with it."""
+"""The command `linkwork check`: it lists the bodies, joints and elements of a model file, and all its faults."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ COLORS = {"error": "bold red", "warning": "yellow"}
 def check(
     console: Console, file: Path, floating: bool | None = None, mimic: bool = True, packages: Sequence[Path] = ()
 ) -> int:
-    """Tell of a file on a console; CLEAN, DOUBTFUL if there are warnings, BROKEN if there are errors."""
+    """Print a report of a model file; return CLEAN, DOUBTFUL if there are warnings, or BROKEN if there are errors."""
     faults = find_faults(file, floating=floating, mimic=mimic, packages=packages)
     errors = sum(fault.severity == "error" for fault in faults)
     if not errors:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ModelWarning)  # they are among the faults
+            warnings.simplefilter("ignore", ModelWarning)  # they are printed as faults
             console.print(description(load(file, floating=floating, mimic=mimic, packages=packages)))
     for fault in faults:
         console.print(fault_text(fault), soft_wrap=True)
@@ -37,7 +37,7 @@ def check(
 
 
 def description(m: Mechanism) -> RenderableType:
-    """A mechanism's joints with the bodies that they carry, what it has besides, and what it comes to in all."""
+    """Return the summary of a mechanism, the table of its joints and bodies, and the table of its elements."""
     table = Table(box=SIMPLE, pad_edge=False)
     for title in ("joint", "kind", "parent", "child", "mass [kg]", "limits [rad, m]", "mimics"):
         table.add_column(title, justify="right" if title.startswith("mass") else "left", overflow="fold")
@@ -50,13 +50,13 @@ def description(m: Mechanism) -> RenderableType:
         mimic = "" if joint.mimic is None else f"{joint.mimic.of} x {joint.mimic.multiplier:g}"
         table.add_row(joint.name, type(joint.kind).__name__, joint.parent, child, f"{body.mass:.4g}", limits, mimic)
     title = f"{m.name}: {m.nbodies} bodies, {len(m.joints)} joints, {m.nv} degrees of freedom, {m.mass:.6g} kg"
-    return Group(Text(title, style="bold"), table, *_besides(m))
+    return Group(Text(title, style="bold"), table, *_element_table(m))
 
 
-def _besides(m: Mechanism) -> Iterator[RenderableType]:
-    """What a mechanism has besides its tree, if anything."""
+def _element_table(m: Mechanism) -> Iterator[RenderableType]:
+    """Yield the table of a mechanism's elements, if it has any."""
     table = Table(box=SIMPLE, pad_edge=False)
-    for title in ("besides", "name", "what", "on"):
+    for title in ("element", "name", "properties", "on"):
         table.add_column(title, overflow="fold")
     for items in m.elements.values():
         for one in items:
@@ -66,18 +66,18 @@ def _besides(m: Mechanism) -> Iterator[RenderableType]:
 
 
 def fault_text(fault: Fault) -> Text:
-    """A fault in one line: severity, place, culprit, reason and remedy."""
+    """Return a fault in one line: severity, place, element, reason and remedy."""
     return Text.assemble((f"{fault.severity}: ", COLORS[fault.severity]), str(fault))
 
 
 def verdict(file: str, errors: int, doubts: int) -> Text:
-    """The last line."""
+    """Return the last line of the report."""
     counts = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((errors, "error"), (doubts, "warning")) if n]
     if errors:
-        return Text(f"{file} cannot be used: {', '.join(counts)}", style="bold red")
-    return Text(f"{file} can be used{': ' + counts[0] if counts else ', and nothing is wrong with it'}", style="green")
+        return Text(f"{file} is not usable: {', '.join(counts)}", style="bold red")
+    return Text(f"{file} is usable: {counts[0] if counts else 'no errors, no warnings'}", style="green")
 
 
 def refusal(error: LinkworkError) -> Text:
-    """An error as the command line shows it."""
+    """Return an error as the command line prints it."""
     return Text.assemble(("error: ", COLORS["error"]), str(error))

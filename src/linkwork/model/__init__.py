@@ -1,4 +1,4 @@
-"""What the machine is: joint kinds, bodies, the frozen mechanism, and the builder that makes one."""
+"""The model of a mechanism: bodies, joint kinds, elements, the immutable Mechanism and the Builder that makes it."""
 
 from linkwork.model.builder import Builder
 from linkwork.model.elements.contact import box_corners

@@ -1,4 +1,4 @@
-"""What the answers tell to questions of a mechanism that take more than this room to answer."""
+"""Results of analyses of a mechanism that the package `evaluation` implements."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from linkwork.spatial.scalar import Array
 
 @dataclass(frozen=True, eq=False)
 class LoopCheck:
-    """What loops, and holders that are engaged, leave free in one position.
+    """The mobility of a mechanism with constraints at one position.
 
-    `mobility` is the number of independent velocities; `rank` that of independent rows among `nc`. `redundant` names
-    loops some of whose rows repeat those of loops before them, with how many, and `repeating` holders that repeat what
-    is held without them, as "clutch 'short'". `free` (mobility, nv) are orthonormal directions of velocities that keep
-    all loops closed and all holders still. Those of `singular` (k, nv), which are among them, do so in this position
-    alone: rows that repeat others here no longer do after a small move along them. There the mechanism can change over
-    into another branch of motion, or cannot move that way at all.
+    `mobility` is the number of independent velocities, `rank` the number of independent rows among the `nc` constraint
+    rows. `redundant` has, by loop, the number of its rows that depend on rows of earlier loops; `repeating` has this
+    number by engaged velocity constraint, as "clutch 'short'". `free` (mobility, nv) are orthonormal velocities that
+    satisfy all constraints. `singular` (k, nv) are the directions among them that satisfy the constraints at this
+    position only: after a small motion along them, dependent rows become independent. At such a position the mechanism
+    can change to another branch of motion, or cannot move in this direction at all.
     """
 
     mobility: int
@@ -28,24 +28,22 @@ class LoopCheck:
     repeating: dict[str, int]
 
     def __str__(self) -> str:
-        lines = [f"mobility {self.mobility}: {self.rank} of {self.nc} closure rows are independent"]
+        lines = [f"mobility {self.mobility}: {self.rank} of {self.nc} constraint rows are independent"]
         named = {f"loop {name!r}": count for name, count in self.redundant.items()} | self.repeating
         for name, count in named.items():
-            lines.append(f"{name}: {f'{count} rows repeat' if count > 1 else '1 row repeats'} others")
+            lines.append(f"{name}: {f'{count} rows are' if count > 1 else '1 row is'} redundant")
         if len(self.singular):
-            lines.append(
-                f"singular position: {len(self.singular)} of the free directions are free in this position alone"
-            )
+            lines.append(f"singular position: {len(self.singular)} of the free directions exist at this position only")
         return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """A motion of the whole world that changes nothing for a mechanism, to which a momentum belongs that is kept.
+    """A rigid motion of the whole mechanism that leaves its dynamics unchanged, and its conserved momentum.
 
-    `momentum` names it. `twist` (6,) is [linear; angular] about the world's origin in its axes, with an angular part of
-    one, or a linear one where it does not turn; `through` (3,) [m] is the point of its axis that is nearest to the
-    origin.
+    `momentum` is the name of the momentum. `twist` (6,) is [linear; angular] about the world's origin, in world axes;
+    its angular part has unit length, or its linear part for a pure translation. `through` (3,) [m] is the point of its
+    axis that is nearest to the origin.
     """
 
     momentum: str
@@ -55,11 +53,11 @@ class Symmetry:
 
 @dataclass(frozen=True, eq=False)
 class Independent:
-    """Coordinates that tell how a closed chain moves, and how all others follow them near one state.
+    """Independent velocities z (k,) of a mechanism with constraints, at one state.
 
-    `numbers` (k,) are those of the independent velocities, `joints` the names of their joints. v = map z with map
-    (nv, k), and a = map z' + bias, with bias (nv,) that of the velocities at which this was asked. `condition` is that
-    of the choice: 1 at best, and endless where the velocities depend on each other.
+    `numbers` (k,) are the indices of the independent velocities, `joints` the names of their joints. All velocities are
+    v = map z, with `map` (nv, k), and all accelerations a = map dz/dt + bias, with `bias` (nv,) at the given velocity.
+    `condition` is the condition number of the choice: 1 at best, infinite if the chosen velocities are dependent.
     """
 
     numbers: Array

@@ -1,7 +1,7 @@
-"""Questions of a mechanism that take more than this room to answer: who answers them.
+"""Methods of a Mechanism that higher packages implement.
 
-A mechanism has the questions as methods. The room `evaluation`, which comes with linkwork, enters who answers them.
-Those are imported when they are first asked.
+The package `evaluation` enters its functions here; each is imported at its first call. So the package `model` needs no
+import from packages above it.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-# The module and the function in it that answer, by the name of the mechanism's method, which hands itself on
+# By method name: the module and the function that implement it; the mechanism is the function's first argument
 ANSWERS: dict[str, tuple[str, str]] = {}
 
 
-def answer(question: str, *asked: Any) -> Any:
-    """What the function says that answers a question, of a mechanism and of what it is asked with."""
-    module, function = ANSWERS[question]
-    return getattr(import_module(module), function)(*asked)
+def answer(method: str, *arguments: Any) -> Any:
+    """Call the function that implements a method of Mechanism, and return its result."""
+    module, function = ANSWERS[method]
+    return getattr(import_module(module), function)(*arguments)

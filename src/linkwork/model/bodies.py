@@ -1,4 +1,4 @@
-"""Bodies: what has mass, and the frames fixed to it. Several welded parts make one body."""
+"""Rigid bodies, the parts that are welded into them, and frames fixed to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INERTIA_ORDER = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """How something was fixed on: `to` names the body, part or world, `offset` is its pose there, `by` the weld."""
+    """The attachment of a part or frame: the body, part or world `to`, the pose `offset` there, and the weld `by`."""
 
     to: str
     offset: Transform
@@ -26,11 +26,11 @@ class Attachment:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A body as its author described it: mass [kg], com (3,) [m] and inertia (6,) [kg m^2] in the part's own frame.
+    """A body as given to the Builder: mass [kg], com (3,) [m] and inertia (6,) [kg m^2] in the part's frame.
 
-    The inertia is about the centre of mass, in the order ixx, iyy, izz, ixy, ixz, iyz. `pose` places the part's
-    frame in the frame of the body it is welded into, `attachment` says by which weld; `geometry` is placed in the
-    part's own frame.
+    The inertia is about the centre of mass, in the order ixx, iyy, izz, ixy, ixz, iyz. `pose` is the pose of the part's
+    frame in the frame of the body that it is welded into, by the weld `attachment`. Poses of `geometry` are in the
+    part's frame.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Part:
 
     @property
     def rigid_inertia(self) -> RigidInertia:
-        """Inertia about the origin of the body's frame."""
+        """Inertia about the origin of the body's frame, in body axes."""
         return self.pose.up(RigidInertia.of(self.mass, self.com, inertia_matrix(self.inertia)))
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A rigid body that moves as one, named after the part that its joint carries. Body 0 is the world."""
+    """A rigid body, made of one or several welded parts. It has the name of its joint's child. Body 0 is the world."""
 
     name: str
     index: int
@@ -57,7 +57,7 @@ class Body:
 
     @cached_property
     def inertia(self) -> RigidInertia:
-        """Inertia of all parts together, about the origin of the body's frame."""
+        """Total inertia of all parts, about the origin of the body's frame."""
         total = RigidInertia.zero()
         for part in self.parts:
             total += part.rigid_inertia
@@ -65,12 +65,12 @@ class Body:
 
     @property
     def mass(self) -> Number:
-        """Mass of all parts together [kg]."""
+        """Total mass of all parts [kg]."""
         return self.inertia.mass
 
     @cached_property
     def geometry(self) -> tuple[Geometry, ...]:
-        """The geometry of all parts, placed in the body's frame."""
+        """The geometry of all parts, with poses in the body's frame."""
         return tuple(
             replace(item, pose=(part.pose @ item.pose).snapped()) for part in self.parts for item in part.geometry
         )
@@ -78,9 +78,10 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A named frame fixed to a body: `pose` in that body's frame. Bodies and welded parts are frames too.
+    """A named frame fixed to body number `body`, with `pose` in that body's frame.
 
-    One that is no part has an `attachment`, which says what its author fixed it to.
+    Bodies and welded parts are frames too. A frame that is not a part has an `attachment`: the body or part to which
+    the Builder fixed it.
     """
 
     name: str
@@ -91,10 +92,9 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A frame fixed to a body: `pose` in the frame of the body of number `body`.
+    """A frame fixed to body number `body`, with `pose` in that body's frame.
 
-    Its author put it at `offset` in the frame of a body, a welded part or the world, which has the pose `mount` in the
-    frame of that body.
+    `offset` is its pose in the body, welded part or world that was named; `mount` is the pose of that part in the body.
     """
 
     offset: Transform
@@ -104,27 +104,27 @@ class Place:
 
     @staticmethod
     def stated(offset: Transform) -> Place:
-        """As its author says it, before bodies are numbered and parts welded."""
+        """Return a place as given to the Builder, before bodies are numbered."""
         return Place(offset, 0, offset)
 
     def on(self, body: int, pose: Transform) -> Place:
-        """The same on a part that has that `pose` in the frame of that body."""
+        """Return the place on body number `body`, on a part with that `pose` in the body's frame."""
         return replace(self, body=body, pose=(pose @ self.offset).snapped(), mount=pose)
 
     def moved(self, p: Array) -> Place:
-        """The same at p (3,) [m] in the frame that its author put it in."""
+        """Return the place with its origin moved to p (3,) [m] in the frame of the named part."""
         offset = Transform(self.offset.R, p)
         return replace(self, offset=offset, pose=(self.mount @ offset).snapped())
 
 
 def inertia_matrix(six: Array) -> Array:
-    """The symmetric (3, 3) matrix of (ixx, iyy, izz, ixy, ixz, iyz)."""
+    """Return the symmetric matrix (3, 3) of (ixx, iyy, izz, ixy, ixz, iyz)."""
     xx, yy, zz, xy, xz, yz = six
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def six_inertias(inertia: object, element: str) -> Array:
-    """(6,) floats of an inertia given as 3 principal moments, 6 numbers or a symmetric (3, 3) matrix."""
+    """Return an inertia as six floats (6,), from 3 principal moments, 6 numbers or a symmetric (3, 3) matrix."""
     try:
         a = np.array(inertia, dtype=float)
     except (TypeError, ValueError):
@@ -136,7 +136,7 @@ def six_inertias(inertia: object, element: str) -> Array:
     if a.shape == (3, 3):
         if np.isfinite(a).all() and np.abs(a - a.T).max() > 1e-9 * np.abs(a).max():
             raise ModelError(f"inertia must be symmetric; got {a.tolist()}", element)
-        mean = 0.5 * (a + a.T)  # keeps what is not finite in either half, for the builder to refuse
+        mean = 0.5 * (a + a.T)  # keeps entries that are not finite, which the Builder refuses later
         return np.array([mean[0, 0], mean[1, 1], mean[2, 2], mean[0, 1], mean[0, 2], mean[1, 2]])
     raise ModelError(
         f"inertia must be 3 numbers (ixx, iyy, izz), 6 ({', '.join(INERTIA_ORDER)}) or 3x3; got {inertia!r}", element

@@ -1,4 +1,4 @@
-"""Running a function of one state over any batch shape, with every array's shape checked against the mechanism."""
+"""Evaluation of a function of one state over batches, with checks of array shapes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Shape = tuple[int, ...]
 
 
 class Input(NamedTuple):
-    """An array handed in by a user, and the shape that one state of it must have."""
+    """An array from a user, and its expected shape for one state."""
 
     value: Any
     core: Shape
 
 
 def as_numbers(name: str, value: Any) -> Array:
-    """`value` as a C-ordered float64 array; arrays of objects that have arithmetic of their own pass unchanged."""
+    """Return `value` as a C-ordered float64 array; arrays of traced numbers are returned unchanged."""
     if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.flags.c_contiguous:
         return value
     try:
@@ -38,15 +38,15 @@ def as_numbers(name: str, value: Any) -> Array:
 
 
 def refuse_non_finite(name: str, array: Array) -> None:
-    """Raise NonFinite that names the first entry which is not a finite number."""
+    """Raise a NonFinite error that names the first entry that is not finite."""
     if array.dtype != object and not np.isfinite(array).all():
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         entry = f"{name}{list(where)}" if where else name
-        raise NonFinite(f"{entry} is {array[where]}; every number handed in must be finite")
+        raise NonFinite(f"{entry} is {array[where]}; every input must be finite")
 
 
 def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Array], Shape]:
-    """The inputs as arrays, and their common batch shape; ShapeError or NonFinite names the array at fault."""
+    """Return the inputs as arrays and their common batch shape; a ShapeError or NonFinite names an invalid input."""
     arrays: dict[str, Array] = {}
     for name, (value, core) in inputs.items():
         array = as_numbers(name, value)
@@ -65,19 +65,19 @@ def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Arra
 
 
 def one_state(inputs: Mapping[str, Input]) -> list[Array]:
-    """The inputs as arrays of one state; ShapeError if they are a batch."""
+    """Return the inputs as arrays of one state; raise a ShapeError for a batch."""
     arrays, batch = checked(inputs)
     if batch:
-        raise ShapeError(f"this is asked of one state; got a batch {batch}")
+        raise ShapeError(f"expected one state; got a batch of shape {batch}")
     return arrays
 
 
 def over_batch(
     function: Callable[..., Array], inputs: Mapping[str, Input], result: Shape, finite: bool = True
 ) -> Array:
-    """`function` of one state applied to every member of the inputs' common batch; (..., *result).
+    """Apply `function` of one state to every member of the inputs' common batch; return an array (..., *result).
 
-    Inputs that are not finite are refused, unless `finite` is False.
+    Raises NonFinite for inputs that are not finite, unless `finite` is False.
     """
     arrays, batch = checked(inputs, finite)
     if not batch:
@@ -87,14 +87,14 @@ def over_batch(
 
 
 def _like(found: Array, inputs: Mapping[str, Input]) -> Array:
-    """A result as an array of the class in which numbers that are being traced were given, if it has such numbers."""
+    """Return a result of traced numbers as the array class of the traced inputs; other results unchanged."""
     given = [value for value, _ in inputs.values() if isinstance(value, np.ndarray) and value.dtype == object]
     special = [type(value) for value in given if type(value) is not np.ndarray]
     return found.view(special[0]) if special and found.dtype == object else found
 
 
 def members(arrays: Sequence[Array], inputs: Mapping[str, Input], batch: Shape) -> Iterator[tuple[Array, ...]]:
-    """The arrays of each member of a batch, in C order."""
+    """Yield the arrays of each member of a batch, in C order."""
     count, cores = math.prod(batch), [core for _, core in inputs.values()]
     flat = [np.broadcast_to(a, batch + core).reshape(count, *core) for a, core in zip(arrays, cores, strict=True)]
     return zip(*flat, strict=True)
@@ -108,7 +108,7 @@ def checked_threads(threads: object) -> int | None:
 
 
 def require_out(out: Any, shape: Shape) -> None:
-    """Raise ShapeError unless `out` can receive a result of this shape."""
+    """Raise a ShapeError unless `out` can receive a result of this shape."""
     fits = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
     if not (fits and out.flags.c_contiguous and out.flags.writeable):
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__

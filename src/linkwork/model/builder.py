@@ -1,16 +1,16 @@
-"""The only thing that changes: verbs that describe a mechanism piece by piece, then `build()`."""
+"""The Builder: its methods describe a mechanism piece by piece, and `build()` returns it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 
-from linkwork.errors import ModelError, unknown_name
+from linkwork.errors import ModelError
 from linkwork.model.arguments import (
     anything,
     checked_name,
@@ -24,19 +24,17 @@ from linkwork.model.arguments import (
     or_infinite,
     placement,
 )
-from linkwork.model.bodies import Attachment, Body, Frame, Part, six_inertias
+from linkwork.model.bodies import Part, six_inertias
 from linkwork.model.elements import Verbs
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.elements.keys import ZERO
 from linkwork.model.elements.loop import closing_section
-from linkwork.model.elements.velocity_constraint import shared_name_faults
 from linkwork.model.faults import Fault, errors_in, settle
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
-from linkwork.model.joints import JointKind, Weld
-from linkwork.model.keyframes import Keyframe
-from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
-from linkwork.model.mimic import Mimic, followed, mimic_faults
-from linkwork.model.naming import Named, Sections
+from linkwork.model.joints import JointKind
+from linkwork.model.mechanism import Mechanism
+from linkwork.model.mechanism_assembly import Assembly
+from linkwork.model.mimic import Mimic
 from linkwork.model.physical_validity import (
     element_faults,
     mass_faults,
@@ -45,44 +43,61 @@ from linkwork.model.physical_validity import (
     tolerant_faults,
 )
 from linkwork.model.spanning_tree import spanned
-from linkwork.model.specifications import (
-    Draft,
-    FrameRequest,
-    JointRequest,
-    KeyframeRequest,
-    Layout,
-    keyframe_faults,
-    tree_faults,
-    unknown_faults,
-)
+from linkwork.model.specifications import FrameRequest, JointRequest, KeyframeRequest
 from linkwork.spatial import Transform
 
-UNNUMBERED = slice(0, 0)
-MANY = 100  # faults of a tree that are worth telling
+MANY = 100  # the most faults of one tree that are reported
 
 
-class Builder(Verbs):
-    """Describes a mechanism: bodies, joints and whatever else there is, in any order, then `build()`.
+class Builder(Assembly, Verbs):
+    """Builder of a mechanism: add bodies, joints and elements in any order, then call `build()`.
 
-    `gravity` (3,) [m/s^2] is in the world's axes. Every verb returns the builder.
+    Every method that adds something returns the builder, so calls can be chained. Names that do not exist and
+    contradictions are reported by `build`.
+
+    Parameters
+    ----------
+    name : str, default "mechanism"
+        Name of the mechanism.
+    gravity : array_like, shape (3,), [m/s^2], default (0, 0, -9.81)
+        Gravitational acceleration in world axes.
+
+    Examples
+    --------
+    >>> b = lw.Builder("pendulum").body("bob", mass=2.0, com=(0, 0, -0.5))
+    >>> b.joint("pin", lw.Revolute((0, 1, 0)), "world", "bob").build()
+    <Mechanism 'pendulum': 1 bodies, 1 joints, nq=1, nv=1>
+
     """
 
     def __init__(self, name: str = "mechanism", gravity: Any = (0.0, 0.0, -9.81)):
-        self.name = checked_name(name, "mechanism")
-        self.gravity = numbers_of(gravity, (3,), "gravity", f"mechanism {name!r}")
-        self._parts: dict[str, Part] = {}
-        self._joints: dict[str, JointRequest] = {}
-        self._frames: dict[str, FrameRequest] = {}
-        self._geometry: dict[str, list[Geometry]] = {}
-        self._mimics: dict[str, Mimic] = {}
-        self._keyframes: dict[str, KeyframeRequest] = {}
-        self._elements: dict[str, dict[str, Element]] = {}
+        checked_name(name, "mechanism")
+        super().__init__(name, numbers_of(gravity, (3,), "gravity", f"mechanism {name!r}"))
 
     def body(self, name: str, mass: float = 0.0, com: Any = ZERO, inertia: Any = ZERO) -> Self:
         """Add a rigid body.
 
-        `mass` [kg]; `com` (3,) [m], the centre of mass in the body's frame; `inertia` [kg m^2] about the centre of
-        mass in the body's axes: (ixx, iyy, izz), or (ixx, iyy, izz, ixy, ixz, iyz), or 3x3.
+        Parameters
+        ----------
+        name : str
+            Name of the body.
+        mass : float, [kg], default 0
+            Mass.
+        com : array_like, shape (3,), [m], default (0, 0, 0)
+            Centre of mass in the body's frame.
+        inertia : array_like, shape (3,), (6,) or (3, 3), [kg m^2], default (0, 0, 0)
+            Inertia about the centre of mass in the body's axes: (ixx, iyy, izz),
+            (ixx, iyy, izz, ixy, ixz, iyz) or the symmetric matrix.
+
+        Returns
+        -------
+        Builder
+            The builder itself, for chained calls.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("arm", mass=2.0, com=(0, 0, 0.25), inertia=(0.05, 0.05, 0.002))
+
         """
         element = f"body {checked_name(name, 'body')!r}"
         self._refuse_taken(name, element)
@@ -110,14 +125,56 @@ class Builder(Verbs):
         velocity_limit: Any = np.inf,
         effort_limit: Any = np.inf,
     ) -> Self:
-        """Join `child` to `parent` (the name of a body, or "world").
+        """Add a joint that connects `child` to `parent`.
 
-        `at` (3,) [m] and `rpy` (3,) [rad], or a `rotation` (3, 3) instead, place the joint in the parent's frame; the
-        child's frame is that frame, moved by the joint. The other numbers are one for the joint or one per
-        velocity: `armature`, the inertia of the drive as the joint feels it [kg m^2 or kg], `damping`
-        [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] towards the coordinates `rest` (neutral if not given),
-        dry `friction` [N m or N]; `limits` is (lower, upper) [rad or m], `velocity_limit` [rad/s or m/s],
-        `effort_limit` [N m or N].
+        In the neutral position the child's frame coincides with the joint frame. Where the shape is (nv,), one number
+        sets all velocities of the joint.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        kind : JointKind
+            Kind of the joint, such as `lw.Revolute((0, 0, 1))`.
+        parent : str
+            Parent body, or "world".
+        child : str
+            Child body; every body is the child of one joint.
+        at : array_like, shape (3,), [m], default (0, 0, 0)
+            Origin of the joint frame in the parent's frame.
+        rpy : array_like, shape (3,), [rad], default (0, 0, 0)
+            Roll, pitch and yaw angles of the joint frame, about the fixed x, y and z axes.
+        rotation : array_like, shape (3, 3), optional
+            Rotation matrix of the joint frame, instead of `rpy`.
+        armature : array_like, shape (nv,), [kg m^2 or kg], default 0
+            Inertia of the drive, reflected to the joint.
+        damping : array_like, shape (nv,), [N m s/rad or N s/m], default 0
+            Viscous damping.
+        stiffness : array_like, shape (nv,), [N m/rad or N/m], default 0
+            Stiffness of a spring in the joint.
+        rest : array_like, shape (nq,), [rad or m], optional
+            Coordinates at which the spring force is zero; the neutral position by default.
+        friction : array_like, shape (nv,), [N m or N], default 0
+            Dry friction.
+        limits : (lower, upper), [rad or m], optional
+            Position limits; each of shape (nv,).
+        velocity_limit : array_like, shape (nv,), [rad/s or m/s], default inf
+            Largest speed.
+        effort_limit : array_like, shape (nv,), [N m or N], default inf
+            Largest force or torque of an actuator.
+
+        Returns
+        -------
+        Builder
+            The builder itself, for chained calls.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("arm", 2.0, (0, 0, 0.25))
+        >>> m = b.joint("hip", lw.Revolute((0, 1, 0)), "world", "arm", at=(0, 0, 1), damping=0.1).build()
+        >>> m.joints["hip"].damping.tolist()
+        [0.1]
+
         """
         element = new_element(self._joints, "joint", name)
         kind = joint_kind(kind, element)
@@ -139,7 +196,33 @@ class Builder(Verbs):
         return self
 
     def frame(self, name: str, body: str, at: Any = ZERO, rpy: Any = ZERO, *, rotation: Any = None) -> Self:
-        """Name a frame on `body` (or "world"): `at` (3,) [m], `rpy` (3,) [rad] or `rotation` (3, 3) in its frame."""
+        """Add a named frame that is fixed to a body.
+
+        Parameters
+        ----------
+        name : str
+            Name of the frame; no body or other frame may have it.
+        body : str
+            Body or welded part, or "world".
+        at : array_like, shape (3,), [m], default (0, 0, 0)
+            Origin of the frame in the body's frame.
+        rpy : array_like, shape (3,), [rad], default (0, 0, 0)
+            Roll, pitch and yaw angles, about the fixed x, y and z axes.
+        rotation : array_like, shape (3, 3), optional
+            Rotation matrix, instead of `rpy`.
+
+        Returns
+        -------
+        Builder
+            The builder itself, for chained calls.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("arm", 2.0, (0, 0, 0.25)).joint("hip", lw.Revolute((0, 1, 0)), "world", "arm")
+        >>> b.frame("tip", "arm", at=(0, 0, 0.5)).build().frames["tip"].pose.p.tolist()
+        [0.0, 0.0, 0.5]
+
+        """
         element = f"frame {checked_name(name, 'frame')!r}"
         self._refuse_taken(name, element)
         self._frames[name] = FrameRequest(name, str(body), placement(at, rpy, rotation, element))
@@ -157,10 +240,38 @@ class Builder(Verbs):
         color: Any = None,
         name: str | None = None,
     ) -> Self:
-        """Give `body` (or "world") a shape, such as lw.Box((1, 1, 1)), for viewing or for contact.
+        """Add a shape to a body, for display or as collision geometry.
 
-        `at` (3,) [m], `rpy` (3,) [rad] or `rotation` (3, 3) place it in the body's frame; `role` is "visual" or
-        "collision"; `color` is (red, green, blue, opacity), each from 0 to 1.
+        Shapes have no mass and exert no forces; contacts need `surface` and `touch`.
+
+        Parameters
+        ----------
+        body : str
+            Body or welded part, or "world".
+        shape : Box, Sphere, Cylinder, Capsule, Plane or Mesh
+            Shape, such as `lw.Box((1, 1, 1))`.
+        at : array_like, shape (3,), [m], default (0, 0, 0)
+            Origin of the shape in the body's frame.
+        rpy : array_like, shape (3,), [rad], default (0, 0, 0)
+            Roll, pitch and yaw angles, about the fixed x, y and z axes.
+        rotation : array_like, shape (3, 3), optional
+            Rotation matrix, instead of `rpy`.
+        role : {"visual", "collision"}, default "visual"
+            Purpose of the shape.
+        color : array_like, shape (4,), optional
+            Red, green, blue and opacity, each from 0 to 1.
+        name : str, optional
+            Name of the shape.
+
+        Returns
+        -------
+        Builder
+            The builder itself, for chained calls.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("arm", 2.0).geometry("arm", lw.Sphere(0.1), color=(1, 0, 0, 1))
+
         """
         element = f"geometry of body {body!r}"
         shape = checked_shape(shape, element)
@@ -176,7 +287,34 @@ class Builder(Verbs):
         return self
 
     def mimic(self, joint: str, of: str, multiplier: float = 1.0, offset: float = 0.0) -> Self:
-        """Let `joint` follow the joint `of`: q = multiplier q_of + offset [rad or m]; both have one coordinate."""
+        """Make `joint` a mimic joint of the joint `of`: q = multiplier q_of + offset.
+
+        A mimic joint has no independent coordinates. Both joints have one coordinate.
+
+        Parameters
+        ----------
+        joint : str
+            Mimic joint.
+        of : str
+            Joint that it follows.
+        multiplier : float, default 1
+            Factor of q_of.
+        offset : float, [rad or m], default 0
+            Position at q_of = 0.
+
+        Returns
+        -------
+        Builder
+            The builder itself, for chained calls.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("left", 1.0).body("right", 1.0)
+        >>> b = b.joint("l", lw.Prismatic(), "world", "left").joint("r", lw.Prismatic(), "world", "right")
+        >>> b.mimic("r", "l", multiplier=-1.0).build().nq
+        1
+
+        """
         element = f"joint {checked_name(joint, 'joint')!r}"
         if joint in self._mimics:
             raise ModelError(f"it already mimics joint {self._mimics[joint].of!r}", element)
@@ -187,9 +325,28 @@ class Builder(Verbs):
     def keyframe(
         self, name: str, positions: Mapping[str, Any] | None = None, velocities: Mapping[str, Any] | None = None
     ) -> Self:
-        """Name a state: coordinates [rad or m, or quaternions] of some joints by their names; others are neutral.
+        """Add a named state.
 
-        So with `velocities` [rad/s or m/s]; others are zero.
+        Parameters
+        ----------
+        name : str
+            Name of the keyframe.
+        positions : dict of str to array_like, shape (nq,), [rad or m, or quaternions], optional
+            Coordinates by joint. Other joints are in their neutral position.
+        velocities : dict of str to array_like, shape (nv,), [rad/s or m/s], optional
+            Velocities by joint. Other velocities are zero.
+
+        Returns
+        -------
+        Builder
+            The builder itself, for chained calls.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("arm", 2.0, (0, 0, 0.25)).joint("hip", lw.Revolute((0, 1, 0)), "world", "arm")
+        >>> b.keyframe("raised", {"hip": 0.5}).build().keyframes["raised"].q.tolist()
+        [0.5]
+
         """
         element = new_element(self._keyframes, "keyframe", name)
         q = numbers_by_joint({} if positions is None else positions, "positions", "the position", element)
@@ -198,28 +355,66 @@ class Builder(Verbs):
         return self
 
     def add(self, element: Element) -> Self:
-        """Put an element on the mechanism: one of a user's own kind, or one that another mechanism has."""
+        """Add an element: an object of a user-defined kind, or an element of another mechanism.
+
+        Parameters
+        ----------
+        element : Element
+            Element whose class has a section.
+
+        Returns
+        -------
+        Builder
+            The builder itself, for chained calls.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("wheel", 1.0, inertia=(1, 1, 1)).joint("hub", lw.Revolute(), "world", "wheel")
+        >>> m = b.brake("parking", "hub").build()
+        >>> c = lw.Builder().body("disc", 1.0, inertia=(1, 1, 1)).joint("hub", lw.Revolute(), "world", "disc")
+        >>> c.add(m.brakes["parking"]).build().brakes.names
+        ('parking',)
+
+        """
         if not isinstance(element, Element) or element.section not in kinds():
-            raise ModelError(f"what is added is an element, of a class with a section; got {element!r:.80}")
+            raise ModelError(f"element must be an Element whose class has a section; got {element!r:.80}")
         if element.section in {field.name for field in fields(Mechanism)} or hasattr(Mechanism, element.section):
-            raise ModelError(f"its section {element.section!r} is an attribute of all mechanisms", element.label)
+            reason = f"its section {element.section!r} is an attribute of Mechanism; choose another section"
+            raise ModelError(reason, element.label)
         there = self._elements.setdefault(element.section, {})
         for one in element.several():
             new_element(there, one.what, one.name)
             there[one.name] = one.checked()
         return self
 
-    @property
-    def mimics(self) -> dict[str, Mimic]:
-        """Every joint that mimics another, chains of them followed to the joint that moves on its own."""
-        return followed(self._mimics)[0]
-
     def build(self, strict: bool = True) -> Mechanism:
-        """The finished mechanism, or a ModelError that names what is wrong: masses and inertias, or the whole.
+        """Check the description and return the mechanism.
 
-        With `strict=False` a part whose inertia no mass distribution has is warned about, not refused, where the body
-        that it is welded into can be computed with. Where joints make cycles, a shallow tree of them is kept and the
-        others close loops; a warning says which.
+        If joints make cycles, a spanning tree of them remains; the other joints become loop closures, and a
+        ModelWarning names them.
+
+        Parameters
+        ----------
+        strict : bool, default True
+            Whether to refuse a part whose inertia no mass distribution can have. If False, this is a ModelWarning,
+            provided that the whole body has no negative mass or kinetic energy.
+
+        Returns
+        -------
+        Mechanism
+            The mechanism, numbered depth-first in the order in which joints were added.
+
+        Raises
+        ------
+        ModelError
+            If the description is invalid. The message names the element, the reason and the remedy.
+
+        Examples
+        --------
+        >>> b = lw.Builder().body("bob", 2.0, (0, 0, -0.5)).joint("pin", lw.Revolute((0, 1, 0)), "world", "bob")
+        >>> b.build().nv
+        1
+
         """
         mechanism, faults = self.examine(strict)
         settle(faults)
@@ -227,7 +422,29 @@ class Builder(Verbs):
         return mechanism
 
     def examine(self, strict: bool = True, cycles: bool = True) -> tuple[Mechanism | None, list[Fault]]:
-        """The mechanism, unless its joints make no tree (or `cycles`, where not allowed), and all that is wrong."""
+        """Return the mechanism and the list of all its faults, without raising or warning.
+
+        Parameters
+        ----------
+        strict : bool, default True
+            Whether an inertia that no mass distribution can have is an error, as for `build`.
+        cycles : bool, default True
+            Whether joints may make cycles, which are then cut into loop closures.
+
+        Returns
+        -------
+        mechanism : Mechanism or None
+            The mechanism; None if the joints do not make a tree or an element is invalid.
+        faults : list of Fault
+            Errors and warnings, each with `reason`, `element`, `remedy` and `severity`.
+
+        Examples
+        --------
+        >>> mechanism, faults = lw.Builder().body("bob", 2.0).examine()
+        >>> faults[0].reason
+        'it is not the child of any joint'
+
+        """
         judge = part_faults if strict else mass_faults
         faults = [fault for part in self._parts.values() for fault in judge(part)]
         whole = copy(self)
@@ -249,81 +466,4 @@ class Builder(Verbs):
 
     def _refuse_taken(self, name: str, element: str) -> None:
         if name == "world" or name in self._parts or name in self._frames:
-            raise ModelError("there is already a body or frame of that name", element)
-
-    def _faults(self) -> Iterator[Fault]:
-        """Why this is not one tree hanging on the world, and who names what is not in it."""
-        yield from tree_faults(self._joints.values(), self._parts)
-        bodies = {"world": None} | dict.fromkeys(self._parts)
-        joints = {joint.name: joint.kind for joint in self._joints.values()}
-        yield from mimic_faults(self._mimics, joints)
-        for frame in self._frames.values():
-            yield from unknown_faults(f"frame {frame.name!r}", "body", {"its body": frame.body}, bodies)
-        for body in self._geometry:
-            if body not in bodies:
-                yield Fault(unknown_name("body", body, bodies).reason, f"geometry of body {body!r}")
-        for keyframe in self._keyframes.values():
-            yield from keyframe_faults(keyframe, joints)
-        elements = {section: self._elements.get(section, {}) for section in kinds()}
-        draft = Draft(bodies, self._joints, self.mimics, elements)
-        for one in (one for items in elements.values() for one in items.values()):
-            yield from one.draft_faults(draft)
-        yield from shared_name_faults(one for items in elements.values() for one in items.values())
-
-    def _children(self) -> dict[str, list[JointRequest]]:
-        """The joints on each body, in the order they were added."""
-        children: dict[str, list[JointRequest]] = {name: [] for name in ("world", *self._parts)}
-        for joint in self._joints.values():
-            children[joint.parent].append(joint)
-        return children
-
-    def _numbered(self) -> Mechanism:
-        """Number depth-first in the order joints were added; weld parts into bodies."""
-        children = self._children()
-        shapes = {name: tuple(items) for name, items in self._geometry.items()}
-        ground = Part("world", 0.0, np.zeros(3), np.zeros(6), Transform.identity(), shapes.get("world", ()))
-        parts: list[list[Part]] = [[ground] if ground.geometry else []]
-        names, joints, frames = ["world"], [], [Frame("world", WORLD, Transform.identity())]
-        home: dict[str, tuple[int, Transform]] = {"world": (WORLD, Transform.identity())}  # body and pose of each part
-        stack = list(reversed(children["world"]))
-        while stack:
-            request = stack.pop()
-            i, mount = home[request.parent]
-            part = replace(self._parts[request.child], geometry=shapes.get(request.child, ()))
-            if isinstance(request.kind, Weld):
-                home[part.name] = i, (mount @ request.offset).snapped()
-                attachment = Attachment(request.parent, request.offset, request.name)
-                parts[i].append(replace(part, pose=home[part.name][1], attachment=attachment))
-            else:
-                o = len(names)
-                home[part.name] = o, Transform.identity()
-                names.append(part.name)
-                parts.append([part])
-                who, placed = (request.name, request.kind, names[i], part.name, i, o), (mount, request.offset)
-                spans = UNNUMBERED, UNNUMBERED
-                joints.append(Joint(*who, *spans, *placed, **request.numbers, carrier=request.parent, mimic=None))
-            frames.append(Frame(part.name, *home[part.name]))
-            stack.extend(reversed(children[part.name]))
-        for request in self._frames.values():
-            body, pose = home[request.body]
-            attachment = Attachment(request.body, request.pose)
-            frames.append(Frame(request.name, body, (pose @ request.pose).snapped(), attachment))
-        elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}: see m.frames." for frame in frames}
-        own = numbered(Named("joint", joints), self.mimics)
-        leaders = [joint for joint in own if joint.mimic is None]
-        bodies = [Body(name, k, tuple(p)) for k, (name, p) in enumerate(zip(names, parts, strict=True))]
-        states = [Keyframe.of(k.name, k.positions, k.velocities, leaders) for k in self._keyframes.values()]
-        elements: dict[str, Named[Element]] = {}
-        layout = Layout(home, own, self._joints, elements)
-        for section, class_ in kinds().items():
-            items = self._elements.get(section, {}).values()
-            elements[section] = Named(class_.what, [one.laid_out(layout) for one in items])
-        return Mechanism(
-            self.name,
-            self.gravity,
-            Named("body", bodies, elsewhere),
-            own,
-            Named("frame", frames),
-            Named("keyframe", states),
-            Sections(elements),
-        )
+            raise ModelError("this name is already used by a body or frame; choose another", element)

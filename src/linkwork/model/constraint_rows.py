@@ -1,7 +1,7 @@
-"""Rows of closure: what must vanish for two frames to be held together.
+"""Constraint rows between two frames A and B: the position errors that a loop closure keeps at zero.
 
-X is the pose of the frame B in the frame A, V the twist of B against A, in B. A row has an error, and the wrench on B
-(in B, of unit size) that keeps it zero: the power of that wrench on V is the rate of the error.
+X is the pose of B in A, and V the twist of B relative to A, in the axes of B. A row has an error and a wrench on B (in
+B, for a multiplier of 1). The power of that wrench on V is the rate of the error.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ AXES = np.eye(3)
 
 
 class Row(ABC):
-    """One number that must vanish, in metres or radians."""
+    """One scalar constraint: an error [m or rad] that must be zero."""
 
     @abstractmethod
     def error(self, X: Transform) -> Number:
-        """What must vanish [m or rad]."""
+        """Return the error [m or rad]."""
 
     @abstractmethod
     def wrench(self, X: Transform) -> Force:
-        """The wrench on B, in B, whose power on V is the rate of the error."""
+        """Return the wrench on B, in B, whose power on V is the rate of the error."""
 
     @abstractmethod
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
-        """The rate of that wrench, as seen in B, while B moves with V against A."""
+        """Return the time derivative of that wrench in B, for the relative twist V."""
 
 
 @dataclass(frozen=True, eq=False)
 class Offset(Row):
-    """B's origin has no offset along `u` (3,), fixed in A: u . p."""
+    """Zero offset of B's origin along `u` (3,), which is fixed in A: u . p."""
 
     u: Array
 
@@ -53,7 +53,7 @@ class Offset(Row):
 
 @dataclass(frozen=True, eq=False)
 class Alignment(Row):
-    """The angle between `u` (3,), fixed in A, and `w` (3,), fixed in B, is kept: u . R w - cosine."""
+    """Constant angle between `u` (3,), fixed in A, and `w` (3,), fixed in B: u . R w - cosine."""
 
     u: Array
     w: Array
@@ -71,9 +71,10 @@ class Alignment(Row):
 
 @dataclass(frozen=True, eq=False)
 class Turn(Row):
-    """B is not turned about one of A's axes: 2 sin(angle / 2) times the axis of its turn, along that one.
+    """Zero rotation of B about the axis `u` (3,) of A.
 
-    That is the angle where it is small, and grows up to the half turn.
+    The error is the component along u of 2 sin(angle / 2) times the rotation axis. For small rotations this is the
+    angle; it increases monotonically up to half a turn.
     """
 
     u: Array
@@ -92,14 +93,14 @@ class Turn(Row):
 
 
 def _turned(X: Transform) -> tuple[Number, Array]:
-    """cos(angle / 2), and 2 sin(angle / 2) times the axis (3,), of the turn from A to B."""
+    """Return cos(angle / 2), and 2 sin(angle / 2) times the axis (3,), of the rotation from A to B."""
     q = quaternion_from_matrix(X.R)
     return q[0], q[1:] * 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Distance(Row):
-    """B's origin is at a distance `length` [m] from A's: (p . p - length^2) / (2 length)."""
+    """Constant distance `length` [m] between the origins of A and B: (p . p - length^2) / (2 length)."""
 
     length: float
 
@@ -114,63 +115,63 @@ class Distance(Row):
         return Force((V.linear + cross(p, V.angular)) * (1.0 / self.length), NONE)
 
 
-# --- rows that count turns ---
+# --- rows with a rotation angle ---
 
-# Axes that are almost at right angles have no angle about each other: its rate is taken for none
+# Lower bound of a squared length: where the angle about an axis is undefined, its rate is near zero
 NO_ANGLE = 1e-20
 
 
 def nearest(gap: Number, period: float) -> Number:
-    """A gap [m or rad] less as many whole periods as leave the least of it."""
+    """Return the gap [m or rad] reduced by whole periods to its smallest magnitude."""
     return gap - period * np.floor(real(gap) / period + 0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class Angle:
-    """How far B is turned about the axis `n` (3,) of A: the angle [rad] of `across` (3,), normal to n, fixed in B."""
+    """Rotation angle [rad] of B about the axis `n` (3,) of A: the angle of the vector `across` (3,), fixed in B."""
 
     n: Array
     across: Array
 
     @staticmethod
     def about(n: Array) -> Angle:
-        """The angle about a unit axis n (3,)."""
+        """Return the angle about a unit axis n (3,)."""
         return Angle(n, perpendicular(n)[0])
 
     def of(self, X: Transform) -> Number:
-        """The angle [rad], from -pi to pi."""
+        """Return the angle [rad], from -pi to pi."""
         return _angle(self.n, self.across, X.R @ self.across)
 
     def torque(self, X: Transform) -> Array:
-        """The torque (3,) on B, in B, whose power is the rate of the angle."""
+        """Return the torque (3,) on B, in B, whose power is the rate of the angle."""
         return cross(self.across, _per_square(cross(X.R.T @ self.n, self.across), NO_ANGLE))
 
     def torque_rate(self, X: Transform, V: Motion) -> Array:
-        """Its rate (3,), as seen in B."""
+        """Return the time derivative (3,) of that torque, in B."""
         n = X.R.T @ self.n
         h, rate = cross(n, self.across), cross(cross(n, V.angular), self.across)
         return cross(self.across, _per_square_rate(h, rate, NO_ANGLE))
 
 
 def _angle(n: Array, across: Array, direction: Array) -> Number:
-    """The angle [rad] from `across` (3,) to a direction (3,), seen along n (3,)."""
+    """Return the angle [rad] from `across` (3,) to a direction (3,) about n (3,)."""
     return arctan2(dot(cross(n, across), direction), dot(across, direction))
 
 
 def _per_square(h: Array, least: float = 0.0) -> Array:
-    """H / h^2 (3,): of h = n x r the gradient of the angle of r about n. Squares are taken for `least` at least."""
+    """Return h / h^2 (3,), with h^2 >= `least`; for h = n x r, this is the gradient of the angle of r about n."""
     return h * (1.0 / maximum(dot(h, h), least))
 
 
 def _per_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
-    """The rate (3,) of h / h^2 for that of h (3,)."""
+    """Return the time derivative (3,) of h / h^2, given that of h (3,)."""
     inverse = 1.0 / maximum(dot(h, h), least)
     return (rate - h * (dot(h, rate) * inverse * 2.0)) * inverse
 
 
 @dataclass(frozen=True, eq=False)
 class Advance(Row):
-    """B advances `pitch` [m/rad] along the axis of an angle while it turns about it: n . p - pitch angle."""
+    """Screw motion with `pitch` [m/rad]: n . p - pitch angle."""
 
     turn: Angle
     pitch: float
@@ -188,9 +189,9 @@ class Advance(Row):
 
 @dataclass(frozen=True, eq=False)
 class Roll(Row):
-    """A rolls with a radius [m] on a line of B along `u` (3,), fixed in B: how far it went too far [m].
+    """A, with pitch `radius` [m], rolls on a line of B along `u` (3,), fixed in B: excess of the rolled distance [m].
 
-    A's origin is on the side n x u of the line. With `period` [m] teeth mesh again after such a way.
+    A's origin is on the side n x u of the line. The teeth mesh again after each `period` [m].
     """
 
     turn: Angle
@@ -211,11 +212,10 @@ class Roll(Row):
 
 @dataclass(frozen=True, eq=False)
 class Teeth(Row):
-    """Teeth mesh on the line of centres: A sees it at an angle alpha about its axis n (3,), B at beta about its own.
+    """Two meshing gears. The line of centres has the angle alpha about the axis n (3,) in A, and beta in B.
 
-    While a turns on by some teeth, b turns back by as many: with `ratio` the teeth of a over those of b,
-    -(beta + ratio alpha) - phase is how far b is turned too far [rad], from the nearest of its teeth, which are
-    `period` [rad] apart. What carries the centres does not matter.
+    With `ratio` = teeth of A / teeth of B, the error is -(beta + ratio alpha) - phase [rad], the excess rotation of B,
+    modulo the angle `period` [rad] between its teeth. The centres may move.
     """
 
     n: Array
@@ -230,7 +230,7 @@ class Teeth(Row):
 
     def wrench(self, X: Transform) -> Force:
         p = X.R.T @ X.p
-        # Turning the line about A is a force at B's origin, turning it about B one at A's
+        # A rotation of the line about A's origin gives a force at B's origin, a rotation about B's origin one at A's
         about_a, about_b = _per_square(cross(X.R.T @ self.n, p)), _per_square(cross(self.n, p))
         return Force(-(about_b + about_a * self.ratio), cross(p, about_b))
 
@@ -247,7 +247,7 @@ class Teeth(Row):
 
 
 def perpendicular(n: Array) -> tuple[Array, Array]:
-    """Two unit directions (3,) normal to a unit n (3,) and to each other; of an axis of the frame, the other two."""
+    """Return two unit vectors (3,) normal to the unit vector n (3,) and to each other; coordinate axes if n is one."""
     first = np.roll(AXES, -1, axis=0)[int(np.argmax(np.abs(n)))]
     e = first - n * (n @ first)
     e = e / np.sqrt(e @ e)
@@ -255,20 +255,20 @@ def perpendicular(n: Array) -> tuple[Array, Array]:
 
 
 def at_point() -> tuple[Row, ...]:
-    """B's origin is A's: three rows."""
+    """Return three rows: the origins of A and B coincide."""
     return tuple(Offset(axis) for axis in AXES)
 
 
 def on_axis(n: Array) -> tuple[Row, ...]:
-    """B's origin is on A's axis n: two rows."""
+    """Return two rows: B's origin is on A's axis n."""
     return tuple(Offset(e) for e in perpendicular(n))
 
 
 def axes_along(n: Array) -> tuple[Row, ...]:
-    """The axis n of B points along that of A, or against it: two rows."""
+    """Return two rows: the axis n of B is parallel or antiparallel to that of A."""
     return tuple(Alignment(e, n) for e in perpendicular(n))
 
 
 def unturned() -> tuple[Row, ...]:
-    """B has A's axes: three rows."""
+    """Return three rows: B has the orientation of A."""
     return tuple(Turn(axis) for axis in AXES)

@@ -1,7 +1,7 @@
-"""Positions and velocities between linkwork's layout and those of Pinocchio, MuJoCo and Drake.
+"""Conversion of positions and velocities between linkwork's layout and those of Pinocchio, MuJoCo and Drake.
 
-A tool's layout is a table: for each kind of joint, how it writes q and v, and how that is read back. Arrays in the
-table have their components first and a batch behind: q is (nq, n), v is (nv, n).
+The layout of a tool is a table with two functions for each joint kind: from linkwork's q and v, and back. Arrays have
+components first and the batch last: q is (nq, n), v is (nv, n).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from linkwork.spatial.rotation import matrix_from_quaternion, product, rpy_from_
 from linkwork.spatial.scalar import Array
 
 OURS = "linkwork"
-UNIVERSE = "universe"  # Pinocchio's joint 0, which is none
-QUATERNIONS = {Free: slice(3, 7), Ball: slice(0, 4)}  # where ours are
+UNIVERSE = "universe"  # Pinocchio's joint 0, which is not a joint
+QUATERNIONS = {Free: slice(3, 7), Ball: slice(0, 4)}  # position of the quaternion in linkwork's coordinates
 State = tuple[Array, Array]
 
 
 class Form(NamedTuple):
-    """How a tool writes one joint: its number of coordinates, from our q and v to its own, and back."""
+    """The layout of one joint in a tool: its number of coordinates, and the conversions from linkwork and back."""
 
     nq: int
     write: Callable[[Array, Array], State]
@@ -39,22 +39,22 @@ def _same(nq: int) -> Form:
 
 
 def _ordered(order: Sequence[int]) -> Form:
-    """Other order of q, the same v."""
+    """Return a layout with another order of q and the same v."""
     back = np.argsort(order)
     return Form(len(order), lambda q, v: (q[np.array(order)], v), lambda q, v: (q[back], v))
 
 
 def _turned(R: Array, v: Array) -> Array:
-    """R (3, 3, n) times v (3, n)."""
+    """Return R v for R (3, 3, n) and v (3, n)."""
     return np.einsum("ij...,j...->i...", R, v)
 
 
 def _back(R: Array, v: Array) -> Array:
-    """R^T (3, 3, n) times v (3, n)."""
+    """Return R^T v for R (3, 3, n) and v (3, n)."""
     return np.einsum("ji...,j...->i...", R, v)
 
 
-# --- MuJoCo's and Drake's free joints: velocities along the world's axes ---
+# --- free joints of MuJoCo and Drake: velocities in world axes ---
 
 
 def _free_to_mujoco(q: Array, v: Array) -> State:
@@ -75,7 +75,7 @@ def _free_from_drake(q: Array, v: Array) -> State:
     return np.concatenate([q[4:], q[:4]]), np.concatenate([_back(R, v[3:]), _back(R, v[:3])])
 
 
-# --- Drake's ball joint: roll, pitch, yaw, and the angular velocity along the parent's axes ---
+# --- ball joint of Drake: roll, pitch, yaw, and the angular velocity in the parent's axes ---
 
 
 def _ball_to_drake(q: Array, v: Array) -> State:
@@ -90,7 +90,7 @@ def _ball_from_drake(rpy: Array, v: Array) -> State:
     return q, _back(matrix_from_quaternion(q), v)
 
 
-# --- Pinocchio's continuous and planar joints: cosine and sine; a planar joint slides along the child's axes ---
+# --- continuous and planar joints of Pinocchio: cosine and sine of the angle; planar velocities in the child's axes ---
 
 
 def _cosine_and_sine(q: Array, v: Array) -> State:
@@ -102,7 +102,7 @@ def _angle(q: Array, v: Array) -> State:
 
 
 def _plane(angle: Array) -> Array:
-    """The child's axes (2, 2, n) in the plane."""
+    """Return the child's axes (2, 2, n) in the plane."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s], [s, c]])
 
@@ -173,22 +173,55 @@ def convert(
     names: Iterable[str] | None = None,
     continuous: Iterable[str] | None = None,
 ) -> Array | tuple[Array, Array]:
-    """Positions q, and velocities v if given, in another tool's layout (`target`) or from one (`source`).
+    """Convert positions and velocities to or from the layout of Pinocchio, MuJoCo or Drake.
 
-    q is (..., nq) and v (..., nv) in the layout of `source`: "pinocchio", "mujoco", "drake" or "linkwork"; the result
-    is in that of `target`, with the same units. `names` are the other tool's joints in its order; ours, if not given.
-    `continuous` names the revolute joints that Pinocchio keeps as cosine and sine; if not given, those without limits.
-    Quaternions are reordered, not normalised; angles that come from cosines and sines are within half a turn. Where our
-    joints mimic others, the other tool's have coordinates of their own; from those, only the ones that lead are read.
+    Quaternions are reordered but not normalized. Angles from cosines and sines are within half a turn. The other tool's
+    layout has coordinates for mimic joints too; on the way back, only independent joints are read.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Mechanism with the same joints as the other tool's model.
+    q : array_like, shape (..., nq)
+        Positions in the layout of `source`.
+    v : array_like, shape (..., nv), optional
+        Velocities in the layout of `source`.
+    source : {"linkwork", "pinocchio", "mujoco", "drake"}, default "linkwork"
+        Layout of the arguments. One of `source` and `target` must be "linkwork".
+    target : {"linkwork", "pinocchio", "mujoco", "drake"}, default "linkwork"
+        Layout of the result.
+    names : sequence of str, optional
+        Joint names in the other tool's order; by default the mechanism's order.
+    continuous : sequence of str, optional
+        Revolute joints that Pinocchio stores as cosine and sine; by default those without limits.
+
+    Returns
+    -------
+    q : ndarray, shape (..., nq)
+        Positions in the layout of `target`, in the same units.
+    v : ndarray, shape (..., nv)
+        Velocities in the layout of `target`; only if `v` is given.
+
+    Raises
+    ------
+    ModelError
+        If `names` does not match the joints, or the other tool has no such joint kind.
+
+    Examples
+    --------
+    >>> m = lw.Builder().body("ball", 1.0, inertia=(1, 1, 1)).joint("fly", lw.Free(), "world", "ball").build()
+    >>> lw.convert(m, [1, 2, 3, 1, 0, 0, 0], target="pinocchio").tolist()  # quaternion (x, y, z, w)
+    [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0]
+
     """
     for tool in (source, target):
         if tool not in TOOLS:
             raise unknown_name("layout", tool, TOOLS)
     if (source == OURS) == (target == OURS):
-        raise LinkworkError(f"one of source and target must be {OURS!r}, the other not; got {source!r}, {target!r}")
+        raise LinkworkError(f"exactly one of source and target must be {OURS!r}; got {source!r} and {target!r}")
     reads = target == OURS
     tool = source if reads else target
-    tree = mechanism.tree  # the other tool's joints all have coordinates, those that mimic another too
+    tree = mechanism.tree  # in the other tool's layout, mimic joints have coordinates too
     joints = _in_order(tree, tool, names)
     forms = _forms(joints, tool, continuous)
     theirs = sum(form.nq for form in forms)
@@ -220,22 +253,22 @@ def convert(
 
 
 def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> list[Joint]:
-    """Our joints in the other tool's order."""
+    """Return the mechanism's joints in the other tool's order."""
     if names is None:
         return list(mechanism.joints)
     order = [name for k, name in enumerate(names) if not (tool == "pinocchio" and k == 0 and name == UNIVERSE)]
-    joints = [mechanism.joints[name] for name in order]  # says which name is unknown
+    joints = [mechanism.joints[name] for name in order]  # raises an error for an unknown name
     twice = [name for name, count in Counter(order).items() if count > 1]
     if twice:
-        raise ModelError(f"names has joint {twice[0]!r} twice; each joint of the mechanism is named once")
+        raise ModelError(f"names has joint {twice[0]!r} twice; it must have each joint of the mechanism once")
     missing = [name for name in mechanism.joints.names if name not in order]
     if missing:
-        raise ModelError(f"names lacks joint {missing[0]!r}; each joint of the mechanism is named once")
+        raise ModelError(f"names lacks joint {missing[0]!r}; it must have each joint of the mechanism once")
     return joints
 
 
 def _forms(joints: Sequence[Joint], tool: str, continuous: Iterable[str] | None) -> list[Form]:
-    """How the tool writes each of the joints."""
+    """Return the tool's layout of each joint."""
     turning = {joint.name: joint for joint in joints if isinstance(joint.kind, Revolute)}
     if continuous is None:
         unbounded = {name for name, joint in turning.items() if not np.isfinite([joint.lower, joint.upper]).any()}
@@ -247,7 +280,7 @@ def _forms(joints: Sequence[Joint], tool: str, continuous: Iterable[str] | None)
     for joint in joints:
         if type(joint.kind) not in FORMS[tool]:
             raise ModelError(
-                f"{tool} has no counterpart of a {type(joint.kind).__name__} joint; it has those of "
+                f"{tool} has no joint that corresponds to a {type(joint.kind).__name__} joint; convertible kinds are "
                 f"{', '.join(kind.__name__ for kind in FORMS[tool])}",
                 f"joint {joint.name!r}",
             )
@@ -256,7 +289,7 @@ def _forms(joints: Sequence[Joint], tool: str, continuous: Iterable[str] | None)
 
 
 def _refuse_no_rotation(joint: Joint, q: Array) -> None:
-    """Raise NonFinite if a quaternion of our q (nq, n) is zero."""
+    """Raise NonFinite if a quaternion in linkwork's q (nq, n) is zero."""
     where = QUATERNIONS.get(type(joint.kind))
     if where is not None and not q[where].any(axis=0).all():
-        raise NonFinite(f"joint {joint.name!r}: its quaternion is zero, which is no rotation")
+        raise NonFinite(f"joint {joint.name!r}: its quaternion is zero; it must be a rotation of unit norm")

@@ -1,4 +1,4 @@
-"""Copies of mechanisms: nothing in them can be written, in other processes neither."""
+"""Read-only copies of mechanisms, also after unpickling in other processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def freeze(item: Any) -> None:
-    """Make all arrays read-only in an item of plain data: pickled ones come back writeable."""
+    """Make all arrays in an item of plain data read-only; unpickled arrays are writeable."""
     if isinstance(item, np.ndarray):
         item.flags.writeable = False
     elif isinstance(item, Mapping):

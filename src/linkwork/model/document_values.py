@@ -1,4 +1,4 @@
-"""Values as a document has them: plain numbers, texts, lists and tables from which the same bits are read again."""
+"""Values of a document: plain numbers, strings, lists and tables that reproduce every float bit for bit."""
 
 from __future__ import annotations
 
@@ -13,39 +13,44 @@ from linkwork.spatial import Transform
 from linkwork.spatial.rotation import rpy_from_matrix
 from linkwork.spatial.scalar import Array
 
-DEGREES = "_deg"  # a key that ends so is in degrees, and stands for the key without it
+DEGREES = "_deg"  # suffix of keys whose values are in degrees; without it they are in radians
 PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Name:
-    """Stands for a name in the type of a document's value."""
+    """Placeholder for a name in the type of a document's value."""
 
 
 class Text:
-    """Stands for a text in the type of a document's value."""
+    """Placeholder for a string in the type of a document's value."""
 
 
 class Velocities:
-    """Stands for one number, or one for each velocity of a joint, in the type of a document's value."""
+    """Placeholder for one number, or one for each velocity of a joint, in the type of a document's value."""
 
 
 class Documented(NamedTuple):
-    """A document's key: the type of its value, what messages say is `wanted`, what it is `about`."""
+    """A key of a document.
+
+    `type_` is the type of its value, `wanted` the expected value as messages describe it, `about` its meaning, and
+    `python` the type of the Builder argument as docstrings describe it.
+    """
 
     type_: Any
     wanted: str = ""
     about: str = ""
     required: bool = False
     infinite: bool = False
+    python: str = ""
 
 
 def written_name(class_: type) -> str:
-    """What a document calls a joint kind or a shape."""
+    """Return the name of a joint kind or a shape in documents."""
     return class_.__name__.lower()
 
 
 def named_kinds(base: type) -> dict[str, type]:
-    """The classes below `base` that documents can name, by those names; users' classes never hide linkwork's."""
+    """Return the subclasses of `base` by their names in documents. A user class cannot hide a linkwork class."""
     users_first = sorted(_concrete(base), key=lambda class_: class_.__module__.startswith(PACKAGE))
     return {written_name(class_): class_ for class_ in users_first}
 
@@ -58,24 +63,25 @@ def _concrete(base: type) -> Iterator[type]:
 
 
 def own_fields(owner: Any) -> dict[str, Any]:
-    """All fields of a joint kind or a shape; where a mesh is on this machine is left out."""
+    """Return all fields of a joint kind or a shape, except the local path of a mesh."""
     own = fields(owner) if is_dataclass(owner) else ()
     return {field.name: as_lists(getattr(owner, field.name)) for field in own if field.name != "path"}
 
 
 def as_lists(value: Any) -> Any:
-    """The same with lists instead of tuples."""
+    """Return the value with lists instead of tuples."""
     return [as_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
 def numbers_of_joints(given: Mapping[str, Array]) -> dict[str, Any]:
-    """Numbers by joint, one without brackets."""
+    """Return numbers by joint: a float where there is one number, else a list."""
     return {joint: float(numbers[0]) if len(numbers) == 1 else numbers.tolist() for joint, numbers in given.items()}
 
 
 def place_keys(pose: Transform, where: str = "at", turn: str = "") -> dict[str, Any]:
-    """Position and rotation, where there is any. Sines differ between processors in their last bit, so only
-    quarter turns are written as angles.
+    """Return the document's entries for a pose; a zero position or rotation is omitted.
+
+    Only quarter turns are written as angles, because sines differ in their last bit between processors.
     """
     at = {} if same_bits(pose.p, np.zeros(3)) else {where: pose.p.tolist()}
     if same_bits(pose.R, np.eye(3)):
@@ -86,7 +92,7 @@ def place_keys(pose: Transform, where: str = "at", turn: str = "") -> dict[str, 
 
 
 def rotation_note(pose: Transform, turn: str = "") -> dict[str, str]:
-    """What a rotation matrix is in degrees, as a comment for people."""
+    """Return a comment with the roll, pitch and yaw angles in degrees of a rotation matrix."""
     if _aligned(pose.R):
         return {}
     angles = ", ".join(f"{x:.6g}" for x in np.round(_rpy_degrees(pose.R), 6) + 0.0)
@@ -94,7 +100,7 @@ def rotation_note(pose: Transform, turn: str = "") -> dict[str, str]:
 
 
 def same_bits(a: Any, b: Any) -> bool:
-    """Whether two numbers or arrays have the same bits: -0.0 is not 0.0."""
+    """Whether two numbers or arrays are equal bit for bit: -0.0 differs from 0.0."""
     return np.asarray(a, dtype=float).tobytes() == np.asarray(b, dtype=float).tobytes()
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a model, as records: gathered while reading and building, then raised or warned about."""
+"""Faults of a model: records that are collected while reading and building, then raised as errors or warnings."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Literal
 
 from linkwork.errors import ModelError, ModelWarning
 
-MOST_WARNINGS = 100  # of one model; of the rest only the number is told
+MOST_WARNINGS = 100  # of one model; only the number of further warnings is reported
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong: `reason` says what, `remedy` what would be right, `element` names the culprit.
+    """One fault of a model: the `element` at fault, the `reason`, and the `remedy`.
 
-    `file` and `line` say where it is written, if it is written. An "error" makes the model unusable; a "warning"
-    can be computed with.
+    `file` and `line` are its place, if the model is from a file. An "error" makes the model unusable; with a "warning"
+    the model can be used.
     """
 
     reason: str
@@ -29,11 +29,11 @@ class Fault:
 
     @staticmethod
     def of(error: ModelError) -> Fault:
-        """What a ModelError says."""
+        """Return a ModelError as a fault."""
         return Fault(error.reason, error.element, file=error.file, line=error.line)
 
     def as_error(self, others: int = 0) -> ModelError:
-        """The same as a ModelError that tells how many `others` there are."""
+        """Return the fault as a ModelError that also gives the number of `others`."""
         reason = f"{self.reason}; {self.remedy}" if self.remedy else self.reason
         if others:
             reason += f" (and {others} more {'faults' if others > 1 else 'fault'})"
@@ -44,24 +44,24 @@ class Fault:
 
 
 def as_warnings(faults: Iterable[Fault]) -> list[Fault]:
-    """The same faults, none of which makes the model unusable."""
+    """Return the faults with the severity "warning"."""
     return [replace(fault, severity="warning") for fault in faults]
 
 
 def errors_in(faults: Iterable[Fault]) -> list[Fault]:
-    """Those that make the model unusable."""
+    """Return the faults with the severity "error"."""
     return [fault for fault in faults if fault.severity == "error"]
 
 
 def raise_first(faults: Iterable[Fault]) -> None:
-    """Raise the first error, if there is one."""
+    """Raise the first error as a ModelError, if there is one."""
     errors = errors_in(faults)
     if errors:
         raise errors[0].as_error(len(errors) - 1)
 
 
 def settle(faults: Iterable[Fault]) -> None:
-    """Raise the first error; without any, warn of the rest in the name of whoever called the caller."""
+    """Raise the first error. Without errors, issue the warnings, attributed to the caller of the calling function."""
     faults = list(faults)
     raise_first(faults)
     messages = [str(fault) for fault in faults[:MOST_WARNINGS]]

@@ -1,6 +1,7 @@
-"""What bodies look like and touch with: shapes, and their place, colour and purpose.
+"""Shapes of bodies, and their pose, colour and role.
 
-As surfaces that contacts touch, shapes say how near a point is: `near` is text for any numbers.
+The method `near` of a shape returns the distance of a point, for contacts. It is traced, so it does not branch on
+values.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from linkwork.spatial.scalar import Array, Number, dot, maximum, minimum, where
 
 Role = Literal["visual", "collision"]
 ROLES: tuple[Role, ...] = ("visual", "collision")
-Three = Sequence[float]  # three numbers; kept as a tuple
+Three = Sequence[float]  # three numbers; stored as a tuple
 
 
 def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tuple[float, ...]:
-    """`count` finite floats, not negative unless `signed`."""
+    """Return `count` finite floats, not negative unless `signed`."""
     try:
         array = np.array(value, dtype=float).reshape(-1)
     except (TypeError, ValueError):
@@ -34,9 +35,9 @@ def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tu
 
 
 class Near(NamedTuple):
-    """How near a point is to a shape: signed `distance` [m], negative inside, and the shape's outward `normal` (3,).
+    """Proximity of a point to a shape: signed `distance` [m], negative inside, and the outward unit `normal` (3,).
 
-    `bend` (3, 3) [1/m] is the derivative of the normal by the point.
+    `bend` (3, 3) [1/m] is the derivative of the normal with respect to the point.
     """
 
     distance: Number
@@ -45,9 +46,10 @@ class Near(NamedTuple):
 
 
 def _off(apart: Array, radius: Number, moves: Array) -> Near:
-    """Near a shape at the distance `radius` [m] about a core; `apart` (3,) is the way from the core's nearest point.
+    """Return the proximity to a shape with `radius` [m] about a core; `apart` (3,) [m] is the vector from the core's
+    nearest point.
 
-    `moves` (3,) is 1 along the axes along which that point follows, else 0.
+    `moves` (3,) is 1 for axes along which the nearest point moves with the given point, else 0.
     """
     squared = dot(apart, apart)
     away = squared > 0.0
@@ -59,7 +61,19 @@ def _off(apart: Array, radius: Number, moves: Array) -> Near:
 
 @dataclass(frozen=True)
 class Box:
-    """A cuboid about its frame's origin; `size` is its (x, y, z) extent [m]."""
+    """A box, centred at the origin of its frame.
+
+    Parameters
+    ----------
+    size : array_like, shape (3,), [m]
+        Extent along x, y and z.
+
+    Examples
+    --------
+    >>> lw.Box((1, 2, 3))
+    Box(size=(1.0, 2.0, 3.0))
+
+    """
 
     size: Three
 
@@ -67,12 +81,12 @@ class Box:
         object.__setattr__(self, "size", plain_numbers(self.size, 3, "size"))
 
     def near(self, p: Array) -> Near:
-        """How near p (3,) [m] is: outside by the nearest point of the box, inside by its nearest face."""
+        """Return the proximity of p (3,) [m]: outside to the nearest point of the box, inside to the nearest face."""
         half = [0.5 * length for length in self.size]
         core = np.array([minimum(maximum(x, -a), a) for x, a in zip(p, half, strict=True)])
         within = np.array([where(abs(x) < a, 1.0, 0.0) for x, a in zip(p, half, strict=True)])
         outside = _off(p - core, 0.0, within)
-        over = [abs(x) - a for x, a in zip(p, half, strict=True)]  # how far beyond each pair of faces
+        over = [abs(x) - a for x, a in zip(p, half, strict=True)]  # distance beyond each pair of faces
         distance = maximum(maximum(over[0], over[1]), over[2])
         x_faces = where(over[0] >= distance, 1.0, 0.0)
         y_faces = where(over[1] >= distance, 1.0 - x_faces, 0.0)
@@ -88,7 +102,19 @@ class Box:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball about its frame's origin; `radius` [m]."""
+    """A sphere, centred at the origin of its frame.
+
+    Parameters
+    ----------
+    radius : float, [m]
+        Radius.
+
+    Examples
+    --------
+    >>> lw.Sphere(0.1)
+    Sphere(radius=0.1)
+
+    """
 
     radius: float
 
@@ -96,13 +122,27 @@ class Sphere:
         object.__setattr__(self, "radius", plain_numbers(self.radius, 1, "radius")[0])
 
     def near(self, p: Array) -> Near:
-        """How near p (3,) [m] is."""
+        """Return the proximity of p (3,) [m]."""
         return _off(p, self.radius, np.zeros(3))
 
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder along z about its frame's origin; `radius` and `length` [m]."""
+    """A cylinder along z, centred at the origin of its frame.
+
+    Parameters
+    ----------
+    radius : float, [m]
+        Radius.
+    length : float, [m]
+        Length along z.
+
+    Examples
+    --------
+    >>> lw.Cylinder(0.1, 0.5)
+    Cylinder(radius=0.1, length=0.5)
+
+    """
 
     radius: float
     length: float
@@ -112,7 +152,7 @@ class Cylinder:
         object.__setattr__(self, "length", plain_numbers(self.length, 1, "length")[0])
 
     def near(self, p: Array) -> Near:
-        """How near p (3,) [m] is: to the barrel, to a lid, or to the rim between them."""
+        """Return the proximity of p (3,) [m] to the lateral surface, an end face, or the edge between them."""
         x, y, z = p
         round_ = _off(np.array([x, y, 0.0 * z]), self.radius, np.array([0.0, 0.0, 1.0]))
         side = where(z < 0.0, -1.0, 1.0)
@@ -130,10 +170,24 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Capsule(Cylinder):
-    """A cylinder of `radius` and `length` [m] along z, with half a sphere at either end."""
+    """A cylinder along z with a hemisphere at each end, centred at the origin of its frame.
+
+    Parameters
+    ----------
+    radius : float, [m]
+        Radius of the cylinder and the hemispheres.
+    length : float, [m]
+        Length of the cylinder along z, without the hemispheres.
+
+    Examples
+    --------
+    >>> lw.Capsule(0.1, 0.5).length
+    0.5
+
+    """
 
     def near(self, p: Array) -> Near:
-        """How near p (3,) [m] is."""
+        """Return the proximity of p (3,) [m]."""
         half = 0.5 * self.length
         core = np.array([0.0 * p[0], 0.0 * p[1], minimum(maximum(p[2], -half), half)])
         return _off(p - core, self.radius, np.array([0.0, 0.0, where(abs(p[2]) < half, 1.0, 0.0)]))
@@ -141,18 +195,38 @@ class Capsule(Cylinder):
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane without end through its frame's origin, whose solid side is below it: z is the normal, outwards."""
+    """An infinite plane through the origin of its frame. The outward normal is z; the solid is below.
+
+    Examples
+    --------
+    >>> lw.Plane()
+    Plane()
+
+    """
 
     def near(self, p: Array) -> Near:
-        """How near p (3,) [m] is."""
+        """Return the proximity of p (3,) [m]."""
         return Near(p[2], np.array([0.0, 0.0, 1.0]), np.zeros((3, 3)))
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """A surface from a file: `source` as the model's author wrote it, `path` where it is on this machine, if it is.
+    """A triangle mesh from a file, for display. Contacts with a mesh are not supported.
 
-    `scale` stretches it along its (x, y, z); a negative number mirrors.
+    Parameters
+    ----------
+    source : str
+        File name or URL, as written in the model.
+    path : pathlib.Path or None, default None
+        Location of the file on this machine; None if it was not found.
+    scale : array_like, shape (3,), default (1, 1, 1)
+        Scale factors along x, y and z; a negative factor mirrors.
+
+    Examples
+    --------
+    >>> lw.Mesh("arm.stl", scale=(0.001, 0.001, 0.001)).source
+    'arm.stl'
+
     """
 
     source: str
@@ -163,15 +237,15 @@ class Mesh:
         object.__setattr__(self, "scale", plain_numbers(self.scale, 3, "scale", signed=True))
 
     def near(self, p: Array) -> Near:
-        """Not known: what is in the file is not read."""
-        raise ModelError(f"contacts cannot touch the mesh {self.source!r}")
+        """Raise a ModelError: mesh files are not read, so distances are unknown."""
+        raise ModelError(f"contacts cannot touch the mesh {self.source!r}; use another shape as the surface")
 
 
 Shape = Box | Sphere | Cylinder | Capsule | Plane | Mesh
 
 
 def checked_shape(shape: object, element: str) -> Shape:
-    """`shape`, if it is one."""
+    """Return `shape`; raise a ModelError if it is not a shape."""
     if not isinstance(shape, Shape):
         raise ModelError(f"shape must be a shape such as lw.Box((1, 1, 1)); got {shape!r}", element)
     return shape
@@ -179,10 +253,9 @@ def checked_shape(shape: object, element: str) -> Shape:
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """A shape on a body: `pose` in the frame of the part or body that lists it.
+    """A shape on a body, with `pose` in the frame of the part or body that lists it.
 
-    `role` is "visual" (what is shown) or "collision" (what touches); `color` is (red, green, blue, opacity), each
-    from 0 to 1.
+    `role` is "visual" or "collision"; `color` is (red, green, blue, opacity), each from 0 to 1.
     """
 
     shape: Shape

@@ -1,17 +1,10 @@
-"""Joint kinds. Each is one short class that answers a closed list of questions; no algorithm asks which kind it is.
-
-All answers are about the joint frame (fixed in the parent, where the joint is placed) and the child's frame,
-which coincides with it in the neutral position. q is (nq,), v and dv are (nv,).
-"""
+"""The joint kinds. Each class implements the protocol `JointKind`; q is (nq,), v and dv are (nv,)."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +20,8 @@ from linkwork.model.constraint_rows import (
     on_axis,
     unturned,
 )
+from linkwork.model.joint_kind import Axis, AxisKind, JointKind, unit_axis
+from linkwork.model.joint_kind import ClosingKind as ClosingKind
 from linkwork.spatial.rotation import (
     IDENTITY,
     B_b,
@@ -43,129 +38,24 @@ from linkwork.spatial.scalar import Array, Number, cross, dot
 from linkwork.spatial.transform import Transform, exp_transform, log_transform, snap
 from linkwork.spatial.vectors import Motion
 
-Axis = Sequence[float] | Array  # three numbers; kept as a tuple of unit length
 HERE = np.zeros(3)
-
-
-def unit_axis(axis: object, what: str = "axis") -> tuple[float, float, float]:
-    """`axis` as three floats of unit length, entries near 0 and +-1 made exact; a ModelError if it has none."""
-    try:
-        a = np.array(axis, dtype=float)
-    except (TypeError, ValueError):
-        a = np.array(())
-    length = float(np.linalg.norm(a)) if a.shape == (3,) else 0.0
-    if not (np.isfinite(length) and length > 1e-12):
-        raise ModelError(f"{what} must be three finite numbers, not all zero, e.g. (0, 0, 1); got {axis!r}")
-    unit = snap(a / length)
-    if np.abs(unit - a).max() < 1e-15:  # it was unit before, and stays as it is to the bit
-        unit = snap(a)
-    x, y, z = unit.tolist()
-    return x, y, z
-
-
-class ClosingKind(ABC):
-    """What holds two frames together where a loop is closed."""
-
-    @cached_property
-    @abstractmethod
-    def closing(self) -> tuple[Row, ...]:
-        """The rows that must vanish, as many as it takes freedoms away."""
-
-
-class JointKind(ClosingKind):
-    """What a joint allows. `nq` coordinates, `nv` velocities; where nq = nv and q is plain numbers, qdot = v."""
-
-    nq: ClassVar[int]
-    nv: ClassVar[int]
-    turns: ClassVar[tuple[bool, ...]]  # for each velocity: angular [rad/s] or linear [m/s]
-    coordinates: ClassVar[tuple[tuple[str, str], ...]]  # name, empty where there is one, and unit, "1" for none
-    velocities: ClassVar[tuple[str, ...]]  # names
-
-    @abstractmethod
-    def transform(self, q: Array) -> Transform:
-        """Pose of the child's frame in the joint frame (S4 3.7)."""
-
-    @abstractmethod
-    def subspace(self, q: Array) -> Motion:
-        """S, a bundle (3, nv): the child's relative twist is S v, in the child's frame (H of S4 3.8)."""
-
-    def subspace_rate(self, q: Array, v: Array) -> Motion:
-        """dS/dt, a bundle (3, nv), as seen in the child's frame."""
-        return Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
-
-    def bias(self, q: Array, v: Array) -> Motion:
-        """(dS/dt) v: the part of the relative acceleration that v alone causes."""
-        return self.subspace_rate(q, v) @ v
-
-    def bias_partials(self, q: Array, v: Array) -> tuple[Motion, Motion]:
-        """Derivatives of `bias` by q (tangent space) and by v, two bundles (3, nv)."""
-        nothing = Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
-        return nothing, nothing
-
-    def qdot(self, q: Array, v: Array) -> Array:
-        """dq/dt (nq,) of the velocity v (S4 3.6)."""
-        return v
-
-    def integrate(self, q: Array, dv: Array) -> Array:
-        """The coordinates (nq,) reached from q by the constant velocity dv in unit time."""
-        return q + dv
-
-    def difference(self, q0: Array, q1: Array) -> Array:
-        """The velocity (nv,) that takes q0 to q1 in unit time: the inverse of `integrate`."""
-        return q1 - q0
-
-    def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
-        """How the child's frame moves from q to integrate(q, dv), seen from where it was: quaternion and place (3,).
-
-        Computed from dv, so that small motions keep all their digits.
-        """
-        twist = self.subspace(q) @ dv
-        return exp_quaternion(twist.angular), exp_transform(twist).p
-
-    def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
-        """Force (nv,) and energy [J] of a spring with stiffness (nv,) towards the coordinates `rest` (nq,)."""
-        stretch = self.difference(rest, q)
-        return -(stiffness * stretch), (stiffness * stretch) @ stretch * 0.5
-
-    def normalized(self, q: Array) -> Array:
-        """The same coordinates (..., nq) with quaternions of unit length."""
-        return q
-
-    def tangent_rate(self, dv: Array, v: Array) -> Array:
-        """The rate (nv,) of dv at which integrate(q, dv) moves with velocity v, for small dv.
-
-        Where velocities do not commute it is the inverse of the exponential's derivative, v + [dv, v] / 2 +
-        [dv, [dv, v]] / 12, whose next term is of fourth order in dv: enough for methods of order four (Munthe-Kaas).
-        """
-        return v
-
-    def neutral(self) -> Array:
-        """The coordinates (nq,) at which the child's frame coincides with the joint frame."""
-        return np.zeros(self.nq)
-
-    def random(self, rng: np.random.Generator) -> Array:
-        """Random coordinates (nq,): any angle, distances within one metre."""
-        return rng.uniform(-1.0, 1.0, self.nq) * np.where(self.turns, np.pi, 1.0)
-
-
-@dataclass(frozen=True)
-class AxisKind(JointKind):
-    """A joint along or about one axis, given in the joint frame (and equal in the child's frame)."""
-
-    axis: Axis = (0.0, 0.0, 1.0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", unit_axis(self.axis))
-
-    @cached_property
-    def n(self) -> Array:
-        """The unit axis (3,) as an array."""
-        return np.array(self.axis)
 
 
 @dataclass(frozen=True)
 class Revolute(AxisKind):
-    """Turns about an axis. q: angle [rad]."""
+    """Revolute joint: rotation about an axis. Coordinate: angle [rad].
+
+    Parameters
+    ----------
+    axis : array_like, shape (3,), default (0, 0, 1)
+        Axis of rotation in the joint frame; need not be a unit vector.
+
+    Examples
+    --------
+    >>> lw.Revolute((0, 2, 0))
+    Revolute(axis=(0.0, 1.0, 0.0))
+
+    """
 
     nq, nv, turns = 1, 1, (True,)
     coordinates, velocities = (("", "rad"),), ("",)
@@ -183,7 +73,19 @@ class Revolute(AxisKind):
 
 @dataclass(frozen=True)
 class Prismatic(AxisKind):
-    """Slides along an axis. q: distance [m]."""
+    """Prismatic joint: translation along an axis. Coordinate: distance [m].
+
+    Parameters
+    ----------
+    axis : array_like, shape (3,), default (0, 0, 1)
+        Axis of translation in the joint frame; need not be a unit vector.
+
+    Examples
+    --------
+    >>> lw.Prismatic((1, 0, 0)).axis
+    (1.0, 0.0, 0.0)
+
+    """
 
     nq, nv, turns = 1, 1, (False,)
     coordinates, velocities = (("", "m"),), ("",)
@@ -201,7 +103,21 @@ class Prismatic(AxisKind):
 
 @dataclass(frozen=True)
 class Screw(AxisKind):
-    """Turns about an axis and advances `pitch` [m/rad] along it (a lead of 2 pi pitch per turn). q: angle [rad]."""
+    """Screw joint: rotation about an axis with a proportional translation along it. Coordinate: angle [rad].
+
+    Parameters
+    ----------
+    axis : array_like, shape (3,), default (0, 0, 1)
+        Axis of the screw in the joint frame; need not be a unit vector.
+    pitch : float, [m/rad], default 0
+        Translation per radian; the lead per turn is 2 pi pitch.
+
+    Examples
+    --------
+    >>> lw.Screw(pitch=0.01).pitch
+    0.01
+
+    """
 
     pitch: float = 0.0
     nq, nv, turns = 1, 1, (True,)
@@ -226,7 +142,19 @@ class Screw(AxisKind):
 
 @dataclass(frozen=True)
 class Cylindrical(AxisKind):
-    """Slides along and turns about one axis. q: distance [m], angle [rad]."""
+    """Cylindrical joint: translation along an axis and rotation about it. Coordinates: distance [m], angle [rad].
+
+    Parameters
+    ----------
+    axis : array_like, shape (3,), default (0, 0, 1)
+        Axis in the joint frame; need not be a unit vector.
+
+    Examples
+    --------
+    >>> lw.Cylindrical().nv
+    2
+
+    """
 
     nq, nv, turns = 2, 2, (False, True)
     coordinates, velocities = (("slide", "m"), ("turn", "rad")), ("slide", "turn")
@@ -245,7 +173,21 @@ class Cylindrical(AxisKind):
 
 @dataclass(frozen=True)
 class Universal(AxisKind):
-    """Turns about `axis`, fixed in the parent, then about `second`, fixed in the child. q: the two angles [rad]."""
+    """Universal joint: rotation about two axes, one after the other. Coordinates: two angles [rad].
+
+    Parameters
+    ----------
+    axis : array_like, shape (3,), default (1, 0, 0)
+        First axis, fixed in the joint frame; need not be a unit vector.
+    second : array_like, shape (3,), default (0, 1, 0)
+        Second axis, fixed in the child's frame; not parallel to the first.
+
+    Examples
+    --------
+    >>> lw.Universal().second
+    (0.0, 1.0, 0.0)
+
+    """
 
     axis: Axis = (1.0, 0.0, 0.0)
     second: Axis = (0.0, 1.0, 0.0)
@@ -256,11 +198,11 @@ class Universal(AxisKind):
         super().__post_init__()
         object.__setattr__(self, "second", unit_axis(self.second, "second axis"))
         if np.linalg.norm(cross(self.n, self.n2)) < 1e-9:
-            raise ModelError(f"the two axes of a universal joint must differ; both are {self.axis}")
+            raise ModelError(f"the two axes of a universal joint must not be parallel; both are {self.axis}")
 
     @cached_property
     def n2(self) -> Array:
-        """The second unit axis (3,) as an array."""
+        """The second unit axis (3,)."""
         return np.array(self.second)
 
     @cached_property
@@ -275,7 +217,7 @@ class Universal(AxisKind):
         return product(exp_quaternion(first * dv[0]), exp_quaternion(self.n2 * dv[1])), HERE
 
     def subspace(self, q: Array) -> Motion:
-        first = matrix_about_axis(self.n2, q[1]).T @ self.n  # the first axis, seen from the child
+        first = matrix_about_axis(self.n2, q[1]).T @ self.n  # the first axis in the child's frame
         return Motion(np.zeros((3, 2)), np.column_stack([first, self.n2]))
 
     def subspace_rate(self, q: Array, v: Array) -> Motion:
@@ -291,7 +233,16 @@ class Universal(AxisKind):
 
 @dataclass(frozen=True)
 class Ball(JointKind):
-    """Turns any way about a point. q: quaternion (w, x, y, z); v: angular velocity in the child's frame [rad/s]."""
+    """Ball joint: any rotation about a point.
+
+    Coordinates: unit quaternion (w, x, y, z). Velocities: angular velocity [rad/s] in the child's frame.
+
+    Examples
+    --------
+    >>> lw.Ball().neutral().tolist()
+    [1.0, 0.0, 0.0, 0.0]
+
+    """
 
     nq, nv, turns = 4, 3, (True, True, True)
     coordinates = (("qw", "1"), ("qx", "1"), ("qy", "1"), ("qz", "1"))
@@ -319,7 +270,7 @@ class Ball(JointKind):
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
         s = self.difference(rest, q)
         F = stiffness * s
-        # The rate of s is not v but v + s x v / 2 + ...: force is what does the work F . ds/dt on v.
+        # ds/dt is not v but v + s x v / 2 + ...; the generalized force has the power F . ds/dt.
         first = cross(s, F)
         return first * 0.5 - F - cross(s, first) * unbend(dot(s, s)), F @ s * 0.5
 
@@ -339,9 +290,21 @@ class Ball(JointKind):
 
 @dataclass(frozen=True)
 class Planar(AxisKind):
-    """Slides in the plane normal to `axis` and turns about it. q: x, y in the joint frame's plane [m], angle [rad].
+    """Planar joint: translation in a plane and rotation about its normal.
 
-    For the axis z the plane's directions are x and y; for x they are y and z; for y they are z and x.
+    Coordinates: two distances [m] along directions fixed in the joint frame, and an angle [rad]. The directions are x
+    and y for the normal z, y and z for x, and z and x for y.
+
+    Parameters
+    ----------
+    axis : array_like, shape (3,), default (0, 0, 1)
+        Normal of the plane in the joint frame; need not be a unit vector.
+
+    Examples
+    --------
+    >>> lw.Planar().nv
+    3
+
     """
 
     nq, nv, turns = 3, 3, (False, False, True)
@@ -349,8 +312,10 @@ class Planar(AxisKind):
 
     @cached_property
     def plane(self) -> Array:
-        """The plane's two unit directions, columns of (3, 2)."""
-        after = np.roll(np.eye(3), -1, axis=0)[int(np.argmax(np.abs(self.n)))]  # the axis that follows the largest
+        """The two unit directions of the plane, as columns (3, 2)."""
+        after = np.roll(np.eye(3), -1, axis=0)[
+            int(np.argmax(np.abs(self.n)))
+        ]  # the coordinate axis after that of the largest component
         ex = np.array(unit_axis(after - self.n * (self.n @ after)))
         return np.column_stack([ex, snap(np.cross(self.n, ex))])
 
@@ -382,8 +347,16 @@ class Planar(AxisKind):
 
 @dataclass(frozen=True)
 class Free(JointKind):
-    """Six degrees of freedom. q: position [m] and quaternion (w, x, y, z); v: the child's twist relative to
-    the parent, in the child's frame.
+    """Free joint: six degrees of freedom, for floating bodies.
+
+    Coordinates (7,): position (x, y, z) [m] in the joint frame and unit quaternion (w, x, y, z). Velocities (6,):
+    linear [m/s] and angular [rad/s] velocity of the child relative to the parent, in the child's frame.
+
+    Examples
+    --------
+    >>> lw.Free().nq, lw.Free().nv
+    (7, 6)
+
     """
 
     nq, nv, turns = 7, 6, (False, False, False, True, True, True)
@@ -411,7 +384,7 @@ class Free(JointKind):
         return log_transform(self.transform(q0).inverse() @ self.transform(q1)).array
 
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
-        """The first three along the joint frame's axes, the others as a ball joint's."""
+        """Return force and energy. Three springs act along the joint frame's axes, the others as in a ball joint."""
         s = q[:3] - rest[:3]
         F = stiffness[:3] * s
         turn, energy = Ball().spring(stiffness[3:], rest[3:], q[3:])
@@ -434,7 +407,14 @@ class Free(JointKind):
 
 @dataclass(frozen=True)
 class Weld(JointKind):
-    """No freedom: the child becomes part of the parent and keeps its name as a frame."""
+    """Rigid connection: the child becomes part of the parent's body. Its name remains the name of a frame.
+
+    Examples
+    --------
+    >>> lw.Weld().nv
+    0
+
+    """
 
     nq, nv, turns = 0, 0, ()
     coordinates, velocities = (), ()

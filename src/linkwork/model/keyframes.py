@@ -1,4 +1,4 @@
-"""States of a mechanism that its author named."""
+"""Keyframes: named states of a mechanism."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Keyframe:
-    """A state that the model's author named: position q (nq,) and velocity v (nv,)."""
+    """A named state: position q (nq,) and velocity v (nv,)."""
 
     name: str
     q: Array
@@ -25,12 +25,12 @@ class Keyframe:
 
     @staticmethod
     def of(name: str, positions: Mapping[str, Array], velocities: Mapping[str, Array], joints: list[Joint]) -> Keyframe:
-        """The state of joints, by their names, that is neutral and at rest where none is given."""
+        """Return a keyframe from positions and velocities by joint; other joints are neutral and at rest."""
         q = [positions.get(joint.name, joint.kind.neutral()) for joint in joints]
         v = [velocities.get(joint.name, np.zeros(joint.kind.nv)) for joint in joints]
         state = [np.concatenate([np.zeros(0), *parts]) for parts in (q, v)]
         for array in state:
-            array.flags.writeable = False  # a mechanism never changes
+            array.flags.writeable = False  # mechanisms are immutable
         return Keyframe(name, *state)
 
 

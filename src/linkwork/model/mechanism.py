@@ -1,36 +1,28 @@
-"""The frozen whole: bodies, joints and frames, their numbering, coordinate slices and parameters."""
+"""Mechanisms: immutable trees of bodies, joints and frames with elements, coordinates and parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.errors import NameNotFound, ShapeError, unknown_name
+from linkwork.errors import unknown_name
 from linkwork.model.answers import answer
 from linkwork.model.bodies import Body, Frame
-from linkwork.model.broadcast import Input, as_numbers, over_batch
+from linkwork.model.broadcast import Input, over_batch
 from linkwork.model.copies import freeze
-from linkwork.model.elements.actuator import Actuator
-from linkwork.model.elements.conflicts import contradictions
 from linkwork.model.elements.constraint import Constraint, FrameConstraint
-from linkwork.model.elements.contact import Pair, contact_pairs
-from linkwork.model.elements.element import Element, Rotor, kinds
-from linkwork.model.elements.force import Force, LineForce
-from linkwork.model.elements.keys import is_finite
-from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, may_hold
-from linkwork.model.faults import raise_first
+from linkwork.model.elements.element import Element, kinds
 from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
+from linkwork.model.mechanism_elements import ElementViews
+from linkwork.model.mechanism_parameters import ParameterViews
 from linkwork.model.mimic import Mimic, numbered
 from linkwork.model.naming import Named, Sections
-from linkwork.model.parameters import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_hidden
-from linkwork.model.physical_validity import massless_faults, part_faults
 from linkwork.model.placed_joint import Joint
 from linkwork.model.topology import Topology, topology, tree_text
-from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
@@ -41,12 +33,34 @@ WORLD = 0  # the world's body number
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism:
-    """A tree of bodies and joints that never changes. Made by a Builder.
+class Mechanism(ElementViews, ParameterViews):
+    """An immutable mechanism: a tree of bodies and joints, with elements attached to it.
 
-    `bodies`, `joints`, `frames` and `keyframes` (named states) iterate in order and are indexed by number or name;
-    body 0 is the world, and joint k carries body k + 1. `gravity` is (3,) [m/s^2] in the world's axes. `elements`
-    holds everything attached to the tree, by section; each section is also an attribute: `m.loops`, `m.clutches`.
+    `Builder.build`, `lw.load` and `lw.example` return one. Body 0 is the world; body k + 1 is the child of joint k.
+    Each section of `elements` is also an attribute: `m.loops`, `m.clutches`. A mechanism never changes; methods such as
+    `with_parameters` return a new one.
+
+    Parameters
+    ----------
+    name : str
+        Name of the mechanism.
+    gravity : ndarray, shape (3,), [m/s^2]
+        Gravitational acceleration in world axes.
+    bodies, joints, frames : Named
+        Sequences that are indexed by number or name.
+    keyframes : Named
+        Named states, each with `q` (nq,) and `v` (nv,).
+    elements : Sections
+        Elements by section, such as "loops" or "clutches".
+
+    Examples
+    --------
+    >>> m = lw.example("double_pendulum")
+    >>> m.nq, m.nv, m.joints.names
+    (2, 2, ('pin 1', 'pin 2'))
+    >>> m.bodies["link 2"].mass
+    3.5
+
     """
 
     name: str
@@ -58,16 +72,16 @@ class Mechanism:
     elements: Sections = field(default_factory=lambda: Sections({}))
 
     def __getattr__(self, name: str) -> Named[Any]:
-        """The elements of a section, such as `m.clutches`."""
+        """Return the elements of a section, such as `m.clutches`."""
         if name.startswith("_") or name not in kinds():
             known = ", ".join(kinds())
-            raise AttributeError(f"a Mechanism has no attribute {name!r}; what is on its tree is in: {known}")
+            raise AttributeError(f"a Mechanism has no attribute {name!r}; its sections of elements are: {known}")
         there = self.__dict__["elements"]
         found = self.__dict__[name] = there[name] if name in there else Named(kinds()[name].what, [])
         return found
 
     def with_elements(self, section: str, items: Iterable[Element]) -> Mechanism:
-        """The same mechanism with other elements in a section, such as "loops"."""
+        """Return the mechanism with other elements in a section, such as "loops"."""
         if section not in kinds():
             raise unknown_name("section", section, kinds())
         new = Named(kinds()[section].what, list(items))
@@ -81,121 +95,40 @@ class Mechanism:
         freeze(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Mechanism:
-        return self  # it never changes
+        return self  # it is immutable
 
     # --- sizes ---
 
     @cached_property
     def leaders(self) -> tuple[Joint, ...]:
-        """The joints that have coordinates of their own: all but those that mimic another."""
+        """The independent joints: all joints except mimic joints."""
         return tuple(joint for joint in self.joints if joint.mimic is None)
 
     @cached_property
     def nq(self) -> int:
-        """Number of coordinates."""
+        """Number of independent coordinates."""
         return sum(joint.kind.nq for joint in self.leaders)
 
     @cached_property
     def nv(self) -> int:
-        """Number of velocities: the degrees of freedom."""
+        """Number of independent velocities: the degrees of freedom of the tree, before constraints."""
         return sum(joint.kind.nv for joint in self.leaders)
 
     @property
     def nbodies(self) -> int:
-        """Number of bodies without the world."""
+        """Number of bodies, without the world."""
         return len(self.bodies) - 1
-
-    @cached_property
-    def nc(self) -> int:
-        """Number of rows of all frame constraints."""
-        return sum(len(one.rows) for one in self.frame_constraints)
-
-    @property
-    def nh(self) -> int:
-        """Number of constraint rows: those of frame constraints, then those of velocity constraints."""
-        return self.nc + len(self.velocity_rows)
 
     # --- elements ---
 
     @property
-    def all_elements(self) -> Iterator[Element]:
-        """Everything that is put on the tree, section after section."""
-        return (one for items in self.elements.values() for one in items)
-
-    @cached_property
-    def constraints(self) -> tuple[Constraint, ...]:
-        """All constraints, those of frames first."""
-        return self.frame_constraints + self.velocity_constraints
-
-    @cached_property
-    def frame_constraints(self) -> tuple[FrameConstraint, ...]:
-        """What holds frames of two bodies together: loops."""
-        return tuple(one for one in self.all_elements if isinstance(one, FrameConstraint))
-
-    @cached_property
-    def velocity_constraints(self) -> tuple[VelocityConstraint, ...]:
-        """What holds linear combinations of joint velocities at zero while it is engaged: clutches, brakes, gears."""
-        return tuple(one for one in self.all_elements if isinstance(one, VelocityConstraint))
-
-    @cached_property
-    def velocity_rows(self) -> tuple[VelocityRow, ...]:
-        """The rows of velocity constraints that are engaged or may be."""
-        return tuple(row for one in self.velocity_constraints for row in one.velocity_rows if may_hold(row.engaged))
-
-    @cached_property
-    def bounded(self) -> tuple[VelocityConstraint, ...]:
-        """Velocity constraints that slip where a multiplier is at its bound: clutches, brakes, ratchets."""
-        return tuple(one for one in self.velocity_constraints if any(map(is_finite, one.capacities)))
-
-    @property
-    def constrained(self) -> bool:
-        """Whether there are constraints that hold or may."""
-        return bool(self.frame_constraints or self.velocity_rows)
-
-    @cached_property
-    def forces(self) -> tuple[Force, ...]:
-        """Elements that push bodies and joints by the protocol of `Force`."""
-        return tuple(one for one in self.all_elements if isinstance(one, Force))
-
-    @cached_property
-    def line_forces(self) -> tuple[LineForce, ...]:
-        """Springs and dampers along the line between two points."""
-        return tuple(one for one in self.all_elements if isinstance(one, LineForce))
-
-    @cached_property
-    def actuators(self) -> Named[Actuator]:
-        """What controllers command: motors that act on joints."""
-        return Named(Actuator.what, [one for one in self.all_elements if isinstance(one, Actuator)])
-
-    @cached_property
-    def self_switching(self) -> tuple[Any, ...]:
-        """Elements that have an event function, by which they switch themselves: latches."""
-        return tuple(one for one in self.all_elements if one.switches_itself)
-
-    @cached_property
-    def contact_pairs(self) -> tuple[Pair, ...]:
-        """The pairs of a contact and a surface that may touch, contact after contact."""
-        return contact_pairs(self)
-
-    def constraint_of_row(self, row: int) -> str:
-        """The constraint to which one of the `nh` rows belongs, as messages call it."""
-        if row < self.nc:
-            return self.frame_constraint_of_row(row).label
-        name = self.velocity_rows[row - self.nc].name
-        return next(one.label for one in self.velocity_constraints if one.name == name)
-
-    def frame_constraint_of_row(self, row: int) -> FrameConstraint:
-        """The frame constraint to which one of the `nc` rows belongs."""
-        return [one for one in self.frame_constraints for _ in one.rows][row]
-
-    @property
     def closed(self) -> Mechanism:
-        """The same mechanism with all frame constraints engaged."""
+        """The mechanism with all loops closed."""
         changed = self._with_each(lambda one: one.closed_now() if isinstance(one, FrameConstraint) else one)
         return replace(self, elements=changed)
 
     def keeping(self, keep: Callable[[Constraint], bool]) -> Mechanism:
-        """The same mechanism with only those constraints of which `keep` is true."""
+        """Return the mechanism with only the constraints for which `keep` returns True."""
         sections = dict.fromkeys(one.section for one in self.constraints)
         left = {
             section: self.elements[section].replaced([one for one in self.elements[section] if keep(one)])
@@ -205,12 +138,12 @@ class Mechanism:
 
     @cached_property
     def mass(self) -> Number:
-        """Mass of all bodies without the world [kg]."""
+        """Total mass of all bodies [kg], without the world."""
         return sum(body.mass for body in self.bodies[1:])
 
     @cached_property
     def armature(self) -> Array:
-        """Inertia (nv,) [kg m^2 or kg] of what turns with one velocity alone: joints' own, and rotors of drives."""
+        """Armature (nv,) [kg m^2 or kg]: that of joints, and of rotors that turn with a single velocity."""
         own = self.by_joint(lambda j: j.armature)
         for rotor in self._all_rotors:
             if rotor.alone:
@@ -218,83 +151,208 @@ class Mechanism:
         return own
 
     @cached_property
-    def rotors(self) -> tuple[Rotor, ...]:
-        """Rotors of drives that turn with several velocities, which they couple."""
-        return tuple(rotor for rotor in self._all_rotors if not rotor.alone)
-
-    @property
-    def _all_rotors(self) -> list[Rotor]:
-        return [rotor for one in self.all_elements if (rotor := one.rotor) is not None]
-
-    @cached_property
     def topology(self) -> Topology:
-        """SpaceDyn's connection index B and incidence matrices S, S0, Se, with the world as link 0 (S3 3.1)."""
+        """SpaceDyn's connection index B and incidence matrices S, S0, Se; the world is link 0 (S3 3.1)."""
         return topology([joint.i for joint in self.joints])
 
     # --- coordinates ---
 
     def neutral(self) -> Array:
-        """The coordinates (nq,) with every child's frame on its joint frame."""
+        """Return the neutral position, in which every child's frame coincides with its joint frame.
+
+        Returns
+        -------
+        ndarray, shape (nq,), [rad or m, or quaternions]
+            Coordinates.
+
+        Examples
+        --------
+        >>> lw.example("double_pendulum").neutral().tolist()
+        [0.0, 0.0]
+
+        """
         return self.by_joint(lambda j: j.kind.neutral())
 
     def random(self, rng: np.random.Generator | int | None = None) -> Array:
-        """Random coordinates (nq,), within the joint limits; `rng` is a generator or a seed."""
+        """Return a random position within the joint limits.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator, int or None, default None
+            Generator or seed.
+
+        Returns
+        -------
+        ndarray, shape (nq,), [rad or m, or quaternions]
+            Coordinates. Loops are generally not closed at this position.
+
+        Examples
+        --------
+        >>> lw.example("double_pendulum").random(0).shape
+        (2,)
+
+        """
         generator = np.random.default_rng(rng)
         return self.by_joint(lambda j: j.random(generator))
 
     def integrate(self, q: Any, dv: Any) -> Array:
-        """Coordinates (..., nq) reached from q (..., nq) by the constant velocity dv (..., nv) in unit time.
+        """Return the position reached from q with the constant velocity dv in unit time.
 
-        Exact on the manifold: quaternions stay unit and a free joint follows its screw.
+        Exact on the manifold: quaternions keep unit norm, and a free joint follows a screw motion.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., nq), [rad or m, or quaternions]
+            Start position.
+        dv : array_like, shape (..., nv), [rad or m]
+            Velocity times one unit of time.
+
+        Returns
+        -------
+        ndarray, shape (..., nq)
+            Position reached.
+
+        Examples
+        --------
+        >>> lw.example("double_pendulum").integrate([0.0, 0.5], [0.25, 0.0]).tolist()
+        [0.25, 0.5]
+
         """
         inputs = {"q": Input(q, (self.nq,)), "dv": Input(dv, (self.nv,))}
         return over_batch(lambda q, dv: self.by_joint(lambda j: j.kind.integrate(q[j.q], dv[j.v])), inputs, (self.nq,))
 
     def difference(self, q0: Any, q1: Any) -> Array:
-        """The velocity (..., nv) that takes q0 (..., nq) to q1 (..., nq) in unit time: the inverse of `integrate`."""
+        """Return the constant velocity that leads from q0 to q1 in unit time: the inverse of `integrate`.
+
+        Parameters
+        ----------
+        q0 : array_like, shape (..., nq), [rad or m, or quaternions]
+            Start position.
+        q1 : array_like, shape (..., nq), [rad or m, or quaternions]
+            End position.
+
+        Returns
+        -------
+        ndarray, shape (..., nv), [rad or m]
+            Velocity times one unit of time.
+
+        Examples
+        --------
+        >>> lw.example("double_pendulum").difference([0.0, 0.5], [0.25, 0.5]).tolist()
+        [0.25, 0.0]
+
+        """
         inputs = {"q0": Input(q0, (self.nq,)), "q1": Input(q1, (self.nq,))}
         return over_batch(
             lambda q0, q1: self.by_joint(lambda j: j.kind.difference(q0[j.q], q1[j.q])), inputs, (self.nv,)
         )
 
     def qdot(self, q: Any, v: Any) -> Array:
-        """Rate of the coordinates (..., nq) for the velocity v (..., nv) at q (..., nq) (S4 3.34)."""
+        """Return the time derivative of the coordinates at position q and velocity v (S4 3.34).
+
+        Parameters
+        ----------
+        q : array_like, shape (..., nq), [rad or m, or quaternions]
+            Position.
+        v : array_like, shape (..., nv), [rad/s or m/s]
+            Velocity.
+
+        Returns
+        -------
+        ndarray, shape (..., nq)
+            dq/dt; it equals v for joints without quaternions.
+
+        Examples
+        --------
+        >>> lw.example("double_pendulum").qdot([0.0, 0.5], [1.0, 2.0]).tolist()
+        [1.0, 2.0]
+
+        """
         inputs = {"q": Input(q, (self.nq,)), "v": Input(v, (self.nv,))}
         return over_batch(lambda q, v: self.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v])), inputs, (self.nq,))
 
     def by_joint(self, answer: Callable[[Joint], Array]) -> Array:
-        """The answers of all joints with coordinates of their own, one after the other."""
+        """Return the concatenated results of `answer` for all independent joints."""
         return np.concatenate([np.zeros(0), *(answer(joint) for joint in self.leaders)])
 
-    # --- what loops leave free ---
+    # --- mobility and symmetries ---
 
     def check_loops(self, q: Any) -> LoopCheck:
-        """Mobility, which loops and engaged holders repeat others, and singular directions, in one position (nq,)."""
+        """Return mobility, redundant constraints and singular directions at one position.
+
+        Parameters
+        ----------
+        q : array_like, shape (nq,), [rad or m, or quaternions]
+            Position at which all loops are closed.
+
+        Returns
+        -------
+        LoopCheck
+            `mobility`, `rank`, `redundant`, `free` and others.
+
+        Examples
+        --------
+        >>> m = lw.example("four_bar")
+        >>> m.check_loops(m.keyframes["start"].q).mobility
+        1
+
+        """
         return answer("check_loops", self, q)
 
     def independent(self, q: Any, v: Any = None, choose: str | Iterable[str] | None = None) -> Independent:
-        """Independent velocities at q (nq,) [rad, m], of joints that are named or well-conditioned ones.
+        """Return independent velocities of a mechanism with constraints, and the map from them to all velocities.
 
-        With the map from them to all others, and its rate at the velocities v (nv,), which are none if not given.
+        Parameters
+        ----------
+        q : array_like, shape (nq,), [rad or m, or quaternions]
+            Position at which all loops are closed.
+        v : array_like, shape (nv,), [rad/s or m/s], default zero
+            Velocity for the acceleration bias.
+        choose : str or sequence of str, optional
+            Joints whose velocities are chosen; by default a well-conditioned choice is made.
+
+        Returns
+        -------
+        Independent
+            `joints`, `numbers`, `map` (nv, k), `bias` (nv,) and `condition`.
+
+        Examples
+        --------
+        >>> m = lw.example("four_bar")
+        >>> m.independent(m.keyframes["start"].q, choose="crank pin").map.shape
+        (3, 1)
+
         """
         return answer("independent", self, q, v, choose)
 
-    # --- what it keeps ---
-
     def symmetries(self) -> tuple[Symmetry, ...]:
-        """Motions of the whole that gravity and anchors allow; `d.momentum_maps` are the momenta that they keep."""
+        """Return the rigid motions of the whole mechanism that leave its dynamics unchanged (Noether symmetries).
+
+        Each belongs to a conserved momentum; `Dynamics.momentum_maps` evaluates these momenta.
+
+        Returns
+        -------
+        tuple of Symmetry
+            Each has the name of its `momentum`, a `twist` (6,) and a point `through` (3,) [m] of its axis.
+
+        Examples
+        --------
+        >>> [symmetry.momentum for symmetry in lw.example("heavy_top").symmetries()]
+        ['angular momentum about z']
+
+        """
         return answer("symmetries", self)
 
-    # --- mimics ---
+    # --- mimic joints ---
 
     @cached_property
     def mimics(self) -> Named[Mimic]:
-        """How joints mimic others."""
+        """The mimic relations, by the name of the mimic joint."""
         return Named("mimic", [joint.mimic for joint in self.joints if joint.mimic is not None])
 
     @cached_property
     def tree(self) -> Mechanism:
-        """The same mechanism with every joint independent; itself, if no joint mimics another."""
+        """The mechanism with every joint independent; itself if there are no mimic joints."""
         if not self.mimics:
             return self
         joints = numbered(self.joints)
@@ -310,145 +368,59 @@ class Mechanism:
         )
 
     def _with_each(self, change: Callable[[Element], Element]) -> Sections:
-        """The elements, each changed; sections in which none is are the same."""
+        """Return the elements with `change` applied to each; unchanged sections stay the same objects."""
         return Sections({section: items.changed(change) for section, items in self.elements.items()})
 
     def tree_position(self, q: Array) -> Array:
-        """Coordinates (..., tree.nq) of all joints for the coordinates q (..., nq)."""
+        """Return the coordinates of all joints, mimic joints included.
+
+        Parameters
+        ----------
+        q : ndarray, shape (..., nq), [rad or m, or quaternions]
+            Independent coordinates.
+
+        Returns
+        -------
+        ndarray, shape (..., tree.nq)
+            Coordinates of all joints, for the mechanism `tree`.
+
+        Examples
+        --------
+        >>> lw.example("double_pendulum").tree_position(np.array([0.1, 0.2])).tolist()
+        [0.1, 0.2]
+
+        """
         parts = [q[..., j.q] if j.mimic is None else j.mimic.position(q[..., j.q]) for j in self.joints]
         return np.concatenate([q[..., :0], *parts], axis=-1)
 
     def tree_velocity(self, v: Array) -> Array:
-        """Velocities or accelerations (..., tree.nv) of all joints for those of the leaders, v (..., nv)."""
+        """Return the velocities or accelerations of all joints, mimic joints included.
+
+        Parameters
+        ----------
+        v : ndarray, shape (..., nv), [rad/s or m/s]
+            Independent velocities, or accelerations.
+
+        Returns
+        -------
+        ndarray, shape (..., tree.nv)
+            Velocities or accelerations of all joints, for the mechanism `tree`.
+
+        Examples
+        --------
+        >>> lw.example("double_pendulum").tree_velocity(np.array([1.0, 2.0])).tolist()
+        [1.0, 2.0]
+
+        """
         parts = [v[..., j.v] if j.mimic is None else v[..., j.v] * j.mimic.multiplier for j in self.joints]
         return np.concatenate([v[..., :0], *parts], axis=-1)
 
     @cached_property
     def spread(self) -> Array:
-        """The matrix G (tree.nv, nv) with tree_velocity(v) = G v."""
+        """The mimic matrix G (tree.nv, nv): tree_velocity(v) = G v."""
         return self.tree_velocity(np.eye(self.nv)).T
 
-    # --- parameters ---
-
-    @cached_property
-    def _owners(self) -> dict[str, tuple[Element, str]]:
-        """Every parameter of an element: whose it is, and its key.
-
-        It is called 'name.key'; 'section.name.key' where a joint, or an element before it, has that name and key.
-        """
-        taken = {f"{joint.name}.{key}" for joint in self.joints for key in JOINT_PARAMETERS}
-        found: dict[str, tuple[Element, str]] = {}
-        for one in self.all_elements:
-            for key in one.parameters:
-                short = f"{one.name}.{key}"
-                found[f"{one.section}.{short}" if short in taken or short in found else short] = one, key
-        return found
-
-    @cached_property
-    def parameters(self) -> dict[str, Array]:
-        """Everything that may be named as varying, with its value: 'arm.mass', 'elbow.damping', 'gravity', ..."""
-        found: dict[str, Array] = {"gravity": self.gravity}
-        for body in self.bodies[1:]:
-            for part in body.parts:
-                found |= {f"{part.name}.{key}": np.asarray(getattr(part, key)) for key in BODY_PARAMETERS}
-        for joint in self.joints:
-            values = (joint.offset.p, joint.armature, joint.damping, joint.stiffness, joint.friction)
-            found |= {f"{joint.name}.{key}": value for key, value in zip(JOINT_PARAMETERS, values, strict=True)}
-        return found | {name: one.parameters[key] for name, (one, key) in self._owners.items()}
-
-    def owner(self, parameter: str) -> tuple[Element, str]:
-        """The element whose parameter this is, and its key there."""
-        return self._owners[parameter]
-
-    @cached_property
-    def modes(self) -> tuple[str, ...]:
-        """The parameters that can be switched in a run."""
-        return tuple(name for name, (one, key) in self._owners.items() if key in one.modes())
-
-    def unknown_parameter(self, name: str) -> NameNotFound:
-        """The error for a parameter that there is not."""
-        owner, _, key = str(name).rpartition(".")
-        same = [one for one in self.all_elements if one.name == owner]
-        fixed = [one for one in same if key in one.definitions() and one.definitions()[key].parameter]
-        hint = f" The {key} of {fixed[0].label} is infinite, and varies only where it is built finite." if fixed else ""
-        return unknown_name("parameter", name, self.parameters, hint)
-
-    def check_parameter(self, name: str, values: Array) -> None:
-        """Raise an error unless all values of a parameter, one or a batch of them, are possible."""
-        if name in self._owners:
-            one, key = self._owners[name]
-            one.check_parameter(key, values, name)
-        else:
-            rules = {**BODY_PARAMETERS, **JOINT_PARAMETERS}
-            check_values(name, values, rules.get(name.rpartition(".")[2], FINITE))
-
-    def with_parameters(self, values: Mapping[str, Any]) -> Mechanism:
-        """The same mechanism with some parameters replaced; numbers are checked as the Builder checks them."""
-        found = self.varied(values)
-        if not any(is_hidden(value) for value in found.parameters.values()):
-            raise_first(contradictions(found))
-        return found
-
-    def varied(self, values: Mapping[str, Any]) -> Mechanism:
-        """The same, whether or not couplings agree with each other: what a run switches may come not to."""
-        new: dict[str, Any] = {}
-        for name, value in values.items():
-            if name not in self.parameters:
-                raise self.unknown_parameter(name)
-            array, shape = as_numbers(name, value), self.parameters[name].shape
-            if array.shape != shape:
-                raise ShapeError(f"parameter {name!r} has shape {array.shape}, expected {shape}")
-            self.check_parameter(name, array)
-            new[name] = array if shape else array[()]
-        # Numbers that hide their value, as in tracing, cannot be checked
-        hidden = any(map(is_hidden, new.values())) or bool(self._hidden - new.keys())
-        own: dict[Element, dict[str, Any]] = {}
-        others: dict[str, dict[str, Any]] = {}  # by the name of a part or a joint
-        for name, number in new.items():
-            one, key = self._owners.get(name, (None, ""))
-            if one is not None:
-                own.setdefault(one, {})[key] = number
-            else:
-                owner, _, key = name.rpartition(".")
-                others.setdefault(owner, {})[key] = number
-
-        def picked(owner: str, keys: Iterable[str]) -> dict[str, Any]:
-            return {key: number for key, number in others.get(owner, {}).items() if key in keys}
-
-        def changed(body: Body) -> Body:
-            fields = [picked(part.name, BODY_PARAMETERS) for part in body.parts]
-            if not any(fields):
-                return body
-            parts = tuple(replace(part, **numbers) for part, numbers in zip(body.parts, fields, strict=True))
-            for part, numbers in zip(parts, fields, strict=True):
-                if numbers and not hidden:
-                    raise_first(part_faults(part))
-            return replace(body, parts=parts)
-
-        def moved(joint: Joint) -> Joint:
-            fields = picked(joint.name, JOINT_PARAMETERS)
-            if "at" in fields:
-                fields["offset"] = Transform(joint.offset.R, fields.pop("at"))
-            return replace(joint, **fields) if fields else joint
-
-        mechanism = replace(
-            self,
-            gravity=new.get("gravity", self.gravity),
-            bodies=self.bodies.changed(changed),
-            joints=self.joints.changed(moved),
-            elements=self._with_each(lambda one: one.varied(own[one]) if one in own else one),
-        )
-        same = mechanism.bodies is self.bodies and mechanism.joints is self.joints
-        if not hidden and not (same and all(one.rotor is None for one in own)):
-            raise_first(massless_faults(mechanism))
-        return mechanism
-
-    @cached_property
-    def _hidden(self) -> frozenset[str]:
-        """The parameters that hide their value."""
-        return frozenset(name for name, value in self.parameters.items() if is_hidden(value))
-
-    # --- how it shows itself ---
+    # --- text ---
 
     def __repr__(self) -> str:
         return (

@@ -1,4 +1,4 @@
-"""Mimic joints: joints that follow another one, q = multiplier q_of + offset, and chains of them."""
+"""Mimic joints, q = multiplier q_of + offset, and chains of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mimic:
-    """Joint `joint` follows joint `of`: q = multiplier q_of + offset [rad or m]."""
+    """The mimic relation of the joint `joint` to the joint `of`: q = multiplier q_of + offset [rad or m]."""
 
     joint: str
     of: str
@@ -28,15 +28,15 @@ class Mimic:
 
     @property
     def name(self) -> str:
-        """That of the joint that follows."""
+        """The name of the mimic joint."""
         return self.joint
 
     def position(self, q: Array) -> Array:
-        """Its coordinate [rad or m], from that of the joint that it mimics."""
+        """Return the coordinate of the mimic joint [rad or m] from that of the joint `of`."""
         return q * self.multiplier + self.offset
 
     def through(self, next_: Mimic) -> Mimic:
-        """The same follower, but of the joint that `of` itself follows."""
+        """Return the relation of the mimic joint to the joint that `of` itself mimics, by `next_`."""
         return Mimic(
             self.joint,
             next_.of,
@@ -46,10 +46,10 @@ class Mimic:
 
 
 def followed(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
-    """Every mimic of a joint that itself follows none, and the rings of joints that follow each other."""
+    """Return the mimic relations with chains resolved to independent joints, and all cycles of mimic joints."""
     done: dict[str, Mimic] = {}
     rings: list[list[str]] = []
-    lost: set[str] = set()  # joints on a ring, or that follow one
+    lost: set[str] = set()  # joints on a cycle, or that depend on one
     for first in mimics:
         path: dict[str, None] = {}
         name = first
@@ -69,7 +69,7 @@ def followed(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[s
 
 
 def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
-    """What is wrong with mimics between joints of these kinds."""
+    """Yield what is wrong with mimic relations between joints of these kinds."""
     valid = [name for name, kind in kinds.items() if kind.nq == kind.nv == 1]
     for mimic in mimics.values():
         element = f"joint {mimic.joint!r}"
@@ -79,18 +79,18 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
             elif not kinds[name].nq == kinds[name].nv == 1:
                 kind = type(kinds[name]).__name__
                 yield Fault(
-                    f"{role}, {name!r}, is a {kind} joint; only joints of one coordinate mimic or are mimicked", element
+                    f"{role}, {name!r}, is a {kind} joint; a mimic relation needs joints with one coordinate", element
                 )
     for ring in followed(mimics)[1]:
         if len(ring) == 1:
             yield Fault("it mimics itself", f"joint {ring[0]!r}", "name another joint")
         else:
-            reason = f"these joints mimic each other in a ring: {listed(ring)}"
-            yield Fault(reason, f"joint {ring[0]!r}", "let one of them move on its own")
+            reason = f"these joints mimic each other in a cycle: {listed(ring)}"
+            yield Fault(reason, f"joint {ring[0]!r}", "make one of them independent")
 
 
 def numbered(joints: Named[Joint], mimics: Mapping[str, Mimic] = MappingProxyType({})) -> Named[Joint]:
-    """The joints with their mimics and slices: independent joints in order, mimic joints with those of their leader."""
+    """Return the joints with mimic relations and slices; a mimic joint has the slices of its independent joint."""
     slices: dict[str, tuple[slice, slice]] = {}
     nq = nv = 0
     for joint in joints:

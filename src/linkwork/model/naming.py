@@ -1,4 +1,4 @@
-"""An ordered collection that is indexed by number or by name, with errors that list the valid names."""
+"""Ordered collections that are indexed by number or name."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from linkwork.errors import NameNotFound, unknown_name
 
 
 class HasName(Protocol):
-    """Anything with a name."""
+    """An object with a name."""
 
     @property
     def name(self) -> str:
-        """How users call it."""
+        """The name."""
         ...
 
 
@@ -21,7 +21,10 @@ T = TypeVar("T", bound=HasName)
 
 
 class Named(Sequence[T], Generic[T]):
-    """A tuple whose items can also be had by name. `elsewhere` explains names that exist but are not in it."""
+    """A tuple whose items are indexed by number or name. An unknown name raises an error that lists the valid names.
+
+    `elsewhere` has hints for names that exist in another collection.
+    """
 
     def __init__(self, what: str, items: Sequence[T], elsewhere: dict[str, str] | None = None):
         self._what, self._items = what, tuple(items)
@@ -29,11 +32,11 @@ class Named(Sequence[T], Generic[T]):
         self._elsewhere = elsewhere or {}
 
     def replaced(self, items: Sequence[T]) -> Named[T]:
-        """Other items of the same names."""
+        """Return a collection of other items."""
         return Named(self._what, items, self._elsewhere)
 
     def changed(self, change: Callable[[T], T]) -> Named[T]:
-        """The items, each changed but in its name; itself, if none is."""
+        """Return the collection with `change` applied to each item; itself if no item changes."""
         items = [change(item) for item in self._items]
         same = all(new is old for new, old in zip(items, self._items, strict=True))
         return self if same else self.replaced(items)
@@ -44,7 +47,7 @@ class Named(Sequence[T], Generic[T]):
         return tuple(self._index)
 
     def index_of(self, name: str) -> int:
-        """The number of the item called `name`."""
+        """Return the number of the item called `name`."""
         if name not in self._index:
             hint = f" {self._elsewhere[name]}" if name in self._elsewhere else ""
             raise unknown_name(self._what, name, self._index, hint)
@@ -59,7 +62,7 @@ class Named(Sequence[T], Generic[T]):
             return self._items[self.index_of(key)]
         if isinstance(key, slice) or -len(self._items) <= key < len(self._items):
             return self._items[key]
-        raise NameNotFound(f"there is no {self._what} number {key}; there are {len(self._items)}, counted from 0")
+        raise NameNotFound(f"there is no {self._what} number {key}; there are {len(self._items)}, numbered from 0")
 
     def __contains__(self, item: object) -> bool:
         return item in self._index if isinstance(item, str) else item in self._items
@@ -75,7 +78,7 @@ class Named(Sequence[T], Generic[T]):
 
 
 class Sections(Mapping[str, Named[Any]]):
-    """Collections by section, in order, that never change; empty ones are left out."""
+    """An immutable, ordered mapping from section to collection, without empty collections."""
 
     def __init__(self, sections: Mapping[str, Named[Any]]):
         self._sections = {section: items for section, items in sections.items() if items}
@@ -90,9 +93,9 @@ class Sections(Mapping[str, Named[Any]]):
         return len(self._sections)
 
     def values(self) -> ValuesView[Named[Any]]:
-        """The collections."""
+        """Return the collections."""
         return self._sections.values()
 
     def items(self) -> ItemsView[str, Named[Any]]:
-        """Every section with its collection."""
+        """Return all sections with their collections."""
         return self._sections.items()

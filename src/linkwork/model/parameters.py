@@ -1,4 +1,4 @@
-"""Parameters: numbers of a mechanism that may vary by name, and which values each may have."""
+"""Parameters: numbers of a mechanism that can vary by name, and the rules for their values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from linkwork.errors import ModelError
 from linkwork.model.broadcast import refuse_non_finite
 from linkwork.spatial.scalar import Array, Number
 
-FADING_SPEED = 1e-3  # [rad/s or m/s] at which dry friction and losses of gears have faded to 0.7 of their force
+FADING_SPEED = 1e-3  # [rad/s or m/s] speed at which dry friction and gear losses have 0.7 of their full force
 
 
 class Rule(NamedTuple):
-    """What must hold for every value of a parameter; `says` is the message for values that break it."""
+    """A condition `holds` for every value of a parameter, and `says`, the message for values that violate it."""
 
     holds: Callable[[Array], Array]
     says: Callable[[Array], str]
@@ -28,7 +28,7 @@ POSITIVE: Rules = (Rule(lambda x: x > 0.0, lambda x: f"must be > 0; got {x.min()
 NOT_ZERO: Rules = (Rule(lambda x: x != 0.0, lambda x: "must not be 0"),)
 AT_MOST_ONE: Rules = (Rule(lambda x: x <= 1.0, lambda x: f"must be <= 1; got {x.max():g}"),)
 A_PART: Rules = (*POSITIVE, Rule(lambda x: x <= 1.0, lambda x: f"must be at most 1; got {x.max():g}"))
-SWITCH: Rules = (Rule(lambda x: np.isin(x, (0.0, 1.0)), lambda x: "must be 1, or 0 where nothing is held"),)
+SWITCH: Rules = (Rule(lambda x: np.isin(x, (0.0, 1.0)), lambda x: "must be 1 (engaged) or 0 (released)"),)
 SIGN: Rules = (Rule(lambda x: np.abs(x) == 1.0, lambda x: "must be 1 or -1"),)
 
 BODY_PARAMETERS: Mapping[str, Rules] = {"mass": NOT_NEGATIVE, "com": FINITE, "inertia": FINITE}
@@ -38,17 +38,17 @@ JOINT_PARAMETERS: Mapping[str, Rules] = {
 
 
 def is_hidden(value: Number | Array) -> bool:
-    """Whether numbers hide their value, as those do that are being traced."""
+    """Whether numbers are traced, so that their values are unknown."""
     return np.asarray(value).dtype == object
 
 
 def as_number(value: Number) -> Array:
-    """A number or a truth as an array (); what hides its value stays as it is."""
+    """Return a number or bool as an array of shape (); traced numbers stay unchanged."""
     return np.asarray(float(value) if isinstance(value, (bool, int)) else value)
 
 
 def check_values(name: str, values: Array, rules: Rules) -> None:
-    """Raise an error unless all values of a parameter, one or a batch of them, are finite and keep the rules."""
+    """Raise an error unless all values of a parameter, one or a batch, are finite and satisfy the rules."""
     refuse_non_finite(f"parameter {name!r}", values)
     for rule in () if is_hidden(values) else rules:
         if not rule.holds(values).all():

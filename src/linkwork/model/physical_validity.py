@@ -1,4 +1,4 @@
-"""Refusing what cannot be: unphysical inertias, and freedoms that move nothing."""
+"""Checks of physical validity: masses, inertias, and joints that move no inertia."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
-ROUNDING = 1e-9  # of the inertia about the frame's origin: what is smaller cannot be seen in any result
-MASSLESS = 1e-12  # part of what the inertia that a joint moves is the sum of, below which it is none
+ROUNDING = 1e-9  # fraction of the inertia about the frame's origin that counts as round-off
+MASSLESS = 1e-12  # fraction of the summed terms below which the inertia that a joint moves counts as zero
 
 
 def part_faults(part: Part) -> Iterator[Fault]:
-    """What is unphysical about a part: the value and the broken inequality."""
+    """Yield a fault for an unphysical mass or inertia of a part, with the violated inequality."""
     impossible = list(mass_faults(part))
     yield from impossible
     if not impossible:
@@ -29,11 +29,10 @@ def part_faults(part: Part) -> Iterator[Fault]:
 
 
 def tolerant_faults(body: Body) -> Iterator[Fault]:
-    """The same for all parts of a body, as warnings where the whole body can move as a body does.
+    """Yield the faults of all parts of a body, as warnings if the whole body is usable.
 
-    It can when its mass is not negative and neither is its kinetic energy, however it moves. Robots as they are
-    published have links with inertias that no mass distribution has; welded together or alone, most can be
-    computed with.
+    A body is usable if its mass and its kinetic energy are never negative. Published robot models often have links with
+    inertias that no mass distribution can have; most of these bodies are usable.
     """
     impossible = [fault for part in body.parts for fault in mass_faults(part)]
     yield from impossible
@@ -43,32 +42,34 @@ def tolerant_faults(body: Body) -> Iterator[Fault]:
     low = _moments(body.inertia.rotational - _of_point(body))[0] if doubtful and body.index > 0 else 0.0
     if low < -ROUNDING * float(np.trace(body.inertia.rotational)):
         for fault in doubtful:
-            merged = "" if len(body.parts) == 1 else f", and so is body {body.name!r} that it is welded into"
+            merged = (
+                "" if len(body.parts) == 1 else f"; body {body.name!r}, into which it is welded, is also unphysical"
+            )
             yield replace(fault, reason=fault.reason + merged)
     else:
         yield from as_warnings(doubtful)
 
 
 def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
-    """Every freedom of every joint must move some inertia, or no force would be needed to move it.
+    """Yield a fault for each joint with a direction of motion that moves no inertia: its acceleration is undefined.
 
-    Joints that mimic another are moved by that one.
+    Mimic joints are not checked, since their independent joint moves them.
     """
-    rng = np.random.default_rng(0)  # a position without accidental alignments
+    rng = np.random.default_rng(0)  # a generic position, without special alignments
     outer, tree = [body.inertia for body in mechanism.bodies], mechanism.tree
     for joint in reversed(mechanism.joints):
         q = joint.kind.random(rng)
         S, composite = joint.kind.subspace(q), outer[joint.o]
         inertia = S.pair(composite.articulated() @ S) + np.diag(tree.armature[tree.joints[joint.name].v])
-        # What the inertia is the sum of: that of a point on the joint's axis is but round-off of it
+        # The terms that add up to the inertia; the inertia of a point on the joint's axis is only their round-off
         about = abs(float(np.trace(composite.rotational))) * (S.angular**2).sum(axis=0)
         terms = np.sqrt(composite.mass * (S.linear**2).sum(axis=0) + about + np.abs(np.diag(inertia)))
         part = float(np.linalg.eigvalsh(inertia / np.maximum(np.outer(terms, terms), 1e-300))[0])
         if joint.mimic is None and not part > MASSLESS:
             least = 0.0 if abs(part) <= MASSLESS else float(np.linalg.eigvalsh(inertia)[0])
             yield Fault(
-                f"it moves body {joint.child!r} and what hangs on it, of {composite.mass:g} kg in all, but some of its "
-                f"motions meet no inertia (least of S^T I S is {least:.3g}, must be > 0)",
+                f"it moves body {joint.child!r} and its descendants, {composite.mass:g} kg in total, but one direction "
+                f"of its motion has no inertia (the smallest eigenvalue of S^T I S is {least:.3g}, must be > 0)",
                 f"joint {joint.name!r}",
                 "give the body mass and inertia, or the joint an armature",
             )
@@ -77,7 +78,7 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
 
 
 def mass_faults(part: Part) -> Iterator[Fault]:
-    """What no computation can bear: numbers that are not finite, negative mass."""
+    """Yield a fault for numbers that are not finite and for a negative mass, which make any result invalid."""
     element = f"body {part.name!r}"
     for what, value in (("mass", part.mass), ("com", part.com), ("inertia", part.inertia)):
         if not np.isfinite(value).all():
@@ -99,23 +100,23 @@ def _inertia_faults(part: Part) -> Iterator[Fault]:
             element,
         )
     elif part.mass == 0.0 and high > 0.0:
-        yield Fault(f"mass is 0 kg but {shown}; a body without mass has no inertia", element)
+        yield Fault(f"mass is 0 kg but {shown}; a body without mass must have zero inertia", element)
 
 
 def _moments(inertia: Array) -> tuple[float, float, float]:
-    """Principal moments of a symmetric (3, 3) inertia [kg m^2], least first."""
+    """Return the principal moments of a symmetric inertia (3, 3) [kg m^2], in ascending order."""
     low, middle, high = np.linalg.eigvalsh(inertia).tolist()
     return low, middle, high
 
 
 def _of_point(body: Body) -> Array:
-    """Inertia (3, 3) [kg m^2] about the frame's origin of all the body's mass at its centre."""
+    """Return the inertia (3, 3) [kg m^2], about the frame's origin, of the body's mass concentrated at its centre."""
     h, m = body.inertia.moment, body.inertia.mass
     return (h @ h * np.eye(3) - np.outer(h, h)) / m if m > 0.0 else np.zeros((3, 3))
 
 
 def element_faults(mechanism: Mechanism) -> Iterator[Fault]:
-    """What shows once parts are welded: elements between points of one body, couplings that contradict each other."""
+    """Yield the faults of elements on the assembled mechanism, and contradicting couplings."""
     for items in mechanism.elements.values():
         for one in items:
             yield from one.faults(mechanism)

@@ -1,4 +1,4 @@
-"""A joint in its place on the tree: its kind, its bodies, its slices of coordinates, and its own numbers."""
+"""A joint of a mechanism: its kind, its bodies, its slices of coordinates, and its numbers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from linkwork.spatial.scalar import Array
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint in its place. `i` and `o` are the numbers of the inboard and outboard body (the paper's k.i and k.o).
+    """A joint of a mechanism. `i` and `o` are the numbers of the inboard and outboard body (the paper's k.i and k.o).
 
-    `q` and `v` are the slices of its coordinates and velocities. `armature` [kg m^2 or kg], `damping` [N m s/rad or
-    N s/m] and `stiffness` [N m/rad or N/m] towards `rest` have one number per velocity; so have the dry `friction`
-    [N m or N] and the limits `lower` and `upper` [rad or m], `velocity_limit` [rad/s or m/s] and `effort_limit`
-    [N m or N], infinite where there is none. A joint with a `mimic` has no coordinates of its own: its slices are those
-    of the joint that it mimics.
+    `q` and `v` are the slices of its coordinates and velocities. These have one number per velocity: `armature`
+    [kg m^2 or kg], `damping` [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] about the coordinates `rest` (nq,), dry
+    `friction` [N m or N], the limits `lower` and `upper` [rad or m], `velocity_limit` [rad/s or m/s] and `effort_limit`
+    [N m or N]. Limits are infinite if not set. A joint with a `mimic` relation has the slices of its independent joint.
     """
 
     name: str
@@ -32,8 +31,8 @@ class Joint:
     o: int
     q: slice
     v: slice
-    mount: Transform  # the parent as its author framed it, in the frame of the body it is welded into
-    offset: Transform  # the joint frame in that parent
+    mount: Transform  # pose of the parent part in the frame of the body that it is welded into
+    offset: Transform  # pose of the joint frame in the parent part
     armature: Array
     damping: Array
     stiffness: Array
@@ -43,7 +42,7 @@ class Joint:
     upper: Array
     velocity_limit: Array
     effort_limit: Array
-    carrier: str  # the part of the parent that `mount` places, as its author named it
+    carrier: str  # name of the parent part
     mimic: Mimic | None
 
     @cached_property
@@ -57,12 +56,12 @@ class Joint:
         return self.lower, self.upper
 
     def random(self, rng: np.random.Generator) -> Array:
-        """Random coordinates (nq,), within the limits where there are any."""
+        """Return random coordinates (nq,) within the limits."""
         q = self.kind.random(rng)
         below, above = np.isfinite(self.lower), np.isfinite(self.upper)
         if not (below | above).any():
             return q
-        reach = np.where(self.kind.turns, 2.0 * np.pi, 2.0)  # how far to go from a limit that has no other end
+        reach = np.where(self.kind.turns, 2.0 * np.pi, 2.0)  # range from a limit on one side only
         lower = np.where(below, self.lower, np.where(above, self.upper - reach, q))
         upper = np.where(above, self.upper, np.where(below, self.lower + reach, q))
         return rng.uniform(lower, upper)

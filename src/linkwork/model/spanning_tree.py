@@ -1,4 +1,4 @@
-"""Joints that make cycles: a tree of them is kept, the others close loops."""
+"""Spanning trees for joints that make cycles: the joints outside the tree become loop closures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN = ("armature", "damping", "stiffness", "friction")
 
 
 class Spanned(NamedTuple):
-    """Joints that make a tree, the loops that others close, and what is to be said of these."""
+    """The joints of the spanning tree, the loops that replace the other joints, and faults or a warning about them."""
 
     joints: dict[str, JointRequest]
     closing: list[Element]
@@ -26,11 +26,10 @@ class Spanned(NamedTuple):
 
 
 def spanned(joints: Mapping[str, JointRequest], loops: Collection[str]) -> Spanned:
-    """The joints of a shallow tree that hangs on the world, in their order, and the others as loops.
+    """Return the breadth-first spanning tree of joints from the world, in their order, and the other joints as loops.
 
-    `loops` are names that are taken. Bodies are reached from the world breadth first, so that each hangs as near to it
-    as joints allow; a joint to a body that was reached before is cut. Joints that nothing leads to stay as they are:
-    there is no tree then.
+    `loops` are the names of existing loops. A joint to a body that was reached before is cut. Joints that cannot be
+    reached from the world remain unchanged; there is no tree in that case.
     """
     on: dict[str, list[JointRequest]] = {}
     for joint in joints.values():
@@ -47,19 +46,20 @@ def spanned(joints: Mapping[str, JointRequest], loops: Collection[str]) -> Spann
     closing = {name: joint for name, joint in joints.items() if name in cut}
     faults = [fault for joint in closing.values() for fault in _faults(joint, loops)]
     if closing and not faults:
-        reason = f"joints make cycles, which are cut at {listed(closing)}: loops are closed there"
-        faults = [Fault(reason, "mechanism", "name them in `close` to say so yourself", "warning")]
+        reason = f"joints make cycles; these joints became loop closures: {listed(closing)}"
+        faults = [Fault(reason, "mechanism", "add them with `close` instead of `joint` to choose them", "warning")]
     return Spanned(tree, [closing_joint(joint) for joint in closing.values()], faults)
 
 
 def _faults(joint: JointRequest, loops: Collection[str]) -> Iterator[Fault]:
-    """What is lost where a joint is cut: loops have no inertia, springs, dampers or limits, and names of their own."""
-    element, remedy = f"joint {joint.name!r}", "give that to another joint of the cycle"
+    """Yield a fault for each property of a cut joint that a loop closure cannot have."""
+    element, remedy = f"joint {joint.name!r}", "set it on another joint of the cycle"
+    cut = f"its child {joint.child!r} is already the child of another joint, so it would become a loop closure"
     lost = [key for key in OWN if joint.numbers[key].any()]
     lost += ["limits"] if np.isfinite([joint.numbers["lower"], joint.numbers["upper"]]).any() else []
     if lost:
-        yield Fault(f"its child {joint.child!r} hangs on joints already, and loops have no {lost[0]}", element, remedy)
+        yield Fault(f"{cut}, which cannot have {lost[0]}", element, remedy)
     if not joint.kind.closing:
-        yield Fault(f"its child {joint.child!r} hangs on joints already, and it closes nothing", element)
+        yield Fault(f"{cut}, but its kind {type(joint.kind).__name__} imposes no constraint", element, "remove it")
     if joint.name in loops:
-        yield Fault(f"its child {joint.child!r} hangs on joints already, and there is a loop of its name", element)
+        yield Fault(f"{cut}, but a loop already has its name", element, "rename one of them")

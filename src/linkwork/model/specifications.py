@@ -1,4 +1,4 @@
-"""What a Builder was given: joints, frames, states and elements; and why that makes no mechanism."""
+"""The data that a Builder collects, and the checks that its joints make a tree."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from linkwork.model.elements.element import Element
     from linkwork.model.mechanism import Joint
 
-Homes = Mapping[str, tuple[int, Transform]]  # by part: the number of its body, and its pose there
-Positions = Mapping[str, Array]  # numbers by the names of joints
+Homes = Mapping[str, tuple[int, Transform]]  # by part: the number of its body, and its pose in that body's frame
+Positions = Mapping[str, Array]  # numbers by joint name
 
 
 class JointRequest(NamedTuple):
-    """What one call of `Builder.joint` said."""
+    """The arguments of one call of `Builder.joint`."""
 
     name: str
     kind: JointKind
@@ -35,7 +35,7 @@ class JointRequest(NamedTuple):
 
 
 class FrameRequest(NamedTuple):
-    """What one call of `Builder.frame` said."""
+    """The arguments of one call of `Builder.frame`."""
 
     name: str
     body: str
@@ -43,7 +43,7 @@ class FrameRequest(NamedTuple):
 
 
 class KeyframeRequest(NamedTuple):
-    """What one call of `Builder.keyframe` said."""
+    """The arguments of one call of `Builder.keyframe`."""
 
     name: str
     positions: Positions
@@ -52,7 +52,7 @@ class KeyframeRequest(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """What a Builder has: names of `bodies`, `joints` as given, who `mimics` whom, `elements` by section and name."""
+    """The content of a Builder: names of bodies, joints, mimic joints, and elements by section and name."""
 
     bodies: Collection[str]
     joints: Mapping[str, JointRequest]
@@ -61,14 +61,14 @@ class Draft:
 
     @cached_property
     def kinds(self) -> dict[str, JointKind]:
-        """The kinds of all joints."""
+        """The kinds of all joints, by name."""
         return {joint.name: joint.kind for joint in self.joints.values()}
 
 
 class Layout(NamedTuple):
-    """The numbered tree: where parts are (`homes`), its `joints`, and joints as given (`requests`).
+    """The numbered tree: the body and pose of each part (`homes`), numbered `joints`, and joints as given (`requests`).
 
-    `elements` has those sections that are on the tree already.
+    `elements` has the sections that are already placed on the tree.
     """
 
     homes: Homes
@@ -78,7 +78,7 @@ class Layout(NamedTuple):
 
 
 def tree_faults(joints: Iterable[JointRequest], parts: Iterable[str]) -> Iterator[Fault]:
-    """Why these joints do not make one tree of these parts, hanging on the world."""
+    """Yield the reasons why these joints do not connect these parts to one tree rooted in the world."""
     joints, parts = list(joints), list(parts)
     bodies = {"world": None} | dict.fromkeys(parts)
     carried: dict[str, str] = {}
@@ -91,28 +91,30 @@ def tree_faults(joints: Iterable[JointRequest], parts: Iterable[str]) -> Iterato
                 yield Fault(f"its {role}: {unknown_name('body', body, bodies).reason}", element)
         if joint.child == "world":
             sound = False
-            yield Fault("the world cannot be a child", element)
+            yield Fault("the world cannot be a child", element, "swap parent and child")
         if joint.child in carried:
             sound = False
             yield Fault(
-                f"its child {joint.child!r} is already carried by joint {carried[joint.child]!r}",
+                f"its child {joint.child!r} is already the child of joint {carried[joint.child]!r}",
                 element,
-                "a body hangs on one joint",
+                "a body is the child of one joint only",
             )
         carried.setdefault(joint.child, joint.name)
-    if not sound:  # what follows would only repeat it
+    if not sound:  # the following checks would only repeat these faults
         return
     loose = [name for name in parts if name not in carried]
     for name in loose:
-        yield Fault("no joint carries it", f"body {name!r}", "give it one, for example lw.Free() on the world")
+        remedy = 'add a joint with this child, for example lw.Free() with the parent "world"'
+        yield Fault("it is not the child of any joint", f"body {name!r}", remedy)
     lost = [] if loose else _never_reached(joints, parts)
     if lost:
-        others = f", as do: {listed(lost[1:])}" if lost[1:] else ""
-        yield Fault(f"it hangs on a ring of joints that never reaches the world{others}", f"body {lost[0]!r}")
+        others = f"; the same holds for {listed(lost[1:])}" if lost[1:] else ""
+        reason = f"it is on a cycle of joints that is not connected to the world{others}"
+        yield Fault(reason, f"body {lost[0]!r}")
 
 
 def _never_reached(joints: Iterable[JointRequest], parts: Iterable[str]) -> list[str]:
-    """The parts that no chain of joints joins to the world."""
+    """Return the parts that no chain of joints connects to the world."""
     below: dict[str, list[str]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint.child)
@@ -125,7 +127,7 @@ def _never_reached(joints: Iterable[JointRequest], parts: Iterable[str]) -> list
 
 
 def keyframe_faults(keyframe: KeyframeRequest, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
-    """What is wrong with a keyframe of joints of these kinds."""
+    """Yield what is wrong with a keyframe for joints of these kinds."""
     element = f"keyframe {keyframe.name!r}"
     for what, role, given in (
         ("position", "positions", keyframe.positions),
@@ -141,7 +143,7 @@ def keyframe_faults(keyframe: KeyframeRequest, kinds: Mapping[str, JointKind]) -
 
 
 def unknown_faults(element: str, what: str, given: Mapping[str, str], valid: Collection[str]) -> Iterator[Fault]:
-    """What is named but is not there: `given` has names of a `what` by the role in which each is given."""
+    """Yield a fault for each unknown name; `given` has names of a `what`, by role, and `valid` the existing names."""
     for role, name in given.items():
         if name not in valid:
             yield Fault(f"{role}: {unknown_name(what, name, valid).reason}", element)

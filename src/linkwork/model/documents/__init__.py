@@ -1,1 +1,1 @@
-"""Mechanisms in files: readers and writers of TOML, URDF and MJCF."""
+"""Model files: readers of TOML documents, URDF and MJCF, and the writer of TOML documents."""

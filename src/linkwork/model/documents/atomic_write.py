@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file beside the one at `path`, which it then replaces.
+    """Write a file atomically: `write` writes a temporary file in the same folder, which then replaces `path`.
 
-    Whoever reads sees all of the old file or all of the new one; what fails is raised and leaves nothing behind.
+    A reader sees the complete old file or the complete new one. If writing fails, the temporary file is removed and the
+    error is raised.
     """
-    target = Path(os.path.realpath(path))  # the file that a link leads to, not the link
+    target = Path(os.path.realpath(path))  # resolves symbolic links, so that a link stays a link
     if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, f"there is no folder {str(target.parent)!r}; make it first")
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {str(target.parent)!r}; create it first")
     beside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}")
     try:
         write(beside)
@@ -28,6 +29,6 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """Why the operating system refused something, to be continued from a colon."""
+    """Return the operating system's reason in lower case, for use after a colon."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return reason[:1].lower() + reason[1:]

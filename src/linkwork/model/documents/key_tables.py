@@ -1,4 +1,4 @@
-"""Tables of the keys of every kind of element, as the page on documents shows them."""
+"""Tables of the keys of every kind of element, for the page docs/document.md."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from linkwork.model.elements import KINDS
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.keys import Key, NameKind
 
-HEADER = ("key", "value", "if left out", "varies as", "meaning")
+HEADER = ("key", "value", "default", "varies as", "meaning")
 
 
 def element_tables() -> str:
-    """The tables of all kinds of linkwork's own, one after the other, each with its heading."""
+    """Return the tables of all built-in kinds as Markdown, each with a heading."""
     return "\n".join(f"### `[{class_.section}.NAME]`\n\n{key_table(class_)}" for class_ in KINDS)
 
 
 def key_table(class_: type[Element]) -> str:
-    """The keys of a kind of element, with what is wanted of each, what it is if left out, and what it means."""
+    """Return the Markdown table of a kind of element: every key with its value, default and meaning."""
     rows = [HEADER, tuple("---" for _ in HEADER), *_rows(class_)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def document_keys(class_: type[Element]) -> list[str]:
-    """All keys that a document may have for a kind, but those of the class that a key names, and those in degrees."""
+    """Return all document keys of a kind, except those of the class that a key names and those in degrees."""
     return [key for key, *_ in _entries(class_)]
 
 
 def _rows(class_: type[Element]) -> Iterator[tuple[str, ...]]:
     for key, one, first, value, about in _entries(class_):
-        default = "must be given" if one.required else _shown(one.default, one.same_as) if first else "none"
+        default = "required" if one.required else _shown(one.default, one.same_as) if first else "none"
         varies = ("mode" if one.mode else "parameter") if one.parameter and first else ""
         yield f"`{key}`", value, default, varies, about
 
 
 def _entries(class_: type[Element]) -> Iterator[tuple[str, Key, bool, str, str]]:
-    """Every key of a document with its definition, whether it is the definition's first, its value and meaning."""
+    """Yield each document key, its definition, whether it is the first of that definition, its value and meaning."""
     types: Keys = keys_of(class_)
     choice = class_key(class_)
     for name, one in class_.definitions().items():
         if choice and name == choice[0]:
-            yield name, one, True, f"one of {', '.join(choice[1])}", "with the keys of its own"
+            yield name, one, True, f"one of {', '.join(choice[1])}", f"{one.about}; each choice adds keys to the table"
             continue
         documented = one.kind.documented(name, one.about, one.required)
         for number, (key, found) in enumerate(documented.items()):
@@ -56,6 +56,7 @@ def _entries(class_: type[Element]) -> Iterator[tuple[str, Key, bool, str, str]]
 
 
 def _shown(default: Any, same_as: str) -> str:
+    """Return a default as the table shows it."""
     if same_as:
         return f"`{same_as}`"
     if default is None or default is MISSING or default == ():

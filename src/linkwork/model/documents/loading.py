@@ -1,4 +1,4 @@
-"""Loading mechanisms from files: which reader a file goes to, and what is made of the faults it finds."""
+"""Loading of mechanisms from files: the choice of the reader, and the errors and warnings for its faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from linkwork.model.documents.xml_parser import parse, read_bytes, shown
 from linkwork.model.faults import Fault, settle
 from linkwork.model.mechanism import Mechanism
 
-READABLE = ".toml (linkwork's own), .urdf, .xml (MJCF or URDF by its root element), .xacro (with the package xacro)"
+READABLE = (
+    ".toml (linkwork's format), .urdf, .xml (MJCF or URDF, by its root element) or .xacro (with the package xacro)"
+)
 StrPath = str | os.PathLike[str]
 
 
@@ -26,13 +28,42 @@ def load(
     mimic: bool = True,
     packages: StrPath | Sequence[StrPath] = (),
 ) -> Mechanism:
-    """The mechanism that a file describes, numbered depth-first in the file's order.
+    """Load a mechanism from a TOML document, URDF, MJCF or xacro file.
 
-    `floating=True` puts a free joint under the root link of a URDF; otherwise it is fixed to the world. An MJCF or a
-    document says itself what floats. `gravity` (3,) [m/s^2] is in the world's axes; None takes the file's own, or
-    (0, 0, -9.81) where its format has none. `mimic=False` leaves coupled joints independent. `packages` are folders
-    in which package:// is sought, besides those above the file. What cannot be is raised as a ModelError with file,
-    line, element and reason; what is doubtful but can be computed with is a ModelWarning.
+    Joints are numbered depth-first in the order of the file. A fault that the mechanism can be used with is a
+    ModelWarning.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File that ends in .toml, .urdf, .xml or .xacro.
+    floating : bool or None, default None
+        For URDF only: whether the root link has a free joint. Otherwise it is fixed to the world.
+    gravity : array_like, shape (3,), [m/s^2], optional
+        Gravitational acceleration in world axes; by default that of the file, or (0, 0, -9.81) if it has none.
+    mimic : bool, default True
+        Whether mimic joints follow their joint; if False, all joints are independent.
+    packages : path or sequence of paths, default ()
+        Folders in which package:// is searched, in addition to the folders above the file.
+
+    Returns
+    -------
+    Mechanism
+        The mechanism.
+
+    Raises
+    ------
+    ModelError
+        If the file is invalid. The message names file, line, element, reason and remedy.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "arm.toml")
+    >>> lw.save(lw.example("double_pendulum"), path)
+    >>> lw.load(path).nv
+    2
+
     """
     reading = _read(path, floating, gravity, mimic, packages)
     settle(reading.faults)
@@ -43,7 +74,7 @@ def load(
 def find_faults(
     path: StrPath, floating: bool | None = None, mimic: bool = True, packages: StrPath | Sequence[StrPath] = ()
 ) -> list[Fault]:
-    """Everything that is wrong with a file, errors and warnings, in its order; the arguments are those of `load`."""
+    """Return all faults of a file, errors and warnings, in the order of lines. The arguments are those of `load`."""
     try:
         return _read(path, floating, None, mimic, packages).faults
     except ModelError as error:
@@ -58,45 +89,45 @@ def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) ->
         folders = [packages] if isinstance(packages, (str, os.PathLike)) else list(packages)
         options = Options(floating, gravity, bool(mimic), tuple(str(Path(folder)) for folder in folders))
     except TypeError:
-        raise ModelError(f"paths are texts or pathlib.Paths; got {path!r} and packages={packages!r}") from None
+        raise ModelError(f"paths must be strings or pathlib.Paths; got {path!r} and packages={packages!r}") from None
     file, suffix = str(path), path.suffix.lower()
     if suffix == ".toml":
-        from linkwork.model.documents.toml_reader import read_document  # loads msgspec, which only documents need
+        from linkwork.model.documents.toml_reader import read_document  # imports msgspec, which only documents need
 
         return read_document(path, options)
     if suffix not in (".urdf", ".xml", ".xacro"):
-        raise ModelError(f"files that end in {suffix!r} are not read; read are {READABLE}", file=file)
+        raise ModelError(f"unsupported file type {suffix!r}; expected {READABLE}", file=file)
     data = read_bytes(path)
     if suffix == ".xacro":
         data, file = _expanded(path), f"{file} (expanded)"
     root = parse(data, file)
     if root.tag == "mujoco":
-        from linkwork.model.documents.mjcf_reader import read_mjcf  # importing linkwork is quicker without it
+        from linkwork.model.documents.mjcf_reader import read_mjcf  # imported here to keep `import linkwork` fast
 
         return read_mjcf(root, path, file, options)
     if root.tag != "robot":
-        reason = f"the root element is <{shown(root.tag)}>; that of a URDF is <robot>, of an MJCF <mujoco>"
+        reason = f"the root element is <{shown(root.tag)}>; expected <robot> for a URDF or <mujoco> for an MJCF"
         raise ModelError(reason, file=file, line=root.line)
     return read_urdf(root, path, file, options)
 
 
 def _expanded(path: Path) -> bytes:
-    """What the package xacro makes of a file."""
+    """Return a xacro file as expanded by the package xacro."""
     try:
         xacro = import_module("xacro")
     except ModuleNotFoundError:
         remedy = f"pip install xacro, or run `xacro {path.name} > {path.stem.removesuffix('.urdf')}.urdf` first"
         raise ModelError(
-            f"xacro is expanded by the package xacro, which is not installed: {remedy}", file=str(path)
+            f"a .xacro file needs the package xacro, which is not installed: {remedy}", file=str(path)
         ) from None
     try:
         return xacro.process_file(str(path)).toxml().encode()
-    except Exception as error:  # xacro has no family of errors of its own
+    except Exception as error:  # xacro has no common base class of errors
         raise ModelError(f"xacro cannot expand it: {shown(str(error))}", file=str(path)) from error
 
 
 def document_schema() -> dict[str, Any]:
-    """The JSON schema of linkwork's own documents, for editors that check and complete TOML."""
+    """Return the JSON schema of linkwork's TOML documents, for editors that check and complete TOML."""
     from linkwork.model.documents.toml_schema import schema
 
     return schema()

@@ -1,4 +1,4 @@
-"""Where a model's meshes are on this machine. Nothing outside the model's folder and the packages is ever looked at."""
+"""Search for mesh files. Only the model's folder and the package folders are accessed."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from linkwork.errors import listed
 from linkwork.model.documents.xml_parser import shown
 
 PACKAGE = "package://"
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")  # a URL's, or a drive of Windows
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")  # of a URL, or a Windows drive
 
 
 class MeshPaths:
-    """Finds the meshes that the file `model` names, and remembers those that it did not find or would not seek.
+    """Finds the meshes that the file `model` names, and collects the names that are missing or refused.
 
-    `package://name/rest` is sought in `name` below each folder of `packages`, in such a folder that is itself called
-    `name`, and in a folder called `name` above the model.
+    `package://name/rest` is searched in the folder `name` below each folder of `packages`, in each folder of `packages`
+    that is called `name`, and in each folder above the model that is called `name`.
     """
 
     def __init__(self, model: Path, packages: Iterable[str]):
-        self.folder = Path(os.path.realpath(model)).parent  # workspaces link to models; their meshes are beside them
+        self.folder = Path(os.path.realpath(model)).parent  # follows links: meshes are next to the real file
         self.packages = [Path(os.path.realpath(package)) for package in packages]
         self.missing: dict[str, None] = {}
         self.refused: dict[str, None] = {}
 
     def find(self, source: str) -> Path | None:
-        """The file that `source` names, if it is there and where it may be."""
+        """Return the file that `source` names; None if it is missing or outside the permitted folders."""
         if source.startswith(PACKAGE):
             name, _, rest = source.removeprefix(PACKAGE).lstrip("/").partition("/")
             candidates = [(root, root / rest) for root in self._package(name)]
@@ -45,17 +45,17 @@ class MeshPaths:
         return None
 
     def doubts(self) -> Iterator[tuple[str, str]]:
-        """Which meshes are not to be had, each time with a remedy."""
+        """Yield the missing and the refused meshes as (reason, remedy)."""
         if self.missing:
-            remedy = "name the folders that hold the packages in packages=(...)"
+            remedy = "list the folders that contain the packages in packages=(...)"
             yield f"meshes not found: {listed(map(shown, self.missing))}", remedy
         if self.refused:
-            reason = "meshes not looked at, being absolute, URLs or outside the model's folder"
-            remedy = "write package:// or relative paths, and name folders beside the model's in packages=(...)"
+            reason = "meshes not loaded, because their paths are absolute, URLs or outside the model's folder"
+            remedy = "use package:// or relative paths, and list further folders in packages=(...)"
             yield f"{reason}: {listed(map(shown, self.refused))}", remedy
 
     def _package(self, name: str) -> Sequence[Path]:
-        """The folders that the package `name` may be."""
+        """Return the candidate folders of the package `name`."""
         if name in ("", ".", ".."):
             return []
         named = [root for root in (*self.packages, *self.folder.parents, self.folder) if root.name == name]
@@ -63,7 +63,7 @@ class MeshPaths:
 
 
 def _inside(root: Path, path: Path) -> Path | None:
-    """`path` with links followed, if it is below `root` as it is written and as it is."""
+    """Return `path` with links resolved; None unless it is below `root` both before and after resolving."""
     if not Path(os.path.normpath(path)).is_relative_to(root):
         return None
     real = Path(os.path.realpath(path))

@@ -1,4 +1,4 @@
-"""MJCF's actuators that are drives: forces that are affine in control, length and rate, through fixed ratios."""
+"""MJCF actuators that become drives: force affine in control, length and rate, through constant ratios."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from linkwork.model.documents.mujoco_compiler import Compiled
 from linkwork.spatial.scalar import Array
 
-ROTATION = slice(3, 6)  # of the six numbers of a free joint's gear
+ROTATION = slice(3, 6)  # angular part of a free joint's gear
 
 
 def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The name of every actuator that is a drive, and what `Builder.drive` is told of it."""
+    """Yield the name of every actuator that can become a drive, and the arguments of `Builder.drive`."""
     affine, joints = _affine(c), c.names("joint")
     for k, name in enumerate(c.names("actuator")):
         ratios = {joints[j]: numbers for j, numbers in _ratios(c, k).items() if numbers.any()} if affine[k] else {}
@@ -25,7 +25,7 @@ def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _affine(c: Compiled) -> Array:
-    """Which actuators are on, have one control that acts at once, and a force that is affine in it."""
+    """Return which actuators are enabled, have one control without dynamics, and a force affine in that control."""
     plain = c.is_a(c.actuator_gaintype, "mjGAIN_FIXED")
     plain |= c.is_a(c.actuator_gaintype, "mjGAIN_AFFINE") & ~c.actuator_gainprm[:, 1:3].any(axis=1)
     plain &= c.is_a(c.actuator_biastype, "mjBIAS_NONE") | c.is_a(c.actuator_biastype, "mjBIAS_AFFINE")
@@ -36,7 +36,7 @@ def _affine(c: Compiled) -> Array:
 
 
 def _ratios(c: Compiled, k: int) -> dict[int, Array]:
-    """The ratios of an actuator by joint; none, or zeros, if they are not constant."""
+    """Return the ratios of an actuator by joint; empty or zero if they are not constant."""
     on, gear = int(c.actuator_trnid[k, 0]), c.gear[k]
     in_parent = c.is_a(c.actuator_trntype[k], "mjTRN_JOINTINPARENT")
     found: dict[int, Array] = {}
@@ -46,7 +46,7 @@ def _ratios(c: Compiled, k: int) -> dict[int, Array]:
         wraps = range(c.tendon_adr[on], c.tendon_adr[on] + c.tendon_num[on])
         if not c.is_a(c.wrap_type[wraps], "mjWRAP_JOINT").all():
             return {}
-        with np.errstate(over="ignore"):  # what is too large is refused as no finite ratio
+        with np.errstate(over="ignore"):  # the Builder refuses infinite ratios
             for wrap in wraps:
                 joint = int(c.wrap_objid[wrap])
                 found[joint] = found.get(joint, np.zeros(1)) + gear[:1] * c.wrap_prm[wrap]
@@ -54,10 +54,10 @@ def _ratios(c: Compiled, k: int) -> dict[int, Array]:
 
 
 def _of_joint(c: Compiled, j: int, gear: Array, in_parent: bool) -> Array:
-    """The gear of an actuator on one joint, for each of its velocities; zero, if it is not constant along them.
+    """Return an actuator's gear for each velocity of one joint; zero if it is not constant.
 
-    MuJoCo's gear of a free joint is along the world's axes where it moves it, and along the body's own where it
-    turns it; our velocities are all along the body's.
+    MuJoCo's gear of a free joint is in world axes for translation and in body axes for rotation; linkwork's velocities
+    are all in body axes.
     """
     if c.is_a(c.jnt_type[j], "mjJNT_BALL"):
         return gear[:3] * (not in_parent)
@@ -72,7 +72,7 @@ def _bias(c: Compiled, k: int) -> Array:
 
 
 def _limits(c: Compiled, k: int) -> dict[str, Any]:
-    u = int(c.actuator_ctrladr[k])  # other actuators may have several controls
+    u = int(c.actuator_ctrladr[k])  # not k, since other actuators may have several controls
     clamped = c.actuator_ctrllimited[u] and not c.disabled("CLAMPCTRL")
     return {
         "control_limits": c.actuator_ctrlrange[u] if clamped else None,

@@ -1,9 +1,9 @@
-"""MJCF: what MuJoCo's compiler makes of it, told to a Builder.
+"""Reader of MJCF files: passes the model that MuJoCo compiled to a Builder.
 
-MuJoCo's compiler knows defaults, includes, angles, frames and inertia from geometry; what is read here is the compiled
-model. Coordinates keep MuJoCo's numbers: a joint's `ref` goes into its placement. MuJoCo lets a body have several
-joints, each about a point of its own; here each joint carries a body, so massless bodies called `body/joint` stand
-between, and behind a joint that does not turn about its body's origin.
+MuJoCo's compiler resolves defaults, includes, angles, frames and inertia from geometry. Coordinates have MuJoCo's
+values: a joint's `ref` becomes part of its placement. In MuJoCo a body can have several joints with different anchors.
+In linkwork every joint has its own child body, so massless bodies called `body/joint` are added between such joints,
+and after a joint whose anchor is not the body's origin.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ SHAPES: dict[str, Callable[[Array], Shape]] = {  # of MuJoCo's half sizes
     "mjGEOM_CAPSULE": lambda size: Capsule(size[0], 2.0 * size[1]),
     "mjGEOM_CYLINDER": lambda size: Cylinder(size[0], 2.0 * size[1]),
     "mjGEOM_BOX": lambda size: Box((2.0 * size).tolist()),
-    "mjGEOM_PLANE": lambda _: Plane(),  # its size is only that of its picture
+    "mjGEOM_PLANE": lambda _: Plane(),  # its size is for display only
 }
 SEEN_GROUPS = 3  # MuJoCo shows geoms of the groups 0, 1, 2
-NUMBERS = {  # of what is numbered, those that others are computed from
+NUMBERS = {  # by kind of object: the fields that must be finite
     "body": ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia"),
     "joint": ("jnt_pos", "jnt_axis", "jnt_range", "jnt_stiffness"),
     "geom": ("geom_pos", "geom_quat", "geom_size"),
@@ -56,7 +56,7 @@ NUMBERS = {  # of what is numbered, those that others are computed from
     "equality": ("eq_data",),
     "tendon": ("tendon_stiffness", "tendon_damping", "tendon_lengthspring"),
 }
-TAGS = {  # of the elements that our things are written as
+TAGS = {  # XML tags by kind of linkwork object
     "body": ("body",),
     "joint": ("joint", "freejoint"),
     "keyframe": ("key",),
@@ -67,20 +67,21 @@ TAGS = {  # of the elements that our things are written as
     "drive": ACTUATORS,
     "actuator": ACTUATORS,
 }
-GREY = (0.5, 0.5, 0.5, 1.0)  # a geom's colour if it is given none; then its material's counts
-TORQUE_SCALE = 10  # where a weld's is among its data
-START = "qpos0"  # the keyframe of the position in which the model is written
+GREY = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default colour of a geom, in place of which the material's colour is used
+TORQUE_SCALE = 10  # index of the torque scale in the data of a weld
+START = "qpos0"  # name of the keyframe with MuJoCo's reference position
 
 
 def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading:
-    """Read the `root` element of the MJCF at `path`, which messages call `file`."""
+    """Read the `root` element of the MJCF at `path`; `file` is its name in messages."""
     if options.floating is not None:
-        raise ModelError("floating is for URDF; an MJCF says itself what floats, by <freejoint/>", file=file)
+        reason = "floating is for URDF only; in an MJCF, use <freejoint/> for a floating body"
+        raise ModelError(reason, file=file)
     return _MjcfReader(MjcfText(root, path, options.packages), path.stem, options).read()
 
 
 class _MjcfReader:
-    """Tells a Builder the compiled model, piece by piece."""
+    """Passes the compiled model to a Builder."""
 
     def __init__(self, text: MjcfText, stem: str, options: Options):
         self.text, self.options = text, options
@@ -91,7 +92,7 @@ class _MjcfReader:
         self.bodies, self.joints, self.geom_names = c.names("body"), c.names("joint"), c.names("geom")
         self.taken = set(self.bodies)  # names of bodies and frames
         self.welds = set(self.joints)
-        self.unseen: dict[str, list[str]] = {}  # what has no place here, by kind
+        self.unseen: dict[str, list[str]] = {}  # unsupported objects by kind
 
     def read(self) -> Reading:
         c = self.compiled
@@ -107,7 +108,7 @@ class _MjcfReader:
         return Reading(mechanism, faults)
 
     def tell(self) -> None:
-        """Tell the Builder everything that it has a place for."""
+        """Pass all supported objects to the Builder."""
         for body in range(self.compiled.nbody):
             if body:
                 self.body(body)
@@ -120,7 +121,7 @@ class _MjcfReader:
         self.keyframes()
 
     def placed(self, fault: Fault) -> Fault:
-        """A fault that the Builder found, with the place where its culprit is written."""
+        """Return a fault from the Builder with file, line and name of the XML element at fault."""
         kind, _, quoted = (fault.element or "").partition(" ")
         tags = TAGS.get(kind, ())
         at = self.text.find(*tags, name=quoted.strip("'"))
@@ -130,12 +131,12 @@ class _MjcfReader:
     # --- bodies and joints ---
 
     def body(self, k: int) -> None:
-        """A body and the joints that carry it, one after the other."""
+        """Add a body and its chain of joints."""
         c, name = self.compiled, self.bodies[k]
         R = matrix_from_quaternion(c.body_iquat[k])
         self.builder.body(name, c.body_mass[k], c.body_ipos[k], congruence(R, np.diag(c.body_inertia[k])))
         parent = self.bodies[c.body_parentid[k]]
-        # X takes the frame of what carries the next joint to the body's frame, as it is before that joint moves
+        # X is the pose of the body's frame, before the next joint moves, in the frame of the next joint's parent
         X = _pose(c.body_pos[k], c.body_quat[k])
         joints = range(c.body_jntadr[k], c.body_jntadr[k] + c.body_jntnum[k])
         for j in joints:
@@ -157,7 +158,7 @@ class _MjcfReader:
         return next(make(c.jnt_axis[j]) for name, make in KINDS.items() if c.is_a(c.jnt_type[j], name))
 
     def joint(self, j: int, kind: JointKind, parent: str, child: str, place: Transform) -> None:
-        """One joint at its `place` in the parent's frame, where MuJoCo's zero is at its reference position."""
+        """Add one joint at its `place` in the parent's frame; MuJoCo's coordinate is `ref` at that pose."""
         c = self.compiled
         q, v = self.slices(j, kind)
         if kind.nq == 1:
@@ -167,7 +168,7 @@ class _MjcfReader:
         limited = c.jnt_limited[j] and kind.nq == 1 and not c.disabled("LIMIT") and not c.disabled("CONSTRAINT")
         force = np.abs(c.jnt_actfrcrange[j])
         own = c.actuators_of(j)
-        gear = c.gear[own, 0] ** 2  # what the joint feels of its actuators' own inertia and damping
+        gear = c.gear[own, 0] ** 2  # factor of actuator inertia and damping, reflected to the joint
         self.builder.joint(
             self.joints[j],
             kind,
@@ -185,14 +186,14 @@ class _MjcfReader:
         )
 
     def slices(self, j: int, kind: JointKind) -> tuple[slice, slice]:
-        """Where MuJoCo keeps the coordinates and velocities of a joint."""
+        """Return the slices of a joint's coordinates and velocities in MuJoCo's arrays."""
         q, v = int(self.compiled.jnt_qposadr[j]), int(self.compiled.jnt_dofadr[j])
         return slice(q, q + kind.nq), slice(v, v + kind.nv)
 
     # --- shapes, frames, couplings, keyframes ---
 
     def geoms(self, k: int) -> None:
-        """The shapes of a body: those that MuJoCo shows, and those that touch."""
+        """Add the shapes of a body: visual if MuJoCo shows them, collision if they can collide."""
         c, names = self.compiled, self.geom_names
         for g in range(c.body_geomadr[k], c.body_geomadr[k] + c.body_geomnum[k]):
             shape, X = self.shape(g)
@@ -207,7 +208,7 @@ class _MjcfReader:
                     self.builder.geometry(self.bodies[k], shape, X.p, rotation=X.R, role=role, **looks)
 
     def shape(self, g: int) -> tuple[Shape | None, Transform]:
-        """What a geom is here, if it can be, and its pose in the body's frame."""
+        """Return the shape of a geom, or None if it is not supported, and its pose in the body's frame."""
         c, X = self.compiled, _pose(self.compiled.geom_pos[g], self.compiled.geom_quat[g])
         for name, make in SHAPES.items():
             if c.is_a(c.geom_type[g], name):
@@ -215,19 +216,19 @@ class _MjcfReader:
         mesh = int(c.geom_dataid[g])
         path = c.mesh_file(mesh) if c.is_a(c.geom_type[g], "mjGEOM_MESH") else ""
         written = self.text.find("mesh", file=self.text.sources.get(path, path)) if path else self.text.root
-        if not path or {"refpos", "refquat"} & set(written.attributes):  # MuJoCo does not keep where the file has it
+        if not path or {"refpos", "refquat"} & set(written.attributes):  # MuJoCo does not store the original mesh pose
             return None, X
         shape = Mesh(self.text.sources.get(path, os.path.basename(path)), Path(path), c.mesh_scale[mesh])
         return shape, X @ _pose(c.mesh_pos[mesh], c.mesh_quat[mesh]).inverse()
 
     def color(self, g: int) -> Array:
-        """A geom's colour, or its material's if it is given none."""
+        """Return a geom's colour, or that of its material if the geom has the default colour."""
         c, own = self.compiled, self.compiled.geom_rgba[g]
         material = int(c.geom_matid[g])
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
 
     def sites(self) -> None:
-        """Every site is a frame; where a body or frame has its name, it is called `name_site`."""
+        """Add every site as a frame; if a body or frame has its name, the frame is called `name_site`."""
         c = self.compiled
         for k, name in enumerate(c.names("site")):
             free = name if name not in self.taken else f"{name}_site"
@@ -235,7 +236,7 @@ class _MjcfReader:
             self.builder.frame(unused(free, self.taken), self.bodies[c.site_bodyid[k]], X.p, rotation=X.R)
 
     def joint_equalities(self) -> None:
-        """Joints that follow another linearly: q1 - ref1 = a0 + a1 (q2 - ref2)."""
+        """Add linear joint couplings as mimic joints: q1 - ref1 = a0 + a1 (q2 - ref2)."""
         c = self.compiled
         for k in range(c.neq if self.options.mimic else 0):
             first, second = int(c.eq_obj1id[k]), int(c.eq_obj2id[k])
@@ -245,7 +246,7 @@ class _MjcfReader:
                 self.builder.mimic(self.joints[first], self.joints[second], a1, ref1 + a0 - a1 * ref2)
 
     def body_equalities(self) -> None:
-        """Points and bodies that are held together: by a ball joint, and by a weld."""
+        """Add connect and weld constraints as loops: ball joints and welds."""
         c, names = self.compiled, self.compiled.names("equality")
         for k in range(c.neq):
             if not (c.held(k) and closes_loop(c, k)):
@@ -254,36 +255,36 @@ class _MjcfReader:
             if c.body_weldid[a] == c.body_weldid[b]:
                 self.unseen.setdefault("equalities within one body", []).append(names[k])
                 continue
-            # A weld whose torques have the scale 0 holds a point
+            # A weld with the torque scale 0 constrains a point only
             kind = Weld() if c.is_a(c.eq_type[k], "mjEQ_WELD") and c.eq_data[k, TORQUE_SCALE] else Ball()
             ends = self.bodies[a], self.bodies[b], at.p, to.p
             self.builder.close(names[k], kind, *ends, rotation=at.R, to_rotation=to.R)
 
     def held_places(self, k: int) -> list[tuple[int, Transform]]:
-        """The two bodies that a connect or weld holds together, each with the place at which it does."""
+        """Return the two bodies of a connect or weld constraint, each with the pose of the constraint frame."""
         c, data = self.compiled, self.compiled.eq_data[k]
         ends = c.eq_obj1id[k], c.eq_obj2id[k]
         if c.is_a(c.eq_objtype[k], "mjOBJ_SITE"):
             return [(int(c.site_bodyid[site]), _pose(c.site_pos[site], c.site_quat[site])) for site in ends]
         first, second = Transform(np.eye(3), np.array(data[:3])), Transform(np.eye(3), np.array(data[3:6]))
-        if c.is_a(c.eq_type[k], "mjEQ_WELD"):  # it has the second body's point first, and how that is turned
+        if c.is_a(c.eq_type[k], "mjEQ_WELD"):  # its data have the second body's point first, then the relative pose
             first, second = _pose(data[3:6], data[6:10]), first
         return [(int(ends[0]), first), (int(ends[1]), second)]
 
     def tendons(self) -> None:
-        """Tendons that are springs; where a joint has the name of one, it has underscores behind it."""
+        """Add tendons that are springs; underscores are appended to a name that a joint has."""
         for name, given in springs_of(self.compiled):
             self.builder.spring(unused(name, self.welds), **given)
 
     def actuators(self) -> None:
-        """Actuators that are drives; others have no place here."""
+        """Add actuators that are drives; others are listed as unsupported."""
         drives = dict(drives_of(self.compiled))
         for name, given in drives.items():
             self.builder.drive(name, **given)
         self.unseen["actuators"] = [name for name in self.compiled.names("actuator") if name not in drives]
 
     def keyframes(self) -> None:
-        """The file's keyframes, and the position in which the model is written."""
+        """Add the keyframes of the file, and MuJoCo's reference position."""
         c, names = self.compiled, self.compiled.names("key")
         for name, q, v in zip(names, c.key_qpos, c.key_qvel, strict=True):
             self.builder.keyframe(name, *self.by_joint(q, v))
@@ -291,7 +292,7 @@ class _MjcfReader:
             self.builder.keyframe(START, *self.by_joint(c.qpos0, np.zeros(c.nv)))
 
     def by_joint(self, q: Any, v: Any) -> tuple[dict[str, Array], dict[str, Array]]:
-        """MuJoCo's coordinates (nq,) and velocities (nv,) as ours, joint by joint; those that rest are left out."""
+        """Return positions and velocities by joint from MuJoCo's q (nq,) and v (nv,), without zero velocities."""
         positions: dict[str, Array] = {}
         velocities: dict[str, Array] = {}
         for j, name in enumerate(self.joints):
@@ -304,7 +305,7 @@ class _MjcfReader:
 
 
 def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
-    """Raise a ModelError that names whose numbers are not finite, or so large that products of them are not."""
+    """Raise a ModelError for numbers that are not finite, or so large that their products would not be."""
     if not (np.abs(c.gravity) < LARGEST).all():
         at = text.find("option", gravity="")
         raise ModelError(f"gravity must be finite; got {c.gravity.tolist()}", str(at), at.file, at.line)

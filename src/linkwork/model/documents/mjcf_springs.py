@@ -1,4 +1,4 @@
-"""MJCF's spatial tendons that are springs: straight lines between two sites, with one length at which they rest."""
+"""MJCF spatial tendons that become springs: straight lines between two sites with one rest length."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from linkwork.model.documents.mujoco_compiler import Compiled
 
 
 def springs_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The name of every tendon that is a spring or damper, and what `Builder.spring` is told of it."""
+    """Yield the name of every tendon that can become a spring or damper, and the arguments of `Builder.spring`."""
     bodies = c.names("body")
     for k, name in enumerate(c.names("tendon")):
         numbers = {
@@ -26,7 +26,7 @@ def springs_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _is_plain(c: Compiled, k: int) -> bool:
-    """Whether a tendon is one straight line, is linear, and has no slack, inertia, friction or limits."""
+    """Whether a tendon is a straight linear spring and damper without slack, inertia, friction or limits."""
     wraps = c.wrap_type[c.tendon_adr[k] : c.tendon_adr[k] + c.tendon_num[k]]
     lower, upper = c.tendon_lengthspring[k]
     more = c.tendon_armature[k] or c.tendon_frictionloss[k] or c.tendon_limited[k]

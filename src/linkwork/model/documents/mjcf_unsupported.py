@@ -1,4 +1,4 @@
-"""What an MJCF says that linkwork has no place for: refused where the motion would be another, named elsewhere."""
+"""MJCF features that linkwork does not support: an error if the motion would change without them, else a warning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwork.model.documents.mujoco_compiler import Compiled
 from linkwork.model.faults import Fault
 from linkwork.spatial.scalar import Array
 
-FEW = 5  # names of a kind that a message repeats
+FEW = 5  # the most names of one kind in a message
 LISTED = {
     "tendon": "tendons",
     "sensor": "sensors",
@@ -29,16 +29,16 @@ COUPLING = "mimic=False leaves such joints independent"
 
 
 def gap_faults(c: Compiled, text: MjcfText, mimic: bool, unseen: Iterable[str]) -> Iterator[Fault]:
-    """Everything without a place here: errors where leaving it out would change accelerations, else one warning.
+    """Yield an error for each unsupported feature that affects accelerations, and one warning for all others.
 
-    `unseen` is what a reader knows to be left out already.
+    `unseen` lists features that the reader has already ignored.
     """
     for reason, remedy, tags, attributes in (*_forces(c), *_constraints(c, mimic)) if c.nv else ():
         at = text.find(*tags, **attributes)
         yield Fault(reason, str(at), remedy, "error", at.file, at.line)
     found = [*_left_out(c, mimic), *unseen]
     if found:
-        reason = f"left out, having no place here yet: {'; '.join(found)}"
+        reason = f"ignored, because not supported: {'; '.join(found)}"
         yield Fault(reason, str(text.root), "", "warning", text.root.file, text.root.line)
 
 
@@ -46,11 +46,11 @@ Gap = tuple[str, str, tuple[str, ...], dict[str, str]]  # reason, remedy, tags a
 
 
 def _forces(c: Compiled) -> Iterator[Gap]:
-    """Forces on bodies and joints that linkwork does not have."""
+    """Yield the unsupported forces on bodies and joints."""
     if c.opt.density or c.opt.viscosity:
         key, fluid = "density" if c.opt.density else "viscosity", f"{c.opt.density:g} kg/m^3, {c.opt.viscosity:g} Pa s"
-        reason = f"a fluid ({fluid}) drags on the bodies; there are no fluid forces here"
-        yield reason, f"leave {key} out", ("option",), {key: ""}
+        reason = f"fluid forces ({fluid}) are not supported"
+        yield reason, f"remove {key}", ("option",), {key: ""}
     springs, dampers = not c.disabled("SPRING"), not c.disabled("DAMPER")
     free = c.is_a(c.jnt_type, "mjJNT_FREE")
     curved = springs & (c.jnt_stiffnesspoly.any(axis=1) | (c.jnt_springyield != 0.0))
@@ -67,28 +67,28 @@ def _forces(c: Compiled) -> Iterator[Gap]:
     loads |= dampers & c.actuator_dampingpoly.any(axis=1)
     heavy = free & ((c.dof_armature[c.jnt_dofadr] != 0.0) | springs & (c.jnt_stiffness != 0.0))
     for kind, which, reason, remedy, tags in (
-        ("body", (c.body_gravcomp != 0.0) & c.gravity.any(), "gravity is compensated on it", "leave it out", ("body",)),
-        ("body", c.body_plugin >= 0, "a plugin acts on it", "leave it out", ("body",)),
-        ("joint", curved, "its spring or damper is not linear, or yields", "make it linear", ("joint",)),
-        ("joint", heavy, "armature or stiffness of a free joint", "write three slides and a ball", ("joint",)),
-        ("tendon", tendons, "stiffness, damping or armature of a tendon", "leave it out", ("spatial", "fixed")),
-        ("actuator", muscles, "muscles pull even at rest", "leave them out", ("muscle", "general")),
+        ("body", (c.body_gravcomp != 0.0) & c.gravity.any(), "gravity compensation", "remove gravcomp", ("body",)),
+        ("body", c.body_plugin >= 0, "a plugin", "remove the plugin", ("body",)),
+        ("joint", curved, "a nonlinear or yielding spring or damper", "make it linear", ("joint",)),
+        ("joint", heavy, "armature or stiffness of a free joint", "use three slide joints and a ball", ("joint",)),
+        ("tendon", tendons, "stiffness, damping or armature of a tendon", "remove it", ("spatial", "fixed")),
+        ("actuator", muscles, "a muscle", "remove it", ("muscle", "general")),
         (
             "actuator",
             loads,
-            "armature or damping of an actuator that drives no single joint",
-            "leave it out",
+            "armature or damping of an actuator that does not drive a single joint",
+            "remove it",
             ACTUATORS,
         ),
     ):
         if which.any():
             names = c.names(kind)
-            reason = f"{kind} {_few(names, which)}: {reason}; that cannot be had here"
+            reason = f"{kind} {_few(names, which)}: {reason} is not supported"
             yield reason, remedy, tags, {"name": names[int(np.argmax(which))]}
 
 
 def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
-    """Constraints that are neither couplings of joints nor joints that close loops."""
+    """Yield the equality constraints that are neither linear joint couplings nor loop closures."""
     names = c.names("equality")
     for k in range(c.neq):
         if not c.held(k) or closes_loop(c, k):
@@ -100,27 +100,27 @@ def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
                 yield reason, COUPLING, ("joint",), {"polycoef": ""} if c.eq_data[k].any() else {"joint1": ""}
         elif c.is_a(c.eq_type[k], "mjEQ_TENDON") and _couples_joints(c, k):
             if mimic:
-                reason = f"{what} couples joints by tendons, which cannot be had here"
+                reason = f"{what} couples joints by tendons, which is not supported"
                 yield reason, COUPLING, ("tendon",), {"tendon1": ""}
         else:
             kind = c.mujoco.mjtEq(int(c.eq_type[k])).name.removeprefix("mjEQ_").lower()
-            yield f"{what}, a {kind}, closes a loop in a way that cannot be had here", "leave it out", (kind,), {}
+            yield f"{what}, a {kind} constraint, is not supported", "remove it", (kind,), {}
 
 
 def closes_loop(c: Compiled, k: int) -> bool:
-    """Whether equality k holds two bodies together by a point or as a whole."""
+    """Whether equality k is a connect or weld constraint between two bodies."""
     return bool(c.is_a(c.eq_type[k], "mjEQ_CONNECT") or c.is_a(c.eq_type[k], "mjEQ_WELD"))
 
 
 def _couples_joints(c: Compiled, k: int) -> bool:
-    """Whether the tendons of an equality are sums of joints' positions."""
+    """Whether the tendons of an equality are weighted sums of joint positions."""
     tendons = [int(t) for t in (c.eq_obj1id[k], c.eq_obj2id[k]) if t >= 0]
     wraps = [c.wrap_type[c.tendon_adr[t] : c.tendon_adr[t] + c.tendon_num[t]] for t in tendons]
     return all(c.is_a(wrap, "mjWRAP_JOINT").all() for wrap in wraps)
 
 
 def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
-    """What does not change how the mechanism moves on its own, each kind with some names."""
+    """Yield the ignored features that do not affect the passive motion, each with some names."""
     placed = {"tendon": dict(springs_of(c))}
     for kind, words in LISTED.items():
         if names := [name for name in c.names(kind) if name not in placed.get(kind, {})]:
@@ -130,9 +130,9 @@ def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
     active = c.eq_active0.astype(bool)
     lopsided = (c.jnt_actfrclimited != 0) & (c.jnt_actfrcrange[:, 0] != -c.jnt_actfrcrange[:, 1])
     for names, which, words in (
-        (bodies, c.body_mocapid >= 0, "the motion of mocap bodies, held where they are written:"),
+        (bodies, c.body_mocapid >= 0, "the motion of mocap bodies, which are fixed at their written pose:"),
         (joints, c.is_a(c.jnt_type, "mjJNT_BALL") & (c.jnt_limited != 0), "limits of ball joints"),
-        (joints, lopsided, "the narrower side of actuatorfrcrange of joints"),
+        (joints, lopsided, "the smaller side of an asymmetric actuatorfrcrange of joints"),
         (equalities, ~active, "inactive equalities"),
         (equalities, coupled & active & (not mimic), "because of mimic=False, couplings"),
     ):
@@ -143,5 +143,5 @@ def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
 
 
 def _few(names: list[str], which: Array) -> str:
-    """Some of the names that are chosen."""
+    """Return the first few of the selected names."""
     return listed([name for name, yes in zip(names, which, strict=True) if yes], FEW)

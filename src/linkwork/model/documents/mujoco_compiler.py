@@ -1,7 +1,7 @@
-"""MuJoCo's compiler as a function: a text to a compiled model, its complaints to errors with the author's line.
+"""MuJoCo's compiler as a function from text to compiled model; its errors become ModelErrors at the original line.
 
-Only this file imports MuJoCo, and only when it is called. MuJoCo 3.17 and 4.0 differ in what they keep of a model:
-`ABSENT` says what it means if a field is not there.
+Only this file imports MuJoCo, at the first call. MuJoCo 3.17 and 4.0 have different fields in a compiled model:
+`ABSENT` has the value of a missing field.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from linkwork.spatial.scalar import Array
 
 OLDEST = (3, 17)
 ABSENT: dict[str, Any] = {  # fields that MuJoCo 4.0 has and 3.17 has not
-    "jnt_springyield": 0.0,  # springs that yield
+    "jnt_springyield": 0.0,  # no yielding springs
 }
-NAMES = {  # where the names of what MuJoCo numbers start
+NAMES = {  # field with the addresses of names, by kind of object
     "body": "name_bodyadr",
     "joint": "name_jntadr",
     "geom": "name_geomadr",
@@ -56,56 +56,56 @@ PLACE = re.compile(r"\s*\bElement (name )?'[^']*'.*", re.DOTALL)
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A model as MuJoCo compiled it: `model` is its MjModel, `mujoco` the module; `notes` are MuJoCo's warnings."""
+    """A compiled model: `mujoco` is the module, `model` the MjModel, and `notes` are MuJoCo's warnings."""
 
     mujoco: Any
     model: Any
     notes: list[str] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
-        """A field of the MjModel."""
+        """Return a field of the MjModel."""
         found = getattr(self.model, name, ABSENT.get(name))
         if found is None:
             raise AttributeError(name)
         return found
 
     def names(self, kind: str) -> list[str]:
-        """The names of all of a kind in MuJoCo's order; who has none is called by kind and number, as in joint3."""
+        """Return the names of all objects of a kind, in order; an unnamed one gets kind and number, as in joint3."""
         addresses = getattr(self.model, NAMES[kind])
         written = [self._text(self.model.names, int(start)) for start in addresses]
         taken = set(written)
         return [name or unused(f"{kind}{k}", taken) for k, name in enumerate(written)]
 
     def mesh_file(self, mesh: int) -> str:
-        """The file that a mesh was read from; empty if from none."""
+        """Return the file of a mesh; empty if it is not from a file."""
         start = int(self.model.mesh_pathadr[mesh])
         return self._text(self.model.paths, start) if start >= 0 else ""
 
     def is_a(self, number: Any, name: str) -> Any:
-        """Whether a number, or which of an array of them, is the constant of that name: "mjJNT_FREE"."""
+        """Whether a number, or each number of an array, equals the named constant, such as "mjJNT_FREE"."""
         enumeration = getattr(self.mujoco, ENUMERATIONS[name.split("_")[0]])
         return np.asarray(number) == int(getattr(enumeration, name))
 
     def disabled(self, flag: str) -> bool:
-        """Whether <flag> disables something: "GRAVITY", "SPRING", ..."""
+        """Whether <flag> disables a feature: "GRAVITY", "SPRING", ..."""
         return bool(self.model.opt.disableflags & int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{flag}")))
 
     @property
     def gravity(self) -> Array:
-        """Gravity (3,) [m/s^2], zero if it is disabled."""
+        """Gravitational acceleration (3,) [m/s^2]; zero if it is disabled."""
         return np.zeros(3) if self.disabled("GRAVITY") else np.array(self.model.opt.gravity)
 
     @property
     def gear(self) -> Array:
-        """Gear (nactuator, 6) of every actuator; of those with several outputs, that of the first."""
+        """Gear (nactuator, 6) of every actuator; for several outputs, that of the first."""
         return self.model.actuator_gear[self.model.actuator_outadr]
 
     def held(self, k: int) -> bool:
-        """Whether equality k holds anything from the start."""
+        """Whether equality k is active at the start."""
         return bool(self.model.eq_active0[k]) and not self.disabled("EQUALITY") and not self.disabled("CONSTRAINT")
 
     def actuators_of(self, j: int) -> Array:
-        """Which actuators turn or push the one coordinate of joint j directly, so that it feels their inertia."""
+        """Return which actuators act directly on joint j, a hinge or slide, so that their inertia adds to it."""
         direct = self.is_a(self.model.actuator_trntype, "mjTRN_JOINT") & (self.model.actuator_trnid[:, 0] == j)
         return direct & (
             self.is_a(self.model.jnt_type[j], "mjJNT_HINGE") | self.is_a(self.model.jnt_type[j], "mjJNT_SLIDE")
@@ -117,7 +117,7 @@ class Compiled:
 
 
 def unused(name: str, taken: set[str]) -> str:
-    """`name`, with underscores behind it if it is taken, which it then is."""
+    """Return `name`, with underscores appended while it is taken, and add the result to `taken`."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -125,14 +125,14 @@ def unused(name: str, taken: set[str]) -> str:
 
 
 def compile_mjcf(text: MjcfText) -> Compiled:
-    """What MuJoCo makes of a text, or a ModelError that says what it complains about, and where."""
+    """Compile a text with MuJoCo; raise a ModelError with MuJoCo's message at the original file and line."""
     try:
         mujoco = import_module("mujoco")
     except ModuleNotFoundError:
-        reason = "MJCF is compiled by the package mujoco, which is not installed: pip install 'linkwork[mjcf]'"
+        reason = "an MJCF file needs the package mujoco, which is not installed: pip install 'linkwork[mjcf]'"
         raise ModelError(reason, file=text.root.file) from None
     if tuple(int(number) for number in re.findall(r"\d+", mujoco.__version__)[:2]) < OLDEST:
-        reason = f"MJCF needs MuJoCo {OLDEST[0]}.{OLDEST[1]} or newer; installed is {mujoco.__version__}"
+        reason = f"an MJCF file needs MuJoCo {OLDEST[0]}.{OLDEST[1]} or newer; {mujoco.__version__} is installed"
         raise ModelError(f"{reason}: pip install --upgrade 'linkwork[mjcf]'", file=text.root.file)
     with _quiet(mujoco) as notes:
         try:
@@ -144,7 +144,7 @@ def compile_mjcf(text: MjcfText) -> Compiled:
 
 @contextmanager
 def _quiet(mujoco: Any) -> Iterator[list[str]]:
-    """Gather MuJoCo's warnings, which it would else print and write into a file of the current folder."""
+    """Collect MuJoCo's warnings, which it would otherwise print and write to a file in the current folder."""
     before, notes = mujoco.get_mju_user_warning(), []
     mujoco.set_mju_user_warning(notes.append)
     try:
@@ -154,7 +154,7 @@ def _quiet(mujoco: Any) -> Iterator[list[str]]:
 
 
 def _complaint(message: str, text: MjcfText) -> ModelError:
-    """MuJoCo's message as an error at the element that it is about."""
+    """Return MuJoCo's message as a ModelError at the element that it refers to."""
     found = LINE.findall(message)
     number = int(found[-1]) if found else 0
     at = text.lines[number - 1] if 1 <= number <= len(text.lines) else text.root

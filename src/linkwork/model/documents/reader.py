@@ -1,4 +1,4 @@
-"""What readers of all formats share: what was asked for, what came of it, and how faults are gathered on the way."""
+"""The common part of the readers of all formats: options, results, and the collection of faults."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from linkwork.model.builder import Builder
 from linkwork.model.faults import Fault
 from linkwork.model.mechanism import Mechanism
 
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], where a format says nothing of it
-LARGEST = 1e50  # squares and products of what is read must stay finite
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], for files without gravity
+LARGEST = 1e50  # numbers must be smaller, so that squares and products stay finite
 LONGEST_NAME = 200
-MOST_ERRORS = 1000  # after which reading stops
+MOST_ERRORS = 1000  # reading stops after so many errors
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What came of reading a file: the mechanism, if there is one, and all faults in the file's order."""
+    """The result of reading a file: the mechanism, or None, and all faults in the order of lines."""
 
     mechanism: Mechanism | None
     faults: list[Fault]
@@ -29,7 +29,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Options:
-    """What `load` was asked for; None where the file decides."""
+    """The options of `load`; None means that the file decides."""
 
     floating: bool | None
     gravity: Any
@@ -38,20 +38,20 @@ class Options:
 
 
 class Place(Protocol):
-    """Where something is written: its line, and as a text how messages call it."""
+    """A place in a file: its line, and its text form for messages."""
 
     @property
     def line(self) -> int | None:
-        """Counted from 1."""
+        """The line number, from 1."""
         ...
 
 
 class EnoughError(Exception):
-    """There are so many faults that looking for more helps nobody."""
+    """Reading stops because there are too many faults."""
 
 
 class Reader(ABC):
-    """Tells a Builder what is in one file, which messages call `file`, and gathers its faults."""
+    """Passes the content of one file to a Builder, and collects the faults. `file` is its name in messages."""
 
     builder: Builder
 
@@ -62,14 +62,14 @@ class Reader(ABC):
 
     @abstractmethod
     def tell(self) -> None:
-        """Tell the Builder everything that is in the file."""
+        """Pass the content of the file to the Builder."""
 
     @abstractmethod
     def placed(self, fault: Fault) -> Fault:
-        """A fault that the Builder found, with the place where its culprit is written."""
+        """Return a fault from the Builder with file, line and name of the element at fault."""
 
     def read(self) -> Reading:
-        """All that is in the file, and all that is wrong with it."""
+        """Read the file and return the mechanism and all faults."""
         mechanism = None
         with suppress(EnoughError):
             self.tell()
@@ -78,18 +78,18 @@ class Reader(ABC):
         return Reading(mechanism, self.in_order())
 
     def error(self, at: Place, reason: str, remedy: str = "") -> None:
-        """Note what makes the model unusable; gives None, for whoever wanted something else."""
+        """Record an error. Returns None, so that callers can return the result in place of a value."""
         self.errors += 1
         self.faults.append(Fault(reason, str(at), remedy, "error", self.file, at.line))
         if self.errors >= MOST_ERRORS:
             raise EnoughError
 
     def warning(self, at: Place, reason: str, remedy: str = "") -> None:
-        """Note what is missing or doubtful."""
+        """Record a warning."""
         self.faults.append(Fault(reason, str(at), remedy, "warning", self.file, at.line))
 
     def told(self, at: Place, act: Callable[[], Any], stand_in: Any = None) -> Any:
-        """What `act` gives; if it raises a ModelError, that is noted and `stand_in` is given."""
+        """Return the result of `act`; if it raises a ModelError, record it and return `stand_in`."""
         try:
             return act()
         except ModelError as error:
@@ -97,5 +97,5 @@ class Reader(ABC):
             return stand_in
 
     def in_order(self) -> list[Fault]:
-        """All faults in the order of the file's lines."""
+        """Return all faults in the order of lines."""
         return sorted(self.faults, key=lambda fault: fault.line or 0)

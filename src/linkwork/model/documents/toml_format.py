@@ -1,4 +1,4 @@
-"""TOML as linkwork writes it: keys and values as text from which the same bits are read again."""
+"""TOML output: keys and values as text that reproduces every float bit for bit."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-VERSION = 1  # of the document; a larger one is refused
+VERSION = 1  # of the document format; larger versions are refused
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 INDENT = "    "
 
 
 def key_text(key: str) -> str:
-    """A key, in quotes where it needs them."""
+    """Return a key, quoted if necessary."""
     return key if BARE.fullmatch(key) else string_text(key)
 
 
 def string_text(text: str) -> str:
-    """A text in quotes: TOML escapes as JSON does, and DEL besides."""
+    """Return a quoted string: TOML escapes as JSON does, and in addition DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def value_text(value: Any) -> str:
-    """A text, truth, number, list or inline table; floats with the fewest digits that give the same bits."""
+    """Return a string, bool, number, list or inline table as text; floats have the fewest digits that are exact."""
     match value:
         case str():
             return string_text(value)
@@ -40,7 +40,7 @@ def value_text(value: Any) -> str:
 
 
 def table_text(path: Sequence[str], table: Mapping[str, Any], notes: Mapping[str, str]) -> str:
-    """A table with its header; `notes` are comments behind some of its keys."""
+    """Return a table with its header as text; `notes` are comments after some of its keys."""
     header = f"[{'.'.join(map(key_text, path))}]\n" if path else ""
     return header + "".join(
         f"{key_text(key)} = {value_text(value)}{f'  # {notes[key]}' if key in notes else ''}\n"

@@ -1,4 +1,4 @@
-"""A TOML text whose keys know their lines. Sizes are bounded; lines are only sought when something is wrong."""
+"""TOML parsing with the line number of every key. Sizes are limited; lines are computed only for error messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkwork.errors import ModelError
 from linkwork.model.documents.toml_format import key_text
 from linkwork.model.documents.xml_parser import UTF8_MARK, shown
 
-MOST_BYTES = 4 * 2**20  # read in seconds; a body and its joint take a few hundred
+MOST_BYTES = 4 * 2**20  # takes seconds to read; a body and its joint have a few hundred bytes
 DEEPEST = 64
 KeyPath = tuple[str | int, ...]
 
@@ -32,7 +32,7 @@ SCALAR = re.compile(r"[^,\]}\n#]*")  # dates may have a space in them
 
 
 def parse_toml(data: bytes, file: str) -> Source:
-    """The content of a TOML text, or a ModelError that says where it stops being one."""
+    """Return the content of a TOML text; raise a ModelError with the line of a syntax error."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:2]:
         raise ModelError("the text is UTF-16 or binary; save it as UTF-8", file=file, line=1)
     if not data.strip():
@@ -48,27 +48,27 @@ def parse_toml(data: bytes, file: str) -> Source:
     try:
         return Source(text, tomllib.loads(text))
     except RecursionError:
-        raise ModelError("lists or tables are nested too deep", file=file) from None
-    except ValueError as error:  # TOMLDecodeError is one, and what int() says to very many digits is another
+        raise ModelError("lists or tables are nested too deeply", file=file) from None
+    except ValueError as error:  # a TOMLDecodeError, or the error of int() for too many digits
         raise _not_toml(str(error), text, file) from None
 
 
 def _refuse_depth(text: str, file: str) -> None:
-    """Keys of very many parts take tomllib very long and much memory."""
+    """Raise a ModelError for keys with too many parts, for which tomllib needs much time and memory."""
     plain = QUOTED_OR_OPEN.sub("quoted", text)
     deep = TOO_DEEP.search(plain)
     if deep:
         line = plain.count("\n", 0, deep.start()) + 1
-        raise ModelError(f"more than {DEEPEST} names are joined by dots", file=file, line=line)
+        raise ModelError(f"a key has more than {DEEPEST} names joined by dots", file=file, line=line)
 
 
 def _not_toml(message: str, text: str, file: str) -> ModelError:
-    """What tomllib says, with the line taken out of its message."""
+    """Return tomllib's error as a ModelError, with the line number removed from the message."""
     found = LINE.search(message)
     line = None if found is None else int(found[1]) if found[1] else text.count("\n") + 1
     reason = f"not well-formed TOML: {shown(message[: found.start()] if found else message)}"
     if message.startswith(TWICE):
-        reason += "; a key or table is there twice: leave one"
+        reason += "; a key or table is defined twice: remove one"
     elif found and not found[1]:
         reason += " at the end of the file: is it cut off?"
     return ModelError(reason, file=file, line=line)
@@ -76,14 +76,14 @@ def _not_toml(message: str, text: str, file: str) -> ModelError:
 
 @dataclass(frozen=True)
 class Source:
-    """A TOML text and what is in it."""
+    """A TOML text and its content."""
 
     text: str
     tree: dict[str, Any]
 
     @property
     def top(self) -> Key:
-        """The place of the whole."""
+        """The place of the whole document."""
         return Key((), self)
 
     @cached_property
@@ -94,7 +94,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Key:
-    """The place of a key: its path from the top."""
+    """The place of a key: its path from the top level."""
 
     path: KeyPath
     source: Source
@@ -104,26 +104,26 @@ class Key:
 
     @property
     def line(self) -> int:
-        """The line on which it is written, or what it is in."""
+        """The line of the key, or of the innermost enclosing key that has one."""
         path = self.path
         while path not in self.source.lines:
             path = path[:-1]
         return self.source.lines[path]
 
     def __str__(self) -> str:
-        """How messages call it: `joints.elbow.axis`, `bodies.arm.geometry[0]`."""
+        """Return the key as in messages: `joints.elbow.axis`, `bodies.arm.geometry[0]`."""
         names = [f"[{key}]" if isinstance(key, int) else f".{key_text(shown(key))}" for key in self.path]
         return "".join(names).removeprefix(".")
 
 
 class _LineFinder:
-    """One pass over a text that tomllib has read without complaint."""
+    """Finds the lines of keys in one pass over a text that tomllib has accepted."""
 
     def __init__(self, text: str):
         self.text, self.at = text, 0
-        self.counted, self.line = 0, 1  # up to where lines are counted, and the line there
+        self.counted, self.line = 0, 1  # position up to which lines are counted, and the line number there
         self.lines: dict[KeyPath, int] = {(): 1}
-        self.listed: dict[KeyPath, int] = {}  # how many tables of each [[list]] there were so far
+        self.listed: dict[KeyPath, int] = {}  # number of tables of each [[list]] so far
 
     def find(self) -> dict[KeyPath, int]:
         table: KeyPath = ()
@@ -135,7 +135,7 @@ class _LineFinder:
         return self.lines
 
     def skip(self) -> bool:
-        """Pass over blanks and comments; whether anything follows."""
+        """Skip whitespace and comments; return whether anything follows."""
         self.match(SPACE)
         return self.at < len(self.text)
 
@@ -150,7 +150,7 @@ class _LineFinder:
         self.lines.setdefault(path, self.line)
 
     def keys(self) -> list[str]:
-        """The parts of a dotted key."""
+        """Return the parts of a dotted key."""
         found: list[str] = []
         while True:
             self.match(SPACE)
@@ -162,7 +162,7 @@ class _LineFinder:
             self.at += 1
 
     def header(self) -> KeyPath:
-        """[table] or [[list]]: the path of what follows it, with the numbers of the last tables of lists."""
+        """Read [table] or [[list]]; return the path of the keys after it, with list indices."""
         depth = 2 if self.text.startswith("[[", self.at) else 1
         self.note(())
         self.at += depth
@@ -184,7 +184,7 @@ class _LineFinder:
         return (*path, self.listed[path] - 1) if path in self.listed else path
 
     def pair(self, table: KeyPath) -> None:
-        """Key = value: notes every table that the key goes through."""
+        """Read key = value; record the line of every part of the key."""
         start = self.at
         keys = self.keys()
         end, self.at = self.at, start

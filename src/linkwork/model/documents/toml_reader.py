@@ -1,7 +1,7 @@
-"""The reader of linkwork's own document: gives its tables to a Builder, and notes every fault at its key and line.
+"""Reader of linkwork's TOML documents: passes tables to a Builder, and records every fault with key and line.
 
-Reading never stops at a fault: what cannot be read is noted and replaced by a harmless stand-in, so that one pass
-finds all faults and none twice.
+Reading does not stop at a fault. An invalid object is recorded and replaced by a valid placeholder, so that one pass
+finds every fault once.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ from linkwork.model.geometry import Mesh
 from linkwork.model.joints import JointKind, Revolute, Weld
 
 AS_WRITTEN = Options(None, None, True, ())
-TELLING = 4  # words at the start of the Builder's reasons, among which is the argument that is wrong
+TELLING = 4  # the invalid argument is among the first four words of the Builder's reasons
 
 
 def read_document(path: Path, options: Options) -> Reading:
     """Read the document at `path`."""
     if options.floating is not None:
-        reason = "floating is for files that do not say how their root is joined; a document does"
-        raise ModelError(f"{reason}: write a joint of kind 'free' on the world, or none", file=str(path))
+        reason = "floating is for URDF only; in a document, use a joint of kind 'free' with the parent 'world'"
+        raise ModelError(reason, file=str(path))
     return read_text(read_bytes(path, MOST_BYTES), path, options)
 
 
 def read_text(data: bytes, path: Path, options: Options = AS_WRITTEN) -> Reading:
-    """Read a document that is, or will be, at `path`."""
+    """Read a document from its text; `path` is its current or future file."""
     if len(data) > MOST_BYTES:
-        raise ModelError(f"it has more than {MOST_BYTES >> 20} MiB, the most that is read", file=str(path))
+        raise ModelError(f"the file is larger than {MOST_BYTES >> 20} MiB, the limit", file=str(path))
     return _DocumentReader(parse_toml(data, str(path)), path, options).read()
 
 
 class _DocumentReader(Reader):
-    """One pass over one document. Its methods read a table each and note what is wrong with it."""
+    """Reads one document in one pass. Each method reads one kind of table and records its faults."""
 
     def __init__(self, source: Source, path: Path, options: Options):
         super().__init__(str(path))
         self.tree, self.top, self.options = source.tree, source.top, options
         self.refuse_versions()
-        self.places: dict[str | None, tuple[Key, Mapping[str, Any]]] = {}  # of the Builder's bodies, joints and frames
+        self.places: dict[str | None, tuple[Key, Mapping[str, Any]]] = {}  # by the label of a body, joint or element
         self.meshes = MeshPaths(path, options.packages)
         self.carried: set[str] = set()
-        self.lost = False  # a joint whose child cannot be read
+        self.lost = False  # whether the child of a joint could not be read
         for key in self.tree:
             if key not in (valid := ("linkwork", *tables.TOP, "world", *READERS, *kinds())):
                 self.error(self.top[key], unknown_name("key", shown(key), valid).reason)
@@ -72,19 +72,20 @@ class _DocumentReader(Reader):
         self.builder = self.told_by(self.top, self.tree, lambda: Builder(name, gravity)) or Builder()
 
     def refuse_versions(self) -> None:
-        """Raise a ModelError unless the text says that it is a document of a version that is known."""
+        """Raise a ModelError unless the document has a supported version."""
         version, at = self.tree.get("linkwork"), self.top["linkwork"]
         if version is None:
-            raise ModelError(f"it is no linkwork document; one begins with: linkwork = {VERSION}", file=self.file)
+            reason = f"not a linkwork document; the first line must be: linkwork = {VERSION}"
+            raise ModelError(reason, file=self.file)
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             reason = f"must be the version of the document, {VERSION}; got {_brief(version)}"
             raise ModelError(reason, str(at), self.file, at.line)
         if version > VERSION:
-            reason = f"the document has version {_brief(version)}, written for a newer linkwork; this one reads up to "
+            reason = f"the document has version {_brief(version)}, which needs a newer linkwork; this one reads up to "
             raise ModelError(f"{reason}{VERSION}: pip install --upgrade linkwork", str(at), self.file, at.line)
 
     def tell(self) -> None:
-        """Tell the Builder everything that is in the document."""
+        """Pass the content of the document to the Builder."""
         world = self.tree.get("world", {})
         if self.is_table(self.top["world"], world):
             self.values(self.top["world"], {key: world[key] for key in world if key != "geometry"}, {}, "geometry")
@@ -110,12 +111,12 @@ class _DocumentReader(Reader):
         return isinstance(value, dict)
 
     def named(self, section: str) -> Iterator[tuple[str, Key, dict[str, Any]]]:
-        """The tables of a section with their names."""
+        """Yield the tables of a section with their names."""
         value, at = self.tree.get(section, {}), self.top[section]
         for name, table in value.items() if self.is_table(at, value) else ():
             before = self.errors
             if not 0 < len(name.strip()) <= len(name) <= LONGEST_NAME:
-                self.error(at[name], f"a name has 1 to {LONGEST_NAME} characters, not all blank")
+                self.error(at[name], f"a name must have 1 to {LONGEST_NAME} characters and must not be blank")
             if self.is_table(at[name], table) and self.errors == before:
                 yield name, at[name], table
             else:
@@ -124,12 +125,12 @@ class _DocumentReader(Reader):
     def values(
         self, at: Key, table: Mapping[str, Any], keys: tables.Keys, *others: str, class_: type | None = None
     ) -> dict[str, Any]:
-        """The values of a table that are as wanted; all others are noted. `others` are keys read elsewhere."""
+        """Return the valid values of a table and record all others. `others` are valid keys that are read elsewhere."""
         for key in table:
             if key not in keys:
                 owners = [name for name, kind in tables.joint_kinds().items() if key in tables.own_keys(kind)]
                 hint = (
-                    f" It is one of joints of kind {listed(owners)}."
+                    f" It is a key of joints of kind {listed(owners)}."
                     if class_ in tables.joint_kinds().values() and owners
                     else ""
                 )
@@ -141,7 +142,7 @@ class _DocumentReader(Reader):
         return {key: value for key, value in read.items() if value is not None}
 
     def value(self, at: Key, value: Any, type_: Any) -> Any:
-        """The value, if it is of that type and its numbers are finite; else None."""
+        """Return the value if it has the type and its numbers are finite; else record an error and return None."""
         item = tables.item_type(type_)
         if item is not None:
             entries = value.items() if self.is_table(at, value) else ()
@@ -153,12 +154,12 @@ class _DocumentReader(Reader):
         endless = (math.inf, -math.inf) if tables.allows_infinity(type_) else ()
         wrong = [x for x in _flat(found) if not (abs(x) < LARGEST or x in endless)]
         if wrong:
-            hint = f"numbers from {LARGEST:g} on are not read" if math.isfinite(wrong[0]) else ""
+            hint = f"magnitudes must be below {LARGEST:g}" if math.isfinite(wrong[0]) else ""
             return self.error(at, f"must be {tables.wanted(type_)}, finite; got {_brief(value)}", hint)
         return found
 
     def choice(self, at: Key, table: Mapping[str, Any], key: str, choices: Mapping[str, type]) -> type | None:
-        """The class that a table's `key` names."""
+        """Return the class that a table's `key` names."""
         value = table.get(key)
         if value is None:
             return self.error(at, f"{key} is missing", f"give {key}, one of {listed(choices)}")
@@ -169,12 +170,12 @@ class _DocumentReader(Reader):
         return choices[value]
 
     def angles(self, at: Key, given: dict[str, Any], kind: JointKind | None = None) -> dict[str, Any]:
-        """The same with degrees turned into radians and rotations into 3x3; what is said twice is noted."""
+        """Return the values with degrees converted to radians and rotations to (3, 3); record duplicate keys."""
         found: dict[str, Any] = {}
         for key, value in given.items():
             plain = key.removesuffix(DEGREES)
             if plain in found:
-                self.error(at[key], f"both {plain} and {plain}{DEGREES} are given", "leave one")
+                self.error(at[key], f"both {plain} and {plain}{DEGREES} are given", "remove one")
             elif key != plain and kind and not plain.endswith("rpy") and not (kind.nq == kind.nv and all(kind.turns)):
                 name = type(kind).__name__
                 self.error(at[key], f"the coordinates of a {name} joint are not all angles", f"give {plain} instead")
@@ -184,16 +185,16 @@ class _DocumentReader(Reader):
             if rotation in found:
                 found[rotation] = np.reshape(found[rotation], (3, 3))
                 if rpy in found:
-                    self.error(at[rotation], f"both {rotation} and {rpy} are given", "leave one")
+                    self.error(at[rotation], f"both {rotation} and {rpy} are given", "remove one")
         return found
 
-    # --- things ---
+    # --- bodies, shapes, joints and elements ---
 
     def body(self, name: str, at: Key, table: dict[str, Any]) -> None:
         before = self.errors
         given = self.values(at, _without(table, "geometry"), tables.BODY, "geometry")
         if name == "world":
-            self.error(at, "the world is there already, and never moves", "its geometry is written in [world]")
+            self.error(at, "a body must not be called 'world', which always exists", "write its geometry in [world]")
         elif self.errors == before:
             self.told_by(at, table, lambda: self.builder.body(name, **given))
         if name != "world":
@@ -222,7 +223,7 @@ class _DocumentReader(Reader):
     def of_a_class(
         self, at: Key, table: dict[str, Any], key: str, choices: Mapping[str, type], keys: tables.Keys
     ) -> tuple[Any, dict[str, Any]]:
-        """The joint kind or shape that a table's `key` names, made of its own keys, and what else is in the table."""
+        """Return the joint kind or shape that a table's `key` names, and the remaining values of the table."""
         before, class_ = self.errors, self.choice(at, table, key, choices)
         if class_ is None:
             return None, {}
@@ -253,12 +254,12 @@ class _DocumentReader(Reader):
             options["rest"] = np.atleast_1d(options["rest"])
         if kind and self.errors == before:
             self.told_by(at, table, lambda: self.builder.joint(name, kind, parent, child, **options))
-        if self.errors > before:  # keep the tree together all the same, and moving
+        if self.errors > before:  # a valid placeholder keeps the tree connected
             self.builder.joint(name, kind or Revolute(), parent, child, armature=1.0)
         self.follow(name, at["mimic"], table.get("mimic"))
 
     def follow(self, name: str, at: Key, table: Any) -> None:
-        """Tell the Builder which joint this one mimics, if it does."""
+        """Pass a joint's mimic relation, if it has one, to the Builder."""
         if table is None or not self.is_table(at, table):
             return
         before, given = self.errors, self.values(at, table, tables.MIMIC)
@@ -276,11 +277,11 @@ class _DocumentReader(Reader):
         if self.errors == before:
             self.told_by(at, table, lambda: self.builder.add(class_.from_document(name, options)))
         stand_in = class_.stand_in(name)
-        if self.errors > before and stand_in is not None:  # others may name it all the same
+        if self.errors > before and stand_in is not None:  # other elements may name it
             self.builder.add(stand_in)
 
     def plain(self, section: str, tell: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
-        """A table whose keys are the arguments of the Builder's verb `tell`."""
+        """Read a table whose keys are the arguments of the Builder method `tell`."""
         what, keys = tables.PLAIN[section]
         self.places[f"{what} {name!r}"] = at, table
         before, given = self.errors, self.values(at, table, keys)
@@ -288,17 +289,17 @@ class _DocumentReader(Reader):
         if self.errors == before:
             self.told_by(at, table, lambda: tell(self.builder, name, **options))
 
-    # --- what the Builder says ---
+    # --- errors from the Builder ---
 
     def told_by(self, at: Key, table: Mapping[str, Any], act: Callable[[], Any]) -> Any:
-        """What `act` gives; if it raises a ModelError, that is noted at the key that its reason names."""
+        """Return the result of `act`; if it raises a ModelError, record it at the key that its reason names."""
         try:
             return act()
         except ModelError as error:
             return self.error(_culprit(at, table, error.reason), error.reason)
 
     def placed(self, fault: Fault) -> Fault:
-        """A fault that the Builder found, with the place where its culprit is written."""
+        """Return a fault from the Builder with file, line and key."""
         place = _culprit(*self.places.get(fault.element, (self.top, {})), fault.reason)
         return replace(fault, element=str(place), file=self.file, line=place.line)
 
@@ -319,7 +320,7 @@ READERS: dict[str, TableReader] = {
 
 
 def _culprit(at: Key, table: Mapping[str, Any], reason: str) -> Key:
-    """The key of a table that a reason begins with, or the table."""
+    """Return the key of a table that is among the first words of a reason, or the table."""
     words = [word.strip(":,") for word in reason.split()[:TELLING]]
     return next((at[key] for word in words for key in (word, word + DEGREES) if key in table), at)
 
@@ -329,7 +330,7 @@ def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> Iterator[float]:
-    """All numbers in a value."""
+    """Yield all floats in a value."""
     if isinstance(value, list | tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _flat(item)
@@ -342,7 +343,7 @@ def _radians(value: Any) -> Any:
 
 
 def _brief(value: Any) -> str:
-    """A value as a message may repeat it."""
+    """Return a short text of a value for messages."""
     try:
         return shown(reprlib.repr(value))
     except ValueError:  # an integer of very many digits

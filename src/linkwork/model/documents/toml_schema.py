@@ -1,7 +1,7 @@
-"""The schema of linkwork's own document: for each thing that a Builder can be given, a table of typed keys.
+"""The schema of linkwork's TOML documents: for each kind of object, a table of typed keys.
 
-Keys are the names of the Builder's arguments. Those of elements follow from the definitions in their classes, and what
-a joint kind or a shape adds is read off its own fields, so that a new kind needs no text here.
+Keys are the names of the Builder's arguments. Keys of elements follow from the definitions in their classes, and keys
+of joint kinds and shapes from their fields, so that a new kind needs no change here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Keys = dict[str, Any]  # a table's keys, each with the type of its value
 
 
 def _of(type_: Any, wanted: str, about: str = "", **more: Any) -> Any:
-    """A type with what messages say is wanted; editors show that, and what it is about."""
+    """Return a type with the description of the expected value, for messages and editors, and its meaning."""
     return Annotated[type_, Meta(title=wanted, description=about or None, **more)]
 
 
@@ -37,7 +37,7 @@ def _numbers(count: int, unit: str = "", about: str = "") -> Any:
 
 
 def _each(about: str, wanted: str = "a number, or one for each velocity of the joint", **more: Any) -> Any:
-    """One number for the joint or as many as it has velocities or coordinates."""
+    """Return the type of one number for the joint, or one for each velocity or coordinate."""
     return _of(_ONE_OR_MANY, wanted, about, **more)
 
 
@@ -46,7 +46,7 @@ def _number(unit: str = "", about: str = "", **more: Any) -> Any:
 
 
 def _by_joint(item: Any, about: str, **more: Any) -> Any:
-    """A table with what is wanted of joints, by their names."""
+    """Return the type of a table of values by joint name."""
     return _of(dict[NAME, item], "a table of numbers by joint", about, **more)
 
 
@@ -57,14 +57,14 @@ _INFINITE = {"infinite": True}  # inf may be written
 _MUST = {"required": True}  # the key must be there
 NAME = _of(str, f"a name of 1 to {LONGEST_NAME} characters", min_length=1, max_length=LONGEST_NAME)
 NEEDED = _of(NAME, f"a name of 1 to {LONGEST_NAME} characters", extra=_MUST)
-TEXT = _of(str, f"a text of at most {LONGEST_TEXT} characters", max_length=LONGEST_TEXT)
+TEXT = _of(str, f"a string of at most {LONGEST_TEXT} characters", max_length=LONGEST_TEXT)
 
 
 _STANDS_FOR = {Name: NAME, Text: TEXT, Velocities: _each("", _VELOCITIES)}
 
 
 def _typed(type_: Any) -> Any:
-    """A type of an element's key with the types of documents in it."""
+    """Return a type with placeholders (Name, Text, Velocities) replaced by document types."""
     arguments = get_args(type_)
     if not arguments:
         return _STANDS_FOR.get(type_, type_)
@@ -73,14 +73,14 @@ def _typed(type_: Any) -> Any:
 
 
 def _key(one: Documented) -> Any:
-    """The type of a key of an element."""
+    """Return the type of an element's key."""
     extra = ({"required": True} if one.required else {}) | (_INFINITE if one.infinite else {})
     type_ = _typed(one.type_)
     return _of(type_, one.wanted or wanted(type_), one.about, extra=extra or None)
 
 
 def keys_of(class_: type[Element]) -> Keys:
-    """The keys of a kind of elements, but for the one that names a class, and those of that class."""
+    """Return the keys of a kind of element, except the key that names a class and the keys of that class."""
     found: dict[str, Documented] = {}
     for name, one in class_.definitions().items():
         if not isinstance(one.kind, ClassKind):
@@ -89,24 +89,24 @@ def keys_of(class_: type[Element]) -> Keys:
 
 
 def class_key(class_: type[Element]) -> tuple[str, dict[str, type]] | None:
-    """The key of a kind of elements that names a class, and the classes that it can name; None without such a key."""
+    """Return the key of a kind of element that names a class, and the possible classes; None without such a key."""
     own = [(name, one.kind) for name, one in class_.definitions().items() if isinstance(one.kind, ClassKind)]
     return (own[0][0], dict(own[0][1].choices())) if own else None
 
 
 PLACE: Keys = {name: _key(one) for name, one in place("").documented("at", "", False).items()}
 GEOMETRY: Keys = PLACE | {
-    "role": _of(Literal[ROLES], f"one of {', '.join(ROLES)}", "what is shown, or what touches"),
-    "color": _numbers(4, " from 0 to 1", "red, green, blue, opacity"),
+    "role": _of(Literal[ROLES], f"one of {', '.join(ROLES)}", "Purpose of the shape: display or collision"),
+    "color": _numbers(4, " from 0 to 1", "Red, green, blue and opacity"),
     "name": TEXT,
 }
 BODY: Keys = {
-    "mass": _number(" [kg]"),
-    "com": _numbers(3, " [m]", "centre of mass in the body's frame"),
+    "mass": _number(" [kg]", "Mass"),
+    "com": _numbers(3, " [m]", "Centre of mass in the body's frame"),
     "inertia": _of(
         Annotated[list[float], Meta(min_length=3, max_length=6)],
         "3 or 6 numbers [kg m^2]",
-        "ixx, iyy, izz, or these and ixy, ixz, iyz, about the centre of mass in the body's axes",
+        "Inertia about the centre of mass in the body's axes: ixx, iyy, izz, and optionally ixy, ixz, iyz",
     ),
 }
 FRAME: Keys = {"body": NEEDED} | PLACE
@@ -116,28 +116,31 @@ JOINT: Keys = {
     "parent": NEEDED,
     "child": NEEDED,
     **PLACE,
-    "armature": _each("inertia of the drive as the joint feels it [kg m^2 or kg]"),
-    "damping": _each("[N m s/rad or N s/m]"),
-    "stiffness": _each("[N m/rad or N/m], towards the coordinates `rest`"),
-    "rest": _each("[rad or m]", _COORDINATES),
-    f"rest{DEGREES}": _each("[degrees]", _COORDINATES),
-    "friction": _each("dry friction [N m or N]"),
-    "limits": _of(_LIMITS, "[lower, upper]", "[rad or m]", extra=_INFINITE),
-    f"limits{DEGREES}": _of(_LIMITS, "[lower, upper]", "[degrees]", extra=_INFINITE),
-    "velocity_limit": _each("[rad/s or m/s]", extra=_INFINITE),
-    f"velocity_limit{DEGREES}": _each("[degrees/s]", extra=_INFINITE),
-    "effort_limit": _each("[N m or N]", extra=_INFINITE),
+    "armature": _each("Inertia of the drive, reflected to the joint [kg m^2 or kg]"),
+    "damping": _each("Viscous damping [N m s/rad or N s/m]"),
+    "stiffness": _each("Stiffness of a spring in the joint [N m/rad or N/m]"),
+    "rest": _each("Coordinates at which the spring force is zero [rad or m]", _COORDINATES),
+    f"rest{DEGREES}": _each("Coordinates at which the spring force is zero [degrees]", _COORDINATES),
+    "friction": _each("Dry friction [N m or N]"),
+    "limits": _of(_LIMITS, "[lower, upper]", "Position limits [rad or m]", extra=_INFINITE),
+    f"limits{DEGREES}": _of(_LIMITS, "[lower, upper]", "Position limits [degrees]", extra=_INFINITE),
+    "velocity_limit": _each("Largest speed [rad/s or m/s]", extra=_INFINITE),
+    f"velocity_limit{DEGREES}": _each("Largest speed [degrees/s]", extra=_INFINITE),
+    "effort_limit": _each("Largest force or torque of an actuator [N m or N]", extra=_INFINITE),
 }
 KEYFRAME: Keys = {
-    "positions": _by_joint(_each("", _COORDINATES), "[rad or m], quaternions as (w, x, y, z); others are neutral"),
-    "velocities": _by_joint(_each("", _VELOCITIES), "[rad/s or m/s]; others are zero"),
+    "positions": _by_joint(
+        _each("", _COORDINATES),
+        "Coordinates by joint [rad or m], quaternions as (w, x, y, z); other joints are neutral",
+    ),
+    "velocities": _by_joint(_each("", _VELOCITIES), "Velocities by joint [rad/s or m/s]; others are zero"),
 }
-PLAIN: dict[str, tuple[str, Keys]] = {  # tables beside those of elements, with what messages call one
+PLAIN: dict[str, tuple[str, Keys]] = {  # tables other than those of elements, with the word for one in messages
     "frames": ("frame", FRAME),
     "keyframes": ("keyframe", KEYFRAME),
 }
-TOP: Keys = {"name": _of(TEXT, "a text that is not empty", min_length=1), "gravity": _numbers(3, " [m/s^2]")}
-# What the annotations of kinds' and shapes' fields mean in a document; a field of another is not written
+TOP: Keys = {"name": _of(TEXT, "a nonempty string", min_length=1), "gravity": _numbers(3, " [m/s^2]")}
+# Document types by the annotation of a field of a joint kind or shape; fields with other annotations are not written
 WRITTEN: Keys = {
     "float": _number(),
     "int": _of(int, "a whole number"),
@@ -150,7 +153,7 @@ WRITTEN: Keys = {
 
 
 def joint_kinds() -> dict[str, type]:
-    """All joint kinds, linkwork's and users', by the names that documents have for them."""
+    """Return all joint kinds, of linkwork and of users, by their names in documents."""
     return named_kinds(JointKind)
 
 
@@ -158,13 +161,13 @@ SHAPES: dict[str, type] = {written_name(class_): class_ for class_ in get_args(S
 
 
 def own_keys(class_: type) -> Keys:
-    """The keys that a joint kind or a shape adds."""
+    """Return the keys that a joint kind or a shape adds to its table."""
     types = {field.name: getattr(field.type, "__name__", str(field.type)) for field in fields(class_)}
     return {name: WRITTEN[type_] for name, type_ in types.items() if type_ in WRITTEN}
 
 
 def required_keys(keys: Keys, class_: type | None = None) -> list[str]:
-    """Those that a table must have, and the fields of `class_` that have no default."""
+    """Return the required keys of a table, including the fields of `class_` without a default."""
     own = {field.name for field in fields(class_) if field.default is MISSING} if class_ else set()
     return [key for key, type_ in keys.items() if key in own or _is("required", type_)]
 
@@ -178,17 +181,17 @@ def _is(what: str, type_: Any) -> bool:
 
 
 def wanted(type_: Any) -> str:
-    """What a value of that type is, in words."""
+    """Return the description of the expected value of a type."""
     return [meta.title for meta in _meta(type_) if meta.title][-1]
 
 
 def allows_infinity(type_: Any) -> bool:
-    """Whether inf may be written for a value of that type."""
+    """Whether a value of that type may be inf."""
     return _is("infinite", type_)
 
 
 def item_type(type_: Any) -> Any:
-    """The type of what a table by joint has for each; None for other types."""
+    """Return the type of the values of a table by joint; None for other types."""
     plain = get_args(type_)[0] if _meta(type_) else type_
     return get_args(plain)[1] if get_origin(plain) is dict else None
 
@@ -197,7 +200,7 @@ def item_type(type_: Any) -> Any:
 
 
 def _struct(name: str, keys: Keys, class_: type | None = None, **tag: Any) -> Any:
-    """A table as msgspec knows tables."""
+    """Return a table as a msgspec Struct."""
     must = required_keys(keys, class_)
     first = [(key, keys[key]) for key in must]
     rest = [(key, type_ | UnsetType, UNSET) for key, type_ in keys.items() if key not in must]
@@ -205,7 +208,7 @@ def _struct(name: str, keys: Keys, class_: type | None = None, **tag: Any) -> An
 
 
 def _choice(name: str, field: str, classes: dict[str, type], keys: Keys) -> Any:
-    """Tables of which each is of a class that one of its keys names."""
+    """Return the union of the tables of several classes; the key `field` names the class."""
     structs = [
         _struct(f"{class_.__name__}{name}", own_keys(class_) | keys, class_, tag_field=field, tag=tag)
         for tag, class_ in classes.items()
@@ -214,7 +217,7 @@ def _choice(name: str, field: str, classes: dict[str, type], keys: Keys) -> Any:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a document."""
+    """Return the JSON schema of a document."""
     geometry: Keys = {"geometry": list[_choice("Geometry", "shape", SHAPES, GEOMETRY)]}
     mimic = {"mimic": _struct("Mimic", MIMIC)}
     tables = {

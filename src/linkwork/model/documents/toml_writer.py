@@ -1,4 +1,4 @@
-"""linkwork's own document, written: what a Builder would have to be told to build the same mechanism, bit for bit."""
+"""Writer of linkwork's TOML documents: the Builder's arguments for the same mechanism, bit for bit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from linkwork.spatial.scalar import Array
 
 
 class Table(NamedTuple):
-    """A table of the document: where it is, what is in it, and comments behind some keys."""
+    """A table of a document: its path, its keys with values, and comments after some keys."""
 
     path: tuple[str, ...]
     keys: dict[str, Any]
@@ -41,43 +41,64 @@ class Table(NamedTuple):
 
 
 def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
-    """Write a mechanism to `path`, which ends in .toml, so that `load` gives the same one, bit for bit.
+    """Save a mechanism to a TOML document, from which `load` restores it bit for bit.
 
-    What is written is read back first, and takes the place of an older file in one step. Meshes are kept as their
-    authors named them and are found anew when loaded.
+    The text is read back and compared before the file is replaced atomically. Meshes are saved by name, and searched
+    again when the document is loaded.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Mechanism to save.
+    path : str or path-like
+        File that ends in .toml.
+
+    Raises
+    ------
+    ModelError
+        If the mechanism cannot be represented in a document, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "arm.toml")
+    >>> lw.save(lw.example("double_pendulum"), path)
+    >>> lw.load(path)
+    <Mechanism 'double_pendulum': 2 bodies, 2 joints, nq=2, nv=2>
+
     """
     if not isinstance(mechanism, Mechanism):
-        raise ModelError(f"what is saved is a Mechanism, such as Builder.build() gives; got {mechanism!r}")
+        raise ModelError(f"mechanism must be a Mechanism, as Builder.build() returns; got {mechanism!r}")
     try:
         path = Path(path)
     except TypeError:
-        raise ModelError(f"a path is a text or a pathlib.Path; got {path!r}") from None
+        raise ModelError(f"path must be a string or a pathlib.Path; got {path!r}") from None
     if path.suffix.lower() != ".toml":
-        raise ModelError(f"documents end in .toml; got {path.suffix!r}", file=str(path))
+        raise ModelError(f"the file name of a document must end in .toml; got {path.suffix!r}", file=str(path))
     try:
         data = checked_text(mechanism, path).encode()
         write_whole(path, lambda beside: beside.write_bytes(data))
     except (OSError, ValueError) as error:
-        raise ModelError(f"it cannot be written: {reason_of(error)}", file=str(path)) from None
+        raise ModelError(f"the file cannot be written: {reason_of(error)}", file=str(path)) from None
 
 
 def document_text(mechanism: Mechanism) -> str:
-    """The document of a mechanism."""
+    """Return the document of a mechanism as text."""
     return "\n".join(table_text(*table) for table in _tables(mechanism))
 
 
 def checked_text(mechanism: Mechanism, path: Path) -> str:
-    """The document of a mechanism, read back for a file at `path`; a ModelError if it would not be the same then."""
+    """Return the document of a mechanism; raise a ModelError unless reading it back gives the same mechanism."""
     text = document_text(mechanism)
     _read_back(text, path)
     return text
 
 
-# --- statements to a Builder, as tables ---
+# --- tables ---
 
 
 def _tables(mechanism: Mechanism) -> Iterator[Table]:
-    """All tables: each body before the joint that carries it, in the order of numbering, then all that is on them."""
+    """Yield all tables: bodies, each followed by its joint, in order of numbering; then frames, keyframes, elements."""
     top = {"linkwork": VERSION, "name": mechanism.name, "gravity": mechanism.gravity.tolist()}
     yield Table((), top)
     parts = {part.name: part for body in mechanism.bodies for part in body.parts}
@@ -85,7 +106,7 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
     ground = parts.pop(mechanism.bodies[WORLD].name, None)
     if ground:
         yield Table(("world",), _geometry(ground))
-    for frame in mechanism.frames:  # lists all parts as they were numbered, then the other frames
+    for frame in mechanism.frames:  # has all parts in the order of numbering, then the other frames
         if frame.name in parts:
             yield Table(("bodies", frame.name), _body(parts[frame.name]))
             yield _joint(joints[frame.name]) if frame.name in joints else _weld(parts[frame.name])
@@ -100,7 +121,7 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
 
 
 def _keyframe(mechanism: Mechanism, keyframe: Keyframe) -> dict[str, Any]:
-    """The coordinates and velocities of every joint that is not neutral or at rest."""
+    """Return the coordinates and velocities of all joints that are not neutral or not at rest."""
     q, v = keyframe.q, keyframe.v
     moved = {j.name: q[j.q] for j in mechanism.leaders if not same_bits(q[j.q], j.kind.neutral())}
     moving = {j.name: v[j.v] for j in mechanism.leaders if not same_bits(v[j.v], np.zeros(j.kind.nv))}
@@ -134,7 +155,8 @@ def _joint(joint: Joint) -> Table:
     meant = named_kinds(JointKind).get(name, type(kind))
     if (meant.__module__, meant.__qualname__) != (type(kind).__module__, type(kind).__qualname__):
         other = f"{meant.__module__}.{meant.__qualname__}"
-        raise ModelError(f"in documents {name!r} is {other}; give the class another name", f"joint {joint.name!r}")
+        reason = f"in documents the kind {name!r} means {other}; rename the class of this joint's kind"
+        raise ModelError(reason, f"joint {joint.name!r}")
     keys = {"kind": name} | own_fields(kind) | {"parent": joint.carrier, "child": joint.child}
     keys |= place_keys(joint.offset)
     for key in ("armature", "damping", "stiffness"):
@@ -165,28 +187,30 @@ def _frame(frame: Frame) -> Table:
 
 
 def _each(key: str, values: Array, default: float) -> dict[str, Any]:
-    """A number of every velocity, unless all are as they are if nothing is said."""
+    """Return the entry of numbers per velocity; empty if all have the default."""
     return {} if same_bits(values, np.full(len(values), default)) else {key: _one_or_many(values)}
 
 
 def _one_or_many(values: Array) -> float | list[float]:
-    """One number where all are the same."""
+    """Return one number if all are equal, else a list."""
     return float(values[0]) if same_bits(values, np.full(len(values), values[0])) else values.tolist()
 
 
-# --- onto the disk ---
+# --- check ---
 
 
 def _read_back(text: str, path: Path) -> None:
-    """Raise a ModelError unless the text is read as what it was written from."""
-    from linkwork.model.documents.toml_reader import read_text  # loads msgspec, which only documents need
+    """Raise a ModelError unless reading the text gives a mechanism with the same text."""
+    from linkwork.model.documents.toml_reader import read_text  # imports msgspec, which only documents need
 
     try:
         reading = read_text(text.encode(), path)
         raise_first(reading.faults)
     except (ModelError, UnicodeEncodeError) as error:
-        reason = error.reason if isinstance(error, ModelError) else "a name has characters that no text can hold"
+        reason = error.reason if isinstance(error, ModelError) else "a name has characters that UTF-8 cannot encode"
         element = error.element if isinstance(error, ModelError) else None
-        raise ModelError(f"this cannot be saved, as it could not be loaded: {reason}", element, str(path)) from None
+        raise ModelError(
+            f"cannot be saved, because it could not be loaded again: {reason}", element, str(path)
+        ) from None
     if reading.mechanism is None or document_text(reading.mechanism) != text:
-        raise ModelError("this cannot be saved: it would be loaded as another mechanism", file=str(path))
+        raise ModelError("cannot be saved, because loading it would give another mechanism", file=str(path))

@@ -1,7 +1,7 @@
-"""URDF: its elements told to a Builder, with everything that is wrong with them noted at its line.
+"""Reader of URDF files: passes elements to a Builder, and records every fault with its line.
 
-Reading never stops at a fault: what cannot be read is noted and replaced by a harmless stand-in, so that one pass
-finds all faults and none twice.
+Reading does not stop at a fault. An invalid object is recorded and replaced by a valid placeholder, so that one pass
+finds every fault once.
 """
 
 from __future__ import annotations
@@ -39,34 +39,34 @@ WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
 WITH_RANGE = ("revolute", "prismatic")
 WITH_LIMIT = (*WITH_RANGE, "continuous")
 DEFAULT_AXIS = (1.0, 0.0, 0.0)
-ROOT_JOINT = "root_joint"  # the joint under the root link, as Pinocchio calls it
+ROOT_JOINT = "root_joint"  # name of the joint between the world and the root link, as in Pinocchio
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 class Inertial(NamedTuple):
-    """What `Builder.body` wants to know of a link, in the link's axes."""
+    """The arguments of `Builder.body` for a link, in the link's axes."""
 
     mass: float = 0.0
     com: Any = ZERO
     inertia: Any = ZERO
 
 
-STAND_IN = Inertial(1.0, ZERO, (1.0, 1.0, 1.0))  # for a link whose inertial cannot be read
+STAND_IN = Inertial(1.0, ZERO, (1.0, 1.0, 1.0))  # for a link with an invalid <inertial>
 
 
 def read_urdf(root: Element, path: Path, file: str, options: Options) -> Reading:
-    """Read the `root` element of the URDF at `path`, which messages call `file`."""
+    """Read the `root` element of the URDF at `path`; `file` is its name in messages."""
     return _UrdfReader(root, path, file, options).read()
 
 
 class _UrdfReader(Reader):
-    """One pass over one file. Its methods read an element each and note what is wrong with it."""
+    """Reads one file in one pass. Each method reads one kind of element and records its faults."""
 
     def __init__(self, root: Element, path: Path, file: str, options: Options):
         super().__init__(file)
         self.root, self.options = root, options
-        self.places: dict[str | None, Element] = {}  # where the Builder's bodies and joints are written
+        self.places: dict[str | None, Element] = {}  # XML elements by the label of a body or joint
         self.meshes = MeshPaths(path, options.packages)
         self.link_nodes: dict[str, Element] = {}
         self.link_names = {link.attributes.get("name") for link in root.all("link")}
@@ -78,10 +78,10 @@ class _UrdfReader(Reader):
         self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), gravity)
 
     def tell(self) -> None:
-        """Tell the Builder everything that is in the file."""
+        """Pass the content of the file to the Builder."""
         for child in self.root.children:
             if child.tag.startswith("xacro:"):
-                self.error(child, "this is xacro that has not been expanded", "run: xacro FILE > robot.urdf")
+                self.error(child, "this is a xacro element that is not expanded", "run: xacro FILE > robot.urdf")
         self.materials()
         for link in self.root.all("link"):
             self.link(link)
@@ -91,31 +91,31 @@ class _UrdfReader(Reader):
         for reason, remedy in self.meshes.doubts():
             self.warning(self.root, reason, remedy)
 
-    # --- noting faults ---
+    # --- faults ---
 
     def placed(self, fault: Fault) -> Fault:
-        """A fault that the Builder found, with the place where its culprit is written."""
+        """Return a fault from the Builder with file, line and name of the XML element at fault."""
         place = self.places.get(fault.element, self.root)
         return replace(fault, element=str(place), file=self.file, line=place.line)
 
     # --- attributes and children ---
 
     def only(self, at: Element, tag: str) -> Element | None:
-        """The one child of that tag, if there is one."""
+        """Return the only child with that tag, or None; record an error if there are several."""
         found = at.all(tag)
         if len(found) > 1:
-            self.error(found[1], f"there is more than one <{tag}>", "leave one")
+            self.error(found[1], f"there is more than one <{tag}>", "remove all but one")
         return found[0] if found else None
 
     def required(self, at: Element, tag: str) -> Element | None:
-        """The one child of that tag, which there must be."""
+        """Return the only child with that tag; record an error if it is missing."""
         found = self.only(at, tag)
         if found is None:
             self.error(at, f"<{tag}> is missing", f"add <{tag} .../>")
         return found
 
     def attribute(self, at: Element | None, key: str) -> str | None:
-        """A name, which must be there and not be empty."""
+        """Return an attribute that is a name; record an error if it is missing or empty."""
         if at is None:
             return None
         text = at.attributes.get(key)
@@ -123,12 +123,12 @@ class _UrdfReader(Reader):
             self.error(at, f"attribute {key} is {'missing' if text is None else 'empty'}", f'give {key}="..."')
             return None
         if len(text) > LONGEST_NAME:
-            self.error(at, f"attribute {key} has {len(text)} characters; at most {LONGEST_NAME} are read")
+            self.error(at, f"attribute {key} must have at most {LONGEST_NAME} characters; got {len(text)}")
             return None
         return text
 
     def numbers(self, at: Element | None, key: str, count: int, default: Any = None) -> list[float]:
-        """As many finite numbers; `default` if the attribute is missing, which is an error where there is none."""
+        """Return `count` finite numbers from an attribute; a missing attribute without a `default` is an error."""
         stand_in = list(default) if default is not None else [0.0] * count
         if at is None:
             return stand_in
@@ -142,13 +142,13 @@ class _UrdfReader(Reader):
         found = [float(word) if len(word) < 500 and NUMBER.fullmatch(word) else np.nan for word in words[: count + 1]]
         wrong = [word for word, x in zip(words, found, strict=False) if not abs(x) < LARGEST]
         if wrong or len(words) != count:
-            wanted = "one finite number" if count == 1 else f"{count} finite numbers with spaces between"
-            which = f", where {shown(wrong[0])!r} is none" if wrong and count > 1 else ""
+            wanted = "one finite number" if count == 1 else f"{count} finite numbers separated by spaces"
+            which = f", where {shown(wrong[0])!r} is not a valid number" if wrong and count > 1 else ""
             hint = ""
             if any("," in word for word in wrong):
-                hint = "decimals are written with a point"
+                hint = "use a decimal point, not a comma"
             elif any(abs(x) < np.inf for x in found if not abs(x) < LARGEST):
-                hint = f"numbers from {LARGEST:g} on are not read"
+                hint = f"magnitudes must be below {LARGEST:g}"
             self.error(at, f"{key} must be {wanted}; got {shown(text)!r}{which}", hint)
             return stand_in
         return found
@@ -157,7 +157,7 @@ class _UrdfReader(Reader):
         return self.numbers(at, key, 1, None if default is None else [default])[0]
 
     def origin(self, at: Element) -> dict[str, list[float]]:
-        """The placement that an element's <origin> gives, as the Builder's `at` [m] and `rpy` [rad]."""
+        """Return an element's <origin> as the Builder's arguments `at` [m] and `rpy` [rad]."""
         node = self.only(at, "origin")
         return {"at": self.numbers(node, "xyz", 3, ZERO), "rpy": self.numbers(node, "rpy", 3, ZERO)}
 
@@ -166,13 +166,13 @@ class _UrdfReader(Reader):
     def robot_name(self, otherwise: str) -> str:
         name = self.root.attributes.get("name", "").strip()
         if not name:
-            self.warning(self.root, f"the robot has no name; it is called {shown(otherwise)!r} after its file")
+            self.warning(self.root, f"the robot has no name; the name of the file, {shown(otherwise)!r}, is used")
         if not self.root.all("link"):
-            self.error(self.root, "there is no <link> in it", "a robot has at least one")
+            self.error(self.root, "there is no <link>", "a robot must have at least one link")
         return name or otherwise
 
     def materials(self) -> None:
-        """Note the colour of every named material, at the robot's level or in a link; the first counts."""
+        """Collect the colours of named materials of the robot and its links; the first definition of a name is used."""
         visuals = [visual for link in self.root.all("link") for visual in link.all("visual")]
         for owner in (self.root, *visuals):
             for material in owner.all("material"):
@@ -181,7 +181,7 @@ class _UrdfReader(Reader):
                     self.colors.setdefault(material.attributes["name"], self.color(color))
 
     def color(self, node: Element) -> list[float]:
-        """Red, green, blue and opacity, each from 0 to 1."""
+        """Return red, green, blue and opacity, each from 0 to 1."""
         rgba = self.numbers(node, "rgba", 4)
         if not all(0.0 <= x <= 1.0 for x in rgba):
             self.error(node, f"rgba must be four numbers from 0 to 1; got {rgba}")
@@ -190,7 +190,7 @@ class _UrdfReader(Reader):
     # --- links ---
 
     def name_of(self, link: str) -> str:
-        """What the Builder calls a link: a fixed root called world is the world, any other such link is renamed."""
+        """Return the Builder's name of a link: a fixed root "world" is the world; any other link "world" is renamed."""
         return "world_link" if link == "world" and (self.options.floating or link in self.child_names) else link
 
     def link(self, node: Element) -> None:
@@ -200,12 +200,13 @@ class _UrdfReader(Reader):
         self.link_nodes.setdefault(written, node)
         name = self.name_of(written)
         if name != written:
-            self.warning(node, f"it is called {name!r} here, because 'world' is what never moves")
+            self.warning(node, f"the link is renamed to {name!r}, because 'world' is the name of the fixed world")
         before = self.errors
         inertial = self.inertial(node)
         if self.errors > before:
             inertial = STAND_IN
-        if name != "world" or "body 'world'" in self.places:  # the Builder has a world, but a file only one
+        # The Builder already has a world, to which one link "world" corresponds; a second one is an error
+        if name != "world" or "body 'world'" in self.places:
             self.told(node, lambda: self.builder.body(name, *inertial))
         self.places.setdefault(f"body {name!r}", node)
         for role in ("visual", "collision"):
@@ -227,10 +228,10 @@ class _UrdfReader(Reader):
         holder = self.only(node, "geometry")
         known = [child for child in holder.children if child.tag in SHAPES] if holder is not None else []
         if not known:
-            self.warning(node, f"no shape that is known ({', '.join(SHAPES)}); it is left out")
+            self.warning(node, f"there is no supported shape ({', '.join(SHAPES)}); the element is ignored")
             return
         if len(known) > 1:
-            self.error(known[1], "there is more than one shape in one <geometry>", "leave one")
+            self.error(known[1], "there is more than one shape in one <geometry>", "remove all but one")
         placement, color = self.origin(node), self.color_of(node)
         name = node.attributes.get("name")
 
@@ -241,7 +242,7 @@ class _UrdfReader(Reader):
         self.told(known[0], act)
 
     def color_of(self, node: Element) -> list[float] | None:
-        """The colour that a visual's material has itself or by its name."""
+        """Return the colour of a visual's material, defined there or by name."""
         material = self.only(node, "material")
         if material is None:
             return None
@@ -249,8 +250,8 @@ class _UrdfReader(Reader):
         if own and name not in self.colors:
             return self.color(own[0])
         if name not in self.colors and not material.all("texture"):
-            self.warning(material, "no material of that name has a colour; it is shown without one")
-            self.colors[name] = None  # once is enough
+            self.warning(material, "no material with this name has a colour; the shape gets no colour")
+            self.colors[name] = None  # so that the warning appears once
         return self.colors.get(name)
 
     def mesh(self, node: Element) -> Mesh:
@@ -274,14 +275,14 @@ class _UrdfReader(Reader):
         if name is not None:
             self.places.setdefault(f"joint {name!r}", node)
             self.told(node, lambda: self.builder.joint(name, *where, **placement, **options))
-        if name is None or self.errors > before:  # keep the tree together all the same
+        if name is None or self.errors > before:  # a valid placeholder keeps the tree connected
             stand_in = f"joint with fault {self.errors}"
             self.places[f"joint {stand_in!r}"] = node
             self.builder.joint(stand_in, *where)
         self.follow(node, name, type_)
 
     def end_of(self, joint: Element, role: str) -> str | None:
-        """What the Builder calls a joint's parent or child."""
+        """Return the Builder's name of a joint's parent or child."""
         node = self.required(joint, role)
         link = self.attribute(node, "link")
         if node is not None and link == "world" and link not in self.link_names:
@@ -289,7 +290,7 @@ class _UrdfReader(Reader):
         return None if link is None else self.name_of(link)
 
     def kind(self, joint: Element, type_: str | None) -> JointKind:
-        if type_ not in WITH_AXIS:  # elsewhere an axis says nothing, and need not be one
+        if type_ not in WITH_AXIS:  # other joints ignore their axis, which may be invalid
             return KINDS[type_]() if type_ in KINDS else Weld()
         node = self.only(joint, "axis")
         axis = self.numbers(node, "xyz", 3, DEFAULT_AXIS)
@@ -305,39 +306,39 @@ class _UrdfReader(Reader):
             return {}
         if node is None:
             if type_ in WITH_RANGE:
-                self.warning(joint, f"a {type_} joint without <limit> is taken as unlimited")
+                self.warning(joint, f"a {type_} joint without <limit> is treated as unlimited")
             return {}
         given = [key for key in ("effort", "velocity") if key in node.attributes]
         if len(given) < 2:
-            self.warning(node, "effort or velocity is missing and taken as unlimited")
+            self.warning(node, "effort or velocity is missing and treated as unlimited")
         found: dict[str, Any] = {f"{key}_limit": self.number(node, key) for key in given}
         if type_ in WITH_RANGE:  # URDF's default of either end is 0
             found["limits"] = self.number(node, "lower", 0.0), self.number(node, "upper", 0.0)
         return found
 
     def follow(self, joint: Element, name: str | None, type_: str | None) -> None:
-        """Tell the Builder which joint this one mimics, if it does."""
+        """Pass a joint's mimic relation, if it has one, to the Builder."""
         node = self.only(joint, "mimic")
         of = self.attribute(node, "joint")
         multiplier, offset = self.number(node, "multiplier", 1.0), self.number(node, "offset", 0.0)
         if node is None or of is None or name is None or not self.options.mimic:
             return
         if type_ == "fixed":
-            self.warning(node, "a fixed joint does not move and mimics nothing; <mimic> is left out")
+            self.warning(node, "a fixed joint cannot mimic another joint; <mimic> is ignored")
         else:
             self.told(node, lambda: self.builder.mimic(name, of, multiplier, offset))
 
     def join_roots(self) -> None:
-        """Put the root link on the world, by a free joint if the robot floats."""
+        """Connect the root link to the world: by a free joint if the robot floats, else by a weld."""
         lost = self.child_names - self.link_names or any(not joint.all("child") for joint in self.root.all("joint"))
         roots = {name: link for name, link in self.link_nodes.items() if name not in self.child_names}
         for number, (name, link) in enumerate(roots.items()):
-            if number and not lost:  # else a joint with a fault may have meant it
+            if number and not lost:  # otherwise an invalid joint may be the cause
                 first = next(iter(roots))
                 self.error(
                     link,
-                    f"it is a second root: no joint has it as its child, nor {shown(first)!r}",
-                    "a robot is one tree of links",
+                    f"it is a second root link: neither it nor {shown(first)!r} is the child of a joint",
+                    "a robot must be one tree of links",
                 )
             if self.name_of(name) == "world":
                 continue

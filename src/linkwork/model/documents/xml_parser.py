@@ -1,7 +1,7 @@
-"""A small XML tree in which every element knows its line. Nothing is expanded or fetched, and sizes are bounded.
+"""A small XML tree with the line of every element. Nothing is expanded or fetched, and sizes are limited.
 
-Document types are refused outright: with them go entities, and with those all ways of making a small file large or
-of reaching for other files.
+Document types are refused. Without them there are no entities, which could expand a small file to a huge one or
+access other files.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MOST_ELEMENTS = 200_000
 DEEPEST = 256
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff", b"<\x00", b"\x00<")
-SHOWN = 60  # characters of a name or value that a message repeats
+SHOWN = 60  # the most characters of a name or value in a message
 
 
 @dataclass(eq=False)
 class Element:
-    """An element: its tag, attributes, line and file, the element it is in and those in it."""
+    """An XML element: its tag, attributes, line, file, parent and children."""
 
     tag: str
     attributes: dict[str, str]
@@ -36,11 +36,11 @@ class Element:
     children: list[Element] = field(default_factory=list)
 
     def all(self, tag: str) -> list[Element]:
-        """The children of that tag."""
+        """Return the children with that tag."""
         return [child for child in self.children if child.tag == tag]
 
     def walk(self) -> Iterator[Element]:
-        """The element itself and all below it, in the order of the text."""
+        """Yield the element and all its descendants, in document order."""
         stack: list[Element] = [self]
         while stack:
             element = stack.pop()
@@ -48,7 +48,7 @@ class Element:
             stack.extend(reversed(element.children))
 
     def __str__(self) -> str:
-        """How messages call it: `<limit> of <joint name="elbow">`."""
+        """Return the element as in messages: `<limit> of <joint name="elbow">`."""
         name = self.attributes.get("name")
         own = f"<{shown(self.tag)}>" if name is None else f'<{shown(self.tag)} name="{shown(name)}">'
         owner = self.parent
@@ -58,29 +58,29 @@ class Element:
 
 
 def shown(text: str, most: int = SHOWN) -> str:
-    """`text` as a message may repeat it: short and printable."""
+    """Return `text` shortened and with unprintable characters escaped, for messages."""
     cut = text if len(text) <= most else text[:most] + "..."
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The content of a regular file of bearable size, or a ModelError."""
+    """Return the content of a regular file of at most `most` bytes; raise a ModelError otherwise."""
     file = str(path)
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe could keep us waiting
-            raise ModelError("it is not a file" + (" but a folder" if path.is_dir() else ""), file=file)
+        if not stat.S_ISREG(os.stat(path).st_mode):  # reading a pipe could block
+            raise ModelError("this is not a file" + (" but a folder" if path.is_dir() else ""), file=file)
         with open(path, "rb") as stream:
             data = stream.read(most + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ModelError(f"it cannot be read: {reason.lower()}", file=file) from None
+        raise ModelError(f"the file cannot be read: {reason.lower()}", file=file) from None
     if len(data) > most:
-        raise ModelError(f"it is larger than {most >> 20} MiB, the most that is read", file=file)
+        raise ModelError(f"the file is larger than {most >> 20} MiB, the limit", file=file)
     return data
 
 
 def parse(data: bytes, file: str) -> Element:
-    """The root element of an XML text, or a ModelError that says where it stops being one."""
+    """Return the root element of an XML text; raise a ModelError with the line of a syntax error."""
     _refuse_encodings(data, file)
     reader = _TreeReader(file)
     try:
@@ -88,7 +88,7 @@ def parse(data: bytes, file: str) -> Element:
     except expat.ExpatError as error:
         reason = f"not well-formed XML: {expat.ErrorString(error.code)}"
         raise ModelError(f"{reason}{reader.unclosed()}", file=file, line=error.lineno) from None
-    except (LookupError, ValueError) as error:  # an encoding that is unknown or not of single bytes
+    except (LookupError, ValueError) as error:  # an unknown or multi-byte encoding
         raise ModelError(f"not readable as text: {shown(str(error))}; save it as UTF-8", file=file, line=1) from None
     assert reader.root is not None
     return reader.root
@@ -100,11 +100,11 @@ def _refuse_encodings(data: bytes, file: str) -> None:
     if data.startswith(UTF16_MARKS):
         raise ModelError("the text is UTF-16; save it as UTF-8", file=file, line=1)
     if not data.removeprefix(UTF8_MARK).lstrip().startswith(b"<"):
-        raise ModelError("not an XML text: it does not start with '<'", file=file, line=1)
+        raise ModelError("not an XML file: it does not start with '<'", file=file, line=1)
 
 
 class _TreeReader:
-    """Expat's handlers: build the tree, refuse what is not needed and what is too much."""
+    """Handlers for expat: they build the tree, and refuse document types and files that exceed the limits."""
 
     def __init__(self, file: str):
         self.file = file
@@ -122,9 +122,9 @@ class _TreeReader:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.count += 1
         if len(self.open) >= DEEPEST:
-            self.refuse(f"elements are nested deeper than {DEEPEST}")
+            self.refuse(f"elements are nested deeper than {DEEPEST} levels")
         if self.count > MOST_ELEMENTS:
-            self.refuse(f"there are more than {MOST_ELEMENTS:,} elements, the most that are read")
+            self.refuse(f"there are more than {MOST_ELEMENTS:,} elements, the limit")
         parent = self.open[-1] if self.open else None
         element = Element(tag, attributes, self.parser.CurrentLineNumber, self.file, parent)
         if parent is None:
@@ -137,8 +137,8 @@ class _TreeReader:
         self.open.pop()
 
     def document_type(self, *_: Any) -> None:
-        self.refuse("a document type (<!DOCTYPE ...>) is refused: it can define entities and reach for other files")
+        self.refuse("a document type (<!DOCTYPE ...>) is not allowed: it can define entities and access other files")
 
     def unclosed(self) -> str:
-        """Which element was open when the text went wrong."""
-        return f"; {self.open[-1]} of line {self.open[-1].line} is open there" if self.open else ""
+        """Return the innermost element that is open at a syntax error, for its message."""
+        return f"; {self.open[-1]} of line {self.open[-1].line} is not closed" if self.open else ""

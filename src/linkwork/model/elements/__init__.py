@@ -1,4 +1,4 @@
-"""Everything that can be put on a tree of bodies and joints, one file for each kind; this is the list of kinds."""
+"""The kinds of elements that a Builder can add to a tree of bodies and joints, one file for each kind."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from linkwork.model.elements.differential import Differential
 from linkwork.model.elements.drive import Drive
 from linkwork.model.elements.element import Element, arrange
 from linkwork.model.elements.gearbox import Transmission
+from linkwork.model.elements.key_definition import with_parameters_section
 from linkwork.model.elements.latch import Latch
 from linkwork.model.elements.loop import Loop, close
 from linkwork.model.elements.ratchet import Ratchet
@@ -26,7 +27,7 @@ __all__ = [
     "Surface", "Transmission", "Verbs", "locks", "with_locks",
 ]  # fmt: skip
 
-# The order of constraint rows, and of tables in a document. Kinds of users follow
+# KINDS is the order of constraint rows, DOCUMENT_ORDER that of tables in a document. Kinds that users define follow
 KINDS = (
     Loop, Drive, Clutch, Brake, Ratchet, Latch, Transmission, Differential, Coupling, Surface, Contact, Spring
 )  # fmt: skip
@@ -37,10 +38,10 @@ arrange(KINDS)
 
 
 class Takes(Protocol):
-    """A Builder, to which elements are added."""
+    """A Builder, as its element methods see it."""
 
     def add(self, element: Element) -> Self:
-        """Put an element on the mechanism."""
+        """Add an element to the mechanism."""
         ...
 
 
@@ -48,8 +49,11 @@ P = ParamSpec("P")
 B = TypeVar("B", bound=Takes)
 
 
-def verb(make: Callable[P, Element]) -> Callable[Concatenate[B, P], B]:
-    """A method that adds the element which `make` gives: a class, or a function that makes one."""
+def verb(make: Callable[P, Element], class_: type[Element]) -> Callable[Concatenate[B, P], B]:
+    """Return a Builder method that adds an element of `class_`; `make` is the class or a function that returns one.
+
+    The method has the signature of `make`. Its docstring is that of `make` with the meaning of every key.
+    """
     signature = inspect.signature(make)
     derived = _derived(make)
     arguments = [one for name, one in signature.parameters.items() if name not in derived]
@@ -61,32 +65,33 @@ def verb(make: Callable[P, Element]) -> Callable[Concatenate[B, P], B]:
             raise TypeError(f"got an unexpected keyword argument {name!r}")
         return self.add(make(*args, **kwargs))
 
-    add.__doc__, add.__signature__ = make.__doc__, signature.replace(parameters=[itself, *arguments])  # pyright: ignore[reportFunctionMemberAccess]
+    add.__doc__ = with_parameters_section(make.__doc__ or "", class_.definitions())
+    add.__signature__ = signature.replace(parameters=[itself, *arguments])  # pyright: ignore[reportFunctionMemberAccess]
     return add
 
 
 def _derived(make: object) -> set[str]:
-    """The fields of a class of elements that a Builder fills in: no arguments of its verb."""
+    """Return the fields of an element class that the Builder computes; its method has no such arguments."""
     if not (isinstance(make, type) and issubclass(make, Element)):
         return set()
     return {field.name for field in fields(make)} - {"name", *make.definitions()}
 
 
 class Verbs:
-    """The verbs of a Builder that put elements on the tree; `build` looks for the bodies and joints that they name."""
+    """The methods of a Builder that add elements. `build` checks that the bodies and joints they name exist."""
 
-    close = verb(close)
-    drive = verb(Drive)
-    clutch = verb(Clutch)
-    brake = verb(Brake)
-    ratchet = verb(Ratchet)
-    latch = verb(Latch)
-    transmission = verb(Transmission)
-    differential = verb(Differential)
-    couple = verb(Coupling)
-    surface = verb(surface)
-    touch = verb(Contact)
-    spring = verb(Spring)
+    close = verb(close, Loop)
+    drive = verb(Drive, Drive)
+    clutch = verb(Clutch, Clutch)
+    brake = verb(Brake, Brake)
+    ratchet = verb(Ratchet, Ratchet)
+    latch = verb(Latch, Latch)
+    transmission = verb(Transmission, Transmission)
+    differential = verb(Differential, Differential)
+    couple = verb(Coupling, Coupling)
+    surface = verb(surface, Surface)
+    touch = verb(Contact, Contact)
+    spring = verb(Spring, Spring)
 
 
 for _name, _method in list(vars(Verbs).items()):

@@ -1,4 +1,4 @@
-"""Actuators: motors that controllers command, which act on joints through a row of ratios."""
+"""Actuators: motors with a control input that act on joints through a row of constant ratios."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ if TYPE_CHECKING:
 
 
 class Actuator(Element):
-    """A motor with one coordinate, whose rate is gear row v with `row` (nv,); `joints` are those that it turns."""
+    """A motor with one coordinate. Its rate is gear * (row v), with `row` (nv,); `joints` names the driven joints."""
 
     what = "drive"
 
-    if TYPE_CHECKING:  # fields and properties of its kinds
+    if TYPE_CHECKING:  # subclasses define these as fields or properties
 
         @property
         def row(self) -> Array:
-            """The ratios (nv,) of all velocities."""
+            """The ratio (nv,) of every velocity."""
             ...
 
         @property
         def gear(self) -> Number:
-            """Turns of the motor for one of row v."""
+            """Motor speed divided by row v."""
             ...
 
         @property
         def joints(self) -> tuple[str, ...]:
-            """The names of the joints that it turns."""
+            """The names of the joints that it drives."""
             ...
 
     def speed(self, v: Array) -> Number:
-        """The motor's speed [rad/s or m/s] at velocities v (nv,)."""
+        """Return the motor's speed [rad/s or m/s] at the velocities v (nv,)."""
         raise self.lacks("speed")
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
-        """The motor's force [N m or N] at the control u."""
+        """Return the motor's force [N m or N] for the control u."""
         raise self.lacks("motor_force")
 
     def output(self, f: Number, v: Array) -> Number:
-        """What of a motor's force f [N m or N] the joints feel, each times its entry of `row`."""
+        """Return the force [N m or N] after gears and losses for a motor force f; joint k receives row[k] times it."""
         raise self.lacks("output")

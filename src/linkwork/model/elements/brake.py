@@ -1,4 +1,4 @@
-"""Brakes: locks of a joint that can be engaged and released while a mechanism moves."""
+"""Brakes: they lock a joint, and can be engaged and released during a run."""
 
 from __future__ import annotations
 
@@ -29,51 +29,62 @@ if TYPE_CHECKING:
 
 
 class Brake(VelocityConstraint, section="brakes"):
-    """Put a brake on a joint, which holds it still while engaged and slips above `capacity` [N m or N].
+    """Add a brake to a joint.
 
-    A brake that slips is on a joint of one velocity.
+    While it is engaged it keeps the joint's velocities at zero. It slips when the required force exceeds `capacity`.
+    A finite capacity needs a joint with one velocity.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("wheel", 1.0, inertia=(1, 1, 1)).joint("hub", lw.Revolute(), "world", "wheel")
+    >>> m = b.brake("parking", "hub", capacity=8.0, engaged=True).build()
+    >>> m.brakes["parking"].capacity
+    8.0
+
     """
 
-    joint: str = key(joint_name())
+    joint: str = key(joint_name(), "Joint that the brake locks")
     capacity: Number = capacity_key()
     engaged: Number = engaged_key(False)
-    size: int = derived(default=1)  # velocities that the joint has
+    size: int = derived(default=1)  # number of velocities of the joint
 
     locks_joint = True
     switches = MappingProxyType({**VelocityConstraint.switches, "lock": ("engaged", 1.0), "unlock": ("engaged", 0.0)})
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """The same, knowing how many velocities its joint has."""
+        """Return a copy with the number of velocities of its joint."""
         return replace(self, size=joints[self.joint].kind.nv)
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """Each velocity of its joint; the multiplier is the force on it."""
+        """One row for each velocity of its joint; the multiplier is the force on the joint."""
         for number in range(self.size):
             yield VelocityRow(self.name, ((self.joint, number, 1.0),), self.engaged)
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Its capacity [N m or N], backward and forward, for each velocity."""
+        """Minus and plus its capacity [N m or N], for each velocity."""
         return ((-self.capacity, self.capacity),) * self.size
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What is wrong with its joint."""
+        """Yield what is wrong with its joint."""
         yield from super().draft_faults(draft)
         kind = draft.kinds.get(self.joint)
         if kind and not kind.nv:
-            yield Fault(f"its joint: {self.joint!r} is a Weld joint, which does not move", self.label)
+            yield Fault(
+                f"its joint: {self.joint!r} is a Weld joint, which cannot move", self.label, "name another joint"
+            )
         elif kind and kind.nv > 1 and np.isfinite(self.capacity):
-            reason = f"its joint {self.joint!r} has {kind.nv} velocities; a brake that slips holds one"
-            yield Fault(reason, self.label, "leave its capacity out, or give the joint another kind")
+            reason = f"its joint {self.joint!r} has {kind.nv} velocities; a brake with a finite capacity needs one"
+            yield Fault(reason, self.label, "omit the capacity, or use a joint with one velocity")
 
     def describe(self) -> tuple[str, str]:
-        """Whether it is engaged, and its joint."""
+        """Return its state and capacity, and its joint."""
         return f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N", self.joint
 
 
 def with_locks(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
-    """The mechanism with brakes, of the joints' own names and released, on those named joints that have none."""
+    """Return the mechanism with a released brake, named after the joint, on each named joint that has no such brake."""
     brakes = list(mechanism.brakes)
     for name in dict.fromkeys(joints):
         if name in mechanism.brakes or name not in mechanism.joints:
@@ -81,8 +92,8 @@ def with_locks(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
         for other in mechanism.velocity_constraints:
             if other.name == name:
                 raise LinkworkError(
-                    f"joint {name!r} cannot be locked by its name, which is also that of a {other.what}; "
-                    "give one of them another, or the joint a brake"
+                    f"joint {name!r} cannot be locked by name, because a {other.what} has the same name; "
+                    "rename one of them, or add a brake to the joint"
                 )
         brakes.append(Brake(name, name, engaged=0.0, size=mechanism.joints[name].kind.nv))
     added = len(brakes) > len(mechanism.brakes)
@@ -90,5 +101,5 @@ def with_locks(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
 
 
 def locks(mechanism: Mechanism) -> tuple[str, ...]:
-    """The names of what `with_locks` and authors put on joints."""
+    """Return the names of all brakes, including those that `with_locks` added."""
     return mechanism.brakes.names

@@ -1,4 +1,4 @@
-"""Clutches: couplings of two sides that can be engaged, released and shifted while a mechanism moves."""
+"""Clutches: they couple two joints, and can be engaged, released and shifted during a run."""
 
 from __future__ import annotations
 
@@ -24,16 +24,25 @@ from linkwork.spatial.scalar import Number
 
 
 class Clutch(VelocityConstraint, section="clutches"):
-    """Put a clutch between the joints `a` and `b`: while it is engaged, v_b = ratio v_a [rad/s or m/s].
+    """Add a clutch between the joints `a` and `b`: while it is engaged, v_b = ratio v_a [rad/s or m/s].
 
-    Either may be a sum of joints of one velocity, with factors: a tibia turns against the body by
-    {"hip": 1, "knee": 1}. The clutch slips above `capacity`, the force that it can put on b [N m or N]; joints of a sum
-    feel their factor times that.
+    Each side is a joint with one velocity or a weighted sum of such joints: {"hip": 1, "knee": 1} is the angle of a
+    tibia relative to the body. The clutch slips when the force on b exceeds `capacity`. Each joint of a sum receives
+    that force times its factor.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("wheel", 1.0, inertia=(1, 1, 1)).body("disc", 1.0, inertia=(1, 1, 1))
+    >>> b = b.joint("input", lw.Revolute(), "world", "wheel").joint("output", lw.Revolute(), "world", "disc")
+    >>> m = b.clutch("shaft", "input", "output", ratio=2.0, capacity=12.0).build()
+    >>> m.clutches["shaft"].ratio
+    2.0
+
     """
 
-    a: Side = key(side, "summed up")
-    b: Side = key(side, "summed up")
-    ratio: Number = key(nonzero(), "v_b = ratio v_a while engaged", default=1.0, mode=True)
+    a: Side = key(side, "Driving joint, or a weighted sum of joints by name")
+    b: Side = key(side, "Driven joint, or a weighted sum of joints by name")
+    ratio: Number = key(nonzero(), "Speed ratio v_b / v_a while the clutch is engaged", default=1.0, mode=True)
     capacity: Number = capacity_key()
     engaged: Number = engaged_key(False)
 
@@ -42,26 +51,26 @@ class Clutch(VelocityConstraint, section="clutches"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """How fast b slips; the multiplier is the force on b."""
+        """One row: the slip velocity v_b - ratio v_a. The multiplier is the force on b."""
         driven = [(joint, 0, factor) for joint, factor in summed(self.b)]
         driving = [(joint, 0, -self.ratio * factor) for joint, factor in summed(self.a)]
         yield VelocityRow(self.name, (*driven, *driving), self.engaged)
 
     @property
     def driven_sides(self) -> tuple[Side, Side, Number]:
-        """Both sides, and the ratio at which b is driven."""
+        """Both sides and the ratio v_b / v_a."""
         return self.a, self.b, self.ratio
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Its capacity [N m or N], backward and forward."""
+        """Minus and plus its capacity [N m or N]."""
         return ((-self.capacity, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What is wrong with its sides."""
+        """Yield what is wrong with its sides."""
         yield from side_faults(self.what, self.name, {"joint a": self.a, "joint b": self.b}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Whether it is engaged, and its sides."""
+        """Return its state and capacity, and its sides with the ratio."""
         sides = f"{side_text(self.a)}, {side_text(self.b)} x {self.ratio:g}"
         return f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N", sides

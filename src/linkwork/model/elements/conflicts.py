@@ -1,4 +1,4 @@
-"""Couplings that contradict each other: a joint that is driven at two ratios, directly or through others."""
+"""Detection of contradicting couplings: a joint that is driven at two ratios, directly or through other joints."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from linkwork.tolerances import RANK_OF_UNIT_ROWS, TINY
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
-STILL = 1e-12  # part of a velocity below which nothing of it is left
+STILL = 1e-12  # free fraction of a velocity below which the velocity is zero
 
 
 def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingProxyType({})) -> Iterator[Fault]:
-    """Couplings at ratios that leave a joint no speed but zero, engaged as they are.
+    """Yield a fault for engaged couplings whose ratios force the velocity of a joint to zero.
 
-    `modes` are parameters by name that are other than they were built. Brakes hold joints on purpose, and what can
-    slip does.
+    `modes` gives the current values, by name, of modes that were switched. Brakes are not considered, since they stop
+    joints on purpose, and neither are couplings with a finite capacity, which can slip.
     """
     coupled = [_switched(one, modes) for one in couplings(mechanism)]
     rigid = [one for one in coupled if _is_rigid(one)]
@@ -41,7 +41,7 @@ def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingPro
 
 
 def agreeing(mechanism: Mechanism) -> Any:
-    """Whether no such couplings contradict each other: a condition, of numbers that may hide their values."""
+    """Whether the couplings of a mechanism do not contradict each other; its parameters may be traced numbers."""
     rigid = [one for one in couplings(mechanism) if _is_rigid(one)]
     rows = [row for one in rigid for row in one.velocity_rows if may_hold(row.engaged)]
     good: Any = True
@@ -52,9 +52,9 @@ def agreeing(mechanism: Mechanism) -> Any:
 
 
 def couplings(mechanism: Mechanism) -> Iterator[VelocityConstraint]:
-    """What drives joints at ratios, in the order of kinds.
+    """Return the constraints that drive joints at ratios, in the order of kinds.
 
-    Not those of Builder.couple, which hold sums at zero on purpose: motors that stand still, wheels that roll.
+    Constraints of `Builder.couple` are excluded: they may force a velocity to zero on purpose.
     """
     return (one for one in mechanism.velocity_constraints if one.couples_ratios)
 
@@ -64,13 +64,13 @@ def _is_rigid(one: VelocityConstraint) -> bool:
 
 
 def _switched(one: VelocityConstraint, modes: Mapping[str, float]) -> VelocityConstraint:
-    """A coupling as these modes have it."""
+    """Return a coupling with the values of these modes."""
     own = {key: modes[f"{one.name}.{key}"] for key in one.modes() if f"{one.name}.{key}" in modes}
     return replace(one, **own) if own else one
 
 
 def _direct(rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
-    """Those that, engaged as they are, drive a joint or a sum of joints at two ratios."""
+    """Yield a fault for each pair of engaged couplings that drive the same joints at two ratios."""
     driven: dict[tuple[Direction, Direction], tuple[VelocityConstraint, float]] = {}
     for one in rigid:
         if one.driven_sides is None or not one.engaged:
@@ -84,35 +84,35 @@ def _direct(rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
         if abs(ratio / before - 1.0) > ROUNDING and first.driven_sides is not None:
             side_a, side_b, by = first.driven_sides
             sides = f"{side_text(side_b)!r} from {side_text(side_a)!r}"
-            reason = f"drives {sides} at {ratio / before * by:g}, and {first.label} at {by:g}"
-            yield Fault(reason, one.label, "engage one of them at a time")
+            reason = f"drives {sides} at the ratio {ratio / before * by:g}, but {first.label} drives it at {by:g}"
+            yield Fault(reason, one.label, "engage only one of them at a time")
 
 
 def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -> Iterator[Fault]:
-    """The first coupling that makes others, all of them together, hold a joint still."""
+    """Yield a fault for the first coupling that, together with those before it, forces a joint velocity to zero."""
     engaged = [(one.label, row) for one in rigid if one.engaged for row in one.velocity_rows]
     names, rows = [name for name, _ in engaged], [_unit_row(mechanism, row) for _, row in engaged]
     if not names or not _held_still(rows).any():
         return
     count = next(k for k in range(1, len(rows) + 1) if _held_still(rows[:k]).any())
     number, name = int(np.flatnonzero(_held_still(rows[:count]))[0]), names[count - 1]
-    # The joint's own direction as a sum of rows: those in it take part
+    # Write the joint's unit velocity as a combination of rows: couplings with a nonzero coefficient take part
     shares = np.linalg.lstsq(np.array(rows[:count]).T, np.eye(mechanism.nv)[number], rcond=None)[0]
     others = [
         other for other, share in zip(names, shares, strict=False) if abs(share) > RANK_OF_UNIT_ROWS and other != name
     ]
     joint = next(j.name for j in mechanism.leaders if j.v.start <= number < j.v.stop)
     if others:
-        together = f"{listed(others)} {'do together' if len(others) > 1 else 'does'}"
+        together = f"{listed(others)} together do" if len(others) > 1 else f"{listed(others)} does"
         reason = f"drives {joint!r} at another ratio than {together}"
-        remedy = "release one of them, or hold the joint by"
+        remedy = "release one of them, or lock the joint with"
     else:
-        reason, remedy = f"holds {joint!r} still at this ratio", "use"
-    yield Fault(f"{reason}: it could not move", name, f"{remedy} a brake")
+        reason, remedy = f"forces the velocity of {joint!r} to zero at this ratio", "to lock a joint, use"
+    yield Fault(f"{reason}, so it could not move", name, f"{remedy} a brake")
 
 
 def _unit_row(mechanism: Mechanism, row: VelocityRow) -> Array:
-    """By what the velocities (nv,) enter a row, of unit size."""
+    """Return the coefficients (nv,) of the velocities in a row, normalized to unit length."""
     factors: list[Number] = [0.0] * mechanism.tree.nv
     for joint, number, factor in row.velocities:
         factors[mechanism.tree.joints[joint].v.start + number] += factor
@@ -121,15 +121,15 @@ def _unit_row(mechanism: Mechanism, row: VelocityRow) -> Array:
 
 
 def _held_still(rows: Sequence[Array]) -> Array:
-    """Which velocities (nv,) are zero wherever all rows (k, nv) of unit size are."""
+    """Whether each velocity (nv,) must be zero when all unit rows (k, nv) are zero."""
     return np.array([left <= STILL * STILL for left in left_free(rows)])
 
 
 def left_free(rows: Sequence[Array]) -> list[Number]:
-    """How much of each of nv velocities the rows (k, nv), of unit size or zero, leave free: its share, squared.
+    """Return, for each of nv velocities, the squared norm of its projection onto the null space of the rows (k, nv).
 
-    The rows are made orthogonal to each other one after the other (Gram and Schmidt, twice, as Kahan has it); those
-    that follow from the others fall away.
+    Rows have unit length or are zero. They are orthogonalized one after the other (Gram-Schmidt, twice, as Kahan
+    recommends); linearly dependent rows drop out.
     """
     units: list[Array] = []
     for row in rows:

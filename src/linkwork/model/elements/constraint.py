@@ -1,8 +1,8 @@
-"""Constraints: elements that hold something together while they are engaged.
+"""Constraints: elements that restrict velocities while they are engaged.
 
-A constraint has rows. Each row has a multiplier, the force that holds it [N or N m], and a bound on that: none for
-loops and gears, a capacity for clutches and brakes, zero on one side for ratchets. A row whose multiplier is at its
-bound slips.
+A constraint has rows. Each row has a multiplier, the constraint force [N or N m], and bounds on it: infinite for loops
+and gears, the capacity for clutches and brakes, zero on one side for ratchets. A row slips when its multiplier reaches
+a bound.
 """
 
 from __future__ import annotations
@@ -16,65 +16,65 @@ from linkwork.model.constraint_rows import Row
 from linkwork.model.elements.element import Element
 from linkwork.spatial.scalar import Array, Number
 
-Bound = tuple[Number, Number]  # least and most of a multiplier [N or N m]
+Bound = tuple[Number, Number]  # lower and upper bound of a multiplier [N or N m]
 UNBOUNDED: Bound = (-np.inf, np.inf)
 
 
 class Constraint(Element):
-    """Holds something together while it is `engaged`: 1, or 0 where it holds nothing."""
+    """A constraint that acts while `engaged` is 1, and not while it is 0."""
 
-    holonomic: ClassVar[bool]  # whether its rows are rates of position errors
+    holonomic: ClassVar[bool]  # whether its rows are time derivatives of position errors
 
-    if TYPE_CHECKING:  # a field of most kinds
+    if TYPE_CHECKING:  # a field of most subclasses
 
         @property
         def engaged(self) -> Number:
-            """1 while it holds, else 0."""
+            """1 while the constraint acts, else 0."""
             ...
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """The least and the most that each row's multiplier may be [N or N m]."""
+        """The lower and upper bound of each row's multiplier [N or N m]."""
         raise self.lacks("bounds")
 
 
 class FrameConstraint(Constraint):
-    """Holds the frame `to` on one body to the frame `at` on another, by the rows of a kind of joint."""
+    """Constrains the frame `to` on one body relative to the frame `at` on another, by the rows of a joint kind."""
 
     holonomic = True
 
-    if TYPE_CHECKING:  # fields of its kinds
+    if TYPE_CHECKING:  # fields of subclasses
 
         @property
         def at(self) -> Place:
-            """The frame on one body."""
+            """The frame on the first body."""
             ...
 
         @property
         def to(self) -> Place:
-            """The frame on the other."""
+            """The frame on the second body."""
             ...
 
     def closed_now(self) -> Self:
-        """The same, engaged."""
+        """Return an engaged copy."""
         raise self.lacks("closed_now")
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,), in the frame `at`, of a line on which the origin of `to` stays; None if there is none."""
+        """The direction (3,), in the frame `at`, of the line that guides the origin of `to`; None without one."""
         return None
 
     @property
     def child(self) -> str:
-        """The name of the body, part or frame that `to` is placed in."""
+        """The name of the body or part that `to` is fixed to."""
         raise self.lacks("child")
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """What must be zero between the two frames."""
+        """The rows whose position errors must be zero."""
         raise self.lacks("rows")
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """No multiplier is bounded."""
+        """Infinite bounds for every multiplier."""
         return tuple(UNBOUNDED for _ in self.rows)

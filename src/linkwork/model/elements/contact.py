@@ -1,4 +1,4 @@
-"""Contacts: points and balls on bodies that may touch surfaces."""
+"""Contacts: points and spheres on bodies that can touch surfaces of other bodies or of the world."""
 
 from __future__ import annotations
 
@@ -35,136 +35,155 @@ from linkwork.spatial.scalar import Array, Number
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Mechanism
 
-REST_SPEED = 1e-3  # [m/s], if nothing is said
+REST_SPEED = 1e-3  # [m/s], the default
 
 
 class Contact(Element, section="contacts"):
-    """Let a point at `at` (3,) [m] of `body`, or a ball of `radius` [m] about it, touch surfaces.
+    """Add a contact: a point on a body, or a sphere about it, that can touch surfaces.
 
-    Of an array (k, 3) of points, as `lw.box_corners` gives, each does, called "name 1" to "name k". `against` names
-    the surfaces: all of other bodies, if none. `stiffness` [N/m] and `damping` [N s/m] are along the normal; along
-    the surface they are the same unless given. `friction` is the coefficients (static, dynamic), or one number for
-    both; below `rest_speed` [m/s] a sliding contact sticks. Torques of `rolling` and `spinning` [m] times the
-    normal force brake a ball. With a `dissipation` c [s/m] the normal force at a depth d [m] is
-    stiffness d^1.5 (1 + c dd/dt), as Hunt and Crossley have it. Where contacts are rigid, as
-    `simulate(..., contact="rigid")` has them, none of these numbers but `friction` are needed, and a `restitution`
-    from 0 to 1, speed after over speed before an impact, makes them bounce; a stiffness of 0 is none.
+    An array (k, 3) for `at`, such as `lw.box_corners` returns, adds k contacts named "name 1" to "name k".
+
+    The normal force at the depth d [m] is stiffness d + damping dd/dt. With a `dissipation` c [s/m] it is
+    stiffness d^1.5 (1 + c dd/dt) (Hunt and Crossley), and `tangential_stiffness` must be given. The normal force is
+    never negative. A sliding contact sticks below `rest_speed`.
+
+    Rigid contacts, as in `lw.simulate(..., contact="rigid")`, use only `friction` and `restitution`; their stiffness
+    can be omitted or 0.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("foot", 1.0, inertia=(1, 1, 1)).joint("fly", lw.Free(), "world", "foot")
+    >>> b = b.surface("floor", lw.Plane())
+    >>> m = b.touch("sole", "foot", lw.box_corners((0.2, 0.1, 0.02))[:4], stiffness=1e5, damping=100.0).build()
+    >>> m.contacts.names
+    ('sole 1', 'sole 2', 'sole 3', 'sole 4')
+
     """
 
-    body: str = key(body_name())
-    at: Any = key(point("body"), default=ZERO, parameter=True)
-    against: Any = key(names, "surfaces that it touches; all of other bodies, if left out", default=(), kw_only=True)
-    radius: Number = key(not_negative("m"), "of a ball; 0 is a point", default=0.0, kw_only=True)
+    body: str = key(body_name(), "Body that the contact point is fixed to")
+    at: Any = key(point("body", points=True), "Contact point in the frame of the body", default=ZERO, parameter=True)
+    against: Any = key(
+        names, "Surfaces that the contact can touch; by default all surfaces of other bodies", default=(), kw_only=True
+    )
+    radius: Number = key(not_negative("m"), "Radius of the sphere; 0 means a point", default=0.0, kw_only=True)
     stiffness: Number = key(
         positive("N/m").with_rules(NOT_NEGATIVE),
-        "along the normal; rigid contacts need none",
+        "Stiffness along the normal; not needed for rigid contacts",
         default=None, kw_only=True, parameter=True, usual=0.0,
     )  # fmt: skip
-    damping: Number = key(not_negative("N s/m"), "along the normal", default=0.0, kw_only=True, parameter=True)
+    damping: Number = key(not_negative("N s/m"), "Damping along the normal", default=0.0, kw_only=True, parameter=True)
     tangential_stiffness: Number = key(
         finite("N/m").with_rules(NOT_NEGATIVE),
-        "along the surface; that along the normal, if left out",
+        "Stiffness along the surface; by default that along the normal",
         default=None, kw_only=True, parameter=True, same_as="stiffness",
     )  # fmt: skip
     tangential_damping: Number = key(
         not_negative("N s/m"),
-        "along the surface; that along the normal, if left out",
+        "Damping along the surface; by default that along the normal",
         default=None, kw_only=True, parameter=True, same_as="damping",
     )  # fmt: skip
-    friction: Any = key(friction_coefficients, "coefficients of friction", default=0.0, kw_only=True, parameter=True)
+    friction: Any = key(
+        friction_coefficients,
+        "Static and dynamic friction coefficients; one number sets both",
+        default=0.0, kw_only=True, parameter=True,
+    )  # fmt: skip
     rest_speed: Number = key(
         positive("m/s").with_rules(NOT_NEGATIVE),
-        "below which a sliding contact sticks",
+        "Sliding speed below which the contact sticks",
         default=REST_SPEED, kw_only=True, parameter=True,
     )  # fmt: skip
     rolling: Number = key(
-        not_negative("m"), "torque by normal force that brakes a rolling ball", default=0.0, kw_only=True
+        not_negative("m"), "Rolling resistance: torque divided by normal force, for spheres", default=0.0, kw_only=True
     )
     spinning: Number = key(
-        not_negative("m"), "torque by normal force that brakes a spinning ball", default=0.0, kw_only=True
+        not_negative("m"), "Spinning resistance: torque divided by normal force, for spheres", default=0.0, kw_only=True
     )
     restitution: Number = key(
         fraction(),
-        "speed after over speed before an impact, from 0 to 1, where contacts are rigid",
+        "Normal speed after an impact divided by that before, from 0 to 1; for rigid contacts only",
         default=0.0, kw_only=True, parameter=True,
     )  # fmt: skip
     dissipation: Number | None = key(
         not_negative("s/m"),
-        "of Hunt and Crossley's normal force; the stiffness is in N/m^1.5 then",
+        "Dissipation of the Hunt-Crossley normal force; the stiffness is then in N/m^1.5",
         default=None, kw_only=True,
     )  # fmt: skip
 
     acts_in_motion_only = True
 
     def several(self) -> Iterable[Self]:
-        """One for each point of an array (k, 3)."""
+        """Return one contact for each point of an array (k, 3)."""
         if not (isinstance(self.at, np.ndarray) and self.at.ndim == 2):
             return (self,)
         return [replace(self, name=f"{self.name} {number}", at=at) for number, at in enumerate(self.at, start=1)]
 
     def checked(self) -> Self:
-        """The same with its fields checked; a rigid one that a mechanism has is checked as it was given."""
+        """Return the contact with its fields checked.
+
+        A rigid contact of a built mechanism is checked as its author gave it, without stiffness and damping.
+        """
         if isinstance(self.at, Place) and not self.stiffness:
             given = replace(self, stiffness=None, tangential_stiffness=None, tangential_damping=None)
             return super(Contact, given).checked()
         return super().checked()
 
     def completed(self) -> Self:
-        """The same with what was left out as along the normal; what does not fit together is refused."""
+        """Return the contact with defaults filled in; raise a ModelError for keys that contradict each other."""
         along, losses = self.tangential_stiffness, self.tangential_damping
         if not self.stiffness and (self.damping or self.dissipation is not None or along or losses):
             raise ModelError(
-                "springs and dampers of a contact need its stiffness; a rigid one has none of them", self.label
+                "damping, dissipation and tangential numbers need a stiffness; a rigid contact has none of them",
+                self.label,
             )
         if self.dissipation is not None and (self.damping or along is None):
-            reason = "a contact with dissipation has no damping along its normal, and needs a tangential_stiffness"
-            raise ModelError(f"{reason} of its own", self.label)
+            reason = "a contact with dissipation must have a tangential_stiffness and must not have damping"
+            raise ModelError(reason, self.label)
         if (self.rolling or self.spinning) and not self.radius:
-            raise ModelError("rolling and spinning brake balls: give it a radius", self.label)
+            raise ModelError("rolling and spinning resistance need a sphere; give a radius > 0", self.label)
         hard = self.stiffness or 0.0
         along = above_zero(hard if along is None else along, "tangential_stiffness", self.label) if hard else 0.0
         losses = self.damping if losses is None else losses
         return self._with({"stiffness": hard, "tangential_stiffness": along, "tangential_damping": losses})
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What it names that is not there, and whether its parameters can be told from those of others."""
+        """Yield a fault for unknown bodies and surfaces, and for a name that makes parameters ambiguous."""
         namesakes = [items[self.name] for items in draft.elements.values() if self.name in items]
         others = [one for one in namesakes if not isinstance(one, Contact)]
         if self.name in draft.joints or any("stiffness" in one.definitions() for one in others):
-            reason = f"its name is that of a joint or spring, whose '{self.name}.stiffness' is another number"
-            yield Fault(reason, self.label, "call one of them otherwise")
+            reason = f"its name is also that of a joint or spring, so '{self.name}.stiffness' would be ambiguous"
+            yield Fault(reason, self.label, "rename one of them")
         yield from super().draft_faults(draft)
         for name in self.against:
             yield from unknown_faults(self.label, "surface", {"against": name}, draft.elements[Surface.section])
 
     def laid_out(self, layout: Layout) -> Self:
-        """The same on its body, with the surfaces that it may touch."""
+        """Return the contact on its numbered body, with the names of the surfaces that it can touch."""
         placed = self.placed(layout.homes)
         surfaces: Any = layout.elements[Surface.section]
         others = tuple(surface.name for surface in surfaces if surface.place.body != placed.at.body)
         return placed._with({"against": self.against or others})
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Whether there are surfaces of other bodies."""
+        """Yield a fault without a surface on another body, and for surfaces on its own body."""
         if not self.against:
-            yield Fault("there is no surface on another body that it could touch", self.label, "add one")
+            yield Fault("there is no surface on another body that it could touch", self.label, "add a surface")
         for name in self.against:
             if mechanism.surfaces[name].place.body == self.at.body:
-                reason = f"against {name!r} it would touch the body that it is on"
+                reason = f"against: the surface {name!r} is on the body of the contact"
                 yield Fault(reason, self.label, "name surfaces of other bodies")
 
     def describe(self) -> tuple[str, str]:
-        """Its stiffness and friction, its body and surfaces."""
+        """Return its stiffness and friction, and its body and surfaces."""
         static, dynamic = self.friction
         what = f"{self.stiffness:g} N/m, friction {static:g}, {dynamic:g}"
         return what, f"{self.body} against {listed(self.against)}"
 
     def press(self, depth: float) -> float:
-        """The force [N] of the normal's spring at a depth [m]."""
+        """Return the elastic normal force [N] at a depth [m]."""
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:
-        """Stiffness [N/m] and damping [N s/m] along the normal for small motion under a load [N]."""
+        """Return stiffness [N/m] and damping [N s/m] along the normal, linearized at a normal load [N]."""
         if self.dissipation is None:
             return self.stiffness, self.damping
         depth = (load / self.stiffness) ** (2.0 / 3.0)
@@ -172,32 +191,46 @@ class Contact(Element, section="contacts"):
 
 
 class Pair(NamedTuple):
-    """A contact and one of the surfaces that it may touch."""
+    """A contact and one of the surfaces that it can touch."""
 
     contact: Contact
     surface: Surface
 
     @property
     def name(self) -> str:
-        """The contact's name, with the surface's where there are several."""
+        """The contact's name, followed by the surface's name if the contact has several surfaces."""
         one = len(self.contact.against) == 1
         return self.contact.name if one else f"{self.contact.name} on {self.surface.name}"
 
 
 def pairs_of(contacts: Named[Contact], surfaces: Named[Surface]) -> tuple[Pair, ...]:
-    """All pairs that may touch, contact after contact."""
+    """Return all pairs of a contact and a surface that can touch, in the order of contacts."""
     return tuple(Pair(contact, surfaces[name]) for contact in contacts for name in contact.against)
 
 
 def contact_pairs(mechanism: Mechanism) -> tuple[Pair, ...]:
-    """All pairs of a mechanism that may touch, contact after contact."""
+    """Return all pairs of a mechanism that can touch, in the order of contacts."""
     return pairs_of(mechanism.contacts, mechanism.surfaces)
 
 
 def box_corners(size: Any) -> Array:
-    """The corners (8, 3) [m] of a box of that size (3,) [m] about its origin.
+    """Return the corners of a box that is centred at the origin.
 
-    The first four are those below, in the order in which they go around: the sole of a foot.
+    Parameters
+    ----------
+    size : array_like, shape (3,), [m]
+        Extent along x, y and z.
+
+    Returns
+    -------
+    ndarray, shape (8, 3), [m]
+        The corners. The first four have the smallest z, in order around the face, as for the sole of a foot.
+
+    Examples
+    --------
+    >>> lw.box_corners((2, 4, 6))[0].tolist()
+    [1.0, -2.0, -3.0]
+
     """
     half = 0.5 * numbers_of(size, (3,), "size", "box")
     around = ((1, -1), (1, 1), (-1, 1), (-1, -1))

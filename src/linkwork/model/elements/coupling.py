@@ -1,4 +1,4 @@
-"""Couplings: any sums of velocities that are held at zero, such as those of wheels that roll."""
+"""Couplings: weighted sums of joint velocities that are constrained to zero, as for rolling wheels."""
 
 from __future__ import annotations
 
@@ -20,27 +20,37 @@ from linkwork.spatial.scalar import Number
 
 
 class Coupling(VelocityConstraint, section="couplings"):
-    """Hold a sum of velocities at zero while engaged: `factors` by joint, one number or one for each velocity.
+    """Constrain a weighted sum of joint velocities to zero while the coupling is engaged.
 
-    With a free joint, whose velocities are in its body's frame, these are wheels that roll and do not slip, or blades
-    that do not slip sideways.
+    The velocities of a free joint are in its body's frame. A coupling with a free joint can therefore model a wheel
+    that rolls without slip, or a blade that does not slip sideways.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("cart", 5.0).body("wheel", 1.0, inertia=(0.01, 0.01, 0.01))
+    >>> b = b.joint("rail", lw.Prismatic((1, 0, 0)), "world", "cart")
+    >>> b = b.joint("axle", lw.Revolute((0, 1, 0)), "cart", "wheel")
+    >>> m = b.couple("rolling", {"rail": 1.0, "axle": -0.1}).build()
+    >>> m.couplings.names
+    ('rolling',)
+
     """
 
-    factors: Any = key(numbers_by_joint_name, "of velocities, whose sum is zero while engaged")
+    factors: Any = key(numbers_by_joint_name, "Factors by joint: one number, or one for each velocity of the joint")
     engaged: Number = engaged_key(True)
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The sum; the multiplier times a factor is the force on a velocity."""
+        """One row: the sum. The force on a velocity is the multiplier times its factor."""
         numbers = [(joint, k, x) for joint, row in self.factors for k, x in enumerate(row.tolist()) if x != 0.0]
         yield VelocityRow(self.name, tuple(numbers), self.engaged)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What is wrong with its joints."""
+        """Yield what is wrong with its joints."""
         single = [(joint, numbers[0]) for joint, numbers in self.factors if len(numbers) == 1]
         if len(single) == len(self.factors) and not direction_of(tuple(single), draft.mimics)[0]:
             names = listed(repr(joint) for joint, _ in single)
-            yield Fault(f"{names} move so already, by mimicking", self.label, "name other joints")
+            yield Fault(f"mimic joints already impose this relation on {names}", self.label, "name other joints")
         for joint, numbers in self.factors:
             kind = draft.kinds.get(joint)
             if kind is None:
@@ -50,6 +60,6 @@ class Coupling(VelocityConstraint, section="couplings"):
                 yield Fault(f"factors of joint {joint!r} must be {wanted}; got {numbers.tolist()}", self.label)
 
     def describe(self) -> tuple[str, str]:
-        """Whether it is engaged, and its factors."""
+        """Return its state, and its factors by joint."""
         rows = ", ".join(f"{joint} x {' '.join(f'{x:g}' for x in numbers)}" for joint, numbers in self.factors)
         return state_text(self.engaged), rows

@@ -1,4 +1,4 @@
-"""Differentials: a joint that turns the mean of two others."""
+"""Differentials: a joint drives the mean velocity of two others."""
 
 from __future__ import annotations
 
@@ -18,30 +18,40 @@ from linkwork.spatial.scalar import Number
 
 
 class Differential(VelocityConstraint, section="differentials"):
-    """Let the joint `driving` turn the mean of two others, with the same force on both.
+    """Add a differential: the joint `driving` drives the mean of two other joints, with the same force on both.
 
-    While it is engaged, v_left + v_right = 2 ratio v_driving [rad/s or m/s].
+    While it is engaged, v_left + v_right = 2 ratio v_driving [rad/s or m/s]. Each joint has one velocity.
+
+    Examples
+    --------
+    >>> b = lw.Builder()
+    >>> for name in ("shaft", "left", "right"):
+    ...     b = b.body(name, 1.0, inertia=(1, 1, 1)).joint(name, lw.Revolute(), "world", name)
+    >>> m = b.differential("axle", "shaft", "left", "right", ratio=0.25).build()
+    >>> m.differentials["axle"].ratio
+    0.25
+
     """
 
-    driving: str = key(joint_name("driving"))
-    left: str = key(joint_name("left"))
-    right: str = key(joint_name("right"))
-    ratio: Number = key(nonzero(), "v_left + v_right = 2 ratio v_driving while engaged", default=1.0)
+    driving: str = key(joint_name("driving"), "Driving joint")
+    left: str = key(joint_name("left"), "First driven joint")
+    right: str = key(joint_name("right"), "Second driven joint")
+    ratio: Number = key(nonzero(), "Speed ratio: v_left + v_right = 2 ratio v_driving while engaged", default=1.0)
     engaged: Number = engaged_key(True)
 
     couples_ratios = True
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """How fast the mean slips; the multiplier is the force on left and right."""
+        """One row: v_left + v_right - 2 ratio v_driving. The multiplier is the force on left and on right."""
         sides = ((self.left, 0, 1.0), (self.right, 0, 1.0))
         yield VelocityRow(self.name, (*sides, (self.driving, 0, -2.0 * self.ratio)), self.engaged)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What is wrong with its joints."""
+        """Yield what is wrong with its joints."""
         roles = {"driving": self.driving, "left": self.left, "right": self.right}
         yield from role_faults(self.label, roles, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Whether it is engaged, and its joints."""
+        """Return its state, and its joints with the ratio."""
         return state_text(self.engaged), f"{self.driving} x {self.ratio:g}, {self.left}, {self.right}"

@@ -1,4 +1,4 @@
-"""Drives: motors that act on joints through fixed ratios."""
+"""Drives: motors that act on joints through constant ratios."""
 
 from __future__ import annotations
 
@@ -37,58 +37,75 @@ if TYPE_CHECKING:
 
 
 class Drive(Actuator, section="drives"):
-    """Put a motor on joints: `ratios` are by joint, one number or one for each velocity of the joint.
+    """Add a motor that drives joints through constant ratios.
 
-    Its one coordinate is a sum of joints' coordinates, in these ratios. For a control u,
+    For a control u, the motor's length l, rate l' and force f are
 
-        length  l  = gear times the sum of ratio q [rad or m], where all joints have one coordinate
-        rate    l' = gear times the sum of ratio v [rad/s or m/s]
-        force   f  = clip(gain clip(u, control_limits) + bias[0] + bias[1] l + bias[2] l', force_limits) [N m or N]
+        l  = gear * sum(ratio q)   [rad or m], if every joint has one coordinate
+        l' = gear * sum(ratio v)   [rad/s or m/s]
+        f  = clip(gain clip(u, control_limits) + bias[0] + bias[1] l + bias[2] l', force_limits)   [N m or N]
 
-    and each joint feels gear ratio f (MuJoCo's affine actuator). A torque motor has gain 1 and no bias; a position
-    servo has gain k and bias (0, -k, -d). `control_limits` and `force_limits` are (lower, upper), None where there are
-    none.
+    and each joint receives the force gear * ratio * f (MuJoCo's affine actuator). A torque motor has gain 1 and no
+    bias; a position servo has gain k and bias (0, -k, -d).
 
-    The rotor turns at l': its kinetic energy is rotor_inertia l'^2 / 2, with `rotor_inertia` [kg m^2 or kg]. Of the
-    motor's power the joints get the part efficiency[0]; where they drive the motor, it gets the part efficiency[1] of
-    theirs: `efficiency`, above 0 and at most 1, is one number or (driving, driven back). The voltage of a motor bounds
-    its force by the lines from `stall_torque` [N m or N] at rest to nothing at `no_load_speed` [rad/s or m/s], both
-    directions: -1 - l'/no_load_speed <= f/stall_torque <= 1 - l'/no_load_speed.
+    The rotor turns at the speed l'; its kinetic energy is rotor_inertia l'^2 / 2. While the motor drives the joints,
+    they receive the fraction efficiency[0] of its power; while the joints drive the motor, it receives the fraction
+    efficiency[1] of theirs. The torque-speed line of the motor bounds its force:
+    -1 - l'/no_load_speed <= f/stall_torque <= 1 - l'/no_load_speed.
 
-    A motor that sits on the body `measured_from`, further inboard, pulls its joints by cables that run over all joints
-    in between. Its coordinate is the turn of their outer bodies against that body, and has their ratios for those
-    joints too (S0 29).
+    With `measured_from`, the motor is mounted on that inboard body and drives its joints by cables over all joints in
+    between. The ratios then also apply to those joints, so that l is the rotation of the outer body relative to the
+    motor's body (S0 29).
 
-    In the mechanism's own coordinates, in which joints may mimic others, l' = gear row v with `row` (nv,), and l is
-    gear times row q over the joints of one coordinate, plus gear times `offset`.
+    `forward_dynamics` does not include the forces of drives; `lw.feedback.drives` makes them a controller.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("arm", 1.0, (0, 0, 0.3), (0.1, 0.1, 0.01)).joint("hip", lw.Revolute(), "world", "arm")
+    >>> m = b.drive("motor", {"hip": 1.0}, gear=50.0, rotor_inertia=1e-4).build()
+    >>> round(float(m.armature[0]), 6)
+    0.25
+
     """
 
-    ratios: Any = key(numbers_by_joint_name, "by which each joint turns the motor")
+    ratios: Any = key(numbers_by_joint_name, "Ratios by joint: one number, or one for each velocity of the joint")
     measured_from: str | None = key(
         body_name("measured_from", wanted="the name of a body"),
-        "on which the motor sits, with cables over all joints in between",
+        "Inboard body on which the motor is mounted; cables run over all joints in between",
         default=None, kw_only=True,
     )  # fmt: skip
-    gain: Number = key(finite("N m or N"), "force by control", default=1.0, kw_only=True, parameter=True)
-    bias: Any = key(three_numbers, "force: a constant, by length and by rate of length", default=ZERO, kw_only=True)
-    control_limits: Any = key(bounds, "of the control", default=None, kw_only=True)
-    force_limits: Any = key(bounds, "[N m or N]", default=None, kw_only=True)
+    gain: Number = key(finite("N m or N"), "Force per unit of control", default=1.0, kw_only=True, parameter=True)
+    bias: Any = key(
+        three_numbers, "Force without control: constant, per length l and per rate l'", default=ZERO, kw_only=True
+    )
+    control_limits: Any = key(bounds, "Lower and upper limit of the control", default=None, kw_only=True)
+    force_limits: Any = key(bounds, "Lower and upper limit of the motor force [N m or N]", default=None, kw_only=True)
     gear: Number = key(
-        nonzero(), "turns of the motor for one of the sum of its joints", default=1.0, kw_only=True, parameter=True
+        nonzero(),
+        "Motor speed divided by the weighted sum of joint velocities",
+        default=1.0,
+        kw_only=True,
+        parameter=True,
     )
     rotor_inertia: Number = key(
-        not_negative("kg m^2 or kg"), "of what turns at the motor's speed", default=0.0, kw_only=True, parameter=True
+        not_negative("kg m^2 or kg"), "Inertia of the rotor, at motor speed", default=0.0, kw_only=True, parameter=True
     )
     stall_torque: Number = key(
-        positive("N m or N", infinite=True), "most force at rest", default=np.inf, kw_only=True, parameter=True
+        positive("N m or N", infinite=True), "Largest motor force at rest", default=np.inf, kw_only=True, parameter=True
     )
     no_load_speed: Number = key(
         positive("rad/s or m/s", infinite=True),
-        "at which no force is left",
+        "Motor speed at which the available force is zero",
         default=np.inf, kw_only=True, parameter=True,
     )  # fmt: skip
-    efficiency: Any = key(efficiencies, "part of power that arrives", default=1.0, kw_only=True, parameter=True)
-    reached: tuple[tuple[str, Array], ...] = derived(default=())  # ratios of all joints that it turns
+    efficiency: Any = key(
+        efficiencies,
+        "Transmitted fraction of the power, above 0 and at most 1: driving, and driven back; one number sets both",
+        default=1.0, kw_only=True, parameter=True,
+    )  # fmt: skip
+    # In the mechanism's independent coordinates l' = gear (row v), and l = gear (row q + offset) over the joints with
+    # one coordinate; mimic joints are eliminated
+    reached: tuple[tuple[str, Array], ...] = derived(default=())  # ratios of all driven joints, if it has cables
     row: Array = derived(default_factory=lambda: np.zeros(0))  # pyright: ignore[reportIncompatibleMethodOverride]
     offset: float = derived(default=0.0)
 
@@ -99,12 +116,12 @@ class Drive(Actuator, section="drives"):
 
     @property
     def has_speed_limit(self) -> bool:
-        """Whether its force is bounded by a line from its stall torque to its no-load speed."""
+        """Whether a torque-speed line bounds its force."""
         return is_finite(self.stall_torque)
 
     @property
     def rotor(self) -> Rotor | None:
-        """Its rotor, if it has or may have one."""
+        """Its rotor; None if the inertia is zero and not a traced number."""
         inertia = self.rotor_inertia
         if np.asarray(inertia).dtype != object and inertia == 0.0:
             return None
@@ -113,11 +130,11 @@ class Drive(Actuator, section="drives"):
     # --- its force ---
 
     def speed(self, v: Array) -> Number:
-        """The motor's speed l' [rad/s or m/s] at velocities v (nv,)."""
+        """Return the motor's speed l' [rad/s or m/s] at the velocities v (nv,)."""
         return self._turning(v) * self.gear
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
-        """The motor's force f [N m or N] at the control u; what its constants leave out is not computed."""
+        """Return the motor's force f [N m or N] for the control u; terms with zero constants are not computed."""
         constant, by_length, by_rate = self.bias
         f = _clipped(u, self.control_limits) * self.gain + constant
         if by_length != 0.0:
@@ -130,14 +147,14 @@ class Drive(Actuator, section="drives"):
         return _clipped(f, self.force_limits)
 
     def output(self, f: Number, v: Array) -> Number:
-        """What of a motor's force f [N m or N] the joints feel behind its gears, each times its entry of `row`."""
+        """Return the force [N m or N] after gears and losses for a motor force f; joint k receives row[k] times it."""
         return self._passed(f, v) * self.gear
 
     def _passed(self, f: Number, v: Array) -> Number:
-        """What of a motor's force f arrives behind its gears [N m or N], as the joints would feel it at a gear of 1.
+        """Return the motor force [N m or N] after losses, before it is multiplied by the gear.
 
-        The joints get less power than the motor gives, and the motor less than the joints give. Near rest the loss
-        fades to nothing as that of dry friction does, so that forces stay continuous; it is never negative.
+        The losses reduce the power that the driven side receives. Near rest they fade to zero, as dry friction does,
+        so that forces stay continuous. Losses are never negative.
         """
         if self.efficiency.dtype != object and (self.efficiency == 1.0).all():
             return f
@@ -147,37 +164,39 @@ class Drive(Actuator, section="drives"):
         return f * (1.0 - (1.0 - driving) * maximum(along, 0.0) + (1.0 / back - 1.0) * maximum(-along, 0.0))
 
     def _turning(self, v: Array) -> Number:
-        """Sum of ratio v [rad/s or m/s]."""
+        """Return sum(ratio v) [rad/s or m/s]."""
         return sum((self.row[k] * v[k] for k in np.flatnonzero(self.row)), 0.0)
 
     def _along(self, mechanism: Mechanism, q: Array) -> Number:
-        """Sum of ratio q [rad or m] over the joints of one coordinate."""
+        """Return sum(ratio q) [rad or m] over the joints with one coordinate."""
         driven = [j for j in mechanism.leaders if self.row[j.v].any()]
         return sum((self.row[j.v][0] * q[j.q][0] for j in driven), 0.0)
 
     # --- its definition, checked ---
 
     def completed(self) -> Self:
-        """The same, if both ends of the line of torque and speed are given, or none."""
+        """Return the drive; raise a ModelError if only one end of the torque-speed line is given."""
         given = {"stall_torque": self.stall_torque, "no_load_speed": self.no_load_speed}
         lacking = [key for key, value in given.items() if not np.isfinite(value)]
         if len(lacking) == 1:
-            raise ModelError(f"{lacking[0]} is lacking: torque and speed are bounded together", self.label)
+            raise ModelError(
+                f"{lacking[0]} is missing; give both stall_torque and no_load_speed, or neither", self.label
+            )
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What is wrong with its joints, and with the body that it is measured from."""
+        """Yield what is wrong with its joints and with the body `measured_from`."""
         yield from self._cable_faults(draft.joints)
         for joint, numbers in self.ratios:
             kind = draft.kinds.get(joint)
             if kind is None:
                 yield Fault(f"ratios: {unknown_name('joint', joint, draft.kinds).reason}", self.label)
             elif numbers.shape != (kind.nv,):
-                wanted = f"{kind.nv} numbers, one for each velocity" if kind.nv else "none, as it cannot move"
+                wanted = f"{kind.nv} numbers, one for each velocity" if kind.nv else "omitted, since it cannot move"
                 yield Fault(f"ratios of joint {joint!r} must be {wanted}; got {numbers.tolist()}", self.label)
             elif self.bias[1] != 0.0 and not kind.nq == kind.nv == 1:
-                reason = f"bias[1] acts on a length, which joint {joint!r}, a {type(kind).__name__}, does not have"
-                yield Fault(f"bias: {reason}", self.label, "let it be 0, or drive joints of one coordinate")
+                reason = f"bias[1] multiplies the length, which joint {joint!r}, a {type(kind).__name__}, does not have"
+                yield Fault(f"bias: {reason}", self.label, "set bias[1] to 0, or drive joints with one coordinate")
 
     def _cable_faults(self, joints: Mapping[str, JointRequest]) -> Iterator[Fault]:
         body = self.measured_from
@@ -193,10 +212,10 @@ class Drive(Actuator, section="drives"):
             for one in path[: inner.index(body) + 1]:
                 if one.kind.nv > 1:
                     reason = f"its cables run over joint {one.name!r}, a {type(one.kind).__name__}"
-                    yield Fault(f"{reason}; they run over joints of one velocity", self.label)
+                    yield Fault(f"{reason}; cables can run only over joints with one velocity", self.label)
 
     def laid_out(self, layout: Layout) -> Self:
-        """The same with the ratios of all joints that its cables run over, and its row."""
+        """Return the drive with the ratios of all joints that its cables run over, and its row."""
         found: dict[str, Array] = {}
         for joint, numbers in self.ratios if self.measured_from is not None else ():
             for one in _inboard(joint, layout.requests):
@@ -207,7 +226,7 @@ class Drive(Actuator, section="drives"):
         return replace(self, reached=tuple(found.items())).numbered(layout.joints)
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """The same with its row in the coordinates of these joints."""
+        """Return the drive with its row in the coordinates of these joints."""
         row, offset = np.zeros(max((joint.v.stop for joint in joints), default=0)), 0.0
         for name, numbers in self.reached or self.ratios:
             mimic = joints[name].mimic
@@ -217,7 +236,7 @@ class Drive(Actuator, section="drives"):
         return replace(self, row=row, offset=offset)
 
     def describe(self) -> tuple[str, str]:
-        """Its numbers, as far as they are unusual, and its ratios."""
+        """Return its gain and the numbers that differ from their defaults, and its ratios."""
         parts = [f"gain {self.gain:g}"]
         parts += [f"gear {self.gear:g}"] if self.gear != 1.0 else []
         parts += [f"rotor {self.rotor_inertia:g}"] if self.rotor_inertia else []
@@ -230,17 +249,17 @@ class Drive(Actuator, section="drives"):
 
 
 def _inboard(joint: str, joints: Mapping[str, JointRequest]) -> Iterator[JointRequest]:
-    """A joint, the one that carries its parent, and so on to the world."""
+    """Yield a joint, the joint of its parent body, and so on up to the world."""
     carriers = {one.child: one for one in joints.values()}
     now: JointRequest | None = joints[joint]
-    for _ in joints:  # rings end, too
+    for _ in joints:  # a bounded number of times, so that a cycle of joints ends too
         if now is not None:
             yield now
             now = carriers.get(now.parent)
 
 
 def _clipped(x: Number, limits: Array) -> Number:
-    """A number within limits, of which infinite ones leave no trace."""
+    """Return x clipped to limits; an infinite limit adds no operation to a traced expression."""
     lower, upper = limits
     x = maximum(x, lower) if lower > -np.inf else x
     return minimum(x, upper) if upper < np.inf else x

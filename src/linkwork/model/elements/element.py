@@ -1,7 +1,7 @@
-"""Elements: what can be put on a tree of bodies and joints. One class, in one file, owns everything about its kind.
+"""Elements: objects that a Builder adds to a tree of bodies and joints. One class, in one file, defines each kind.
 
-An element is a frozen dataclass; its fields are defined by `key`. A class that names a `section` is a kind of its own:
-the section is its table in documents and its attribute of a Mechanism. Kinds of users are registered in the same way.
+An element is a frozen dataclass whose fields are defined by `key`. A class with a `section` is a kind of element: the
+section is the name of its table in documents and of its attribute of a Mechanism. Users register kinds in the same way.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from linkwork.model.mechanism import Joint, Mechanism
     from linkwork.model.specifications import Draft, Homes, Layout
 
-FLIP, GIVEN = "flip", "given"  # what a verb of a schedule does to a mode: change its sign, or set what the entry says
+FLIP, GIVEN = "flip", "given"  # effect of a schedule's verb on a mode: change its sign, or set it to the given value
 PACKAGE = __name__.partition(".")[0]
 
 
 class Rotor(NamedTuple):
-    """A rotor that turns with `joints`: its kinetic energy is inertia (row v)^2 / 2, with `row` (nv,)."""
+    """A rotor driven by `joints`: its kinetic energy is inertia (row v)^2 / 2 [J], with `row` (nv,)."""
 
     drive: str
     joints: tuple[str, ...]
@@ -42,12 +42,12 @@ class Rotor(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether it turns with one velocity alone, so that it is an armature."""
+        """Whether it turns with a single velocity, so that it acts as an armature."""
         return np.count_nonzero(self.row) == 1
 
     @property
     def scaled(self) -> Array:
-        """The row (nv,) whose rate has half its square as kinetic energy [J]."""
+        """The row scaled by the square root of the inertia (nv,): the kinetic energy [J] is (scaled v)^2 / 2."""
         size = np.sqrt(self.inertia)
         return np.array([x * size if x != 0.0 else 0.0 for x in self.row])
 
@@ -55,22 +55,24 @@ class Rotor(NamedTuple):
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(key, derived))
 @dataclass(frozen=True, eq=False)
 class Element:
-    """Something on the tree, known by its name. Subclasses are frozen dataclasses by themselves.
+    """An element of a mechanism, identified by its name. Subclasses automatically become frozen dataclasses.
 
-    A kind of element is a subclass with a `section`, and perhaps with a word for one of them:
+    A kind of element is a subclass with a `section`, and optionally `what`, the word for one element in messages:
     `class Latch(VelocityConstraint, section="latches")` is a "latch".
     """
 
     name: str
 
-    what: ClassVar[str] = ""  # what messages call one
-    section: ClassVar[str] = ""  # where documents and mechanisms have them
-    acts_in_motion_only: ClassVar[bool] = False  # whether no answer for a single state depends on it
-    writes_all: ClassVar[bool] = False  # whether documents have its defaults too
-    couples_ratios: ClassVar[bool] = False  # whether it drives joints at ratios, which may contradict those of others
-    switches: ClassVar[Mapping[str, tuple[str, Any]]] = {}  # verb of a schedule: the mode that it sets, and to what
-    locks_joint: ClassVar[bool] = False  # whether a joint itself may be named in its place
-    switches_itself: ClassVar[bool] = False  # whether it has an event function, by which it switches a mode of its own
+    what: ClassVar[str] = ""  # the word for one element in messages
+    section: ClassVar[str] = ""  # the table in documents and the attribute of a Mechanism
+    acts_in_motion_only: ClassVar[bool] = False  # whether no dynamics at a single state depends on it
+    writes_all: ClassVar[bool] = False  # whether documents include values that equal their defaults
+    couples_ratios: ClassVar[bool] = False  # whether it drives joints at ratios, which may contradict other couplings
+    switches: ClassVar[
+        Mapping[str, tuple[str, Any]]
+    ] = {}  # by verb of a schedule: the mode that it sets, and its value
+    locks_joint: ClassVar[bool] = False  # whether a schedule may name the joint instead of the element
+    switches_itself: ClassVar[bool] = False  # whether it has an event function that switches one of its modes
 
     def __init_subclass__(cls, section: str = "", what: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -80,45 +82,45 @@ class Element:
             cls.section, cls.what = section, what or cls.__name__.lower()
             _register(cls)
 
-    # --- its definition ---
+    # --- definition ---
 
     @classmethod
     @cache
     def definitions(cls) -> Mapping[str, Key]:
-        """The definitions of its fields, in order."""
+        """Return the definitions of its fields by name, in order."""
         return {field.name: field.metadata["key"] for field in fields(cls) if "key" in field.metadata}
 
     @classmethod
     def modes(cls) -> tuple[str, ...]:
-        """The keys that may be switched in a run."""
+        """Return the keys that can be switched during a run."""
         return tuple(name for name, one in cls.definitions().items() if one.mode)
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Its kind and name, as in messages: "clutch 'shaft'"."""
         return f"{self.what} {self.name!r}"
 
     @property
     def is_of_users(self) -> bool:
-        """Whether its class, or that of a kind or shape in it, is from outside of linkwork."""
+        """Whether its class, or the class of its joint kind or shape, is defined outside linkwork."""
         own = [getattr(self, name) for name, one in self.definitions().items() if isinstance(one.kind, ClassKind)]
         return any(type(one).__module__.partition(".")[0] != PACKAGE for one in (self, *own))
 
     def lacks(self, answer: str) -> LinkworkError:
-        """The error of a kind that does not define what every kind like it must."""
+        """Return the error for a class that does not define the required method or property `answer`."""
         return LinkworkError(
-            f"{self.label} is of class {type(self).__name__!r}, which must define {answer!r}; "
-            "docs/contributing.md has examples"
+            f"{self.label}: its class {type(self).__name__!r} must define {answer!r}; "
+            "see docs/contributing.md for examples"
         )
 
-    # --- from a verb onto the tree ---
+    # --- from a Builder method to the numbered tree ---
 
     def several(self) -> Iterable[Self]:
-        """The elements that one statement to a Builder makes: itself, unless a kind says otherwise."""
+        """Return the elements that one Builder call adds: only itself, unless a subclass overrides this."""
         return (self,)
 
     def checked(self) -> Self:
-        """The same with its fields checked, each by its key, or a ModelError that says what is wrong."""
+        """Return the element with every field checked by its key; raise a ModelError for an invalid value."""
         found: dict[str, Any] = {"name": checked_name(self.name, self.what)}
         label = self.label
         for name, one in self.definitions().items():
@@ -128,42 +130,42 @@ class Element:
         return self._with(found).completed()
 
     def _with(self, values: Mapping[str, Any]) -> Self:
-        """The same with these values; itself, if it has them already."""
+        """Return the element with these values; itself if it already has them."""
         new = {name: value for name, value in values.items() if value is not getattr(self, name)}
         return replace(self, **new) if new else self
 
     def completed(self) -> Self:
-        """The same with what was left out; a ModelError where keys do not fit together."""
+        """Return the element with omitted values filled in; raise a ModelError if keys contradict each other."""
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What it names that is not in a draft, or does not fit."""
+        """Yield a fault for each body or joint that it names and the draft does not have, or that is unsuitable."""
         label = self.label
         for name, one in self.definitions().items():
             yield from one.kind.faults(getattr(self, name), label, draft)
 
     def placed(self, homes: Homes) -> Self:
-        """The same with its places on bodies, given the body and pose of every part."""
+        """Return the element with its places on numbered bodies; `homes` has the body and pose of every part."""
         own = self.definitions().items()
         return self._with({name: one.kind.placed(getattr(self, name), self, homes) for name, one in own})
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """The same for these joints, with their slices of coordinates."""
+        """Return the element for these numbered joints."""
         return self
 
     def laid_out(self, layout: Layout) -> Self:
-        """The same on the numbered tree."""
+        """Return the element on the numbered tree."""
         return self.placed(layout.homes).numbered(layout.joints)
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """What is wrong with it on its mechanism."""
+        """Yield what is wrong with it in the built mechanism."""
         return iter(())
 
     # --- parameters ---
 
     @cached_property
     def parameters(self) -> dict[str, Array]:
-        """What may vary of it, by key; numbers that may be infinite only where they are not."""
+        """The values that can vary, by key; infinite values are excluded."""
         found = {}
         for name, one in self.definitions().items():
             value = getattr(self, name)
@@ -172,39 +174,39 @@ class Element:
         return found
 
     def varied(self, new: Mapping[str, Any]) -> Self:
-        """The same with new values of some parameters, by key."""
+        """Return the element with new values of some parameters, given by key."""
         kinds_of = {name: self.definitions()[name].kind for name in new}
         return replace(self, **{name: kinds_of[name].varied(getattr(self, name), x) for name, x in new.items()})
 
     def check_parameter(self, key: str, values: Array, name: str) -> None:
-        """Raise an error unless a parameter, called `name`, may have all these values."""
+        """Raise an error unless all values are valid for the parameter `key`, which messages call `name`."""
         check_values(name, values, self.definitions()[key].kind.rules)
 
     def possible(self, key: str, mode: Number) -> Number:
-        """The value of a mode that a controller gets which wants `mode`."""
+        """Return the nearest valid value of a mode for the value that a controller requests."""
         return mode
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """Users' functions of a place (x, y) [m] in it, whose graphs are part of a kernel's identity."""
+        """User functions of (x, y) [m] in the element; their traced graphs are part of a kernel's identity."""
         return ()
 
-    # --- what it says of itself ---
+    # --- rotor, description, document and digest ---
 
     @property
     def rotor(self) -> Rotor | None:
-        """The rotor that it adds to the mechanism, if it has one."""
+        """The rotor that it adds to the mechanism, or None."""
         return None
 
     def describe(self) -> tuple[str, str]:
-        """What it is, and what it is on, in the words of `linkwork check`."""
+        """Return its numbers and the names it refers to, as `linkwork check` prints them."""
         parts = self.document()[0]
         texts = [str(value) for value in parts.values() if isinstance(value, str)]
         numbers = [f"{name} {value}" for name, value in parts.items() if not isinstance(value, str)]
         return ", ".join(numbers), ", ".join(texts)
 
     def document(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Its table in a document, and comments behind some keys."""
+        """Return its table in a document, and comments after some keys."""
         table: dict[str, Any] = {}
         notes: dict[str, str] = {}
         for name, one in self.definitions().items():
@@ -215,7 +217,7 @@ class Element:
         return table, notes
 
     def _is_usual(self, one: Key, value: Any) -> bool:
-        """Whether a document leaves it out."""
+        """Whether a document omits the value."""
         if self.writes_all or not one.kind.counts or one.required:
             return False
         if one.same_as:
@@ -228,17 +230,17 @@ class Element:
 
     @classmethod
     def from_document(cls, name: str, given: Mapping[str, Any]) -> Self:
-        """One of its kind from the values of a table."""
+        """Return an element from the values of a document's table."""
         found = {key: one.kind.read(key, given) for key, one in cls.definitions().items()}
         return cls(name, **{key: value for key, value in found.items() if value is not MISSING})
 
     @classmethod
     def stand_in(cls, name: str) -> Self | None:
-        """One that others may name, where a document's has faults; None if nothing names its kind."""
+        """Return a placeholder for an invalid element that others may name; None if no element names this kind."""
         return None
 
     def digest(self) -> Iterator[str | bytes]:
-        """All that kernels may depend on, but what functions do, which their graphs show."""
+        """Yield all data that compiled kernels may depend on, except user functions, whose traced graphs count."""
         yield f"{self.section} {self.name}"
         for field in fields(self):
             yield field.name
@@ -246,8 +248,8 @@ class Element:
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """The same as one short text of bytes."""
-        from hashlib import sha256  # loads OpenSSL, which few of those need who import linkwork
+        """The SHA-256 hash of the digest."""
+        from hashlib import sha256  # imported here because it loads OpenSSL, which most users never need
 
         found = sha256()
         for part in self.digest():
@@ -257,7 +259,7 @@ class Element:
 
 
 def _described(value: Any) -> Iterator[str | bytes]:
-    """A value of an element as texts and bytes."""
+    """Yield a value of an element as strings and bytes."""
     if isinstance(value, Place):
         for part in (value.body, value.pose, value.offset, value.mount):
             yield from _described(part)
@@ -279,21 +281,24 @@ def _described(value: Any) -> Iterator[str | bytes]:
         yield repr(float(value) if isinstance(value, (bool, int, float)) else value)
 
 
-# --- all kinds ---
+# --- registry of kinds ---
 
 _registered: dict[str, type[Element]] = {}
 
 
 def _register(class_: type[Element]) -> None:
-    """Make a class known by its section; one that takes the place of another must be that class, defined again."""
+    """Register a class by its section. It may replace only an earlier definition of the same class."""
     other = _registered.get(class_.section)
     if other is not None and (other.__module__, other.__qualname__) != (class_.__module__, class_.__qualname__):
-        raise ModelError(f"there are {class_.section} already, of {other.__module__}.{other.__qualname__}")
+        raise ModelError(
+            f"the section {class_.section!r} already belongs to {other.__module__}.{other.__qualname__}; "
+            "choose another section"
+        )
     _registered[class_.section] = class_
 
 
 def arrange(first: Iterable[type[Element]]) -> None:
-    """Put these kinds before all others: in this order their rows and faults follow each other."""
+    """Move these kinds to the front of the registry, which is the order of their rows and faults."""
     own = {class_.section: class_ for class_ in first}
     rest = {section: class_ for section, class_ in _registered.items() if section not in own}
     _registered.clear()
@@ -301,5 +306,5 @@ def arrange(first: Iterable[type[Element]]) -> None:
 
 
 def kinds() -> Mapping[str, type[Element]]:
-    """All kinds of elements by section: those of linkwork, then those of users."""
+    """Return all kinds of elements by section: those of linkwork, then those of users."""
     return _registered

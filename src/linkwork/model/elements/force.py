@@ -1,7 +1,7 @@
-"""Forces: elements that push bodies and joints, by where they are and how they move.
+"""Force elements: forces on bodies and joints as functions of positions and velocities.
 
-A force element says what it applies, `force`, what it stores, `energy`, and at which rate it changes the energy of the
-whole beyond that, `power`. All three are formulas of any numbers: they are traced, so they must not branch on values.
+A force element defines its forces (`force`), its stored energy (`energy`) and the power that it adds to the total
+energy of the mechanism (`power`). All three are traced, so they must not branch on values.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from linkwork.spatial.scalar import Array, Number, cross
 
 
 class Motion(Protocol):
-    """Where bodies and joints are and how they move, by name."""
+    """Positions and velocities of bodies and joints, by name."""
 
     def pose(self, body: str) -> Transform:
-        """The pose X_WB of a body's frame in the world."""
+        """Return the pose X_WB of a body's frame in the world frame."""
         ...
 
     def twist(self, body: str) -> Twist:
-        """Velocity of a body's origin [m/s] and its angular velocity [rad/s], both in the world's axes."""
+        """Return the velocity of a body's origin [m/s] and its angular velocity [rad/s], in world axes."""
         ...
 
     def coordinates(self, joint: str) -> Array:
-        """The coordinates (nq,) of a joint [rad or m, or quaternions]."""
+        """Return the coordinates (nq,) of a joint [rad or m, or quaternions]."""
         ...
 
     def velocities(self, joint: str) -> Array:
-        """The velocities (nv,) of a joint [rad/s or m/s]."""
+        """Return the velocities (nv,) of a joint [rad/s or m/s]."""
         ...
 
 
 def point_motion(motion: Motion, body: str, r: Any) -> tuple[Array, Array]:
-    """Position (3,) [m] and velocity (3,) [m/s], in the world, of the point r (3,) [m] in the frame of a body."""
+    """Return position (3,) [m] and velocity (3,) [m/s], in the world frame, of the point r (3,) [m] of a body."""
     X, V = motion.pose(body), motion.twist(body)
     arm = X.R @ np.asarray(r)
     return X.p + arm, V.linear + cross(V.angular, arm)
@@ -48,29 +48,29 @@ def point_motion(motion: Motion, body: str, r: Any) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Acting:
-    """Forces on bodies and joints, collected: `Acting().on_body("arm", force, at=point).on_joint("knee", [torque])`."""
+    """A set of forces: `Acting().on_body("arm", force, at=point).on_joint("knee", [torque])`."""
 
-    bodies: tuple[tuple[str, Array, Array, Array], ...] = ()  # body, force [N], point [m], torque [N m], of the world
-    joints: tuple[tuple[str, Array], ...] = ()  # joint, one force for each velocity [N m or N]
+    bodies: tuple[tuple[str, Array, Array, Array], ...] = ()  # body, force [N], point [m], torque [N m], in the world
+    joints: tuple[tuple[str, Array], ...] = ()  # joint, and one force for each velocity [N m or N]
 
     def on_body(self, body: str, force: Any = (0.0, 0.0, 0.0), at: Any = None, torque: Any = (0.0, 0.0, 0.0)) -> Acting:
-        """These and a force (3,) [N] at a point (3,) [m], and a torque (3,) [N m], all in the world's frame.
+        """Return the set with a force (3,) [N] at a point (3,) [m] and a torque (3,) [N m] added, in the world frame.
 
-        The point may be left out where there is a torque alone.
+        The point may be omitted if there is only a torque.
         """
         point = np.zeros(3) if at is None else np.asarray(at)
         one = (body, np.asarray(force), point, np.asarray(torque))
         return Acting((*self.bodies, one), self.joints)
 
     def on_joint(self, joint: str, force: Any) -> Acting:
-        """These and forces (nv,) [N m or N] on the velocities of a joint."""
+        """Return the set with forces (nv,) [N m or N] on a joint added."""
         return Acting(self.bodies, (*self.joints, (joint, np.asarray(force))))
 
     def __add__(self, other: Acting) -> Acting:
         return Acting((*self.bodies, *other.bodies), (*self.joints, *other.joints))
 
     def wrench(self, body: str) -> Wrench:
-        """What acts on a body: force [N], and torque about the world's origin [N m], in the world's axes."""
+        """Return the total force [N] on a body, and torque [N m] about the world's origin, in world axes."""
         total = Wrench.zero()
         for name, force, point, torque in self.bodies:
             if name == body:
@@ -78,7 +78,7 @@ class Acting:
         return total
 
     def power(self, motion: Motion) -> Number:
-        """The power [W] of all of them."""
+        """Return the total power [W] of the forces."""
         total: Number = 0.0
         for body, force, point, torque in self.bodies:
             X, V = motion.pose(body), motion.twist(body)
@@ -89,53 +89,53 @@ class Acting:
 
 
 class LineForce(Element):
-    """A spring and a damper along the line between the point `at` of one body and the point `to` of another.
+    """A spring and a damper along the line between the point `at` on one body and the point `to` on another.
 
-    Its tension at the distance L is stiffness (L - length) + damping dL/dt [N].
+    The tension at the distance L is stiffness (L - length) + damping dL/dt [N].
     """
 
-    if TYPE_CHECKING:  # fields of its kinds
+    if TYPE_CHECKING:  # fields of subclasses
 
         @property
         def at(self) -> Place:
-            """The point on one body."""
+            """The point on the first body."""
             ...
 
         @property
         def to(self) -> Place:
-            """The point on the other."""
+            """The point on the second body."""
             ...
 
         @property
         def stiffness(self) -> Number:
-            """By length [N/m]."""
+            """Spring stiffness [N/m]."""
             ...
 
         @property
         def damping(self) -> Number:
-            """By rate of length [N s/m]."""
+            """Damping coefficient [N s/m]."""
             ...
 
         @property
         def length(self) -> Number:
-            """Between the points, at rest [m]."""
+            """Distance between the points at zero spring force [m]."""
             ...
 
 
 class Force(Element):
-    """Pushes bodies and joints."""
+    """An element that applies forces to bodies and joints."""
 
     def force(self, motion: Motion) -> Acting:
-        """What it applies, [N] and [N m]."""
+        """Return its forces [N] and torques [N m]."""
         raise self.lacks("force")
 
     def energy(self, motion: Motion) -> Number:
-        """What it stores [J]; its force is the negative gradient of that."""
+        """Return its stored energy [J]; the conservative part of its force is the negative gradient."""
         return 0.0
 
     def power(self, motion: Motion, acting: Acting) -> Number:
-        """The power [W] that it adds to the energy of the whole, with what it stores; `acting` is its force.
+        """Return the power [W] that it adds to the total energy, stored energy included; `acting` is its force.
 
-        That of an element without energy is all of its power; one that stores energy adds none, unless it says so.
+        By default this is all of its power if the class does not define `energy`, and zero if it does.
         """
         return acting.power(motion) if type(self).energy is Force.energy else 0.0

@@ -1,4 +1,4 @@
-"""Transmissions: two joints with several gears between them."""
+"""Transmissions: gearboxes with several ratios between two joints."""
 
 from __future__ import annotations
 
@@ -16,68 +16,77 @@ from linkwork.model.faults import Fault
 from linkwork.model.specifications import Draft
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum, where
 
-HUGE = 1e300  # numbers beyond this count as infinite
+HUGE = 1e300  # larger numbers are treated as infinite
 
 
 class Transmission(VelocityConstraint, section="transmissions"):
-    """Put a transmission between two joints: in gear k, v_driving = ratios[k - 1] v_driven [rad/s or m/s].
+    """Add a gearbox between two joints: in gear k, v_driving = ratios[k - 1] v_driven [rad/s or m/s].
 
-    The gear that is `selected` is number 1 to as many as there are ratios, or 0, neutral, in which both are free.
+    Gears are numbered from 1. In gear 0, neutral, both joints are free. Each joint has one velocity.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("wheel", 1.0, inertia=(1, 1, 1)).body("disc", 1.0, inertia=(1, 1, 1))
+    >>> b = b.joint("input", lw.Revolute(), "world", "wheel").joint("output", lw.Revolute(), "world", "disc")
+    >>> m = b.transmission("gearbox", "input", "output", ratios=(4.0, 2.0, 1.0), selected=1).build()
+    >>> m.transmissions["gearbox"].ratios
+    (4.0, 2.0, 1.0)
+
     """
 
-    driving: str = key(joint_name("driving"))
-    driven: str = key(joint_name("driven"))
-    ratios: Any = key(gear_ratios, "v_driving = ratio v_driven, one for each gear")
-    selected: Number = key(whole, "the gear that is in, from 1; 0 is neutral", default=0, mode=True)
+    driving: str = key(joint_name("driving"), "Driving joint")
+    driven: str = key(joint_name("driven"), "Driven joint")
+    ratios: Any = key(gear_ratios, "Ratios v_driving / v_driven, one for each gear")
+    selected: Number = key(whole, "Number of the selected gear, from 1; 0 is neutral", default=0, mode=True)
 
     couples_ratios = True
     switches = MappingProxyType({"shift": ("selected", GIVEN)})
 
     @property
     def engaged(self) -> Number:
-        """Whether any gear is."""
+        """1 if a gear is selected, 0 in neutral."""
         return where(self.selected > 0.0, 1.0, 0.0)
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """How fast the driven joint slips; the multiplier is the force on it."""
-        shares = np.array([[0.0], *([1.0 / ratio] for ratio in self.ratios)])  # of a turn, by gear
+        """One row: v_driven - v_driving / ratio. The multiplier is the force on the driven joint."""
+        shares = np.array([[0.0], *([1.0 / ratio] for ratio in self.ratios)])  # v_driven / v_driving by gear
         share = shares[self.selected.astype(int)] if np.ndim(self.selected) else lookup(shares, self.selected)
         yield VelocityRow(self.name, ((self.driven, 0, 1.0), (self.driving, 0, -share[..., 0])), self.engaged)
 
     def completed(self) -> Self:
-        """The same, if it has the gear that is selected."""
+        """Return the transmission; raise a ModelError if the selected gear does not exist."""
         self.refuse_gear(self.selected)
         return self
 
     def check_parameter(self, key: str, values: Array, name: str) -> None:
-        """Raise an error unless these are gears that it has."""
+        """Raise an error unless all values are gears that exist."""
         super().check_parameter(key, values, name)
         self.refuse_gear(values)
 
     def refuse_gear(self, selected: Any) -> None:
-        """Raise a ModelError unless these are numbers of gears that it has, or 0."""
+        """Raise a ModelError unless all numbers are 0 or gears that exist."""
         numbers, most = np.asarray(selected), len(self.ratios)
         if numbers.dtype == object:
             return
         wrong = (numbers != np.round(numbers)) | (numbers < 0.0) | (numbers > most)
         if wrong.any():
             got = f"{np.atleast_1d(numbers)[np.argmax(wrong)]:g}"
-            raise ModelError(f"it has the gears 1 to {most}, and 0 for neutral; got {got}", self.label)
+            raise ModelError(f"selected must be a gear from 1 to {most}, or 0 for neutral; got {got}", self.label)
 
     def possible(self, key: str, mode: Number) -> Number:
-        """The gear next below, of those that it has; nan stays nan."""
+        """Return the mode rounded down to an existing gear; nan stays nan."""
         if key != "selected":
             return mode
         gear = minimum(maximum(np.floor(mode), 0.0), float(len(self.ratios)))
         return where(abs(mode) <= HUGE, gear, np.nan)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What is wrong with its joints."""
+        """Yield what is wrong with its joints."""
         yield from role_faults(self.label, {"driving": self.driving, "driven": self.driven}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Its gears, the one that is in, and its joints."""
+        """Return its ratios and selected gear, and its joints."""
         gears = ", ".join(f"{ratio:g}" for ratio in self.ratios)
         state = f"in gear {self.selected:g}" if self.engaged else "neutral"
         return f"{gears}; {state}", f"{self.driving}, {self.driven}"

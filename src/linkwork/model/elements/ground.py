@@ -1,4 +1,4 @@
-"""Ground that is not flat: heights on a grid, or a function of the place."""
+"""Uneven ground: heights on a grid, or height as a function of x and y."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from linkwork.errors import ModelError
 from linkwork.model.geometry import Near, Shape, plain_numbers
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum
 
-NUDGE = 1e-4  # [m] by which a function of ground is asked aside, for its slopes
-Two = Sequence[float]  # two numbers; kept as a tuple
-Rows = Sequence[Sequence[float]] | Array  # numbers in rows of one length; kept as tuples
+NUDGE = 1e-4  # [m], step of the finite differences of a height function
+Two = Sequence[float]  # two numbers; stored as a tuple
+Rows = Sequence[Sequence[float]] | Array  # numbers in rows of equal length; stored as tuples
 
 
 def _over(p: Array, height: Number, slopes: Array, curvature: Array) -> Near:
-    """Near ground of a `height` [m] below or above p (3,), with its slopes (2,) and their derivatives (2, 2) [1/m]."""
+    """Return the proximity of p (3,) [m] to ground with that height [m], slopes (2,) and curvature (2, 2) [1/m]."""
     steep = np.array([-slopes[0], -slopes[1], 1.0])
     length = np.sqrt(1.0 + slopes[0] * slopes[0] + slopes[1] * slopes[1])
     normal = steep / length
@@ -31,9 +31,22 @@ def _over(p: Array, height: Number, slopes: Array, curvature: Array) -> Near:
 
 @dataclass(frozen=True)
 class HeightField:
-    """Ground of given `heights` [m], rows along x and in each of them along y, over `size` (x, y) [m] about its origin.
+    """Ground with heights on a regular grid.
 
-    Between them it is bilinear, and beyond its edges as at its edges. The solid is below.
+    Heights between grid points are bilinear. Beyond an edge, the height is that at the edge. The solid is below.
+
+    Parameters
+    ----------
+    size : array_like, shape (2,), [m]
+        Extent along x and y, centred at the origin of the surface's frame.
+    heights : array_like, shape (nx, ny), [m]
+        Heights along z; the first index is along x, the second along y. nx and ny are at least 2.
+
+    Examples
+    --------
+    >>> lw.HeightField((4.0, 2.0), [[0.0, 0.0], [0.1, 0.2]]).size
+    (4.0, 2.0)
+
     """
 
     size: Two
@@ -48,13 +61,13 @@ class HeightField:
         if not size.all():
             raise ModelError(f"size must be 2 finite numbers > 0; got {self.size!r}")
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
-            raise ModelError("heights must be finite numbers in at least two rows of one length, at least two in each")
+            raise ModelError("heights must be finite numbers in two or more rows of equal length, two or more in each")
         object.__setattr__(self, "size", tuple(size.tolist()))
         rows: Any = heights.tolist()
         object.__setattr__(self, "heights", tuple(map(tuple, rows)))
 
     def near(self, p: Array) -> Near:
-        """How near p (3,) [m] is."""
+        """Return the distance, normal and curvature of the ground at p (3,) [m]."""
         table = np.array(self.heights)
         cells = np.array(table.shape) - 1
         index, part, width = [], [], np.array(self.size) / cells
@@ -77,23 +90,36 @@ class HeightField:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Ground whose height [m] is a `function(x, y)` of the place [m] in its frame; the solid is below.
+    """Ground whose height is a function of x and y. The solid is below.
 
-    The function is plain NumPy, as controllers are, and becomes machine code. Its slopes are taken by differences. It
-    cannot be written to a document, nor can a run on it to a file.
+    The function is written in NumPy and is traced and compiled, as controllers are: it must not branch on values. Its
+    slopes are finite differences. A mechanism with a Ground cannot be saved to a document, and a run with it cannot be
+    saved to a file.
+
+    Parameters
+    ----------
+    function : callable
+        function(x, y) returns the height z [m] at x and y [m] in the surface's frame.
+
+    Examples
+    --------
+    >>> hills = lw.Ground(lambda x, y: 0.1 * np.sin(x))
+    >>> round(float(hills.function(0.5, 0.0)), 3)
+    0.048
+
     """
 
     function: Callable[[Any, Any], Any]
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise ModelError(f"function must be a function of x and y; got {self.function!r:.80}")
+            raise ModelError(f"function must be callable as function(x, y); got {self.function!r:.80}")
         height = self.function(0.0, 0.0)
         if np.ndim(height) != 0 or not np.isfinite(float(height)):
-            raise ModelError(f"function must give a finite height [m]; at (0, 0) it gave {height!r:.80}")
+            raise ModelError(f"function must return a finite height [m]; at (0, 0) it returned {height!r:.80}")
 
     def near(self, p: Array) -> Near:
-        """How near p (3,) [m] is."""
+        """Return the distance, normal and curvature of the ground at p (3,) [m]."""
         x, y, e = p[0], p[1], NUDGE
         f = {(i, j): self.function(x + i * e, y + j * e) for i in (-1, 0, 1) for j in (-1, 0, 1)}
         slopes = np.array([f[1, 0] - f[-1, 0], f[0, 1] - f[0, -1]]) / (2.0 * e)
@@ -102,11 +128,13 @@ class Ground:
         return _over(p, f[0, 0], slopes, np.array([[xx, xy], [xy, yy]]))
 
 
-SurfaceShape = Shape | HeightField | Ground  # what contacts can touch; a mesh only by name, as yet
+SurfaceShape = Shape | HeightField | Ground  # a Mesh can be named, but contacts with it are not supported yet
 
 
 def checked_surface(shape: object, element: str) -> SurfaceShape:
-    """`shape`, if it is one that a surface can have."""
+    """Return `shape`; raise a ModelError if a surface cannot have it."""
     if not isinstance(shape, SurfaceShape):
-        raise ModelError(f"shape must be a shape such as lw.Plane(), a HeightField or a Ground; got {shape!r}", element)
+        raise ModelError(
+            f"shape must be a shape such as lw.Plane(), lw.HeightField(...) or lw.Ground(...); got {shape!r}", element
+        )
     return shape

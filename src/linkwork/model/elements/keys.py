@@ -1,18 +1,15 @@
-"""Keys of elements: what a field of an element is, said once.
+"""The kinds of values that keys of elements have: numbers, names, places and objects of a class.
 
-An element's field is defined by `key(kind, about, ...)`. The kind of key knows how the argument of a Builder verb is
-checked, what a document writes for it, and which values it may have as a parameter. Verbs, the schema of documents,
-readers, writers, parameters and digests follow from these definitions.
+An element's field is defined by `key(kind, about, ...)`. The kind of a key defines how to check the argument of a
+Builder method, how to write it to a document, and which values it may take as a parameter. Builder methods, the schema
+of documents, readers, writers, parameters and digests all follow from these definitions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from copy import copy
-from dataclasses import MISSING, field
 from functools import partial
-from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,13 +37,17 @@ from linkwork.model.document_values import (
     Name,
     Text,
     Velocities,
-    as_lists,
     numbers_of_joints,
     own_fields,
     place_keys,
     rotation_note,
     written_name,
 )
+from linkwork.model.elements.key_definition import Key as Key
+from linkwork.model.elements.key_definition import Kind as Kind
+from linkwork.model.elements.key_definition import derived as derived
+from linkwork.model.elements.key_definition import is_finite as is_finite
+from linkwork.model.elements.key_definition import key as key
 from linkwork.model.faults import Fault
 from linkwork.model.parameters import (
     A_PART,
@@ -58,131 +59,16 @@ from linkwork.model.parameters import (
     SIGN,
     SWITCH,
     Rules,
-    as_number,
-    is_hidden,
 )
 from linkwork.model.specifications import unknown_faults
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     from linkwork.model.specifications import Draft, Homes
 
 ZERO = (0.0, 0.0, 0.0)
-Direction = tuple[tuple[str, float], ...]  # joints with the factors by which their velocities are added
-Side = str | Mapping[str, float] | Direction  # a joint, or a sum of joints
-
-
-# --- definitions ---
-
-
-class Kind:
-    """How the values of a key are checked, written and varied. Its attributes are given by name, and never change."""
-
-    type_: Any = str
-    wanted: str = ""
-    rules: Rules = FINITE  # of its values as a parameter
-    infinite: bool = False
-    takes_none: bool = False  # whether None is a value like others, and not one that is left out
-    counts: bool = False  # whether its values are numbers, which are not written where they are the default
-
-    def __init__(self, type_: Any, wanted: str = "", **own: Any):
-        vars(self).update(own, type_=type_, wanted=wanted)
-
-    def with_rules(self, rules: Rules) -> Self:
-        """The same with other rules for the values of a parameter."""
-        found = copy(self)
-        found.rules = rules
-        return found
-
-    def checked(self, value: Any, key: str, element: str) -> Any:
-        """The value as an element holds it; a ModelError that names the key if it cannot be."""
-        raise NotImplementedError
-
-    def documented(self, key: str, about: str, required: bool) -> dict[str, Documented]:
-        """The keys that a document has for it."""
-        return {key: Documented(self.type_, self.wanted, about, required, self.infinite)}
-
-    def read(self, key: str, given: Mapping[str, Any]) -> Any:
-        """The argument of a verb from a document's values; MISSING if it is left out."""
-        return given.get(key, MISSING)
-
-    def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
-        """What a document says for it."""
-        return {key: as_lists(value)}
-
-    def notes(self, value: Any) -> dict[str, str]:
-        """Comments behind keys of a document."""
-        return {}
-
-    def numbers(self, value: Any) -> Array:
-        """The value of the parameter."""
-        return as_number(value)
-
-    def varied(self, value: Any, new: Any) -> Any:
-        """The value with the parameter's `new` numbers."""
-        return new
-
-    def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
-        """What it names that is not there."""
-        return iter(())
-
-    def placed(self, value: Any, owner: object, homes: Homes) -> Any:
-        """The value on numbered bodies."""
-        return value
-
-
-class Key(NamedTuple):
-    """The definition of one field of an element.
-
-    A `parameter` may vary by name, a `mode` may be switched in a run. Documents leave out the default, or what is
-    `usual`, or the `same_as` the value of another key.
-    """
-
-    kind: Kind
-    about: str
-    default: Any
-    parameter: bool
-    mode: bool
-    usual: Any
-    same_as: str
-
-    @property
-    def required(self) -> bool:
-        """Whether it must be given."""
-        return self.default is MISSING
-
-
-def key(
-    kind: Kind,
-    about: str = "",
-    *,
-    default: Any = MISSING,
-    kw_only: bool = False,
-    parameter: bool = False,
-    mode: bool = False,
-    usual: Any = MISSING,
-    same_as: str = "",
-) -> Any:
-    """Define a field of an element: the kind of its values, what it is `about`, and its default if it has one.
-
-    A `parameter` may vary by name; a `mode` is one that may be switched in a run. Documents leave out a number that is
-    its default, or `usual`, or the `same_as` that of another key.
-    """
-    found = Key(kind, about, default, parameter or mode, mode, usual, same_as)
-    return field(default=default, kw_only=kw_only, metadata={"key": found})
-
-
-def derived(*, default: Any = MISSING, default_factory: Any = MISSING, kw_only: bool = True) -> Any:
-    """Define a field that `Builder.build` fills in: no verb, document or parameter has it."""
-    given = {"default": default} if default_factory is MISSING else {"default_factory": default_factory}
-    return field(kw_only=kw_only, **given)
-
-
-def is_finite(bound: Number) -> bool:
-    """Whether a bound, or all of a batch, is finite; a number that hides its value is, since only finite ones vary."""
-    if isinstance(bound, float):
-        return isfinite(bound)
-    return is_hidden(bound) or bool(np.all(np.isfinite(bound)))
+Direction = tuple[tuple[str, float], ...]  # joints, each with the factor of its velocity in a sum
+Side = str | Mapping[str, float] | Direction  # a joint, or a weighted sum of joints
 
 
 # --- numbers ---
@@ -200,8 +86,9 @@ class _Number(Kind):
 
 def _number(unit: str, check: Callable[..., float], rules: Rules, infinite: bool = False) -> Kind:
     wanted = f"a number [{unit}]" if unit else "a number"
+    python = f"float, [{unit}]" if unit else "float"
     checked = partial(check, accept=or_infinite) if infinite else check
-    return _Number(float, wanted, rules=rules, infinite=infinite, counts=True, check=checked)
+    return _Number(float, wanted, python=python, rules=rules, infinite=infinite, counts=True, check=checked)
 
 
 def finite(unit: str = "") -> Kind:
@@ -215,7 +102,7 @@ def not_negative(unit: str = "") -> Kind:
 
 
 def positive(unit: str = "", infinite: bool = False) -> Kind:
-    """A number above 0; it may be `infinite`, and varies only where it is not."""
+    """A number above 0. It may be `infinite`; an infinite value is no parameter and cannot vary."""
     return _number(unit, above_zero, POSITIVE, infinite)
 
 
@@ -240,7 +127,7 @@ class _Sign(Kind):
         return {key: float(value)}
 
 
-sign = _Sign(float, "a number", rules=SIGN, counts=True)
+sign = _Sign(float, "a number", python="float", rules=SIGN, counts=True)
 
 
 class _Whole(Kind):
@@ -251,19 +138,19 @@ class _Whole(Kind):
         return {key: int(value)}
 
 
-whole = _Whole(int, "a whole number", counts=True)
+whole = _Whole(int, "a whole number", python="int", counts=True)
 
 
 class _Switch(Kind):
     def checked(self, value: Any, key: str, element: str) -> float:
-        held = isinstance(value, float) and value in (0.0, 1.0)  # as an element holds it
+        held = isinstance(value, float) and value in (0.0, 1.0)  # as an element stores it
         return float(value if held else yes_or_no(value, key, element))
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
         return {key: bool(value)}
 
 
-switch = _Switch(bool, "true or false", rules=SWITCH, counts=True)
+switch = _Switch(bool, "true or false", python="bool", rules=SWITCH, counts=True)
 
 
 class _Numbers(Kind):
@@ -295,7 +182,7 @@ def _efficiency(value: Any, key: str, element: str) -> Array:
 
 
 def _gears(value: Any, key: str, element: str) -> tuple[float, ...]:
-    """Ratios of gears as floats, at least one and none of them 0."""
+    """Return gear ratios as floats: at least one, none of them 0."""
     try:
         ratios = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -308,19 +195,36 @@ def _gears(value: Any, key: str, element: str) -> tuple[float, ...]:
 
 
 _TWO = tuple[float, float]
-three_numbers = _Numbers(tuple[float, float, float], "3 numbers", counts=True, check=_three)
-bounds = _Numbers(_TWO, "[lower, upper]", infinite=True, takes_none=True, counts=True, check=interval)
+three_numbers = _Numbers(
+    tuple[float, float, float], "3 numbers", python="array_like, shape (3,)", counts=True, check=_three
+)
+bounds = _Numbers(
+    _TWO,
+    "[lower, upper]",
+    python="(float, float) or None",
+    infinite=True, takes_none=True, counts=True, check=interval,
+)  # fmt: skip
 friction_coefficients = _Numbers(
-    float | _TWO, "a number, or [static, dynamic]", rules=NOT_NEGATIVE, counts=True, check=_friction
+    float | _TWO,
+    "a number, or [static, dynamic]",
+    python="float or (float, float)",
+    rules=NOT_NEGATIVE,
+    counts=True,
+    check=_friction,
 )
 efficiencies = _Numbers(
-    float | _TWO, "a number, or [driving, driven back]", rules=A_PART, counts=True, check=_efficiency
+    float | _TWO,
+    "a number, or [driving, driven back]",
+    python="float or (float, float)",
+    rules=A_PART,
+    counts=True,
+    check=_efficiency,
 )
-gear_ratios = _Numbers(list[float], "a list of numbers", counts=True, check=_gears)
+gear_ratios = _Numbers(list[float], "a list of numbers", python="sequence of float", counts=True, check=_gears)
 
 
 class _ByJoint(Kind):
-    """Numbers by joint; held as pairs of a joint and an array (nv,)."""
+    """Numbers by joint, stored as pairs of a joint name and an array (nv,)."""
 
     def checked(self, value: Any, key: str, element: str) -> tuple[tuple[str, Array], ...]:
         given = dict(value) if isinstance(value, tuple) and all(map(_is_pair, value)) else value
@@ -340,40 +244,43 @@ def _is_pair(item: object) -> bool:
     return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
 
 
-numbers_by_joint_name = _ByJoint(dict[Name, Velocities], "a table of numbers by joint")
+numbers_by_joint_name = _ByJoint(
+    dict[Name, Velocities], "a table of numbers by joint", python="dict of str to float or array_like"
+)
 
 
 # --- names ---
 
 
 class NameKind(Kind):
-    """The name of a body or a joint, as `what` says; messages call it by its `role`."""
+    """The name of a body or a joint: `what` is "body" or "joint", and `role` is how messages refer to it."""
 
+    python = "str"
     what: str = ""
     role: str = ""
 
     def checked(self, value: Any, key: str, element: str) -> str:
-        """The name."""
+        """Return the name."""
         return str(value)
 
     def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
-        """Whether there is no such body or joint."""
+        """Yield a fault if there is no such body or joint."""
         there = draft.bodies if self.what == "body" else draft.joints
         return unknown_faults(element, self.what, {} if value is None else {self.role: value}, there)
 
 
 def body_name(role: str = "its body", wanted: str = "") -> Kind:
-    """The name of a body, a welded part or the world; messages call it by its `role`."""
+    """The name of a body, a welded part or the world; `role` is how messages refer to it."""
     return NameKind(Name, wanted, what="body", role=role)
 
 
 def joint_name(role: str = "its joint") -> Kind:
-    """The name of a joint; messages call it by its `role`."""
+    """The name of a joint; `role` is how messages refer to it."""
     return NameKind(Name, what="joint", role=role)
 
 
 class _Side(Kind):
-    """A joint, or a sum {joint: factor} of joints of one velocity each, held as pairs."""
+    """A joint, or a weighted sum {joint: factor} of joints with one velocity each, stored as pairs."""
 
     def checked(self, value: Any, key: str, element: str) -> Side:
         if isinstance(value, tuple) and value and all(map(_is_pair, value)):
@@ -390,7 +297,7 @@ class _Side(Kind):
         return {key: value if isinstance(value, str) else dict(value)}
 
 
-side = _Side(Name | dict[Name, float], "a joint, or a table of numbers by joint")
+side = _Side(Name | dict[Name, float], "a joint, or a table of numbers by joint", python="str or dict of str to float")
 
 
 class _Names(Kind):
@@ -398,7 +305,7 @@ class _Names(Kind):
         return names_of(value, key, element)
 
 
-names = _Names(list[Name], "a list of names")
+names = _Names(list[Name], "a list of names", python="str or sequence of str")
 
 
 class _Choice(Kind):
@@ -411,15 +318,16 @@ class _Choice(Kind):
 
 
 def choice(*choices: str) -> Kind:
-    """One of several texts."""
-    return _Choice(Text, f"{', '.join(choices[:-1])} or {choices[-1]}", choices=choices)
+    """One of several strings."""
+    wanted = f"{', '.join(choices[:-1])} or {choices[-1]}"
+    return _Choice(Text, wanted, python=f"{{{', '.join(map(repr, choices))}}}", choices=choices)
 
 
 # --- places ---
 
 
 class Posed(NamedTuple):
-    """A place as a verb is given it: `at` (3,) [m], and `rpy` (3,) [rad] or a `rotation` (3, 3)."""
+    """A pose as arguments of a Builder method: `at` (3,) [m], and `rpy` (3,) [rad] or `rotation` (3, 3)."""
 
     at: Any = ZERO
     rpy: Any = ZERO
@@ -427,6 +335,7 @@ class Posed(NamedTuple):
 
 
 class _Place(Kind):
+    python = "array_like, shape (3,), [m]"
     of: str = ""  # the key that names the body
     where: str = "at"
     turn: str = ""
@@ -439,14 +348,17 @@ class _Place(Kind):
         return Place.stated(placement(*posed, element, self.where, self.turn))
 
     def documented(self, key: str, about: str, required: bool) -> dict[str, Documented]:
-        three, fixed = tuple[float, float, float], "about the fixed x, y and z axis"
-        found = {self.where: Documented(three, "3 numbers [m]", about or "where its origin is")}
+        three, fixed = tuple[float, float, float], "Roll, pitch and yaw angles about the fixed x, y and z axes"
+        position = about or "Position of the origin in the frame of the parent or body"
+        found = {self.where: Documented(three, "3 numbers [m]", position, python=self.python)}
         if self.rotates:
             rpy = f"{self.turn}rpy"
-            found[rpy] = Documented(three, "3 numbers [rad]", f"roll, pitch and yaw {fixed}, as in URDF")
-            found[rpy + DEGREES] = Documented(three, "3 numbers [degrees]", f"roll, pitch and yaw {fixed}")
-            nine = Documented(tuple[(float,) * 9], "9 numbers", "rotation matrix, row by row")
-            found[f"{self.turn}rotation"] = nine
+            angles = f"{fixed}, as in URDF"
+            found[rpy] = Documented(three, "3 numbers [rad]", angles, python="array_like, shape (3,), [rad]")
+            found[rpy + DEGREES] = Documented(three, "3 numbers [degrees]", fixed)
+            matrix, nine = "Rotation matrix, instead of the angles", tuple[(float,) * 9]
+            shape = "array_like, shape (3, 3)"
+            found[f"{self.turn}rotation"] = Documented(nine, "9 numbers, row by row", matrix, python=shape)
         return found
 
     def read(self, key: str, given: Mapping[str, Any]) -> Any:
@@ -470,31 +382,32 @@ class _Place(Kind):
 
 
 def place(of: str, where: str = "at", turn: str = "") -> Kind:
-    """A place on the body that the key `of` names: documents have it as `where`, and as `turn` + rpy or rotation."""
+    """A pose on the body that the key `of` names. Document keys: `where`, and `turn` + "rpy" or "rotation"."""
     return _Place(Place, of=of, where=where, turn=turn)
 
 
-def point(of: str, where: str = "at") -> Kind:
-    """A point (3,) [m] of the body that the key `of` names."""
-    return _Place(Place, of=of, where=where, rotates=False)
+def point(of: str, where: str = "at", points: bool = False) -> Kind:
+    """A point (3,) [m] on the body that the key `of` names; with `points`, an array (k, 3) gives k elements."""
+    python = "array_like, shape (3,) or (k, 3), [m]" if points else _Place.python
+    return _Place(Place, of=of, where=where, rotates=False, python=python)
 
 
-# --- objects of a class, whose own fields a document has beside the key that names the class ---
+# --- objects of a class; a document has the fields of the class next to the key that names it ---
 
 
 class ClassKind(Kind):
-    """An object of one of several classes, as `check` accepts it; `choices` are those that a document can name."""
+    """An object of one of several classes that `check` accepts; documents can name the classes in `choices`."""
 
     check: Callable[[object, str], Any]
     choices: Callable[[], Mapping[str, type]]
-    unwritable: str = "it cannot be written"
+    unwritable: str = "its class is not known to documents and cannot be written to a file"
 
     def checked(self, value: Any, key: str, element: str) -> Any:
-        """The object, if it is one."""
+        """Return the object, or raise a ModelError if it has another class."""
         return self.check(value, element)
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
-        """The name of its class, and its fields."""
+        """Return the name of its class and its fields as document entries."""
         if type(value) not in self.choices().values():
             raise ModelError(self.unwritable, element)
         return {key: written_name(type(value))} | own_fields(value)

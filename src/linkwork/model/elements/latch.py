@@ -1,4 +1,4 @@
-"""Latches: locks that fall in by themselves where a joint reaches a position."""
+"""Latches: locks that engage by themselves when a joint reaches a position."""
 
 from __future__ import annotations
 
@@ -16,48 +16,59 @@ from linkwork.model.faults import Fault
 from linkwork.model.specifications import Draft
 from linkwork.spatial.scalar import Array, Number, where
 
-SIDES = {"below": -1.0, "above": 1.0, "both": 0.0}  # from which a latch is reached
-CLEAR = 1e-6  # [rad or m] from its position, where a latch is armed
+SIDES = {"below": -1.0, "above": 1.0, "both": 0.0}  # the side from which the joint approaches a latch
+CLEAR = 1e-6  # [rad or m] distance from its position beyond which a latch becomes armed
 
 
 class Latch(VelocityConstraint, section="latches"):
-    """Put a latch on a joint: it falls in when the joint reaches `at` [rad or m], and holds it until released.
+    """Add a latch to a joint: it engages when the joint reaches the position `at`, and locks it until released.
 
-    It does so where the joint comes from `side`: "below", "above" or "both".
+    The latch engages only if the joint approaches from `side`. The joint has one velocity.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("door", 5.0, (0.4, 0, 0), (0.1, 0.3, 0.3)).joint("hinge", lw.Revolute(), "world", "door")
+    >>> m = b.latch("lock", "hinge", at=1.5, side="below").build()
+    >>> m.latches["lock"].at
+    1.5
+
     """
 
-    joint: str = key(joint_name())
-    at: Number = key(finite("rad or m"), "where it falls in")
-    side: str = key(choice(*SIDES), "from where the joint comes", default="both")
+    joint: str = key(joint_name(), "Joint that the latch locks")
+    at: Number = key(finite("rad or m"), "Joint position at which the latch engages")
+    side: str = key(choice(*SIDES), "Side from which the joint must approach", default="both")
     engaged: Number = engaged_key(False)
 
     switches_itself = True
-    fires = ("engaged", 1.0)  # the mode that it sets where its event function becomes negative, and to what
-    disarmed = 0.0  # what it remembers after that
+    fires = ("engaged", 1.0)  # the mode that it sets, and its value, when the event function becomes negative
+    disarmed = 0.0  # its memory after that
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The velocity of its joint."""
+        """One row: the velocity of its joint."""
         yield VelocityRow(self.name, ((self.joint, 0, 1.0),), self.engaged)
 
     def distance(self, position: Callable[[str], Array]) -> Number:
-        """How far its joint is beyond it [rad or m]; `position` gives the coordinates (nq,) of a joint by name."""
+        """Return the joint's position minus `at` [rad or m]; position(name) gives the coordinates (nq,) of a joint."""
         return position(self.joint)[0] - self.at
 
     def armed(self, distance: Number, before: Number) -> Number:
-        """The side, 1 or -1, from which it is reached, 0 while it is not armed; `before` is what it remembered."""
+        """Return the side, 1 or -1, of the joint when the latch was armed, or 0 while it is not armed.
+
+        `distance` [rad or m] is the joint's position minus `at`; `before` is the previous return value.
+        """
         allowed, side = SIDES[self.side], where(distance > CLEAR, 1.0, where(distance < -CLEAR, -1.0, 0.0))
         fits = side if allowed == 0.0 else where(side == allowed, side, 0.0)
         return where(self.engaged == 0.0, where(before == 0.0, fits, before), 0.0)
 
     def event_function(self, distance: Number, armed: Number) -> Number:
-        """A number that is not negative until it falls in."""
+        """Return the event function: it becomes negative when the latch must engage."""
         return where(armed == 0.0, 1.0, armed * distance)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What is wrong with its joint."""
+        """Yield what is wrong with its joint."""
         yield from side_faults(self.what, self.name, {"its joint": self.joint}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Whether it is engaged, where it falls in, and its joint."""
+        """Return its state and position, and its joint."""
         return f"{state_text(self.engaged)}, at {self.at:g} from {self.side}", self.joint

@@ -1,4 +1,4 @@
-"""Loops: joints that hold two bodies of the tree together, and have no coordinates of their own."""
+"""Loops: additional joints between two bodies of the tree. They have no coordinates."""
 
 from __future__ import annotations
 
@@ -28,38 +28,51 @@ if TYPE_CHECKING:
 
 
 def _closing_kinds() -> Mapping[str, type]:
-    """What a document can call the kind of a loop."""
+    """Return the kinds of loops that a document can name, by name."""
     return {name: class_ for name, class_ in named_kinds(ClosingKind).items() if class_ is not Free}
 
 
 class Loop(FrameConstraint, section="loops"):
-    """A joint between the bodies or parts `a` and `b`, which both hang on the tree already.
+    """A loop closure: a joint between the bodies or parts `a` and `b`, which are both on the tree already.
 
-    `at` is its place on a, `to` its place on b: the frame at `to`, seen from the frame at `at`, moves as `kind` allows,
-    just as a child's frame moves in its joint frame. One that is not `closed` (0 for 1) holds nothing, until it is.
+    The frame `to` on b moves relative to the frame `at` on a as `kind` allows, as a child's frame moves relative to its
+    joint frame. The loop has no effect while `closed` is 0.
     """
 
-    kind: ClosingKind = key(ClassKind(object, check=closing_kind, choices=_closing_kinds))
-    a: str = key(body_name("body a"))
-    b: str = key(body_name("body b"))
-    at: Place = key(place("a"), parameter=True, default=ZERO)  # pyright: ignore[reportIncompatibleMethodOverride]
-    to: Place = key(place("b", "to", "to_"), parameter=True, default=ZERO)  # pyright: ignore[reportIncompatibleMethodOverride]
-    closed: Number = key(switch, default=True, kw_only=True, mode=True)
+    kind: ClosingKind = key(
+        ClassKind(
+            object, python="joint kind, Rod, PointOnLine, Gear or Rack", check=closing_kind, choices=_closing_kinds
+        ),
+        "Kind of the joint: any joint kind but Free, or a kind that closes loops only",
+    )
+    a: str = key(body_name("body a"), 'First body: a body, a welded part or "world"')
+    b: str = key(body_name("body b"), 'Second body: a body, a welded part or "world"')
+    at: Place = key(place("a"), "Origin of the joint frame in the frame of a", parameter=True, default=ZERO)  # pyright: ignore[reportIncompatibleMethodOverride]
+    to: Place = key(  # pyright: ignore[reportIncompatibleMethodOverride]
+        place("b", "to", "to_"), "Origin of the joint frame in the frame of b", parameter=True, default=ZERO
+    )
+    closed: Number = key(
+        switch,
+        "Whether the loop is closed at the start; an open loop has no effect",
+        default=True,
+        kw_only=True,
+        mode=True,
+    )
 
     switches = MappingProxyType({"open": ("closed", 0.0), "close": ("closed", 1.0)})
 
     @property
     def engaged(self) -> Number:
-        """Whether it is closed."""
+        """1 while the loop is closed, else 0."""
         return self.closed
 
     def closed_now(self) -> Self:
-        """The same, closed."""
+        """Return a closed copy."""
         return replace(self, closed=1.0)
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,), in the frame `at`, of the line on which its other place stays; None if it has none."""
+        """The direction (3,), in the frame `at`, of the line of a PointOnLine; None for other kinds."""
         return np.array(self.kind.axis) if isinstance(self.kind, PointOnLine) else None
 
     @property
@@ -73,23 +86,24 @@ class Loop(FrameConstraint, section="loops"):
         return self.kind.closing
 
     def completed(self) -> Self:
-        """The same, if it holds anything together."""
+        """Return the loop; raise a ModelError if its kind has no constraint or both ends are on one body."""
         if not self.kind.closing:
             raise ModelError(
-                f"kind {type(self.kind).__name__} closes nothing; any other kind of joint does", self.label
+                f"kind {type(self.kind).__name__} imposes no constraint and cannot close a loop; use another kind",
+                self.label,
             )
         if self.a == self.b:
-            raise ModelError(f"a loop needs two bodies; both are {self.a!r}", self.label)
+            raise ModelError(f"a loop needs two different bodies; both are {self.a!r}", self.label)
         return self
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Whether both places are on one body."""
+        """Yield a fault if both frames are on one body."""
         if self.at.body == self.to.body:
-            reason = f"{self.a!r} and {self.b!r} are one body, which no joint can close a loop with"
-            yield Fault(reason, self.label, "name bodies that move against each other")
+            reason = f"{self.a!r} and {self.b!r} are welded into one body, so no loop can be closed between them"
+            yield Fault(reason, self.label, "name bodies that move relative to each other")
 
     def describe(self) -> tuple[str, str]:
-        """Its kind, and what it joins."""
+        """Return its kind, and the two bodies."""
         return type(self.kind).__name__, f"{self.a}, {self.b}"
 
 
@@ -107,22 +121,30 @@ def close(
     to_rotation: Any = None,
     closed: bool = True,
 ) -> Loop:
-    """Close a loop: join the bodies `a` and `b` (or "world"), which hang on joints already, by one more.
+    """Close a loop: add a joint between the bodies `a` and `b`, which are both on the tree already.
 
-    `at` (3,) [m], with `rpy` (3,) [rad] or `rotation` (3, 3), is its place in the frame of a. `to`, with `to_rpy`
-    or `to_rotation`, is that in the frame of b, which moves against the first as `kind` allows: any joint kind but
-    Free, or lw.Rod(length), lw.PointOnLine(axis), lw.Gear(teeth, to_teeth), lw.Rack(radius). One that is not
-    `closed` waits until a run closes it.
+    The joint frame on b moves relative to the joint frame on a as `kind` allows. A loop that is not `closed` has no
+    effect until a run closes it.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("left", 1.0, inertia=(1, 1, 1)).body("right", 1.0, inertia=(1, 1, 1))
+    >>> b = b.joint("pin", lw.Revolute((0, 1, 0)), "world", "left")
+    >>> b = b.joint("pivot", lw.Revolute((0, 1, 0)), "world", "right", at=(1, 0, 0))
+    >>> m = b.close("link", lw.Rod(1.0), "left", "right", at=(0, 0, 0.5), to=(0, 0, 0.5)).build()
+    >>> m.nc
+    1
+
     """
     here: Any = Posed(at, rpy, rotation)
     there: Any = Posed(to, to_rpy, to_rotation)
     return Loop(name, kind, a, b, here, there, closed=closed)
 
 
-closing_section = Loop.section  # of what closes cycles of joints
+closing_section = Loop.section  # the section of joints that are cut from cycles
 
 
 def closing_joint(joint: JointRequest) -> Loop:
-    """The loop that a joint closes where it would make a cycle."""
+    """Return the loop that replaces a joint which would make a cycle."""
     at, to = Place.stated(joint.offset), Place.stated(Transform.identity())
     return Loop(joint.name, joint.kind, joint.parent, joint.child, at, to, closed=1.0)

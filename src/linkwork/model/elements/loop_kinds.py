@@ -1,4 +1,4 @@
-"""Ways to hold two bodies together that are no joints of a tree: they only close loops."""
+"""Kinds of constraints between two bodies that close loops only; a joint of the tree cannot have them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,24 @@ from linkwork.model.joints import Axis, ClosingKind, unit_axis
 
 @dataclass(frozen=True)
 class Rod(ClosingKind):
-    """A massless rod of that `length` [m] with a ball at each end: the two places keep their distance."""
+    """A massless rod with a ball joint at each end: the distance of the two points is constant.
+
+    Parameters
+    ----------
+    length : float, [m]
+        Distance, above 0.
+
+    Examples
+    --------
+    >>> lw.Rod(0.5)
+    Rod(length=0.5)
+
+    """
 
     length: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "length", _length(self.length, "length", "; lw.Ball() is a rod without length"))
+        object.__setattr__(self, "length", _length(self.length, "length", "; for length 0 use lw.Ball()"))
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
@@ -29,7 +41,19 @@ class Rod(ClosingKind):
 
 @dataclass(frozen=True)
 class PointOnLine(ClosingKind):
-    """The second place stays on a line through the first, along `axis` there."""
+    """The second point stays on a line through the first point.
+
+    Parameters
+    ----------
+    axis : array_like, shape (3,), default (0, 0, 1)
+        Direction of the line in the first joint frame; need not be a unit vector.
+
+    Examples
+    --------
+    >>> lw.PointOnLine((2, 0, 0))
+    PointOnLine(axis=(1.0, 0.0, 0.0))
+
+    """
 
     axis: Axis = (0.0, 0.0, 1.0)
 
@@ -43,11 +67,29 @@ class PointOnLine(ClosingKind):
 
 @dataclass(frozen=True)
 class Gear(ClosingKind):
-    """Two gears whose teeth mesh: a has `teeth`, b `to_teeth`; those of a ring with teeth inside are negative.
+    """Two meshing gears, one on each body.
 
-    Each turns about `axis` through its place; other joints are to hold the two axes parallel. Teeth mesh where the x
-    axis of each place points to the other place (x for the axis z, y for x, z for y) and b is turned by `phase` [rad]
-    from there; and wherever the two roll, tooth by tooth, whatever carries their centres.
+    Each gear rotates about `axis` through the origin of its joint frame. Other joints must keep the two axes parallel.
+    The teeth mesh where a reference axis of each joint frame points to the origin of the other (x for the axis z, y for
+    x, z for y) and b is rotated by `phase` from there, and in every position that the gears reach from there by
+    rolling. The centres may move.
+
+    Parameters
+    ----------
+    teeth : int
+        Number of teeth of the gear on body a; negative for a ring gear with internal teeth.
+    to_teeth : int
+        Number of teeth of the gear on body b; negative for a ring gear with internal teeth.
+    axis : array_like, shape (3,), default (0, 0, 1)
+        Axis of both gears in their joint frames; need not be a unit vector.
+    phase : float, [rad], default 0
+        Rotation of gear b in the reference position.
+
+    Examples
+    --------
+    >>> lw.Gear(20, 40)
+    Gear(teeth=20, to_teeth=40, axis=(0.0, 0.0, 1.0), phase=0.0)
+
     """
 
     teeth: int
@@ -64,9 +106,9 @@ class Gear(ClosingKind):
         object.__setattr__(self, "phase", float(self.phase))
         pair = f"got teeth={self.teeth}, to_teeth={self.to_teeth}"
         if self.teeth < 0 and self.to_teeth < 0:
-            raise ModelError(f"teeth must be positive of one gear: two rings cannot mesh; {pair}")
+            raise ModelError(f"teeth must be positive for at least one gear, since two rings cannot mesh; {pair}")
         if min(self.teeth, self.to_teeth) < 0 and self.teeth + self.to_teeth >= 0:
-            raise ModelError(f"teeth of a ring must be more than those of the gear inside it; {pair}")
+            raise ModelError(f"teeth of a ring must outnumber the teeth of the gear inside it; {pair}")
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
@@ -76,11 +118,28 @@ class Gear(ClosingKind):
 
 @dataclass(frozen=True)
 class Rack(ClosingKind):
-    """A pinion a with the pitch `radius` [m] rolls about its `axis` on a rack b along the `direction` of its place.
+    """A pinion on body a that rolls on a rack on body b.
 
-    The pinion is on the side axis x direction of the rack: it turns backwards where it rolls on. Other joints are to
-    hold the axes of both places parallel. The two mesh where the places are one, and after each turn of the pinion
-    from there; after each tooth, if it is said how many `teeth` the pinion has.
+    The pinion is on the side (axis x direction) of the rack, so it rotates in the negative sense when it moves along
+    `direction`. Other joints must keep the axes of both joint frames parallel. The teeth mesh where the two joint
+    frames coincide, and after each tooth from there.
+
+    Parameters
+    ----------
+    radius : float, [m]
+        Pitch radius of the pinion, above 0.
+    axis : array_like, shape (3,), default (0, 0, 1)
+        Axis of the pinion in its joint frame; need not be a unit vector.
+    direction : array_like, shape (3,), default (1, 0, 0)
+        Direction of the rack in its joint frame, perpendicular to `axis`.
+    teeth : int, default 1
+        Number of teeth of the pinion.
+
+    Examples
+    --------
+    >>> lw.Rack(0.02, teeth=16).radius
+    0.02
+
     """
 
     radius: float
@@ -94,9 +153,9 @@ class Rack(ClosingKind):
         object.__setattr__(self, "direction", unit_axis(self.direction, "direction"))
         object.__setattr__(self, "teeth", _teeth(self.teeth, "teeth"))
         if self.teeth < 0:
-            raise ModelError(f"teeth must be positive: a rack has none inside; got {self.teeth}")
+            raise ModelError(f"teeth of a pinion must be > 0; got {self.teeth}")
         if abs(np.dot(self.axis, self.direction)) > 1e-9:
-            raise ModelError(f"direction must be at a right angle to the axis {self.axis}; got {self.direction}")
+            raise ModelError(f"direction must be perpendicular to the axis {self.axis}; got {self.direction}")
 
     @cached_property
     def closing(self) -> tuple[Row, ...]:
@@ -108,14 +167,14 @@ MOST_TEETH = 10**6
 
 
 def _length(value: object, what: str, instead: str = "") -> float:
-    """A length [m] that is not zero; messages end with what serves instead."""
+    """Return a length [m] above zero; `instead` is the remedy at the end of the message."""
     if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0.0):
         raise ModelError(f"{what} must be a finite number of metres > 0; got {value!r}{instead}")
     return float(value)
 
 
 def _teeth(value: object, what: str) -> int:
-    """A number of teeth, negative for a ring."""
+    """Return a number of teeth, negative for a ring."""
     if not isinstance(value, Integral) or isinstance(value, bool) or not 0 < abs(int(value)) <= MOST_TEETH:
-        raise ModelError(f"{what} must be a whole number other than 0, of at most {MOST_TEETH}; got {value!r}")
+        raise ModelError(f"{what} must be a nonzero integer of magnitude at most {MOST_TEETH}; got {value!r}")
     return int(value)

@@ -1,4 +1,4 @@
-"""Ratchets: one-way clutches, which hold one side from falling behind the other."""
+"""Ratchets: one-way clutches."""
 
 from __future__ import annotations
 
@@ -24,19 +24,31 @@ from linkwork.spatial.scalar import Number
 
 
 class Ratchet(VelocityConstraint, section="ratchets"):
-    """Put a one-way clutch between the joints `a` and `b`: v_b >= ratio v_a [rad/s or m/s] while it is engaged.
+    """Add a one-way clutch between the joints `a` and `b`: v_b >= ratio v_a [rad/s or m/s] while it is engaged.
 
-    b may run ahead, and is free then, but does not fall behind. Without b, a itself turns forward only. The
-    `direction` -1 turns it round. Sides may be sums of joints, as those of a clutch. It slips above `capacity`, the
-    force with which it can push b [N m or N].
+    The joint b can run faster, but not slower; the clutch only pushes it forward. Without b, v_a >= 0. With the
+    `direction` -1 the inequality is reversed. Each side is a joint with one velocity or a weighted sum of such joints.
+    The ratchet slips when the force on b exceeds `capacity`.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("wheel", 1.0, inertia=(1, 1, 1)).joint("hub", lw.Revolute(), "world", "wheel")
+    >>> m = b.ratchet("pawl", "hub", direction=-1).build()
+    >>> m.ratchets["pawl"].direction
+    -1.0
+
     """
 
-    a: Side = key(side, "summed up")
-    b: Side | None = key(side, "that may run ahead; a, if left out", default=None)
-    ratio: Number = key(nonzero(), "v_b >= ratio v_a while engaged", default=1.0, mode=True)
+    a: Side = key(side, "Driving joint, or a weighted sum of joints by name")
+    b: Side | None = key(
+        side, "Driven joint or sum, which can run faster; without it, a turns one way only", default=None
+    )
+    ratio: Number = key(
+        nonzero(), "Lower bound of the speed ratio: v_b >= ratio v_a while engaged", default=1.0, mode=True
+    )
     capacity: Number = capacity_key()
     engaged: Number = engaged_key(True)
-    direction: Number = key(sign, "1, or -1 where it is turned round", default=1, mode=True)
+    direction: Number = key(sign, "1, or -1 for the reversed inequality", default=1, mode=True)
 
     switches = MappingProxyType(
         {**VelocityConstraint.switches, "reverse": ("direction", FLIP), "shift": ("ratio", GIVEN)}
@@ -44,7 +56,7 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """How fast b runs ahead; the multiplier is the force that pushes it."""
+        """One row: direction * (v_b - ratio v_a). The multiplier is the force on b."""
         ahead = [(joint, factor) for joint, factor in summed(self.a if self.b is None else self.b)]
         behind = [] if self.b is None else [(joint, -self.ratio * factor) for joint, factor in summed(self.a)]
         velocities = [(joint, 0, self.direction * factor) for joint, factor in (*ahead, *behind)]
@@ -52,16 +64,16 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """It never pulls, and pushes with its capacity at most [N m or N]."""
+        """Zero and its capacity [N m or N]: it pushes only."""
         return ((0.0, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What is wrong with its sides."""
+        """Yield what is wrong with its sides."""
         sides = {"joint a": self.a} | ({} if self.b is None else {"joint b": self.b})
         yield from side_faults(self.what, self.name, sides, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Whether it is engaged, its sides and its direction."""
+        """Return its state and capacity, and its sides with ratio and direction."""
         sides = side_text(self.a) + ("" if self.b is None else f", {side_text(self.b)} x {self.ratio:g}")
         state = f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N"
         return state, f"{sides}, {self.direction:+g}"

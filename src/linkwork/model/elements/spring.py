@@ -1,4 +1,4 @@
-"""Springs and dampers between two points of different bodies."""
+"""Springs and dampers between points on two bodies."""
 
 from __future__ import annotations
 
@@ -17,42 +17,50 @@ if TYPE_CHECKING:
 
 
 class Spring(LineForce, section="springs"):
-    """Stretch a spring and a damper from the point `at` (3,) [m] of `a` to the point `to` (3,) [m] of `b`.
+    """Add a spring and a damper between a point on the body `a` and a point on the body `b`.
 
-    Either may be "world". At a distance L the points are pulled together by the force
-    stiffness (L - length) + damping dL/dt, with `stiffness` [N/m], `damping` [N s/m] and `length` [m].
+    At the distance L between the points, the tension is stiffness (L - length) + damping dL/dt [N]. There is no force
+    while L = 0.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("bob", 2.0, (0, 0, -0.5)).joint("pin", lw.Revolute((0, 1, 0)), "world", "bob")
+    >>> m = b.spring("stay", "world", "bob", (0.5, 0, 0), (0, 0, -0.5), stiffness=400.0, length=0.6).build()
+    >>> m.springs["stay"].length
+    0.6
+
     """
 
-    a: str = key(body_name("body a"))
-    b: str = key(body_name("body b"))
-    at: Any = key(point("a"), "the point of a", default=ZERO, parameter=True)
-    to: Any = key(point("b", "to"), "the point of b", default=ZERO, parameter=True)
-    stiffness: Number = key(not_negative("N/m"), default=0.0, kw_only=True, parameter=True)
-    damping: Number = key(not_negative("N s/m"), default=0.0, kw_only=True, parameter=True)
+    a: str = key(body_name("body a"), 'First body: a body, a welded part or "world"')
+    b: str = key(body_name("body b"), 'Second body: a body, a welded part or "world"')
+    at: Any = key(point("a"), "Attachment point in the frame of a", default=ZERO, parameter=True)
+    to: Any = key(point("b", "to"), "Attachment point in the frame of b", default=ZERO, parameter=True)
+    stiffness: Number = key(not_negative("N/m"), "Spring stiffness", default=0.0, kw_only=True, parameter=True)
+    damping: Number = key(not_negative("N s/m"), "Damping coefficient", default=0.0, kw_only=True, parameter=True)
     length: Number = key(
-        not_negative("m"), "between the points, at which the spring rests", default=0.0, kw_only=True, parameter=True
+        not_negative("m"), "Distance between the points at zero spring force", default=0.0, kw_only=True, parameter=True
     )
 
     def completed(self) -> Self:
-        """The same, if its ends are on two bodies."""
+        """Return the spring; raise a ModelError if both ends are on one body."""
         if self.a == self.b:
-            raise ModelError(f"a spring needs two bodies; both are {self.a!r}", self.label)
+            raise ModelError(f"a spring needs two different bodies; both are {self.a!r}", self.label)
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """What it names that is not there, and whether its parameters can be told from those of a joint."""
+        """Yield a fault for unknown bodies, and for a name that a joint has: parameter names would be ambiguous."""
         yield from super().draft_faults(draft)
         if self.name in draft.joints:
-            reason = f"its name is that of a joint, whose '{self.name}.stiffness' is another number"
-            yield Fault(reason, self.label, "call one of them otherwise")
+            reason = f"its name is also that of a joint, so the parameter '{self.name}.stiffness' would be ambiguous"
+            yield Fault(reason, self.label, "rename one of them")
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Whether both points are on one body."""
+        """Yield a fault if both points are on one body."""
         if self.at.body == self.to.body:
-            reason = f"{self.a!r} and {self.b!r} are one body, between whose points no length changes"
-            yield Fault(reason, self.label, "name bodies that move against each other")
+            reason = f"{self.a!r} and {self.b!r} are welded into one body, so the spring's length is constant"
+            yield Fault(reason, self.label, "name bodies that move relative to each other")
 
     def describe(self) -> tuple[str, str]:
-        """Its numbers, and its bodies."""
-        what = f"{self.stiffness:g} N/m, {self.damping:g} N s/m, rests at {self.length:g} m"
+        """Return its stiffness, damping and free length, and its bodies."""
+        what = f"{self.stiffness:g} N/m, {self.damping:g} N s/m, free length {self.length:g} m"
         return what, f"{self.a}, {self.b}"

@@ -1,4 +1,4 @@
-"""Surfaces that contacts can touch."""
+"""Surfaces of bodies, or of the world, for contacts."""
 
 from __future__ import annotations
 
@@ -16,36 +16,40 @@ from linkwork.model.geometry import Plane, Shape
 
 @cache
 def _shapes() -> Mapping[str, type]:
-    """What a document can call the shape of a surface."""
+    """Return the shapes that a document can name, by name."""
     return {written_name(class_): class_ for class_ in (*get_args(Shape), HeightField)}
 
 
 _SHAPE = ClassKind(
-    object, check=checked_surface, choices=_shapes, unwritable="ground that is a function cannot be written"
+    object,
+    python="Box, Sphere, Cylinder, Capsule, Plane, HeightField or Ground",
+    check=checked_surface,
+    choices=_shapes,
+    unwritable="a Ground, whose height is a function, cannot be written to a document",
 )
 
 
 class Surface(Element, section="surfaces"):
-    """A `shape` on `body`, the name of a body, a welded part or the world, at `place`, that contacts can touch."""
+    """A surface for contacts: a `shape` fixed to `body` (a body, a welded part or the world) at `place`."""
 
-    shape: SurfaceShape = key(_SHAPE)
-    body: str = key(body_name(), default="world")
-    place: Place = key(place("body"), default=ZERO)
+    shape: SurfaceShape = key(_SHAPE, "Shape of the surface")
+    body: str = key(body_name(), 'Body that the surface is fixed to: a body, a welded part or "world"', default="world")
+    place: Place = key(place("body"), "Origin of the surface's frame in the frame of the body", default=ZERO)
 
     acts_in_motion_only = True
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The function of heights, where its shape is one."""
+        """The height function, if the shape is a Ground."""
         return (self.shape.function,) if isinstance(self.shape, Ground) else ()
 
     @classmethod
     def stand_in(cls, name: str) -> Self:
-        """A plane: contacts may name it."""
+        """Return a plane, which contacts may name."""
         return cls(name, Plane())
 
     def describe(self) -> tuple[str, str]:
-        """Its shape, and its body."""
+        """Return its shape, and its body."""
         return type(self.shape).__name__, self.body
 
 
@@ -58,9 +62,17 @@ def surface(
     *,
     rotation: Any = None,
 ) -> Surface:
-    """Give `body` a surface that contacts can touch, such as lw.Plane(), whose z is its normal.
+    """Add a surface for contacts to a body or to the world.
 
-    `at` (3,) [m], and `rpy` (3,) [rad] or `rotation` (3, 3), place it in the body's frame.
+    The normal of `lw.Plane()` is the z axis of the surface's frame.
+
+    Examples
+    --------
+    >>> b = lw.Builder().body("ball", 1.0, inertia=(1, 1, 1)).joint("fly", lw.Free(), "world", "ball")
+    >>> m = b.surface("floor", lw.Plane(), at=(0, 0, -1)).build()
+    >>> m.surfaces["floor"].shape
+    Plane()
+
     """
     here: Any = Posed(at, rpy, rotation)
     return Surface(name, shape, body, here)

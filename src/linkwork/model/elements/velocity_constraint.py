@@ -1,4 +1,4 @@
-"""Velocity constraints: rows that are linear combinations of joint velocities, and the sides that they relate."""
+"""Velocity constraints: linear combinations of joint velocities that are constrained to zero."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from linkwork.model.parameters import is_hidden
 from linkwork.model.specifications import Draft, unknown_faults
 from linkwork.spatial.scalar import Number
 
-DIGITS, ROUNDING = 12, 1e-12  # within which factors and ratios are the same
+DIGITS, ROUNDING = 12, 1e-12  # factors and ratios that agree within this are equal
 
 
 class VelocityRow(NamedTuple):
-    """Joint velocities whose sum, each times its factor, is zero while the row is `engaged` (1, or 0).
+    """A weighted sum of joint velocities that is zero while the row is `engaged` (1 or 0).
 
-    `velocities` are by joint and number within the joint.
+    Each entry of `velocities` is (joint, number of the velocity within the joint, factor).
     """
 
     name: str
@@ -33,7 +33,7 @@ class VelocityRow(NamedTuple):
 
 
 class VelocityConstraint(Constraint):
-    """Holds linear combinations of joint velocities at zero while it is engaged."""
+    """A constraint that keeps linear combinations of joint velocities at zero while it is engaged."""
 
     holonomic = False
     writes_all = True
@@ -47,49 +47,50 @@ class VelocityConstraint(Constraint):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """What it holds at zero."""
+        """The sums of velocities that are constrained to zero."""
         raise self.lacks("velocity_rows")
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """No multiplier is bounded, unless a kind says otherwise [N or N m]."""
+        """The bounds of each row's multiplier [N or N m]; infinite unless a subclass defines them."""
         return tuple(UNBOUNDED for _ in self.velocity_rows)
 
     @property
     def pushes_only(self) -> bool:
-        """Whether its first row never pulls."""
+        """Whether the lower bound of its first multiplier is zero."""
         lower = self.bounds[0][0]
         return not is_hidden(lower) and lower == 0.0
 
     @property
     def driven_sides(self) -> tuple[Side, Side, Number] | None:
-        """Sides a and b and the ratio of a constraint that drives b from a; None for others."""
+        """Sides a and b, and the ratio v_b / v_a; None for a constraint that does not drive b from a."""
         return None
 
     @property
     def capacities(self) -> tuple[Number, Number]:
-        """The most that the first row can push backward and forward [N m or N]."""
+        """The largest force of the first row, backward and forward [N m or N]."""
         lower, upper = self.bounds[0]
         return 0.0 - lower, upper
 
 
 def engaged_key(default: bool) -> Any:
-    """The mode that says whether a constraint holds."""
-    return key(switch, default=default, mode=True)
+    """Define the mode `engaged` of a constraint."""
+    return key(switch, "Whether the constraint is engaged at the start", default=default, mode=True)
 
 
 def capacity_key() -> Any:
-    """The most that a constraint can hold, above which it slips."""
-    return key(positive("N m or N", infinite=True), "above which it slips", default=np.inf, parameter=True)
+    """Define the parameter `capacity` of a constraint that can slip."""
+    about = "Largest constraint force; above it, the constraint slips"
+    return key(positive("N m or N", infinite=True), about, default=np.inf, parameter=True)
 
 
 def state_text(engaged: Number) -> str:
-    """How `linkwork check` calls that."""
+    """Return the state as `linkwork check` prints it."""
     return "engaged" if engaged else "released"
 
 
 def may_hold(engaged: Number) -> bool:
-    """Whether something is engaged, or may be: a number that hides its value may."""
+    """Whether a constraint is engaged or may be; a traced number may be."""
     return is_hidden(engaged) or bool(engaged)
 
 
@@ -97,12 +98,12 @@ def may_hold(engaged: Number) -> bool:
 
 
 def summed(side: Side) -> Direction:
-    """The joints of a side, each with its factor."""
+    """Return the joints of a side, each with its factor."""
     return ((side, 1.0),) if isinstance(side, str) else tuple(dict(side).items())
 
 
 def side_text(side: Side) -> str:
-    """What messages call a side: a joint, or a sum such as 'hip + 2 knee'."""
+    """Return a side as messages show it: a joint, or a sum such as 'hip + 2 knee'."""
     terms = [
         f"{'-' if by < 0.0 else '+'} {f'{abs(by):g} ' if abs(by) != 1.0 else ''}{name}" for name, by in summed(side)
     ]
@@ -110,9 +111,9 @@ def side_text(side: Side) -> str:
 
 
 def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({})) -> tuple[Direction, float]:
-    """The joints of a side, sorted, with factors by that of the first, and that factor.
+    """Return the joints of a side, sorted, with factors divided by the first joint's factor, and that factor.
 
-    Joints that are in `mimics` are replaced by those that they follow.
+    Mimic joints are replaced by the joints that they mimic.
     """
     factors: dict[str, float] = {}
     largest = 0.0
@@ -129,7 +130,7 @@ def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({}))
 
 
 def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -> Iterator[Fault]:
-    """What is wrong with one or two sides, by the roles in which they are named, of a `what` of that name."""
+    """Yield what is wrong with the sides of the `what` called `name`; `sides` has one or two sides by role."""
     element = f"{what} {name!r}"
     for role, side in sides.items():
         for joint, _ in summed(side):
@@ -140,38 +141,40 @@ def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -
     joints = {joint for side in sides.values() for joint, _ in summed(side)}
     a, b = (direction_of(side, draft.mimics)[0] for side in sides.values())
     if len(joints) == 1:
-        yield Fault(f"a {what} needs two joints; both are {joints.pop()!r}", element)
+        yield Fault(f"a {what} needs two different joints; both are {joints.pop()!r}", element)
     elif a == b or not a or not b:
         both = " and ".join(repr(side_text(side)) for side in sides.values())
-        how = ", by mimicking" if joints & set(draft.mimics) else ""
-        yield Fault(f"{both} move together already{how}", element, "name other joints")
+        how = ", because of a mimic joint" if joints & set(draft.mimics) else ""
+        yield Fault(f"{both} already move together{how}", element, "name other joints")
 
 
 def role_faults(element: str, roles: Mapping[str, str], draft: Draft) -> Iterator[Fault]:
-    """Joints, by the role in which they are named, that are not there, are not single, or are the same."""
+    """Yield a fault for joints, given by role, that are unknown, have several velocities, or are the same."""
     yield from unknown_faults(element, "joint", roles, draft.kinds)
     led: dict[str, str] = {}
     for role, name in roles.items():
         yield from single_faults(element, role, name, draft.kinds)
         leader = draft.mimics[name].of if name in draft.mimics else name
         if leader in led:
-            how = "is the same joint" if roles[led[leader]] == name else "moves together already, by mimicking"
-            yield Fault(f"{role}: {name!r} {how} as {led[leader]}", element, "name another joint")
+            other = led[leader]
+            how = f"is the same joint as {other}" if roles[other] == name else f"already moves with {other} as a mimic"
+            yield Fault(f"{role}: {name!r} {how}", element, "name another joint")
         led.setdefault(leader, role)
 
 
 def single_faults(element: str, role: str, name: str, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
-    """A joint that does not have one velocity."""
+    """Yield a fault for a joint whose number of velocities is not one."""
     if name in kinds and kinds[name].nv != 1:
         kind = type(kinds[name]).__name__
         yield Fault(f"{role}: {name!r} is a {kind} joint; it must have one velocity", element)
 
 
 def shared_name_faults(elements: Iterable[Element]) -> Iterator[Fault]:
-    """Velocity constraints of one name: what is switched by its name must have one of its own."""
+    """Yield a fault for velocity constraints that share a name: schedules switch them by name."""
     owners: dict[str, str] = {}
     for one in elements:
         if isinstance(one, VelocityConstraint):
             if one.name in owners:
-                yield Fault(f"there is a {owners[one.name]} of that name", one.label, "give it another")
+                reason = f"its name is also that of a {owners[one.name]}, but schedules switch elements by name"
+                yield Fault(reason, one.label, "give it another name")
             owners.setdefault(one.name, one.what)

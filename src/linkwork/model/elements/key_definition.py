@@ -1,0 +1,163 @@
+"""The definition of an element's field: its kind of value, its meaning, its default, and whether it can vary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import MISSING, field
+from inspect import cleandoc
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from linkwork.model.document_values import DEGREES, Documented, as_lists
+from linkwork.model.faults import Fault
+from linkwork.model.parameters import FINITE, Rules, as_number, is_hidden
+from linkwork.spatial.scalar import Array, Number
+
+if TYPE_CHECKING:
+    from linkwork.model.specifications import Draft, Homes
+
+
+class Kind:
+    """The kind of value that a key has: how to check it, write it to a document and vary it as a parameter.
+
+    Attributes are given by name at construction and never change.
+    """
+
+    type_: Any = str
+    wanted: str = ""  # the expected value, as documents and messages describe it
+    python: str = ""  # the type of the argument, as docstrings describe it
+    rules: Rules = FINITE  # for values of a parameter
+    infinite: bool = False  # whether infinity is allowed
+    takes_none: bool = False  # whether None is a value like others, and does not mean "not given"
+    counts: bool = False  # whether values are numbers, which a document omits where they equal the default
+
+    def __init__(self, type_: Any, wanted: str = "", **own: Any):
+        vars(self).update(own, type_=type_, wanted=wanted)
+
+    def with_rules(self, rules: Rules) -> Self:
+        """Return a copy with other rules for the values of a parameter."""
+        found = copy(self)
+        found.rules = rules
+        return found
+
+    def checked(self, value: Any, key: str, element: str) -> Any:
+        """Return the value as an element stores it; raise a ModelError that names the key if it is invalid."""
+        raise NotImplementedError
+
+    def documented(self, key: str, about: str, required: bool) -> dict[str, Documented]:
+        """Return the keys that a document has for this field, each with its type and meaning."""
+        return {key: Documented(self.type_, self.wanted, about, required, self.infinite, self.python)}
+
+    def read(self, key: str, given: Mapping[str, Any]) -> Any:
+        """Return the argument of a Builder method from a document's values; MISSING if the document omits it."""
+        return given.get(key, MISSING)
+
+    def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
+        """Return the document's entries for a value."""
+        return {key: as_lists(value)}
+
+    def notes(self, value: Any) -> dict[str, str]:
+        """Return comments that a document has after some keys."""
+        return {}
+
+    def numbers(self, value: Any) -> Array:
+        """Return the value as the array of a parameter."""
+        return as_number(value)
+
+    def varied(self, value: Any, new: Any) -> Any:
+        """Return the value with the `new` numbers of the parameter."""
+        return new
+
+    def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
+        """Yield a fault for every name in the value that the draft does not have."""
+        return iter(())
+
+    def placed(self, value: Any, owner: object, homes: Homes) -> Any:
+        """Return the value with its places resolved to numbered bodies."""
+        return value
+
+
+class Key(NamedTuple):
+    """The definition of one field of an element.
+
+    The value of a `parameter` can vary by name; a `mode` is a parameter that can be switched during a run. Documents
+    omit a value that equals the default, the `usual` value, or the value of the key `same_as`.
+    """
+
+    kind: Kind
+    about: str
+    default: Any
+    parameter: bool
+    mode: bool
+    usual: Any
+    same_as: str
+
+    @property
+    def required(self) -> bool:
+        """Whether a value must be given."""
+        return self.default is MISSING
+
+
+def key(
+    kind: Kind,
+    about: str = "",
+    *,
+    default: Any = MISSING,
+    kw_only: bool = False,
+    parameter: bool = False,
+    mode: bool = False,
+    usual: Any = MISSING,
+    same_as: str = "",
+) -> Any:
+    """Define a field of an element: the kind of its value, its meaning (`about`), and its default if it has one.
+
+    The value of a `parameter` can vary by name; a `mode` is a parameter that can be switched during a run. Documents
+    omit a number that equals the default, the `usual` value, or the value of the key `same_as`.
+    """
+    found = Key(kind, about, default, parameter or mode, mode, usual, same_as)
+    return field(default=default, kw_only=kw_only, metadata={"key": found})
+
+
+def derived(*, default: Any = MISSING, default_factory: Any = MISSING, kw_only: bool = True) -> Any:
+    """Define a field that `Builder.build` computes. It is no argument, no document key and no parameter."""
+    given = {"default": default} if default_factory is MISSING else {"default_factory": default_factory}
+    return field(kw_only=kw_only, **given)
+
+
+def is_finite(bound: Number) -> bool:
+    """Whether a bound, or every bound of a batch, is finite. A traced number is: only finite bounds can vary."""
+    if isinstance(bound, float):
+        return isfinite(bound)
+    return is_hidden(bound) or bool(np.all(np.isfinite(bound)))
+
+
+# --- docstrings of the Builder's methods ---
+
+
+def with_parameters_section(text: str, definitions: Mapping[str, Key]) -> str:
+    """Insert the sections `Parameters` and `Returns`, made from key definitions, into an element's docstring.
+
+    They precede the section `Examples`. The result is not indented.
+    """
+    before, examples, after = cleandoc(text).partition("\nExamples\n")
+    lines = ["", "Parameters", "----------", "name : str", "    Name of the element."]
+    for name, one in definitions.items():
+        documented = one.kind.documented(name, one.about, one.required)
+        for number, (argument, found) in enumerate(documented.items()):
+            if not argument.endswith(DEGREES):
+                default = "" if one.required else f", default {_default_text(one)}" if number == 0 else ", optional"
+                lines += [f"{argument} : {found.python}{default}", f"    {found.about}."]
+    lines += ["", "Returns", "-------", "Builder", "    The builder itself, for chained calls.", ""]
+    return before.rstrip() + "\n" + "\n".join(lines) + examples + after
+
+
+def _default_text(one: Key) -> str:
+    """The default of a key as a docstring shows it."""
+    if one.same_as:
+        return f"the value of `{one.same_as}`"
+    if isinstance(one.default, tuple) and one.default:
+        return f"({', '.join(f'{x:g}' for x in one.default)})"
+    return f"{one.default:g}" if isinstance(one.default, float) else repr(one.default)

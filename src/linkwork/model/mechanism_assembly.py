@@ -1,0 +1,130 @@
+"""The parts of a mechanism that a Builder has collected: their consistency, and their assembly into a Mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from linkwork.errors import unknown_name
+from linkwork.model.bodies import Attachment, Body, Frame, Part
+from linkwork.model.elements.element import Element, kinds
+from linkwork.model.elements.velocity_constraint import shared_name_faults
+from linkwork.model.faults import Fault
+from linkwork.model.geometry import Geometry
+from linkwork.model.joints import Weld
+from linkwork.model.keyframes import Keyframe
+from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
+from linkwork.model.mimic import Mimic, followed, mimic_faults
+from linkwork.model.naming import Named, Sections
+from linkwork.model.specifications import (
+    Draft,
+    FrameRequest,
+    JointRequest,
+    KeyframeRequest,
+    Layout,
+    keyframe_faults,
+    tree_faults,
+    unknown_faults,
+)
+from linkwork.spatial import Transform
+from linkwork.spatial.scalar import Array
+
+UNNUMBERED = slice(0, 0)
+
+
+class Assembly:
+    """The collected parts, joints, frames, keyframes and elements of a mechanism, and gravity (3,) [m/s^2]."""
+
+    def __init__(self, name: str, gravity: Array):
+        self.name, self.gravity = name, gravity
+        self._parts: dict[str, Part] = {}
+        self._joints: dict[str, JointRequest] = {}
+        self._frames: dict[str, FrameRequest] = {}
+        self._geometry: dict[str, list[Geometry]] = {}
+        self._mimics: dict[str, Mimic] = {}
+        self._keyframes: dict[str, KeyframeRequest] = {}
+        self._elements: dict[str, dict[str, Element]] = {}
+
+    @property
+    def mimics(self) -> dict[str, Mimic]:
+        """All mimic joints by name; chains are resolved to the independent joint."""
+        return followed(self._mimics)[0]
+
+    def _faults(self) -> Iterator[Fault]:
+        """Yield the reasons why the joints do not make one tree rooted in the world, and all unknown names."""
+        yield from tree_faults(self._joints.values(), self._parts)
+        bodies = {"world": None} | dict.fromkeys(self._parts)
+        joints = {joint.name: joint.kind for joint in self._joints.values()}
+        yield from mimic_faults(self._mimics, joints)
+        for frame in self._frames.values():
+            yield from unknown_faults(f"frame {frame.name!r}", "body", {"its body": frame.body}, bodies)
+        for body in self._geometry:
+            if body not in bodies:
+                yield Fault(unknown_name("body", body, bodies).reason, f"geometry of body {body!r}")
+        for keyframe in self._keyframes.values():
+            yield from keyframe_faults(keyframe, joints)
+        elements = {section: self._elements.get(section, {}) for section in kinds()}
+        draft = Draft(bodies, self._joints, self.mimics, elements)
+        for one in (one for items in elements.values() for one in items.values()):
+            yield from one.draft_faults(draft)
+        yield from shared_name_faults(one for items in elements.values() for one in items.values())
+
+    def _children(self) -> dict[str, list[JointRequest]]:
+        """Return the joints by parent body, in the order in which they were added."""
+        children: dict[str, list[JointRequest]] = {name: [] for name in ("world", *self._parts)}
+        for joint in self._joints.values():
+            children[joint.parent].append(joint)
+        return children
+
+    def _numbered(self) -> Mechanism:
+        """Return the mechanism: numbered depth-first in the order of joints, with welded parts merged into bodies."""
+        children = self._children()
+        shapes = {name: tuple(items) for name, items in self._geometry.items()}
+        ground = Part("world", 0.0, np.zeros(3), np.zeros(6), Transform.identity(), shapes.get("world", ()))
+        parts: list[list[Part]] = [[ground] if ground.geometry else []]
+        names, joints, frames = ["world"], [], [Frame("world", WORLD, Transform.identity())]
+        home: dict[str, tuple[int, Transform]] = {"world": (WORLD, Transform.identity())}  # body and pose of each part
+        stack = list(reversed(children["world"]))
+        while stack:
+            request = stack.pop()
+            i, mount = home[request.parent]
+            part = replace(self._parts[request.child], geometry=shapes.get(request.child, ()))
+            if isinstance(request.kind, Weld):
+                home[part.name] = i, (mount @ request.offset).snapped()
+                attachment = Attachment(request.parent, request.offset, request.name)
+                parts[i].append(replace(part, pose=home[part.name][1], attachment=attachment))
+            else:
+                o = len(names)
+                home[part.name] = o, Transform.identity()
+                names.append(part.name)
+                parts.append([part])
+                who, placed = (request.name, request.kind, names[i], part.name, i, o), (mount, request.offset)
+                spans = UNNUMBERED, UNNUMBERED
+                joints.append(Joint(*who, *spans, *placed, **request.numbers, carrier=request.parent, mimic=None))
+            frames.append(Frame(part.name, *home[part.name]))
+            stack.extend(reversed(children[part.name]))
+        for request in self._frames.values():
+            body, pose = home[request.body]
+            attachment = Attachment(request.body, request.pose)
+            frames.append(Frame(request.name, body, (pose @ request.pose).snapped(), attachment))
+        elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}; use m.frames." for frame in frames}
+        own = numbered(Named("joint", joints), self.mimics)
+        leaders = [joint for joint in own if joint.mimic is None]
+        bodies = [Body(name, k, tuple(p)) for k, (name, p) in enumerate(zip(names, parts, strict=True))]
+        states = [Keyframe.of(k.name, k.positions, k.velocities, leaders) for k in self._keyframes.values()]
+        elements: dict[str, Named[Element]] = {}
+        layout = Layout(home, own, self._joints, elements)
+        for section, class_ in kinds().items():
+            items = self._elements.get(section, {}).values()
+            elements[section] = Named(class_.what, [one.laid_out(layout) for one in items])
+        return Mechanism(
+            self.name,
+            self.gravity,
+            Named("body", bodies, elsewhere),
+            own,
+            Named("frame", frames),
+            Named("keyframe", states),
+            Sections(elements),
+        )

@@ -1,0 +1,116 @@
+"""The elements of a mechanism, sorted by their role: constraints, forces, actuators, rotors and contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from linkwork.model.elements.actuator import Actuator
+from linkwork.model.elements.constraint import Constraint, FrameConstraint
+from linkwork.model.elements.contact import Pair, contact_pairs
+from linkwork.model.elements.element import Element, Rotor
+from linkwork.model.elements.force import Force, LineForce
+from linkwork.model.elements.keys import is_finite
+from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, may_hold
+from linkwork.model.naming import Named, Sections
+
+if TYPE_CHECKING:
+    from linkwork.model.mechanism import Mechanism
+
+
+class ElementViews:
+    """The properties of a Mechanism that select elements by their role."""
+
+    if TYPE_CHECKING:  # a field of Mechanism
+        elements: Sections
+
+    @cached_property
+    def nc(self) -> int:
+        """Number of constraint rows of all frame constraints (loops)."""
+        return sum(len(one.rows) for one in self.frame_constraints)
+
+    @property
+    def nh(self) -> int:
+        """Number of all constraint rows: those of frame constraints, then those of velocity constraints."""
+        return self.nc + len(self.velocity_rows)
+
+    @property
+    def all_elements(self) -> Iterator[Element]:
+        """All elements, section after section."""
+        return (one for items in self.elements.values() for one in items)
+
+    @cached_property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """All constraints, frame constraints first."""
+        return self.frame_constraints + self.velocity_constraints
+
+    @cached_property
+    def frame_constraints(self) -> tuple[FrameConstraint, ...]:
+        """All constraints between frames of two bodies: loops."""
+        return tuple(one for one in self.all_elements if isinstance(one, FrameConstraint))
+
+    @cached_property
+    def velocity_constraints(self) -> tuple[VelocityConstraint, ...]:
+        """All constraints on linear combinations of joint velocities: clutches, brakes, gearboxes and so on."""
+        return tuple(one for one in self.all_elements if isinstance(one, VelocityConstraint))
+
+    @cached_property
+    def velocity_rows(self) -> tuple[VelocityRow, ...]:
+        """The rows of all velocity constraints that are engaged, or may be (traced modes)."""
+        return tuple(row for one in self.velocity_constraints for row in one.velocity_rows if may_hold(row.engaged))
+
+    @cached_property
+    def bounded(self) -> tuple[VelocityConstraint, ...]:
+        """Velocity constraints with a bounded multiplier, which can slip: clutches, brakes and ratchets."""
+        return tuple(one for one in self.velocity_constraints if any(map(is_finite, one.capacities)))
+
+    @property
+    def constrained(self) -> bool:
+        """Whether there are frame constraints, or velocity constraints that are or may be engaged."""
+        return bool(self.frame_constraints or self.velocity_rows)
+
+    @cached_property
+    def forces(self) -> tuple[Force, ...]:
+        """All elements of the class `Force`, which apply forces to bodies and joints."""
+        return tuple(one for one in self.all_elements if isinstance(one, Force))
+
+    @cached_property
+    def line_forces(self) -> tuple[LineForce, ...]:
+        """All springs and dampers along the line between two points."""
+        return tuple(one for one in self.all_elements if isinstance(one, LineForce))
+
+    @cached_property
+    def actuators(self) -> Named[Actuator]:
+        """All actuators, by name: motors with a control input."""
+        return Named(Actuator.what, [one for one in self.all_elements if isinstance(one, Actuator)])
+
+    @cached_property
+    def self_switching(self) -> tuple[Any, ...]:
+        """All elements with an event function that switches them: latches."""
+        return tuple(one for one in self.all_elements if one.switches_itself)
+
+    @cached_property
+    def contact_pairs(self) -> tuple[Pair, ...]:
+        """All pairs of a contact and a surface that can touch, in the order of contacts."""
+        return contact_pairs(cast("Mechanism", self))
+
+    def constraint_of_row(self, row: int) -> str:
+        """Return the label of the constraint to which one of the `nh` rows belongs."""
+        if row < self.nc:
+            return self.frame_constraint_of_row(row).label
+        name = self.velocity_rows[row - self.nc].name
+        return next(one.label for one in self.velocity_constraints if one.name == name)
+
+    def frame_constraint_of_row(self, row: int) -> FrameConstraint:
+        """Return the frame constraint to which one of the `nc` rows belongs."""
+        return [one for one in self.frame_constraints for _ in one.rows][row]
+
+    @cached_property
+    def rotors(self) -> tuple[Rotor, ...]:
+        """Rotors of drives that couple several velocities."""
+        return tuple(rotor for rotor in self._all_rotors if not rotor.alone)
+
+    @property
+    def _all_rotors(self) -> list[Rotor]:
+        return [rotor for one in self.all_elements if (rotor := one.rotor) is not None]

@@ -1,0 +1,134 @@
+"""The parameters of a mechanism: their names and values, and mechanisms with new values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from linkwork.errors import NameNotFound, unknown_name
+from linkwork.model.elements.conflicts import contradictions
+from linkwork.model.elements.element import Element
+from linkwork.model.faults import raise_first
+from linkwork.model.parameter_variation import varied
+from linkwork.model.parameters import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_hidden
+from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from linkwork.model.bodies import Body
+    from linkwork.model.mechanism import Mechanism
+    from linkwork.model.naming import Named
+    from linkwork.model.placed_joint import Joint
+
+
+class ParameterViews:
+    """The properties and methods of a Mechanism that concern its parameters."""
+
+    if TYPE_CHECKING:  # fields and properties of Mechanism
+        gravity: Array
+        bodies: Named[Body]
+        joints: Named[Joint]
+
+        @property
+        def all_elements(self) -> Iterator[Element]:
+            """All elements."""
+            ...
+
+    @cached_property
+    def _owners(self) -> dict[str, tuple[Element, str]]:
+        """The element and key of every element parameter, by the parameter's name.
+
+        The name is 'name.key', or 'section.name.key' if a joint or an earlier element has the same name and key.
+        """
+        taken = {f"{joint.name}.{key}" for joint in self.joints for key in JOINT_PARAMETERS}
+        found: dict[str, tuple[Element, str]] = {}
+        for one in self.all_elements:
+            for key in one.parameters:
+                short = f"{one.name}.{key}"
+                found[f"{one.section}.{short}" if short in taken or short in found else short] = one, key
+        return found
+
+    @cached_property
+    def parameters(self) -> dict[str, Array]:
+        """All parameters that can vary, with their values, by name: 'arm.mass', 'elbow.damping', 'gravity', ..."""
+        found: dict[str, Array] = {"gravity": self.gravity}
+        for body in self.bodies[1:]:
+            for part in body.parts:
+                found |= {f"{part.name}.{key}": np.asarray(getattr(part, key)) for key in BODY_PARAMETERS}
+        for joint in self.joints:
+            values = (joint.offset.p, joint.armature, joint.damping, joint.stiffness, joint.friction)
+            found |= {f"{joint.name}.{key}": value for key, value in zip(JOINT_PARAMETERS, values, strict=True)}
+        return found | {name: one.parameters[key] for name, (one, key) in self._owners.items()}
+
+    def owner(self, parameter: str) -> tuple[Element, str]:
+        """Return the element that a parameter belongs to, and its key."""
+        return self._owners[parameter]
+
+    @cached_property
+    def modes(self) -> tuple[str, ...]:
+        """The names of all parameters that can be switched during a run."""
+        return tuple(name for name, (one, key) in self._owners.items() if key in one.modes())
+
+    def unknown_parameter(self, name: str) -> NameNotFound:
+        """Return the error for an unknown parameter name."""
+        owner, _, key = str(name).rpartition(".")
+        same = [one for one in self.all_elements if one.name == owner]
+        fixed = [one for one in same if key in one.definitions() and one.definitions()[key].parameter]
+        hint = (
+            f" The {key} of {fixed[0].label} is infinite and cannot vary; build it with a finite value."
+            if fixed
+            else ""
+        )
+        return unknown_name("parameter", name, self.parameters, hint)
+
+    def check_parameter(self, name: str, values: Array) -> None:
+        """Raise an error unless all values of a parameter, one or a batch, are valid."""
+        if name in self._owners:
+            one, key = self._owners[name]
+            one.check_parameter(key, values, name)
+        else:
+            rules = {**BODY_PARAMETERS, **JOINT_PARAMETERS}
+            check_values(name, values, rules.get(name.rpartition(".")[2], FINITE))
+
+    def with_parameters(self, values: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism with new values of some parameters, checked as by the Builder.
+
+        Parameters
+        ----------
+        values : dict of str to array_like
+            New values by parameter name; the names, shapes and current values are in `m.parameters`.
+
+        Returns
+        -------
+        Mechanism
+            The new mechanism.
+
+        Raises
+        ------
+        ModelError
+            If a name is unknown or a value is invalid.
+        ShapeError
+            If a value has the wrong shape.
+
+        Examples
+        --------
+        >>> m = lw.example("double_pendulum").with_parameters({"link 2.mass": 5.0})
+        >>> float(m.parameters["link 2.mass"])
+        5.0
+
+        """
+        found = self.varied(values)
+        if not any(is_hidden(value) for value in found.parameters.values()):
+            raise_first(contradictions(found))
+        return found
+
+    def varied(self, values: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism with new parameters, without checking that couplings agree: a run may switch them."""
+        return varied(cast("Mechanism", self), values, self._owners, self._hidden)
+
+    @cached_property
+    def _hidden(self) -> frozenset[str]:
+        """The names of parameters whose values are traced numbers."""
+        return frozenset(name for name, value in self.parameters.items() if is_hidden(value))

@@ -1,0 +1,89 @@
+"""New mechanisms from new parameter values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from linkwork.errors import ShapeError
+from linkwork.model.bodies import Body
+from linkwork.model.broadcast import as_numbers
+from linkwork.model.elements.element import Element
+from linkwork.model.faults import raise_first
+from linkwork.model.naming import Sections
+from linkwork.model.parameters import BODY_PARAMETERS, JOINT_PARAMETERS, is_hidden
+from linkwork.model.physical_validity import massless_faults, part_faults
+from linkwork.model.placed_joint import Joint
+from linkwork.spatial import Transform
+
+if TYPE_CHECKING:
+    from linkwork.model.mechanism import Mechanism
+
+
+def varied(
+    mechanism: Mechanism,
+    values: Mapping[str, Any],
+    owners: Mapping[str, tuple[Element, str]],
+    traced: AbstractSet[str],
+) -> Mechanism:
+    """Return the mechanism with new values of some parameters, given by name; each value is checked.
+
+    `owners` has the element and key of every element parameter, `traced` the names of parameters that are traced
+    numbers. Whether couplings contradict each other is not checked.
+    """
+    new: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in mechanism.parameters:
+            raise mechanism.unknown_parameter(name)
+        array, shape = as_numbers(name, value), mechanism.parameters[name].shape
+        if array.shape != shape:
+            raise ShapeError(f"parameter {name!r} has shape {array.shape}, expected {shape}")
+        mechanism.check_parameter(name, array)
+        new[name] = array if shape else array[()]
+    # Traced numbers cannot be checked
+    hidden = any(map(is_hidden, new.values())) or bool(traced - new.keys())
+    own: dict[Element, dict[str, Any]] = {}
+    others: dict[str, dict[str, Any]] = {}  # by the name of a part or a joint
+    for name, number in new.items():
+        one, key = owners.get(name, (None, ""))
+        if one is not None:
+            own.setdefault(one, {})[key] = number
+        else:
+            owner, _, key = name.rpartition(".")
+            others.setdefault(owner, {})[key] = number
+
+    def picked(owner: str, keys: Iterable[str]) -> dict[str, Any]:
+        return {key: number for key, number in others.get(owner, {}).items() if key in keys}
+
+    def changed(body: Body) -> Body:
+        fields = [picked(part.name, BODY_PARAMETERS) for part in body.parts]
+        if not any(fields):
+            return body
+        parts = tuple(replace(part, **numbers) for part, numbers in zip(body.parts, fields, strict=True))
+        for part, numbers in zip(parts, fields, strict=True):
+            if numbers and not hidden:
+                raise_first(part_faults(part))
+        return replace(body, parts=parts)
+
+    def moved(joint: Joint) -> Joint:
+        fields = picked(joint.name, JOINT_PARAMETERS)
+        if "at" in fields:
+            fields["offset"] = Transform(joint.offset.R, fields.pop("at"))
+        return replace(joint, **fields) if fields else joint
+
+    def renewed(one: Element) -> Element:
+        return one.varied(own[one]) if one in own else one
+
+    found = replace(
+        mechanism,
+        gravity=new.get("gravity", mechanism.gravity),
+        bodies=mechanism.bodies.changed(changed),
+        joints=mechanism.joints.changed(moved),
+        elements=Sections({section: items.changed(renewed) for section, items in mechanism.elements.items()}),
+    )
+    same = found.bodies is mechanism.bodies and found.joints is mechanism.joints
+    if not hidden and not (same and all(one.rotor is None for one in own)):
+        raise_first(massless_faults(found))
+    return found
