@@ -210,7 +210,7 @@ def test_loops_leave_the_freedoms_that_they_should(name: str) -> None:
     assert check.nc == m.nc == check.rank + sum(redundant.values())
     assert f"mobility {mobility}: {check.rank} of {check.nc}" in str(check)
     for loop, count in redundant.items():
-        assert f"loop {loop!r}: {count} row{'s repeat' if count > 1 else ' repeats'} others" in str(check)
+        assert f"loop {loop!r}: {count} row{'s are' if count > 1 else ' is'} redundant" in str(check)
 
 
 @pytest.mark.parametrize("stages", [1, 2, 4, 7])

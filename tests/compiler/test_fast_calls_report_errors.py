@@ -74,7 +74,7 @@ def test_too_few_and_too_many_arguments_are_type_errors(d: lw.Dynamics) -> None:
 
 
 def test_help_is_kept(d: lw.Dynamics) -> None:
-    assert "Joint accelerations" in (d.forward_dynamics.__doc__ or "")
+    assert "Return the accelerations" in (d.forward_dynamics.__doc__ or "")
     assert d.forward_dynamics.__name__ == "forward_dynamics"
 
 

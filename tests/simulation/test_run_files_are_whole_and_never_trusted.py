@@ -75,7 +75,7 @@ def test_no_space_at_the_very_end_leaves_nothing(tmp_path: Path, form: str, monk
 @pytest.mark.parametrize("form", FORMS)
 def test_where_nothing_can_be_written_it_is_said(tmp_path: Path, form: str) -> None:
     run = some_run()
-    refused(lambda: run.save(tmp_path / "Nowhere" / f"run{form}"), "there is no folder", "Nowhere", "make it first")
+    refused(lambda: run.save(tmp_path / "Nowhere" / f"run{form}"), "there is no folder", "Nowhere", "create it first")
     (tmp_path / f"folder{form}").mkdir()
     refused(lambda: run.save(tmp_path / f"folder{form}"), "cannot be written", "directory")
     refused(lambda: run.save(f"a\0b{form}"), "cannot be written")

@@ -36,7 +36,7 @@ def test_steps_that_cannot_be_counted_are_refused(dt: float) -> None:
 
 def test_more_members_than_memory_holds_are_refused_before_the_work_begins() -> None:
     q0 = np.broadcast_to([1.0, 0.5], (10**11, 2))
-    with pytest.raises(lw.LinkworkError, match=r"100000000000 members would take .* GB"):
+    with pytest.raises(lw.LinkworkError, match=r"100000000000 members needs .* GB"):
         lw.simulate(lw.example("double_pendulum"), q0, duration=0.1)
 
 

@@ -1,12 +1,17 @@
-"""Limits of memory: how much a run needs is estimated before it starts, and refused if the machine does not have it."""
+"""Memory limits: the memory that a run needs is estimated before the run starts."""
 
 from __future__ import annotations
 
+import math
 import os
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwork.errors import LinkworkError
 
-PART_OF_MEMORY = 0.8  # of the machine's memory, which a run may take
+PART_OF_MEMORY = 0.8  # largest part of the machine's memory that a run may need
+COPIES = 4  # of the state of every member, which a run holds at least
 
 
 def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
@@ -14,5 +19,11 @@ def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         if needed > PART_OF_MEMORY * there:
-            sizes = f"{needed / 1e9:.1f} GB, and this machine has {there / 1e9:.1f} GB"
-            raise LinkworkError(f"{what} would take {sizes}: {remedy}")
+            sizes = f"{needed / 1e9:.1f} GB of memory; this machine has {there / 1e9:.1f} GB"
+            raise LinkworkError(f"{what} needs {sizes}: {remedy}")
+
+
+def refuse_many_members(size: int, *states: ArrayLike | None) -> None:
+    """Raise a LinkworkError if states of `size` numbers, for all members of the batch, do not fit into memory."""
+    members = max([1, *(math.prod(np.shape(state)[:-1]) for state in states if state is not None)])
+    refuse_beyond_memory(f"a batch of {members} members", 8.0 * members * COPIES * size, "simulate fewer at a time")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -33,7 +32,7 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
-from linkwork.simulation.memory_limits import refuse_beyond_memory
+from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.state import (
@@ -48,8 +47,6 @@ from linkwork.simulation.state import (
 )
 from linkwork.simulation.user_functions import Controller, Sampled, StopCondition, UserFunction, Wrenches
 from linkwork.spatial.scalar import Array, Number
-
-COPIES = 4  # of every member's state, which a run holds at least
 
 
 class Continuation(NamedTuple):
@@ -325,7 +322,7 @@ def _arrays(
     m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike], gains: Mapping[str, ArrayLike], memory: Array
 ) -> Arrays:
     """Return states, constant wrenches and parameters as arrays of one batch."""
-    _refuse_many_members(m, setup)
+    refuse_many_members(m.nq + m.nv, setup.q0, setup.v0)
     run = setup.continued
     q = run.final.q if run is not None else _positions(m, setup.q0)
     inputs = {
@@ -340,14 +337,6 @@ def _arrays(
     for name in given:
         m.check_parameter(name, found[name])
     return Arrays(found, batch, {name: found[name] for name in given})
-
-
-def _refuse_many_members(m: Mechanism, setup: Setup) -> None:
-    """Raise a LinkworkError if the states of all members would not fit into memory."""
-    given = [state for state in (setup.q0, setup.v0) if state is not None]
-    members = max([1, *(math.prod(np.shape(state)[:-1]) for state in given)])
-    needed = 8.0 * members * COPIES * (m.nq + m.nv)
-    refuse_beyond_memory(f"the states of {members} members", needed, "simulate fewer members at a time")
 
 
 def _positions(m: Mechanism, q0: ArrayLike | None) -> Array:
