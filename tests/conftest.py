@@ -1,4 +1,4 @@
-"""Test processes run in parallel: linear algebra keeps to one thread in each, and they share one folder of kernels."""
+"""Run linear algebra on one thread per test process, and share one kernel cache between test processes."""
 
 import atexit
 import os

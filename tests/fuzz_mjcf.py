@@ -1,7 +1,7 @@
-"""Mutated MJCFs: whatever is in a file, loading it ends soon, with a mechanism or a LinkworkError and nothing else.
+"""Fuzz test of MJCF files: loading any file soon gives a mechanism or a LinkworkError and nothing else.
 
-`python tests/fuzz_mjcf.py 20000` tries as many. MuJoCo compiles those that are XML, so a crash would be its own; then
-`--first N` says with which file to begin.
+`python tests/fuzz_mjcf.py 20000` tries that many files. MuJoCo compiles those that are XML and may itself crash; then
+`--first N` gives the file to start with.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ CORPUS = [
 
 
 def mutated(rng: random.Random) -> bytes:
-    """A file of the corpus after one to three changes, most of which leave it XML."""
+    """A file of the corpus after one to three mutations, most of which keep it valid XML."""
     data = rng.choice(CORPUS)
     for _ in range(rng.randint(1, 3)):
         data = rng.choices((changed_value, changed_element, changed_bytes), (6, 3, 1))[0](data, rng)
@@ -78,7 +78,7 @@ def mutated(rng: random.Random) -> bytes:
 
 
 def fuzz(count: int, seed: int = 0, first: int = 0) -> Counter[str]:
-    """How many of `count` mutated files came to what end; raises AssertionError with the first that did otherwise."""
+    """Count the outcomes of `count` mutated files; raise AssertionError at the first invalid outcome."""
     found = Counter[str]()
     with tempfile.TemporaryDirectory(prefix="linkwork-fuzz-") as folder:
         path = Path(folder) / "robot.xml"

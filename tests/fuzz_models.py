@@ -1,6 +1,6 @@
-"""Mutated URDFs and documents: loading ends soon, with a mechanism or a LinkworkError and nothing else.
+"""Fuzz test of URDF files and documents: loading soon gives a mechanism or a LinkworkError and nothing else.
 
-`python tests/fuzz_models.py 100000` tries as many of each; a failure prints the file that shows it.
+`python tests/fuzz_models.py 100000` tries that many of each; a failure prints the file that causes it.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ Change = Callable[[bytes, random.Random], bytes]
 
 
 def mutated(corpus: Sequence[bytes], changes: Sequence[Change], rng: random.Random) -> bytes:
-    """A file of the corpus after one to three changes, most of which leave it well-formed."""
+    """A file of the corpus after one to three mutations, most of which keep it well-formed."""
     data = rng.choice(corpus)
     for _ in range(rng.randint(1, 3)):
         data = rng.choices(changes, (5, 3, 2))[0](data, rng)
@@ -235,7 +235,7 @@ def mutated(corpus: Sequence[bytes], changes: Sequence[Change], rng: random.Rand
 
 
 def changed_value(data: bytes, rng: random.Random) -> bytes:
-    """Another value of an attribute, two exchanged, or one attribute called otherwise."""
+    """Change an attribute value, swap two values, or rename an attribute."""
     pieces = data.split(b'"')
     values = range(1, len(pieces) - 1, 2)
     if not values:
@@ -252,7 +252,7 @@ def changed_value(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_element(data: bytes, rng: random.Random) -> bytes:
-    """An element without children left out, doubled, moved, or with another tag; or so a line."""
+    """Remove, duplicate, move or rename an element without children, or a line."""
     pieces = re.split(rb"(<[^<>/!?]*/>)" if rng.random() < 0.7 else rb"(\n[^\n]*)", data)
     elements = range(1, len(pieces), 2)
     if not elements:
@@ -271,7 +271,7 @@ def changed_element(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_word(data: bytes, rng: random.Random) -> bytes:
-    """Another value or key of a document, or two exchanged."""
+    """Change a value or key of a document, or swap two."""
     pieces = re.split(rb"""([\w.+-]+|"[^"\n]*"|'[^'\n]*')""", data)
     words = range(1, len(pieces), 2)
     if not words:
@@ -287,7 +287,7 @@ def changed_word(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_line(data: bytes, rng: random.Random) -> bytes:
-    """A line left out, doubled, moved, or its key called otherwise."""
+    """Remove, duplicate or move a line, or rename its key."""
     lines = data.split(b"\n")
     i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
     how = rng.randrange(4)
@@ -303,7 +303,7 @@ def changed_line(data: bytes, rng: random.Random) -> bytes:
 
 
 def changed_bytes(data: bytes, rng: random.Random) -> bytes:
-    """Bytes changed, left out, doubled, cut off, put in, or taken from another file."""
+    """Change, remove, duplicate, truncate or insert bytes, or copy them from another file."""
     at = rng.randrange(len(data) + 1)
     to = min(len(data), at + int(rng.expovariate(1 / 20)))
     other = rng.choice(URDFS + DOCUMENTS)
@@ -326,7 +326,7 @@ FORMATS: dict[str, tuple[Sequence[bytes], Sequence[Change]]] = {
 
 
 def outcome(path: Path, floating: bool | None) -> str:
-    """What came of loading a file; raises whatever is not a LinkworkError."""
+    """Outcome of loading a file; raises every exception that is not a LinkworkError."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", lw.ModelWarning)
@@ -345,7 +345,7 @@ def outcome(path: Path, floating: bool | None) -> str:
 
 
 def fuzz(count: int, suffix: str, seed: int = 0) -> Counter[str]:
-    """How many of `count` mutated files came to what end; raises AssertionError with the first that did otherwise."""
+    """Count the outcomes of `count` mutated files; raise AssertionError at the first invalid outcome."""
     rng, found = random.Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="linkwork-fuzz-") as folder:
         path = Path(folder) / f"robot{suffix}"

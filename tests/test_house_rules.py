@@ -44,7 +44,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def imported_packages(path: Path) -> set[str]:
-    """The packages of linkwork that a file imports, wherever in it."""
+    """The packages of linkwork that a file imports anywhere."""
     found: set[str] = set()
     for node in ast.walk(parsed(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -67,7 +67,7 @@ def test_a_package_imports_only_packages_below_it(package: str) -> None:
         assert imported_packages(path) - {package} <= MAY_IMPORT[package], name_of(path)
 
 
-def test_a_mechanism_knows_nothing_of_files() -> None:
+def test_mechanism_does_not_import_documents() -> None:
     for path in sorted((PACKAGE / "model").glob("*.py")):
         assert "linkwork.model.documents" not in path.read_text(encoding="utf-8"), name_of(path)
 
@@ -78,7 +78,7 @@ def module_of(path: Path) -> str:
 
 
 def imported_modules(node: ast.AST, known: set[str]) -> set[str]:
-    """The modules that a file loads, at once or inside functions; what only type checkers read is not loaded."""
+    """The modules that a file loads, at import or inside functions; imports for type checkers are left out."""
     found: set[str] = set()
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
@@ -90,7 +90,7 @@ def imported_modules(node: ast.AST, known: set[str]) -> set[str]:
     return found
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_imports_have_no_cycles() -> None:
     modules = {module_of(path): path for path in SOURCES}
     TopologicalSorter({name: imported_modules(parsed(path), set(modules)) for name, path in modules.items()}).prepare()
 
@@ -105,17 +105,17 @@ def test_no_file_is_longer_than_500_lines() -> None:
     assert not {name: length for name, length in lengths.items() if length > 500}
 
 
-def test_no_file_name_is_used_twice() -> None:
+def test_file_names_are_unique() -> None:
     counts = Counter(path.name for path in SOURCES + TESTS if path.name != "__init__.py")
     assert not [name for name, count in counts.items() if count > 1]
 
 
-def test_the_architecture_names_every_file_and_no_other() -> None:
+def test_architecture_page_names_only_existing_files() -> None:
     named = set(re.findall(r"\b\w+\.py\b", (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")))
     assert named <= {path.name for path in SOURCES + TESTS}
 
 
-def test_every_package_opens_with_a_paragraph() -> None:
+def test_every_source_file_has_a_docstring() -> None:
     for path in SOURCES:
         assert ast.get_docstring(parsed(path)), name_of(path)
 
@@ -140,7 +140,7 @@ SHAPE = re.compile(r"\([^()]*(\d|\bn\w*|\.\.\.|\bk\b|\bf\b|\br\b|\d*p)[^()]*,[^(
 UNIT = re.compile(r"\[[^\]]*\b(m|kg|rad|N|J|s)\b[^\]]*\]")
 
 
-def test_public_functions_say_what_they_are() -> None:
+def test_public_functions_have_docstrings() -> None:
     """Every public function has a docstring; those of `Dynamics` and the algorithms give shapes."""
     questions = {
         name.split(".")[-1]
@@ -161,7 +161,7 @@ def test_public_functions_say_what_they_are() -> None:
                 assert SHAPE.search(ast.get_docstring(function) or ""), f"{name_of(path)}: {name} gives no shape"
 
 
-def test_every_answer_of_dynamics_has_shape_and_unit() -> None:
+def test_every_method_of_dynamics_documents_shape_and_unit() -> None:
     import linkwork as lw
 
     files = ["dynamics.py", *(f"{group}_methods.py" for group in ("kinematics", "dynamics", "constraint", "momentum"))]
@@ -174,7 +174,7 @@ def test_every_answer_of_dynamics_has_shape_and_unit() -> None:
         assert UNIT.search(text), f"{name} gives no unit"
 
 
-def test_the_public_door_has_no_logic_and_lists_all_its_names() -> None:
+def test_top_level_package_has_no_logic_and_lists_its_names() -> None:
     import linkwork as lw
 
     tree = parsed(PACKAGE / "__init__.py")
@@ -188,8 +188,8 @@ def test_the_public_door_has_no_logic_and_lists_all_its_names() -> None:
         assert getattr(lw, name).__doc__, name
 
 
-def test_importing_linkwork_loads_no_heavy_library_and_little_of_itself() -> None:
-    """Nothing is imported that is not needed yet: it is quick, 0.3 s at most, by that."""
+def test_import_loads_no_heavy_library_and_few_modules() -> None:
+    """Modules load on demand, which keeps the import below 0.3 s."""
     script = "import sys, linkwork; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = run.stdout.split()

@@ -5,7 +5,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-import lagrangians as lg
+import lagrangian_systems as lg
 import linkwork as lw
 
 discrete = cast(Any, lw.discrete)  # type checkers know the new names only

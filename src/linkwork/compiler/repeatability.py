@@ -41,7 +41,7 @@ def _unrepeatable_names(function: Any, seen: set[int]) -> Iterator[str]:
     if code is None or id(code) in seen:
         return
     seen.add(id(code))
-    if code.__module__.split(".")[0] in LIBRARIES:  # it may enclose functions of a user
+    if (code.__module__ or "").split(".")[0] in LIBRARIES:  # it may enclose functions of a user
         for value in _enclosing(code).values():
             yield from _unrepeatable_names(value, seen)
         return
@@ -135,7 +135,7 @@ def _is_of_library(function: Any) -> bool:
     if code is None:
         return False
     inner = [one for one in _enclosing(code).values() if isinstance(one, types.FunctionType)]
-    return code.__module__.split(".")[0] in LIBRARIES and all(map(_is_of_library, inner))
+    return (code.__module__ or "").split(".")[0] in LIBRARIES and all(map(_is_of_library, inner))
 
 
 def _variables(function: Any) -> dict[str, object]:

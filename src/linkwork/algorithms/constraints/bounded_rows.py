@@ -19,7 +19,7 @@ Sticking rows of a box are eliminated from the mobility of all other blocks (`El
 clutch holds on a foot of 1 kg, the solver takes 5 iterations instead of 107.
 
 A contact is solved as one block of three rows, not as a normal row and a friction ball. On 128 hard problems (2 to 9
-degrees of freedom, 2 to 8 contacts; tests/algorithms/test_rigid_contacts_agree.py) this takes 17.6 iterations on
+degrees of freedom, 2 to 8 contacts; tests/algorithms/test_rigid_contact_impulses.py) this takes 17.6 iterations on
 average instead of 19.0.
 """
 

@@ -1,0 +1,195 @@
+"""Contacts change between six states as in Figure 5.1 of Wendlandt; force derivatives match differences."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.algorithms.compliant_contact import (
+    APART,
+    PULLED,
+    SLIDING,
+    SLIPPING,
+    STICKING,
+    STOPPING,
+    Memory,
+    contact_wrenches,
+    grip,
+    stored,
+)
+from linkwork.algorithms.contact_geometry import Meeting, contact_rows, meetings
+from linkwork.algorithms.kinematics import kinematics, subspaces, world_poses
+from linkwork.model.elements.contact import Contact
+from linkwork.spatial import Transform
+
+K, B, KT, BT, MU_S, MU_D, REST = 1000.0, 10.0, 800.0, 5.0, 0.6, 0.4, 0.01
+
+
+def contact(**options: Any) -> Contact:
+    b = lw.Builder("one").body("ball", 1.0, inertia=(1, 1, 1)).joint("free", lw.Free(), "world", "ball")
+    numbers: dict[str, Any] = {
+        "stiffness": K,
+        "damping": B,
+        "tangential_stiffness": KT,
+        "tangential_damping": BT,
+        "rest_speed": REST,
+    }
+    b.surface("floor", lw.Plane()).touch("it", "ball", friction=(MU_S, MU_D), **numbers | options)
+    return b.build().contacts["it"]
+
+
+def contact_kinematics(
+    depth: float, velocity: tuple[float, ...], at: tuple[float, ...] = (0.0, 0.0), turning=(0, 0, 0)
+) -> Meeting:
+    point, z = np.array([*at, -depth]), np.array([0.0, 0.0, 1.0])
+    arrays = (np.array(velocity, dtype=float), np.array(turning, dtype=float), np.zeros(3))
+    return Meeting(-depth, z, point, *arrays, np.zeros((3, 3)), Transform.identity())
+
+
+SLOW, FAST = (0.5 * REST, 0.0, 0.0), (0.3, 0.4, 0.0)
+WALKS = {  # state at the beginning, depth, velocity, place along the floor from the anchor: state at the end
+    "stays apart": (APART, -0.01, FAST, (0, 0), APART),
+    "lands": (APART, 0.01, FAST, (0, 0), SLIDING),
+    "lands, however slowly": (APART, 0.01, SLOW, (0, 0), SLIDING),
+    "slides": (SLIDING, 0.01, FAST, (0, 0), SLIDING),
+    "stops": (SLIDING, 0.01, SLOW, (0, 0), STOPPING),
+    "is pulled while sliding": (SLIDING, 0.01, (0.3, 0.0, 2.0), (0, 0), PULLED),
+    "is pulled before it stops": (SLIDING, 0.01, (0.0, 0.0, 2.0), (0, 0), PULLED),
+    "leaves": (SLIDING, -0.001, FAST, (0, 0), APART),
+    "leaves before it is pulled": (SLIDING, -0.001, (0.0, 0.0, 2.0), (0, 0), APART),
+    "sticks": (STICKING, 0.01, SLOW, (0.005, 0), STICKING),
+    "sticks while it moves": (STICKING, 0.01, (0.1, 0.0, 0.0), (-0.001, 0), STICKING),
+    "slips": (STICKING, 0.01, SLOW, (0.0, 0.008), SLIPPING),
+    "is pulled while sticking": (STICKING, 0.01, (0.0, 0.0, 2.0), (0.1, 0), PULLED),
+    "leaves its anchor": (STICKING, -0.001, SLOW, (0.1, 0), APART),
+}
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_contact_state_transitions_follow_their_priorities(walk: str) -> None:
+    begin, depth, velocity, at, end = WALKS[walk]
+    assert grip(contact(), begin, np.zeros(3), contact_kinematics(depth, velocity, at)).number == end
+
+
+def test_transient_states_become_lasting_states_at_the_next_step() -> None:
+    numbers = [APART, SLIDING, STOPPING, STICKING, SLIPPING, PULLED]
+    begun = Memory(numbers, [np.zeros(3)] * 6, [0.0] * 6).begun(2.0)
+    assert begun.number == [APART, SLIDING, STICKING, STICKING, SLIDING, SLIDING]
+    assert begun.since == 2.0
+
+
+def test_contact_forces_match_the_paper() -> None:
+    c, anchor = contact(), np.array([0.001, 0.0, 0.0])
+    normal = K * 0.01 - B * 0.2
+    sliding = grip(c, SLIDING, anchor, contact_kinematics(0.01, (0.3, 0.4, 0.2)))
+    assert sliding.force == pytest.approx([-MU_D * normal * 0.6, -MU_D * normal * 0.8, normal])
+    stopping = grip(c, SLIDING, anchor, contact_kinematics(0.01, (0.004, 0.0, 0.2)))
+    assert stopping.force == pytest.approx([-MU_D * normal * 0.4, 0, normal])
+    sticking = grip(c, STICKING, anchor, contact_kinematics(0.01, (0.1, 0.2, 0.2), (0.004, 0.0)))
+    assert sticking.force == pytest.approx([-KT * 0.003 - BT * 0.1, -BT * 0.2, normal])
+    slipping = grip(c, STICKING, anchor, contact_kinematics(0.01, (0.0, 0.0, 0.2), (0.101, 0.0)))
+    assert slipping.force == pytest.approx([-MU_S * normal, 0, normal])
+    for state in (SLIDING, STICKING):
+        assert not grip(c, state, anchor, contact_kinematics(0.01, (0.1, 0.0, 2.0), (0.1, 0))).force.any()
+    assert stored(c, STICKING, anchor, contact_kinematics(0.01, (0, 0, 0), (0.004, 0))) == pytest.approx(
+        0.5 * K * 1e-4 + 0.5 * KT * 9e-6
+    )
+
+
+def test_hunt_crossley_force_grows_with_depth_to_the_power_three_halves() -> None:
+    c = contact(damping=0.0, dissipation=0.5)
+    assert grip(c, SLIDING, np.zeros(3), contact_kinematics(0.01, (0, 0, -2.0))).force[2] == pytest.approx(
+        K * 1e-3 * 2.0
+    )
+    assert grip(c, SLIDING, np.zeros(3), contact_kinematics(0.01, (0, 0, 3.0))).number == PULLED
+    assert stored(c, SLIDING, np.zeros(3), contact_kinematics(0.01, (0, 0, 0))) == pytest.approx(0.4 * K * 1e-5)
+
+
+def test_rolling_and_spinning_friction_are_proportional_to_normal_force() -> None:
+    c, normal = contact(radius=0.1, rolling=0.02, spinning=0.005), K * 0.01
+    found = grip(c, SLIDING, np.zeros(3), contact_kinematics(0.01, (0, 0, 0), turning=(3.0, 4.0, -2.0)))
+    assert found.torque == pytest.approx(normal * np.array([-0.02 * 0.6, -0.02 * 0.8, 0.005]))
+    assert found.torque == pytest.approx(-found.viscous[3:, 3:] @ (3.0, 4.0, -2.0))
+    slow = grip(
+        c, SLIDING, np.zeros(3), contact_kinematics(0.01, (0, 0, 0), turning=(0.025, 0, 0))
+    )  # rest is 0.1 rad/s
+    assert slow.torque == pytest.approx([-normal * 0.02 * 0.25, 0, 0])
+
+
+LAWS: dict[str, dict[str, float]] = {
+    "linear": {},
+    "hunt-crossley": {"damping": 0.0, "dissipation": 0.5},
+    "braked": {"radius": 0.1, "rolling": 0.02, "spinning": 0.01},
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("walk", ["slides", "stops", "sticks", "slips", "leaves", "is pulled while sticking"])
+@pytest.mark.parametrize("turning", [(0.03, 0.02, 0.05), (0.3, 0.2, -0.5)], ids=["slow", "fast"])
+def test_contact_stiffness_and_damping_match_finite_differences(
+    walk: str, law: str, turning: tuple[float, ...]
+) -> None:
+    """The Jacobian of the current state (S4 5.3) against finite differences."""
+    begin, depth, velocity, (x, y), _ = WALKS[walk]
+    c, anchor, e = contact(**LAWS[law]), np.array([1e-4, -2e-4, 0.0]), 1e-7
+    u = np.add(velocity, (0.0, 1e-3, -0.05))
+
+    def force(move: np.ndarray, more: np.ndarray) -> np.ndarray:
+        at = contact_kinematics(
+            depth - move[2], tuple(u + more[:3]), (x + move[0], y + move[1]), tuple(turning + more[3:])
+        )
+        found = grip(c, begin, anchor, at)
+        return np.concatenate([found.force, np.zeros(3) if found.torque is None else found.torque])
+
+    zero, found = np.zeros(6), grip(c, begin, anchor, contact_kinematics(depth, tuple(u), (x, y), turning))
+    size = len(found.stiffness)
+    assert size == (6 if law == "braked" else 3)
+    by_place = np.array([(force(d, zero) - force(-d, zero)) / (2 * e) for d in e * np.eye(6)]).T
+    by_speed = np.array([(force(zero, d) - force(zero, -d)) / (2 * e) for d in e * np.eye(6)]).T
+    assert found.stiffness == pytest.approx(-by_place[:size, :size], abs=2e-4)
+    assert found.damping == pytest.approx(-by_speed[:size, :size], abs=2e-4)
+    assert np.linalg.eigvalsh(found.viscous).min() >= -1e-12
+
+
+def two_bodies() -> lw.Mechanism:
+    """A ball on two joints near a moving sphere, and a point above a rotating box."""
+    b = lw.Builder("two").body("arm", 1.0, inertia=(1, 1, 1)).body("hand", 1.0, inertia=(1, 1, 1))
+    b.body("other", 2.0, inertia=(1, 2, 3)).joint("a", lw.Revolute((0, 1, 0)), "world", "arm")
+    b.joint("b", lw.Ball(), "arm", "hand", (0.5, 0, 0.1)).joint("c", lw.Free(), "world", "other")
+    b.surface("globe", lw.Sphere(0.3), "other", (0.1, 0, 0), (0.3, 0.2, 0.1)).surface("block", lw.Box((1, 1, 1)), "arm")
+    b.touch("fist", "hand", (0.2, 0.1, 0), radius=0.1, stiffness=K, damping=B, friction=0.5, against="globe")
+    b.touch("tip", "other", (0, 0.1, -0.2), stiffness=K, friction=0.5, against="block")
+    return b.build()
+
+
+def test_contact_point_velocities_match_pose_rates_and_contact_jacobian() -> None:
+    m, rng, e = two_bodies(), np.random.default_rng(0), 1e-6
+    q, v = m.random(rng), rng.normal(size=m.nv)
+    there, poses = meetings(m, q, v)
+    before, after = (meetings(m, m.integrate(q, sign * e * v), v)[0] for sign in (-1.0, 1.0))
+    S = subspaces(m, q)
+    for pair, at, early, late in zip(m.contact_pairs, there, before, after, strict=True):
+        J = contact_rows(m, poses, S, pair, at)
+        assert J @ v == pytest.approx([*at.velocity, *at.turning], abs=1e-12)
+        assert (late.distance - early.distance) / (2 * e) == pytest.approx(at.normal @ at.velocity, abs=1e-8)
+        # The nearest point is faster than the material there by rolling, along the surface
+        moved = (late.point - early.point) / (2 * e)
+        assert moved - at.velocity == pytest.approx(at.rolling, abs=1e-7)
+        assert (abs(at.rolling).max() == 0.0) == (pair.contact.radius == 0.0)
+
+
+def test_contact_wrenches_have_the_power_of_the_contact_forces() -> None:
+    m, rng = two_bodies(), np.random.default_rng(1)
+    q, v = m.random(rng), rng.normal(size=m.nv)
+    there, poses = meetings(m, q, v)
+    found = [
+        grip(p.contact, SLIDING, np.zeros(3), at._replace(distance=-0.1))
+        for p, at in zip(m.contact_pairs, there, strict=True)
+    ]
+    wrenches, motion = contact_wrenches(m.contact_pairs, found, poses), kinematics(m, q, v)
+    assert poses[2].p == pytest.approx(world_poses(m, motion.X)[2].p)
+    power = sum(w @ V.array for w, V in zip(wrenches, motion.twist[1:], strict=True))
+    assert power == pytest.approx(sum(one.force @ one.at.velocity for one in found))
+    total = sum(X.R @ w[:3] for X, w in zip(poses[1:], wrenches, strict=True))
+    assert total == pytest.approx(np.zeros(3), abs=1e-12)

@@ -1,0 +1,267 @@
+"""Rigid contact impulses satisfy the laws of Signorini, Newton and Coulomb and match independent solutions."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from linkwork.algorithms.rigid_contact import Facing, axes, bounced, pushed_out, settled, work
+from linkwork.compiler.kernel import Kernel
+
+DOFS = 6
+
+
+def mass(rng: np.random.Generator, size: int = DOFS) -> np.ndarray:
+    A = rng.normal(size=(size, size))
+    return A @ A.T + size * np.eye(size)
+
+
+def facing(rng: np.random.Generator, M: np.ndarray, friction: float, bounce: float = 0.0) -> Facing:
+    K = rng.normal(size=(3, len(M)))
+    return Facing(True, K, np.linalg.solve(M, K.T), friction, bounce)
+
+
+def size_of(x: np.ndarray) -> float:
+    return float(np.linalg.norm(x))
+
+
+def law_violations(one: Facing, p: np.ndarray, v: np.ndarray) -> dict[str, float]:
+    """Violation of each contact law: of speeds [m/s] and of normalised impulses."""
+    u, p = one.K @ v, p / max(1.0, np.linalg.norm(p))
+    limit = one.friction * p[0]
+    size, slip = size_of(p[1:]), size_of(u[1:])
+    return {
+        "inwards": max(0.0, one.bounce - u[0]),
+        "pulls": max(0.0, -p[0]),
+        "apart": abs(p[0] * (u[0] - one.bounce)),
+        "cone": max(0.0, size - limit),
+        "dissipation": abs(p[1:] @ u[1:] + limit * slip),  # of all forces within the limit the one that takes most
+    }
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+def test_all_contact_laws_hold_for_coupled_contacts(count: int) -> None:
+    rng = np.random.default_rng(count)
+    seen = set()
+    for _ in range(20):
+        M, v = mass(rng), 3.0 * rng.normal(size=DOFS)
+        contacts = [facing(rng, M, rng.uniform(0.0, 0.4), 0.5 * (count < 4)) for _ in range(count)]
+        found = settled(contacts, v, np.zeros((count, 3)))
+        assert found.agreed == 1.0
+        assert found.v == pytest.approx(v + sum(one.W @ p for one, p in zip(contacts, found.p, strict=True)), abs=1e-12)
+        for one, p in zip(contacts, found.p, strict=True):
+            assert max(law_violations(one, p, found.v).values()) < 1e-10
+            inside = size_of(p[1:]) < one.friction * p[0] * (1.0 - 1e-6)
+            seen.add("apart" if p[0] == 0.0 else "sticks" if inside else "slides")
+    assert seen >= {"apart", "slides"}
+
+
+def ill_conditioned_contacts(seed: int, freedoms: int, count: int) -> tuple[list[Facing], np.ndarray]:
+    """Contacts that may jam, with constraint rows of low rank and masses that differ by a factor of some hundreds."""
+    rng = np.random.default_rng([seed, freedoms, count])
+    A = rng.normal(size=(freedoms, freedoms))
+    M = A @ A.T + (freedoms if seed % 2 else 0.1) * np.eye(freedoms)
+    v = 3.0 * rng.normal(size=freedoms)
+    return [facing(rng, M, rng.uniform(0.0, 0.5 if seed % 3 else 1.0)) for _ in range(count)], v
+
+
+def largest_violation(contacts: list[Facing], v: np.ndarray, p: np.ndarray, after: np.ndarray) -> float:
+    """Largest violation of any contact law relative to the speeds, and relative energy gain."""
+    scale = max(float(np.abs(one.K @ v).max()) for one in contacts)
+    broken = max(max(law_violations(one, x, after).values()) for one, x in zip(contacts, p, strict=True))
+    return max(broken, work(contacts, p, v, after) / scale) / scale
+
+
+@pytest.mark.parametrize("freedoms", [1, 2, 3, 6])
+def test_solver_converges_for_any_contacts(freedoms: int) -> None:
+    for count, seed in product((1, 2, 3, 6), range(8)):
+        contacts, v = ill_conditioned_contacts(seed, freedoms, count)
+        found = settled(contacts, v, np.zeros((count, 3)))
+        assert found.agreed == 1.0
+        assert largest_violation(contacts, v, found.p, found.v) < 1e-10
+
+
+@pytest.mark.slow
+def test_solver_converges_for_nearly_all_jamming_contacts() -> None:
+    """Up to twelve contacts with up to twelve freedoms. Contacts without a solution gain no energy either."""
+    left = 0
+    for freedoms, count, seed in product((1, 2, 3, 4, 6, 9, 12), (1, 2, 3, 5, 8, 12), range(10, 20)):
+        contacts, v = ill_conditioned_contacts(seed, freedoms, count)
+        found = settled(contacts, v, np.zeros((count, 3)))
+        left += found.agreed != 1.0
+        assert found.agreed != 1.0 or largest_violation(contacts, v, found.p, found.v) < 1e-10
+        assert work(contacts, found.p, v, found.v) < 1e-9
+    assert left <= 4
+
+
+@pytest.mark.parametrize(("freedoms", "count"), [(1, 2), (2, 3), (3, 2), (9, 4)])
+def test_kernel_results_do_not_depend_on_the_batch(freedoms: int, count: int) -> None:
+    def answer(rows: np.ndarray, responses: np.ndarray, frictions: np.ndarray, v: np.ndarray) -> tuple[object, ...]:
+        each = zip(rows, responses, frictions, strict=True)
+        found = settled([Facing(True, K, W, mu, 0.0) for K, W, mu in each], v, np.zeros((count, 3)))
+        return found.v, found.p, np.array([found.rounds, found.agreed])
+
+    shapes = [(count, 3, freedoms), (count, freedoms, 3), (count,), (freedoms,)]
+    kernel = Kernel("agree", answer, shapes, [(freedoms,), (count, 3), (2,)], key=f"agree {freedoms} {count}")
+    members = [ill_conditioned_contacts(seed, freedoms, count) for seed in range(20)]
+    given = [
+        np.array([[getattr(one, name) for one in contacts] for contacts, _ in members])
+        for name in ("K", "W", "friction")
+    ]
+    given.append(np.array([v for _, v in members]))
+    together = kernel.over_batch(given, (20,), 1)[0]
+    for k, (contacts, v) in enumerate(members):
+        alone = kernel.over_batch([x[k : k + 1] for x in given], (1,), 1)[0]
+        for many, one in zip(together, alone, strict=True):
+            assert np.array_equal(many[k], one[0])
+        assert together[2][k, 1] == 1.0
+        assert largest_violation(contacts, v, together[1][k], together[0][k]) < 1e-10
+
+
+def test_inactive_contacts_have_no_impulse() -> None:
+    rng = np.random.default_rng(1)
+    M, v = mass(rng), rng.normal(size=DOFS)
+    one, other = facing(rng, M, 0.5), facing(rng, M, 0.5)._replace(acts=False)
+    both = settled([one, other], v, np.ones((2, 3)))
+    alone = settled([one], v, np.ones((1, 3)))
+    assert both.v == pytest.approx(alone.v, abs=1e-12)
+    assert (both.p[1] == 0.0).all()
+
+
+def test_sliding_direction_matches_a_search_over_all_directions() -> None:
+    rng = np.random.default_rng(2)
+    slid = 0
+    for _ in range(30):
+        M, v = mass(rng), 3.0 * rng.normal(size=DOFS)
+        one = facing(rng, M, 0.2)
+        found = settled([one], v, np.zeros((1, 3)))
+        G, u = one.K @ one.W, one.K @ v
+
+        def impulse(angle: float, G: np.ndarray = G, u: np.ndarray = u) -> np.ndarray:
+            along = -0.2 * np.array([np.cos(angle), np.sin(angle)])
+            return -u[0] / (G[0, 0] + G[0, 1:] @ along) * np.array([1.0, *along])
+
+        def across(angle: float, G: np.ndarray = G, u: np.ndarray = u) -> float:
+            slip = (u + G @ impulse(angle))[1:]
+            return slip[1] * np.cos(angle) - slip[0] * np.sin(angle)
+
+        if u[0] > 0.0 or size_of(found.p[0, 1:]) < 0.2 * found.p[0, 0] * 0.999:
+            continue
+        angles = np.linspace(-np.pi, np.pi, 721)
+        roots = [
+            float(np.asarray(brentq(across, a, b, xtol=1e-15)))
+            for a, b in pairwise(angles)
+            if across(a) * across(b) < 0
+        ]
+        ways = [impulse(angle) for angle in roots]
+        assert min(np.abs(found.p[0] - p).max() for p in ways) < 1e-10
+        slid += 1
+    assert slid > 5
+
+
+def planar_contact(rng: np.random.Generator, M: np.ndarray, friction: float) -> Facing:
+    K = rng.normal(size=(3, len(M)))
+    K[2] = 0.0  # nothing moves across: friction has two directions only, and all cases can be tried
+    return Facing(True, K, np.linalg.solve(M, K.T), friction, 0.0)
+
+
+def all_planar_solutions(contacts: list[Facing], v: np.ndarray) -> list[np.ndarray]:
+    """All impulses (n, 2) of planar contacts that satisfy the contact laws, by enumeration of the cases."""
+    rows = np.concatenate([one.K[:2] for one in contacts])
+    G, u0 = rows @ np.concatenate([one.W[:, :2] for one in contacts], axis=1), rows @ v
+    found = []
+    for case in product(("apart", "sticks", "left", "right"), repeat=len(contacts)):
+        A, b = np.eye(len(u0)), np.zeros(len(u0))
+        for k, (how, one) in enumerate(zip(case, contacts, strict=True)):
+            n, t = 2 * k, 2 * k + 1
+            if how != "apart":
+                A[n], b[n] = G[n], -u0[n]
+            if how == "sticks":
+                A[t], b[t] = G[t], -u0[t]
+            elif how != "apart":
+                A[t, n] = one.friction if how == "right" else -one.friction
+        p = np.linalg.solve(A, b)
+        u = u0 + G @ p
+        for how, one, (pn, pt), (un, ut) in zip(case, contacts, p.reshape(-1, 2), u.reshape(-1, 2), strict=True):
+            side = 1.0 if how == "right" else -1.0
+            good = un >= -1e-12 if how == "apart" else pn >= 0.0
+            good = good and (how != "sticks" or abs(pt) <= one.friction * pn)
+            if not (good and (how in ("apart", "sticks") or side * ut >= 0.0)):
+                break
+        else:
+            found.append(p.reshape(-1, 2))
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_planar_contacts_match_one_of_all_enumerated_solutions(count: int) -> None:
+    rng = np.random.default_rng(10 + count)
+    for _ in range(30):
+        M, v = mass(rng), rng.normal(size=DOFS)
+        contacts = [planar_contact(rng, M, 0.4) for _ in range(count)]
+        found = settled(contacts, v, np.zeros((count, 3)))
+        assert min(np.abs(found.p[:, :2] - p).max() for p in all_planar_solutions(contacts, v)) < 1e-10
+        assert np.abs(found.p[:, 2]).max() < 1e-10
+
+
+def test_contact_axes_are_orthonormal_and_start_with_the_normal() -> None:
+    rng = np.random.default_rng(4)
+    for n in (*np.eye(3), *-np.eye(3), *rng.normal(size=(20, 3))):
+        n = n / np.linalg.norm(n)
+        own = axes(n)
+        assert (own[:, 0] == n).all()
+        assert own.T @ own == pytest.approx(np.eye(3), abs=1e-15)
+
+
+def test_bounce_never_adds_energy() -> None:
+    rng, mended = np.random.default_rng(5), 0
+    for _ in range(100):
+        M, v = mass(rng), rng.normal(size=DOFS)
+        contacts = []
+        for _ in range(2):
+            one = facing(rng, M, 0.5)
+            contacts.append(one._replace(bounce=0.9 * max(0.0, -(one.K[0] @ v))))
+        plain = settled(contacts, v, np.zeros((2, 3)))
+        found = bounced(contacts, v, v, np.zeros((2, 3)))
+        energy = 0.5 * (found.v @ M @ found.v - v @ M @ v)
+        assert energy == pytest.approx(work(contacts, found.p, v, found.v), abs=1e-10)
+        assert energy < 1e-10
+        for one, p in zip(contacts, found.p, strict=True):
+            assert size_of(p[1:]) <= one.friction * p[0] + 1e-12
+            assert one.K[0] @ found.v > -1e-10
+        if work(contacts, plain.p, v, plain.v) > 1e-9:
+            mended += 1
+            assert energy == pytest.approx(0.0, abs=1e-9)
+        else:
+            assert (found.p == plain.p).all()
+    assert mended > 0
+
+
+def test_bounce_blocked_by_a_wall_is_dropped() -> None:
+    rng = np.random.default_rng(7)
+    one = facing(rng, mass(rng, 1), 0.0)
+    v = -one.K[0]  # onto it
+    one = one._replace(bounce=-0.5 * (one.K[0] @ v))
+    found = bounced([one, Facing(True, -one.K, -one.W, 0.0, 0.0)], v, v, np.zeros((2, 3)))
+    assert found.agreed == 1.0
+    assert one.K[0] @ found.v == pytest.approx(0.0, abs=1e-11)
+    assert (found.p[:, 0] >= 0.0).all()
+    alone = bounced([one], v, v, np.zeros((1, 3)))
+    assert one.K[0] @ alone.v == pytest.approx(one.bounce, rel=1e-8)
+
+
+def test_penetration_is_removed_by_the_smallest_displacement() -> None:
+    rng = np.random.default_rng(6)
+    M = mass(rng)
+    contacts = [facing(rng, M, 0.5) for _ in range(3)]
+    lack = np.array([0.01, 0.02, -1.0])
+    way = pushed_out(contacts, lack)
+    rows = np.array([one.K[0] for one in contacts])
+    assert (rows @ way >= lack - 1e-10).all()
+    p = M @ way  # a combination of rows, none of which pulls, and none of a contact that is deeper out than it must be
+    parts = np.linalg.lstsq(rows.T, p, rcond=None)[0]
+    assert rows.T @ parts == pytest.approx(p, abs=1e-9)
+    assert (parts >= -1e-9).all()
+    assert np.abs(parts * (rows @ way - lack)).max() < 1e-9
+    assert (pushed_out(contacts, -np.ones(3)) == 0.0).all()

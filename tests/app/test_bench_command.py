@@ -1,0 +1,67 @@
+"""`linkwork bench` measures every example, one line each, and prints nothing else."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import pytest
+
+import linkwork as lw
+from command_line import command
+from linkwork.app import quick_bench
+
+EXAMPLES = [example.name for example in lw.examples()]
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, number in (("STATES", 8), ("MEMBERS", 4), ("STEPS", 5), ("TURNS", 1)):
+        monkeypatch.setattr(quick_bench, name, number)
+    monkeypatch.setattr(quick_bench, "find_spec", lambda name: None)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_runs_without_a_warning(name: str) -> None:
+    """Random states slip at engaged gears and penetrate the ground at feet; the benchmark must not warn of either."""
+    once, each, rate = quick_bench.times(lw.example(name))
+    assert 0.0 < once < 1.0
+    assert 0.0 < each < 1.0
+    assert rate > 1.0
+
+
+def test_bench_table_has_one_line_per_example(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = ("cockroach", "differential_cart", "four_bar", "two_speed_gearbox")
+    monkeypatch.setattr(lw, "examples", lambda found=lw.examples: [one for one in found() if one.name in some])
+    code, told = command(capsys, "bench")
+    assert code == 0
+    lines = [line.split() for line in told.splitlines() if line.strip()]
+    assert [words[0] for words in lines[3:]] == list(some)
+    assert all(re.fullmatch(r"[\d.e+]+", word) for words in lines[3:] for word in words[1:])
+
+
+def test_bench_lists_failures_below_the_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(m: lw.Mechanism) -> Any:
+        warnings.warn("linkwork: a step is too large", stacklevel=2)
+        warnings.warn("linkwork: a step is too large", stacklevel=2)
+        if m.name == "double_pendulum":
+            raise lw.LinkworkError("it slips at the start")
+        return 1e-6, 1e-7, 1e5
+
+    some = ("double_pendulum", "heavy_top")
+    monkeypatch.setattr(lw, "examples", lambda found=lw.examples: [one for one in found() if one.name in some])
+    monkeypatch.setattr(quick_bench, "times", measured)
+    code, told = command(capsys, "bench")
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    assert code == 2
+    assert [line.split()[0] for line in lines[3:5]] == list(some)
+    assert lines[5:] == [
+        "double_pendulum: it slips at the start",
+        "double_pendulum: linkwork: a step is too large",
+        "heavy_top: linkwork: a step is too large",
+    ]

@@ -1,0 +1,14 @@
+"""Run the `linkwork` command in tests."""
+
+import pytest
+
+from linkwork.app.cli import main
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    """Exit code and printed output of a `linkwork` command; fails if it prints a traceback."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    return int(ended.value.code or 0), out + err

@@ -1,0 +1,64 @@
+"""The cross-check reports agreement of correct formulations and detects a wrong one."""
+
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from random_mechanisms import tree
+
+EXAMPLES = [found.name for found in lw.examples()]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_all_formulations_agree_on_every_example(name: str) -> None:
+    check = lw.cross_check(lw.example(name), samples=5)
+    assert check.worst < 1e-10
+    assert {*check.differences, *check.left_out} == set(lw.formulations)
+    assert not {*check.differences} & {*check.left_out}
+
+
+def test_wrong_formulation_is_detected() -> None:
+    wrong = replace(lw.formulations["spacedyn"], forward=lambda m, q, v, tau, w: 1.001 * np.ones(m.nv))
+    with mock.patch.dict(lw.formulations, {"spacedyn": wrong}):
+        check = lw.cross_check(tree(5), samples=2)
+    assert check.worst == check.differences["spacedyn"]["accelerations"] > 1e-3
+    assert check.differences["newton-euler"]["accelerations"] < 1e-10
+
+
+def test_cross_check_is_reproducible_and_prints_a_table() -> None:
+    m = lw.example("branched_tree")
+    first, second = lw.cross_check(m, samples=3, seed=4), lw.cross_check(m, samples=3, seed=4)
+    assert first == second
+    assert first != lw.cross_check(m, samples=3, seed=5)
+    text = str(first)
+    for name in lw.formulations:
+        assert name in text
+    assert f"worst: {first.worst:.1e}" in text
+    assert text.count("reference") == 4  # one source for each quantity
+
+
+def test_formulations_take_batches_with_the_same_call() -> None:
+    m = tree(8)
+    q = np.array([m.random(seed) for seed in range(3)])
+    v, tau = np.ones(m.nv), np.zeros(m.nv)
+    expected = lw.compile(m, target="numpy").forward_dynamics(q, v, tau)
+    for formulation in (one for one in lw.formulations.values() if one.applies(m)):
+        found = formulation(m).forward_dynamics(q, v, tau)
+        assert np.abs(found - expected).max() < 1e-10 * np.abs(expected).max()
+        back = formulation(m).inverse_dynamics(q, v, found)
+        assert np.abs(back - tau).max() < 1e-9
+
+
+def test_inapplicable_formulation_is_skipped_with_a_reason() -> None:
+    m = lw.example("branched_tree")
+    check, limbs = lw.cross_check(m, samples=1), lw.formulations["limbs"]
+    reason = "limbs have revolute joints, and free joints on the world; 'joint 3' is Ball"
+    assert check.left_out == {"limbs": reason}
+    assert f"does not apply: {reason}" in str(check)
+    assert not limbs.applies(m)
+    with pytest.raises(lw.LinkworkError, match=r"'branched_tree' cannot be represented by limbs: .*'joint 3' is Ball"):
+        limbs(m).forward_dynamics(m.neutral(), np.zeros(m.nv), np.zeros(m.nv))
+    assert limbs.applies(lw.example("free_flyer"))

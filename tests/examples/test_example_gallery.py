@@ -1,0 +1,59 @@
+"""docs/examples.md shows every example with loops: its drawing, its claim, and the measured error."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import linkwork as lw
+from linkwork.app import gallery
+from linkwork.examples import cable_arm
+
+DOCS = Path(__file__).parents[2] / "docs"
+SECTION = re.compile(
+    r"^## (\S+)\n\n(?:.+\n)+\n!\[(\S+)\]\((\S+)\)\n\nClaim: (.+)\. Measured (\S+), allowed (\S+)\.$", re.MULTILINE
+)
+SHOWN = {found[0]: found[1:] for found in SECTION.findall((DOCS / "examples.md").read_text(encoding="utf-8"))}
+LOOPED = {found.name: found for found in lw.examples() if found.build().loops}
+LARGEST = 80_000  # bytes of a figure
+ROUND_OFF = 100.0  # times, by which it differs between processors
+
+
+def test_every_example_with_loops_has_a_section_and_a_drawing() -> None:
+    assert list(SHOWN) == list(LOOPED) == list(gallery.TIMES)
+
+
+@pytest.mark.parametrize("name", LOOPED)
+def test_drawing_exists_and_claim_matches_the_measurement(name: str) -> None:
+    title, figure, sentence, measured, allowed = SHOWN[name]
+    assert title == name
+    assert figure == f"figures/{name}.png"
+    assert (DOCS / figure).read_bytes().startswith(b"\x89PNG")
+    assert (DOCS / figure).stat().st_size < LARGEST
+    claim = LOOPED[name].claim()
+    assert (sentence, float(allowed)) == (claim.sentence, claim.tolerance)
+    assert claim.error < ROUND_OFF * float(measured) < claim.tolerance
+
+
+@pytest.mark.parametrize("name", gallery.WALKS)
+def test_walk_figures_are_shown(name: str) -> None:
+    file = DOCS / "figures" / f"{name}.png"
+    assert f"(figures/{file.name})" in (DOCS / "examples.md").read_text(encoding="utf-8")
+    assert file.read_bytes().startswith(b"\x89PNG")
+    assert file.stat().st_size < LARGEST
+
+
+def test_drawings_are_regenerated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(gallery, "TIMES", {"slider_crank": (0.0, 0.01)})
+    monkeypatch.setattr(gallery, "DRIVEN", {"cable_arm": (cable_arm.run, (0.0, 0.01))})
+    monkeypatch.setattr(gallery, "WALKS", ())
+    assert gallery.main(tmp_path / "figures") == 0
+    assert {file.name for file in (tmp_path / "figures").iterdir()} == {"slider_crank.png", "cable_arm.png"}
+
+
+@pytest.mark.parametrize("name", gallery.DRIVEN)
+def test_driven_mechanisms_are_shown(name: str) -> None:
+    page = (DOCS / "drives.md").read_text(encoding="utf-8")
+    assert f"![{name}](figures/{name}.png)" in page
+    assert (DOCS / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")

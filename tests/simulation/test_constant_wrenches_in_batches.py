@@ -1,0 +1,16 @@
+"""Wrenches common to all members act on each member, also where the batch size equals the number of bodies."""
+
+import numpy as np
+
+import linkwork as lw
+
+
+def test_common_wrenches_are_not_split_when_batch_size_equals_body_count() -> None:
+    m = lw.example("double_pendulum")
+    rng = np.random.default_rng(0)
+    wrenches = rng.normal(size=(m.nbodies, 6))
+    q0 = rng.normal(size=(m.nbodies, m.nq))
+    options = {"duration": 0.1, "dt": 0.01, "method": "rk4", "wrenches": wrenches}
+    together = lw.simulate(m, q0, **options)
+    for k, one in enumerate(q0):
+        assert np.array_equal(lw.simulate(m, one, **options).q, together.q[k])

@@ -1,0 +1,34 @@
+"""Fixed-point iterations converge faster by extrapolation from the last changes."""
+
+import numpy as np
+import pytest
+
+from linkwork.spatial.fixed_points import DEPTH, Search
+from linkwork.spatial.scalar import Array
+
+
+def residuals(A: Array, b: Array, most: int, guess: bool) -> list[float]:
+    """Residual after each iteration x -> A x + b, with or without extrapolation."""
+    search, x, left = Search.at(np.zeros(len(b)), len(b)), np.zeros(len(b)), []
+    for _ in range(most):
+        start = search.start if guess else x
+        x = A @ start + b
+        left.append(float(np.abs(x - start).max()))
+        search = search.after(x, x - start, left[-1])
+    return left
+
+
+def test_slow_iteration_converges_after_as_many_iterations_as_directions() -> None:
+    A, b = np.diag([0.99, 0.9, -0.5, 0.3]), np.ones(4)
+    assert DEPTH >= 4
+    assert residuals(A, b, 60, guess=False)[-1] > 0.1
+    assert residuals(A, b, 12, guess=True)[-1] < 1e-9
+
+
+def test_diverging_iteration_is_not_reversed() -> None:
+    """The fixed point of x -> 2 x + 1 is -1 and repelling: the iteration continues away from it."""
+    search = Search.at(np.zeros(1), 1)
+    for _ in range(4):
+        end = 2.0 * search.start + 1.0
+        search = search.after(end, end - search.start, 1.0)
+    assert search.start == pytest.approx([15.0])
