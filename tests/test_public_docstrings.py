@@ -12,22 +12,12 @@ import pytest
 import linkwork as lw
 
 CLASSES = [lw.Builder, lw.Mechanism, lw.Dynamics, lw.Run, lw.Simulator, lw.Reference, lw.CrossCheck]
-FEEDBACK = [
-    "computed_torque",
-    "drives",
-    "gravity_compensation",
-    "lqr",
-    "operational_space",
-    "pd",
-    "pid",
-    "resolved_rate",
-]
-# Methods that other packages of linkwork call; users have no need of them
-INTERNAL = {
-    f"Mechanism.{name}" for name in ("by_joint", "check_parameter", "constraint_of_row", "frame_constraint_of_row")
-}
-INTERNAL |= {f"Mechanism.{name}" for name in ("keeping", "owner", "unknown_parameter", "varied", "with_elements")}
-INTERNAL |= {"Run.along_time", "Run.once", "Run.varied"}
+FEEDBACK = ["computed_torque", "drives", "gravity_compensation", "lqr"]
+FEEDBACK += ["operational_space", "pd", "pid", "resolved_rate"]
+# Methods for other packages of linkwork, not for users
+INTERNAL = {"Mechanism.by_joint", "Mechanism.check_parameter", "Mechanism.constraint_of_row", "Mechanism.keeping"}
+INTERNAL |= {"Mechanism.frame_constraint_of_row", "Mechanism.owner", "Mechanism.unknown_parameter", "Mechanism.varied"}
+INTERNAL |= {"Mechanism.with_elements", "Run.along_time", "Run.once", "Run.varied"}
 SECTION = re.compile(r"^(\w[\w ]*)\n-+$", re.MULTILINE)
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : .*)?$", re.MULTILINE)
 
