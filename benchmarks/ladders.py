@@ -25,7 +25,7 @@ SOFTNESS = 'solref="0.002 1" solimp="0.9999 0.9999 0.001"'  # stiffest setting: 
 LOOKED_AT = 21  # states of a run at which loop errors and energy are measured
 
 
-class Moving(NamedTuple):
+class MovingLadder(NamedTuple):
     """State of a swinging ladder: q, v and tau (nv,), and its acceleration a (nv,) by the closed form."""
 
     m: lw.Mechanism
@@ -35,13 +35,13 @@ class Moving(NamedTuple):
     a: Array
 
 
-def swinging(cells: int) -> Moving:
+def swinging(cells: int) -> MovingLadder:
     """Ladder with random angles and rates of its rails, without motors."""
     m, rng = four_bar_ladder.build(cells), np.random.default_rng(0)
     angles, rates = rng.uniform(-0.5, 0.5, cells), rng.normal(size=cells)
     a = four_bar_ladder.accelerations(angles, rates, np.zeros(cells))
     q, v, a = (four_bar_ladder.coordinates(m, x) for x in (angles, rates, a))
-    return Moving(m, q, v, np.zeros(m.nv), a)
+    return MovingLadder(m, q, v, np.zeros(m.nv), a)
 
 
 def run_forward(cells: int, target: str, effort: Effort, row: Row) -> None:
@@ -92,7 +92,7 @@ def equality(m: lw.Mechanism) -> str:
     )
 
 
-def mujoco_forward(s: Moving) -> Contender:
+def mujoco_forward(s: MovingLadder) -> Contender:
     """MuJoCo's forward dynamics with equality constraints; writing the state is not timed."""
     try:
         mujoco: Any = import_module("mujoco")

@@ -162,10 +162,10 @@ def first_answer(name: str, target: str) -> None:
     print(time.perf_counter() - start)
 
 
-def compare_compile(row: Row, name: str, target: str, repeats: int) -> None:
+def compare_compile(row: Row, name: str, target: str, repetitions: int) -> None:
     """Time the first result with an empty cache (shown as the peer), then with the filled cache (as linkwork)."""
     cold, warm = [], []
-    for _ in range(repeats):
+    for _ in range(repetitions):
         with tempfile.TemporaryDirectory() as cache:
             for times in (cold, warm):
                 times.append(_fresh_process(name, target, cache))

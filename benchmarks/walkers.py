@@ -22,9 +22,9 @@ def run_walk(make: Callable[[], gaits.Walk], members: int, effort: Effort, row: 
     steps = round(walk.duration / gaits.STEP)
     row.unit = "us per step"
     row.size = {"nv": walk.mechanism.nv, "states": members, "steps": steps}
-    request: dict[str, Any] = walk.request | {"record": ("q",), "threads": 1, "progress": False}
-    nothing = request | {"duration": gaits.STEP, "every": 1, "schedule": walk.schedule[:-2]}
-    whole = Contender("linkwork simulate, semi-implicit", partial(lw.simulate, **request), lambda run: run.q)
+    arguments: dict[str, Any] = walk.arguments | {"record": ("q",), "threads": 1, "progress": False}
+    nothing = arguments | {"duration": gaits.STEP, "every": 1, "schedule": walk.schedule[:-2]}
+    whole = Contender("linkwork simulate, semi-implicit", partial(lw.simulate, **arguments), lambda run: run.q)
     around = Contender("one step", partial(lw.simulate, **nothing), lambda run: run.q)
     for contender in (whole, around):
         contender.call()  # the first call compiles the kernels

@@ -128,7 +128,7 @@ def test_ten_ton_load_on_a_light_foot_is_held_in_few_iterations() -> None:
     box = Box(K, W, [-1e9], [1e9], [True], [float(K[0] @ W[:, 0])])
     found = settled([box, Facing(True, N, np.linalg.solve(M, N.T), 0.5, 0.0)], v, np.zeros(4))
     assert found.agreed == 1.0
-    assert found.rounds < 10
+    assert found.iterations < 10
     assert found.v == pytest.approx([0.0, 0.0], abs=1e-13)
     assert found.p[1] == pytest.approx(100.01, rel=1e-12)
 
@@ -160,7 +160,7 @@ def test_kernel_results_do_not_depend_on_the_batch() -> None:
         blocks = [box, Facing(True, N[:3], F[:, :3], mu[0], 0.0), Ball(True, N[3:5], F[:, 3:5], mu[1], 1)]
         blocks.append(Ball(True, N[5:], F[:, 5:], mu[2], 1))
         found = settled(blocks, v, np.zeros(rows + 6))
-        return found.v, found.p, np.array([found.rounds, found.agreed])
+        return found.v, found.p, np.array([found.iterations, found.agreed])
 
     shapes = [(rows, freedoms), (freedoms, rows), (rows,), (rows,), (6, freedoms), (freedoms, 6), (3,), (freedoms,)]
     kernel = Kernel("bounded", answer, shapes, [(freedoms,), (rows + 6,), (2,)], key="bounded rows agree")

@@ -100,7 +100,7 @@ def test_kernel_results_do_not_depend_on_the_batch(freedoms: int, count: int) ->
     def answer(rows: np.ndarray, responses: np.ndarray, frictions: np.ndarray, v: np.ndarray) -> tuple[object, ...]:
         each = zip(rows, responses, frictions, strict=True)
         found = settled([Facing(True, K, W, mu, 0.0) for K, W, mu in each], v, np.zeros((count, 3)))
-        return found.v, found.p, np.array([found.rounds, found.agreed])
+        return found.v, found.p, np.array([found.iterations, found.agreed])
 
     shapes = [(count, 3, freedoms), (count, freedoms, 3), (count,), (freedoms,)]
     kernel = Kernel("agree", answer, shapes, [(freedoms,), (count, 3), (2,)], key=f"agree {freedoms} {count}")

@@ -102,7 +102,7 @@ def test_big_base_dynamics_approximate_exact_dynamics(name: str) -> None:
 def test_initial_values_match_the_paper() -> None:
     """Workspace dynamics, wrench and torques at the exact start of the first experiment, checked by hand elsewhere."""
     m = biped_reach.build()
-    law: Any = biped_reach.law(m)
+    law: Any = biped_reach.controller(m)
     found = law.stages(0.0, m.keyframes["start"].q, np.zeros(m.nv))
     assert np.allclose(found.workspace.z[:3], [99.7, 0.0, 590.3], rtol=0, atol=0.05)
     assert np.allclose(
@@ -170,7 +170,7 @@ def test_stance_is_detected_by_contacts_and_heights() -> None:
 def test_torque_limits_clip_the_torques() -> None:
     m = biped_reach.build()
     q, v = m.keyframes["start"].q, np.zeros(m.nv)
-    free, bound = biped_reach.law(m)(0.0, q, v), biped_reach.law(m, limit=100.0)(0.0, q, v)
+    free, bound = biped_reach.controller(m)(0.0, q, v), biped_reach.controller(m, limit=100.0)(0.0, q, v)
     assert np.abs(free).max() > 150.0
     assert (bound == np.clip(free, -100.0, 100.0)).all()
 
@@ -265,7 +265,7 @@ def test_quaternion_reference_has_its_angular_velocity() -> None:
 )
 def test_balance_controller_kernel_matches_python(options: dict[str, Any]) -> None:
     m = biped_reach.build()
-    law = biped_reach.law(m, **options)
+    law = biped_reach.controller(m, **options)
     kernel = Kernel("law", lifted(law), [(), (m.nq,), (m.nv,)], [(m.nv,)], key=None)
     rng = np.random.default_rng(1)
     q = np.array([m.integrate(m.keyframes["start"].q, 0.03 * rng.normal(size=m.nv)) for _ in range(5)])
@@ -283,6 +283,6 @@ def test_balance_controller_kernel_matches_python(options: dict[str, Any]) -> No
 )
 def test_biped_rises_with_every_method_continuous_or_sampled(method: str, dt: float, rate: float | None) -> None:
     m = biped_reach.build()
-    law = biped_reach.law(m)
+    law = biped_reach.controller(m)
     run = lw.simulate(m, None, None, 1.5, dt, method, law if rate is None else lw.sampled(law, rate), every=100)
     assert np.abs(run.q[-1, :3] - biped_reach.TARGET[:3]).max() < 1e-4

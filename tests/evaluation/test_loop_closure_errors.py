@@ -28,7 +28,7 @@ def solve(m: lw.Mechanism) -> lw.Dynamics:
 
 def test_unreachable_loop_lengths_are_reported() -> None:
     with pytest.raises(
-        lw.NotConverged, match=r"'arm' cannot be closed from this position: loop 'rod 0' stays open by 1\.5 "
+        lw.NotConverged, match=r"'arm' cannot be closed from this position: loop 'rod 0' keeps a closure error of 1\.5 "
     ) as told:
         solve(arm((1.0, (4, 0, 0)))).assemble([0.3, 0.4])  # at the nearest it is 2 m away: (2^2 - 1^2) / 2
     assert "check that the lengths of the links allow one" in str(told.value)
@@ -37,7 +37,9 @@ def test_unreachable_loop_lengths_are_reported() -> None:
 def test_contradictory_loops_are_reported() -> None:
     """Two rods between the same points, of different lengths: both have an error, neither closes."""
     d = solve(arm((1.0, (1, 0, 0)), (1.2, (1, 0, 0))))
-    with pytest.raises(lw.NotConverged, match=r"loop 'rod 1' stays open by 0\.1.*, loop 'rod 0' by 0\.09") as told:
+    with pytest.raises(
+        lw.NotConverged, match=r"loop 'rod 1' keeps a closure error of 0\.1.*, loop 'rod 0' of 0\.09"
+    ) as told:
         d.assemble([0.3, 0.4])
     assert str(told.value).endswith("the others close: it contradicts them, or its frames are too far apart")
 
@@ -100,7 +102,9 @@ def test_spatial_weld_closes_from_any_rotation() -> None:
 
 def test_loop_check_rejects_open_positions_and_batches() -> None:
     d = solve(arm((1.2, (0, 0, 0))))
-    with pytest.raises(lw.LinkworkError, match=r"not closed at q: loop .rod 0. is open by 1\.07 .*use d\.assemble"):
+    with pytest.raises(
+        lw.LinkworkError, match=r"not closed at q: loop .rod 0. has a closure error of 1\.07 .*use d\.assemble"
+    ):
         d.mechanism.check_loops([0.0, 0.0])
     with pytest.raises(lw.ShapeError, match="expected one state"):
         d.mechanism.check_loops([[0.0, 0.0]])

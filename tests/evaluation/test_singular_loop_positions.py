@@ -100,5 +100,5 @@ def test_inactive_loops_add_no_constraints() -> None:
 
 def test_independent_coordinates_of_open_positions_are_rejected() -> None:
     m = links(0.2, 0.5, 0.2, ground=0.5)
-    with pytest.raises(lw.LinkworkError, match=r"not closed at q: loop 'end' is open by .*use d\.assemble"):
+    with pytest.raises(lw.LinkworkError, match=r"not closed at q: loop 'end' has a closure error of .*use d\.assemble"):
         m.independent([0.1, 0.0, 0.0])

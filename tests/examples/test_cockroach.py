@@ -14,7 +14,7 @@ from linkwork.examples import cockroach, footsteps
 
 @cache
 def walked() -> lw.Run:
-    return lw.simulate(**cockroach.request(1.2), record=("q", "v", "tau", "contact.state", "contact.force"))
+    return lw.simulate(**cockroach.arguments(1.2), record=("q", "v", "tau", "contact.state", "contact.force"))
 
 
 def test_cockroach_has_36_freedoms_in_six_limbs() -> None:

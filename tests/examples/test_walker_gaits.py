@@ -21,7 +21,7 @@ WALKS = {"straight": gaits.straight, "rough": gaits.rough, "turning": gaits.turn
 
 @cache
 def walked(name: str) -> lw.Run:
-    return lw.simulate(**WALKS[name]().request | {"every": round(ROW / gaits.STEP)}, record=RECORDED)
+    return lw.simulate(**WALKS[name]().arguments | {"every": round(ROW / gaits.STEP)}, record=RECORDED)
 
 
 def heights(run: lw.Run, x: float, y: float) -> float:
@@ -138,7 +138,7 @@ def test_walker_climbs_a_step_with_reversed_clutches() -> None:
 
 @pytest.mark.slow
 def test_walker_cannot_climb_the_step_without_reversed_clutches() -> None:
-    assert lw.simulate(**gaits.climb(lean=0.0).request, record=("q",)).q[-1, 0] < 2.0
+    assert lw.simulate(**gaits.climb(lean=0.0).arguments, record=("q",)).q[-1, 0] < 2.0
 
 
 # --- many ---
@@ -151,17 +151,17 @@ def test_walkers_in_a_batch_match_single_runs(
 ) -> None:
     """To the last bit, with separate schedules; other schedules need no new kernel, alone or in a batch."""
     crowd = gaits.crowd(count, duration)
-    together = lw.simulate(**crowd.request, record=RECORDED)
+    together = lw.simulate(**crowd.arguments, record=RECORDED)
     assert len(np.unique(together.q[:, -1, 1])) == count
     built = []
     build = kernel.Kernel._build
     for place, k in enumerate(np.linspace(0, count - 1, alone).astype(int)):
-        one = lw.simulate(**crowd.member(k).request, record=RECORDED)
+        one = lw.simulate(**crowd.member(k).arguments, record=RECORDED)
         assert np.array_equal(one.q, together.q[k])
         assert np.array_equal(one.v, together.v[k])
         if not place:  # one alone has kernels of its own, for all others too
             monkeypatch.setattr(kernel.Kernel, "_build", lambda self, width: built.append(width) or build(self, width))
-    lw.simulate(**gaits.crowd(count, duration, seed=1).request, record=RECORDED)
+    lw.simulate(**gaits.crowd(count, duration, seed=1).arguments, record=RECORDED)
     assert not built
 
 
@@ -169,8 +169,8 @@ def test_walkers_in_a_batch_match_single_runs(
 @pytest.mark.parametrize("method", ["variational", "rattle", "midpoint", "energy-momentum"])
 def test_walker_walks_with_every_suitable_method(method: str) -> None:
     """At twice the step of "semi-implicit" the path agrees to 6 mm of 1.1 m, and clutched joints stay coupled."""
-    rough = lw.simulate(**gaits.straight(3.0).request, record=RECORDED)
-    request = gaits.straight(3.0).request | {"method": method, "dt": 2.0 * gaits.STEP, "every": 20}
+    rough = lw.simulate(**gaits.straight(3.0).arguments, record=RECORDED)
+    request = gaits.straight(3.0).arguments | {"method": method, "dt": 2.0 * gaits.STEP, "every": 20}
     run = lw.simulate(**request, record=(*RECORDED, "iterations")).check()
     assert np.abs(run.q[:, :3] - rough.q[:, :3]).max() < 6e-3
     assert np.abs(run.q[:, 7:] - rough.q[:, 7:]).max() < 0.05

@@ -29,7 +29,7 @@ def test_contradictory_guards_end_the_member(method):
     schedule = [(after(0.203), "engage", "low"), (after(0.7), "engage", "high")]
     run = lw.simulate(gears(), [0, 0], [1.0, 2.0], method=method, schedule=schedule, **RUN)
     assert run.outcome.kind == "not converged"
-    assert run.outcome.evidence == TOLD
+    assert run.outcome.diagnosis == TOLD
     assert run.outcome.time == pytest.approx(0.7, abs=0.011)
     assert [event.what for event in run.events] == ["engage low"]  # the other did not happen
     np.testing.assert_allclose(run.v[-1], [1.0, 2.0], rtol=1e-12)
@@ -42,7 +42,7 @@ def test_contradictory_controllers_end_the_member(method, kind):
         return {"tau": [0.0, 0.0], "low.engaged": t > 0.205, "high.engaged": t > 0.605}
 
     run = lw.simulate(gears(), [0, 0], [1.0, 2.0], method=method, controller=kind(law, rate=100), **RUN)
-    assert (run.outcome.kind, run.outcome.evidence) == ("not converged", TOLD)
+    assert (run.outcome.kind, run.outcome.diagnosis) == ("not converged", TOLD)
     assert run.outcome.time == pytest.approx(0.61)
     assert [event.what for event in run.events] == ["engage low"]
     np.testing.assert_allclose(run.v[-1], [1.0, 2.0], rtol=1e-12)
@@ -54,8 +54,8 @@ def test_members_end_independently():
     run = lw.simulate(gears(), [0, 0], speeds, method="rk4", schedule=schedule, **RUN)
     assert [one.kind for one in run.outcomes] == ["not converged", "not converged", "finished"]
     assert [one.time for one in run.outcomes] == pytest.approx([0.99, 0.3, 1.0], abs=0.011)
-    assert "clutch 'low'" in run.outcomes[0].evidence
-    assert "clutch 'high'" in run.outcomes[1].evidence
+    assert "clutch 'low'" in run.outcomes[0].diagnosis
+    assert "clutch 'high'" in run.outcomes[1].diagnosis
     alone = lw.simulate(gears(), [0, 0], speeds[2], method="rk4", schedule=schedule, **RUN)
     assert (alone.v == run.v[2]).all()
 

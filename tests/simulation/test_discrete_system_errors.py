@@ -89,7 +89,7 @@ def test_failed_run_keeps_its_last_valid_state() -> None:
     assert np.isfinite(run.x[good]).all()
     assert np.isnan(run.x[~good]).all()
     assert np.array_equal(run.final.x, run.x[good][-1])
-    assert "converges here" in run.outcome.evidence
+    assert "converges here" in run.outcome.diagnosis
     assert way.run(run.final, duration=0.1, dt=0.001).outcome.kind == "finished"
 
 

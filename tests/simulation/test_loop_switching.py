@@ -108,7 +108,7 @@ def test_members_too_far_from_closure_end_with_a_reason():
     run = lw.simulate(m, [q, far], duration=0.02, dt=1e-3, method="rk4", schedule=[(0.01, "close", "latch")])
     assert [outcome.kind for outcome in run.outcome] == ["finished", "not converged"]
     assert run.outcome[1].time == pytest.approx(0.01)
-    assert "loop 'latch' has a closure error of 0.3" in run.outcome[1].evidence
+    assert "loop 'latch' has a closure error of 0.3" in run.outcome[1].diagnosis
 
 
 def test_small_gaps_are_closed_and_reported():

@@ -24,7 +24,7 @@ def test_failed_member_does_not_affect_the_others() -> None:
     kinds = [outcome.kind for outcome in run.outcome]
     assert kinds == ["finished"] * 5 + ["non-finite"] + ["finished"] * 2
     assert run.outcome[5].time == pytest.approx(0.123)
-    assert "controller returned [nan] for joint 'pin 1'" in run.outcome[5].evidence
+    assert "controller returned [nan] for joint 'pin 1'" in run.outcome[5].diagnosis
     assert np.isfinite(run.q[5, :124]).all()
     assert np.isnan(run.q[5, 124:]).all()
     others = [0, 1, 2, 3, 4, 6, 7]
@@ -39,7 +39,7 @@ def test_failed_member_does_not_affect_the_others() -> None:
 def test_too_large_step_names_the_diverging_joint() -> None:
     run = lw.simulate(M, STARTS[0], duration=5.0, dt=0.1, method="semi-implicit", controller=lambda t, q, v: -1e4 * q)
     assert run.outcome.kind == "non-finite"
-    assert "pin" in run.outcome.evidence
+    assert "pin" in run.outcome.diagnosis
     assert len(run.t) < 51
     assert np.isfinite(run.q).all()
 
@@ -47,7 +47,7 @@ def test_too_large_step_names_the_diverging_joint() -> None:
 def test_failed_iteration_is_reported() -> None:
     run = lw.simulate(M, STARTS[0], [40.0, -90.0], 0.9, 0.3, "midpoint")
     assert run.outcome.kind == "not converged"
-    assert "largest at joint 'pin 1'; dt=0.01875 is solved" in run.outcome.evidence
+    assert "largest at joint 'pin 1'; dt=0.01875 is solved" in run.outcome.diagnosis
     assert lw.simulate(M, STARTS[0], [40.0, -90.0], 0.01875, 0.01875, "midpoint").outcome.kind == "finished"
 
 
@@ -133,7 +133,7 @@ def test_error_in_a_host_controller_keeps_the_run() -> None:
 
     run = lw.simulate(M, STARTS[:2], duration=1.0, dt=1e-3, controller=lw.host(lost, 100.0))
     assert {outcome.kind for outcome in run.outcome} == {"non-finite"}
-    assert "controller returned [nan]" in run.outcome[0].evidence
+    assert "controller returned [nan]" in run.outcome[0].diagnosis
 
 
 def test_progress_is_reported() -> None:

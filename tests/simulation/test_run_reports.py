@@ -200,7 +200,7 @@ def test_report_uses_colours_in_terminals() -> None:
 
 def test_couplings_to_the_world_disable_the_momentum_check() -> None:
     """Tyres push a cart along; a clutch between two joints of a free body conserves its momentum."""
-    held = lw.simulate(**differential_cart.request(1.2)).report()
+    held = lw.simulate(**differential_cart.arguments(1.2)).report()
     assert held.passed
     assert "coupling 'left tyre' may connect it to the world" in held["momentum"].note
     b = lw.Builder("pair")

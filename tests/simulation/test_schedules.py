@@ -156,7 +156,7 @@ def test_controller_with_invalid_modes_ends_the_member(kind, wanted, outcome, to
     law = kind(lambda t, q, v: {"tau": [0.0, 0.0], **wanted(t)}, rate=100)
     run = lw.simulate(flywheels(engaged=True), [0, 0], [2.0, 2.0], controller=law, **RUN)
     assert run.outcome.kind == outcome
-    assert f"{told} at 0.31 s" in run.outcome.evidence
+    assert f"{told} at 0.31 s" in run.outcome.diagnosis
     assert run.t[-1] == pytest.approx(0.31)
     np.testing.assert_allclose(run.v[-1], 2.0, rtol=1e-12)  # its last good state
 
@@ -171,7 +171,7 @@ def test_guard_that_becomes_nan_ends_the_member(method):
     schedule = [(lambda t, q, v: np.where(t < 0.5, -1.0, np.nan), "engage", "clutch")]
     run = lw.simulate(flywheels(), [0, 0], [5.0, 0.0], schedule=schedule, **RUN | {"method": method})
     assert run.outcome.kind == "not converged"
-    assert "the guard of 'engage clutch' is nan at 0.5" in run.outcome.evidence
+    assert "the guard of 'engage clutch' is nan at 0.5" in run.outcome.diagnosis
     assert run.outcome.time == pytest.approx(0.5, abs=0.011)
 
 
@@ -183,7 +183,7 @@ def test_guard_cannot_close_a_wide_open_loop(method):
     schedule = [(lambda t, q, v: t - 0.105, "close", "pin")]
     run = lw.simulate(m, [0.1], schedule=schedule, **RUN | {"method": method})
     assert run.outcome.kind == "not converged"
-    assert "loop 'pin' has a closure error of 0.98" in run.outcome.evidence
+    assert "loop 'pin' has a closure error of 0.98" in run.outcome.diagnosis
     assert run.outcome.time == pytest.approx(0.105, abs=0.006)
     assert not run.events
 

@@ -180,7 +180,7 @@ def test_failed_step_names_the_worst_loop_and_a_step_that_converges() -> None:
     run = lw.simulate(m, duration=5.0, dt=0.1, method="variational")
     assert run.outcome.kind == "not converged"
     assert np.isfinite(run.q).all()  # the last good state is kept
-    assert "largest at loop 'closing pin'; dt=0.05 is solved" in run.outcome.evidence
+    assert "largest at loop 'closing pin'; dt=0.05 is solved" in run.outcome.diagnosis
     sim = lw.Simulator(m, run.q[-1], run.v[-1], dt=0.1, method="variational")
     with pytest.raises(lw.NotConverged, match="largest at loop") as told:
         sim.step()

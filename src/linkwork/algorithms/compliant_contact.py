@@ -112,12 +112,12 @@ class Memory(NamedTuple):
     modes: Sequence[Mode] | None = None
 
     @staticmethod
-    def of(kept: Array) -> Memory:
+    def of(stored: Array) -> Memory:
         """Memory from an array (n, 5): state number, anchor (3,), time of entry."""
-        return Memory([row[0] for row in kept], [row[1:4] for row in kept], [row[4] for row in kept])
+        return Memory([row[0] for row in stored], [row[1:4] for row in stored], [row[4] for row in stored])
 
     @property
-    def kept(self) -> Array:
+    def stored(self) -> Array:
         """The memory as an array (n, 5): state number, anchor (3,), time of entry."""
         rows = zip(self.number, self.anchor, self.entered, strict=True)
         return np.array([[number, *anchor, entered] for number, anchor, entered in rows])
@@ -279,10 +279,10 @@ def step_change(contact: ContactLaw, found: Grip, h: Number) -> Array:
     bent = (swings - np.eye(3) * normal + np.outer(n, along)) @ at.bend
     if not r:
         return (found.stiffness + bent) * (0.25 * h) + found.damping * 0.5
-    law, none = found.stiffness * (0.25 * h) + found.damping * 0.5, np.zeros((3, 3))
-    if len(law) == 3:
-        law = np.block([[law, none], [none, none]])
-    return law + np.block([[bent, (bent + D @ spun) @ skew * -r], [none, none]]) * (0.25 * h)
+    stiffness, none = found.stiffness * (0.25 * h) + found.damping * 0.5, np.zeros((3, 3))
+    if len(stiffness) == 3:
+        stiffness = np.block([[stiffness, none], [none, none]])
+    return stiffness + np.block([[bent, (bent + D @ spun) @ skew * -r], [none, none]]) * (0.25 * h)
 
 
 def _pressed(contact: ContactLaw, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
@@ -290,7 +290,7 @@ def _pressed(contact: ContactLaw, distance: Number, speed: Number, damper: Numbe
     if contact.dissipation is None:
         drag = contact.damping * damper
         return -(contact.stiffness * distance + drag * speed), contact.stiffness, drag
-    depth = maximum(-distance, 0.0)  # Hunt and Crossley: damping grows with depth, without a jump at contact
+    depth = maximum(-distance, 0.0)  # Hunt and Crossley: damping grows with depth, and is continuous at contact
     root = np.sqrt(depth)
     spring, damped = contact.stiffness * depth * root, 1.0 - contact.dissipation * speed
     return spring * damped, 1.5 * contact.stiffness * root * damped, spring * contact.dissipation

@@ -66,7 +66,7 @@ def _columns(
 
 def _express(body: Motion, X_0f: Transform, expressed: str) -> Motion:
     if expressed not in EXPRESSED:
-        raise unknown_name("way to express a Jacobian", expressed, EXPRESSED)
+        raise unknown_name("frame of expression of a Jacobian", expressed, EXPRESSED)
     if expressed == "body":
         return body
     return X_0f.up(body) if expressed == "world" else body.rotated(X_0f.R)

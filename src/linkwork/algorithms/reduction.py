@@ -169,14 +169,14 @@ def held_to(
     return closure.Constrained(free + constraints.change(multipliers), multipliers)
 
 
-def closed_again(mechanism: Mechanism, q: Array, v: Array, rounds: int = closure.CLOSINGS) -> closure.Closing:
+def closed_again(mechanism: Mechanism, q: Array, v: Array, iterations: int = closure.CLOSINGS) -> closure.Closing:
     """Project coordinates (nq,) and velocities (nv,) onto the constraints; see `closure.closed_again`."""
-    return closure.closed_again(mechanism, q, v, held, rounds)
+    return closure.closed_again(mechanism, q, v, held, iterations)
 
 
-def closed_positions(mechanism: Mechanism, q: Array, rounds: int) -> tuple[Array, Number]:
+def closed_positions(mechanism: Mechanism, q: Array, iterations: int) -> tuple[Array, Number]:
     """Project coordinates (nq,) onto the loops; return them and the largest remaining closure error."""
-    q, _ = closure.closed_positions(mechanism, q, held, rounds)
+    q, _ = closure.closed_positions(mechanism, q, held, iterations)
     return q, largest(held(mechanism, q).errors)
 
 

@@ -46,7 +46,7 @@ class Facing(NamedTuple):
         return True
 
     @property
-    def alike(self) -> bool:
+    def same_units(self) -> bool:
         """Whether the tolerance follows the fastest contact: yes."""
         return True
 
@@ -137,7 +137,9 @@ def bounced(blocks: Sequence[Block], before: Array, v: Array, first: Array) -> S
     v = where(won > 0.0, plain.v + (most.v - plain.v) * part, most.v)
     p = where(won > 0.0, plain.p + change * part, most.p)
     left = where(won > 0.0, maximum(most.left, plain.left), most.left)
-    return Settled(v, p, full.rounds + where(too_much, plain.rounds, 0), left, where(too_much, plain.agreed, 1.0))
+    return Settled(
+        v, p, full.iterations + where(too_much, plain.iterations, 0), left, where(too_much, plain.agreed, 1.0)
+    )
 
 
 def remembered(pairs: Sequence[Pair]) -> int:

@@ -14,7 +14,7 @@ from rich.text import Text
 import linkwork as lw
 from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Joint
-from linkwork.papers.output import DOUBTED, TRUSTED, drawing, ready_folder
+from linkwork.papers.output import FAILED, PASSED, drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
 SPEED = 0.5  # standard deviation of random velocities [rad/s, m/s]
@@ -33,25 +33,25 @@ class Start(NamedTuple):
 def run_machine(
     console: Console, what: str, out: Path, seed: int, plot: bool | None, report: bool, compare: bool, **how: Any
 ) -> int:
-    """Simulate an example or a model file; return TRUSTED, or DOUBTED if a check failed.
+    """Simulate an example or a model file; return PASSED, or FAILED if a check failed.
 
     `how` are arguments of `simulate`; for those that are None, the values of the example or of `simulate` are used.
     """
     drawn = drawing(plot)
     given = {name: value for name, value in how.items() if value is not None}
-    request = next((one.request(given.get("duration")) for one in lw.examples() if one.name == what), {})
+    arguments = next((one.arguments(given.get("duration")) for one in lw.examples() if one.name == what), {})
     about = "with the settings of the example: controller, schedule, method and step"
-    m = request["mechanism"] if request else found(console, what)
+    m = arguments["mechanism"] if arguments else found(console, what)
     ready_folder(out)
-    if not request:
+    if not arguments:
         q, v, about = start_of(m, seed)
-        request = {"mechanism": m, "q0": q, "v0": v}
+        arguments = {"mechanism": m, "q0": q, "v0": v}
     console.print(Text(f"{m.name}: {m.nv} degrees of freedom, {m.mass:.6g} kg; {about}"), soft_wrap=True)
-    return finish(console, lw.simulate(**request | given), out, drawn, report, compare)
+    return finish(console, lw.simulate(**arguments | given), out, drawn, report, compare)
 
 
 def finish(console: Console, run: lw.Run, out: Path, drawn: bool, shown: bool = True, compare: bool = False) -> int:
-    """Write a run and its figure to a folder and print its report; return TRUSTED, or DOUBTED if a check failed."""
+    """Write a run and its figure to a folder and print its report; return PASSED, or FAILED if a check failed."""
     name = re.sub(r"[^\w.-]+", "_", run.mechanism.name).strip(".") or "run"
     files = [out / f"{name}.npz"]
     run.save(files[0])
@@ -64,7 +64,7 @@ def finish(console: Console, run: lw.Run, out: Path, drawn: bool, shown: bool = 
     elif not report.passed:
         console.print(Text(report.summary, "bold red"))
     console.print(Text(f"written: {', '.join(map(str, files))}"), soft_wrap=True)
-    return TRUSTED if report.passed else DOUBTED
+    return PASSED if report.passed else FAILED
 
 
 def found(console: Console, what: str) -> lw.Mechanism:

@@ -22,4 +22,6 @@ def program_of(graph: Graph, shapes: Sequence[Shape | Rows], results: Sequence[S
 
 
 def _port(shape: Shape | Rows) -> Port:
-    return Port(math.prod(shape.row), shape.count, shape.room) if isinstance(shape, Rows) else Port(math.prod(shape))
+    return (
+        Port(math.prod(shape.row), shape.count, shape.capacity) if isinstance(shape, Rows) else Port(math.prod(shape))
+    )

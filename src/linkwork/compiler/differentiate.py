@@ -124,8 +124,8 @@ def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
     leads = [False] * len(graph.nodes)
     for number in range(len(leads)):
         operation = graph.nodes[number][0]
-        jumps = isinstance(operation, Lookup) or operation in RANDOM  # piecewise constant: derivative is zero
-        leads[number] = number in starts or (not jumps and any(leads[k] for k in graph.operands(number)))
+        constant = isinstance(operation, Lookup) or operation in RANDOM  # piecewise constant: derivative is zero
+        leads[number] = number in starts or (not constant and any(leads[k] for k in graph.operands(number)))
     needed = [False] * len(graph.nodes)
     for end in ends:
         if end >= 0:

@@ -104,8 +104,8 @@ class Kernel:
     ) -> tuple[list[Array], bool]:
         """The results, each (*batch, *result), for arrays that broadcast to `batch`, and whether all are finite.
 
-        `outs`, if given, has an array for each result, or None for results to be allocated. A series with room for more
-        rows needs an array; it begins at the series' first row in C-ordered memory.
+        `outs`, if given, has an array for each result, or None for results to be allocated. A longer
+        series needs an array; it begins at the series' first row in C-ordered memory.
         """
         count = math.prod(batch)
         given = outs or [None] * len(self.results)

@@ -95,7 +95,7 @@ def load(key: str) -> bytes | None:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe without a writer opens at once too."""
+    """Open a file; do not wait for a writer if it is a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

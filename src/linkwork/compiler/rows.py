@@ -18,9 +18,9 @@ class Count(NamedTuple):
 class Rows:
     """The shape of a table or a series: `count` rows of shape `row`; the count is given when the kernel is called.
 
-    If a series is part of a longer array, `room` is the number of rows between the starts of successive states.
+    If a series is part of a longer array, `capacity` is the number of rows between the starts of successive states.
     """
 
     count: Count
     row: Shape
-    room: Count | None = None
+    capacity: Count | None = None

@@ -52,17 +52,17 @@ def _nearest_closed(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> tup
 
 
 def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]) -> str:
-    """Error message: which loops stay open at `found` (nq,), and whether the others close without the worst loop."""
+    """Error message: which loops are not closed at `found` (nq,), and whether the others close without the worst."""
     m = d.mechanism
     errors: dict[str, float] = {}
     for row, error in enumerate(np.abs(d.constraint(found))):
         name = m.frame_constraint_of_row(row).name
         errors[name] = max(errors.get(name, 0.0), float(error))
     worst, *others = sorted((name for name in errors if errors[name] > ROUND_OFF), key=lambda name: -errors[name])
-    kept = f" with {listed(fixed)} fixed" if list(fixed) else ""
-    message = f"the loops of {m.name!r} cannot be closed from this position{kept}: loop {worst!r} stays open by "
-    message += f"{errors[worst]:.3g}"
-    message += "".join(f", loop {name!r} by {errors[name]:.3g}" for name in others[: MOST_LISTED - 1])
+    fixed_text = f" with {listed(fixed)} fixed" if list(fixed) else ""
+    message = f"the loops of {m.name!r} cannot be closed from this position{fixed_text}: "
+    message += f"loop {worst!r} keeps a closure error of {errors[worst]:.3g}"
+    message += "".join(f", loop {name!r} of {errors[name]:.3g}" for name in others[: MOST_LISTED - 1])
     message += " (m or rad). Start nearer to a closed position, or check that the lengths of the links allow one"
     if others:
         without = m.keeping(lambda one: not one.holonomic or one.name != worst)

@@ -134,8 +134,8 @@ def _refuse_blind(m: Mechanism, unseen: Array, others: Array) -> None:
     `unseen` (n, k) are the k directions of such motions; `others` (n,) are the indices of the unsensed velocities.
     """
     if unseen.shape[1]:
-        moving = others[np.abs(unseen).max(axis=1) > 1e-6]
+        undetermined = others[np.abs(unseen).max(axis=1) > 1e-6]
         raise LinkworkError(
-            f"these sensors do not determine the motion: {listed(joints_of(m, moving))} can still move in "
+            f"these sensors do not determine the motion: {listed(joints_of(m, undetermined))} can still move in "
             f"{unseen.shape[1]} direction{'s' * (unseen.shape[1] > 1)}; sense more joints"
         )

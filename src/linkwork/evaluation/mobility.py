@@ -36,14 +36,14 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     left, sizes, right = np.linalg.svd(J) if J.size else (np.eye(m.nh), np.zeros(0), np.eye(m.nv))
     rank = int((sizes > RANK).sum())
     repeating: dict[str, int] = {}
-    kept, start = 0, 0
+    rank_before, start = 0, 0
     for owner, rows in groupby(map(m.constraint_of_row, range(m.nh))):  # count the independent rows that each adds
         count = len(list(rows))
         start += count
         known = int(np.linalg.matrix_rank(J[:start], tol=RANK)) if J.size else 0
-        if known - kept < count:
-            repeating[owner] = count - (known - kept)
-        kept = known
+        if known - rank_before < count:
+            repeating[owner] = count - (known - rank_before)
+        rank_before = known
     free = right[rank:]
     loops = {one.name: repeating.pop(one.label, 0) for one in m.frame_constraints}
     redundant = {name: count for name, count in loops.items() if count}
@@ -57,7 +57,7 @@ def refuse_open(d: Dynamics, q: Array) -> None:
     if errors.max(initial=0.0) > CLOSURE_OPEN:
         loop = d.mechanism.frame_constraint_of_row(int(np.argmax(errors)))
         raise LinkworkError(
-            f"the loops are not closed at q: loop {loop.name!r} is open by {errors.max():.3g} (m or rad); "
+            f"the loops are not closed at q: loop {loop.name!r} has a closure error of {errors.max():.3g} (m or rad); "
             "use d.assemble(q) first"
         )
 

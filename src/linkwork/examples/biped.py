@@ -52,9 +52,9 @@ def build(name: str = "biped") -> Mechanism:
     return builder(name).keyframe("start", start()).build()
 
 
-def led(m: Mechanism, law: Controller, duration: float = DURATION) -> dict[str, Any]:
-    """Keyword arguments for `lw.simulate`: the biped under the sampled controller `law`, for `duration` [s]."""
-    return {"mechanism": m, "duration": duration, "dt": STEP, "method": METHOD, "controller": sampled(law, RATE)}
+def led(m: Mechanism, controller: Controller, duration: float = DURATION) -> dict[str, Any]:
+    """Keyword arguments for `lw.simulate`: the biped under the sampled `controller`, for `duration` [s]."""
+    return {"mechanism": m, "duration": duration, "dt": STEP, "method": METHOD, "controller": sampled(controller, RATE)}
 
 
 def start() -> dict[str, Array]:

@@ -42,15 +42,15 @@ def build() -> Mechanism:
     return b.keyframe("start", q, {"throw": np.array([*SPEED, 0.0, 0.0, 0.0])}).build()
 
 
-def law(m: Mechanism, **options: Any) -> Controller:
-    """Balance controller of the paper, to be used as `lw.sampled(law(m), 500)`; `options` are those of `balance`."""
+def controller(m: Mechanism, **options: Any) -> Controller:
+    """Balance controller of the paper, to be used as `lw.sampled(controller(m), 500)`; `options` are those of `balance`."""
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
 
-def request(duration: float = biped.DURATION) -> dict[str, Any]:
+def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
     """Keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
     m = build()
-    return biped.led(m, law(m), duration) | biped.BALANCED
+    return biped.led(m, controller(m), duration) | biped.BALANCED
 
 
 def thrown(speed: float, y: float = PLACE[1], height: float = 1.18) -> tuple[Array, Array]:

@@ -24,15 +24,15 @@ def build() -> Mechanism:
     return biped.build("biped_reach")
 
 
-def law(m: Mechanism, **options: Any) -> Controller:
-    """Balance controller of the paper, to be used as `lw.sampled(law(m), 500)`; `options` are those of `balance`."""
+def controller(m: Mechanism, **options: Any) -> Controller:
+    """Balance controller of the paper, to be used as `lw.sampled(controller(m), 500)`; `options` are those of `balance`."""
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
 
-def request(duration: float = biped.DURATION) -> dict[str, Any]:
+def arguments(duration: float = biped.DURATION) -> dict[str, Any]:
     """Keyword arguments for `lw.simulate`: the biped under the paper's controller, for `duration` [s]."""
     m = build()
-    return biped.led(m, law(m), duration) | biped.BALANCED
+    return biped.led(m, controller(m), duration) | biped.BALANCED
 
 
 def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
@@ -47,7 +47,7 @@ def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
 def claim() -> Claim:
     """With exact dynamics and feet at rest, the trunk has the acceleration that the controller requires."""
     m, rng, worst = build(), np.random.default_rng(0), 0.0
-    exact: Any = law(m, dynamics="exact")
+    exact: Any = controller(m, dynamics="exact")
     q = m.keyframes["start"].q
     for size in (0.0, 0.3, 1.0):
         v = size * rng.normal(size=m.nv)

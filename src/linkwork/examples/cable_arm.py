@@ -46,14 +46,14 @@ def moments() -> list[float]:
             for k, (mass, length) in enumerate(zip(MASSES, LENGTHS, strict=True))]  # fmt: skip
 
 
-def request(duration: float = 1.0) -> dict[str, Any]:
+def arguments(duration: float = 1.0) -> dict[str, Any]:
     """Keyword arguments for `lw.simulate`: the shoulder's link swings while the other motors are locked."""
     return {"mechanism": build().with_parameters(LOCKED), "duration": duration, "dt": 0.01, "method": "rk4"}
 
 
 def run(duration: float = 1.0) -> Run:
     """Run the example for `duration` [s]."""
-    return simulate(**request(duration))
+    return simulate(**arguments(duration))
 
 
 def claim() -> Claim:

@@ -44,14 +44,14 @@ class Example:
         """Compare the mechanism with a closed-form solution."""
         return self.module.claim()
 
-    def request(self, duration: float | None = None) -> dict[str, Any]:
+    def arguments(self, duration: float | None = None) -> dict[str, Any]:
         """Keyword arguments for `lw.simulate`: mechanism, controller, schedule, method and step of the example.
 
         `duration` [s] replaces that of the example. It is an empty dict for an example without controller and schedule.
         """
-        if not hasattr(self.module, "request"):
+        if not hasattr(self.module, "arguments"):
             return {}
-        return self.module.request() if duration is None else self.module.request(duration)
+        return self.module.arguments() if duration is None else self.module.arguments(duration)
 
 
 def examples() -> list[Example]:

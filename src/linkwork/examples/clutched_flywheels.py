@@ -52,7 +52,7 @@ def heat() -> float:
     return 0.5 * first * second / (first + second) * SPEED**2
 
 
-def request(duration: float = 2.0, capacity: float = CAPACITY) -> dict[str, Any]:
+def arguments(duration: float = 2.0, capacity: float = CAPACITY) -> dict[str, Any]:
     """Keyword arguments for `lw.simulate`: the clutch engages, slips and sticks."""
     schedule = [(ENGAGED, "engage", "clutch")]
     return {"mechanism": build(capacity), "duration": duration, "dt": 0.01, "method": "rk4", "schedule": schedule}
@@ -62,7 +62,7 @@ def claim() -> Claim:
     """Common speed, slip angle and dissipated energy of a clutch with finite and with infinite capacity."""
     errors = []
     for capacity in (CAPACITY, np.inf):
-        run = simulate(**request(capacity=capacity))
+        run = simulate(**arguments(capacity=capacity))
         slipped = SPEED * (ENGAGED + slip_time(capacity) / 2)
         turned = run.q[-1, 0] - run.q[-1, 1]
         errors += [np.abs(run.v[-1] / common_speed() - 1.0).max(), abs(turned / slipped - 1.0)]

@@ -145,7 +145,7 @@ def controller(m: Mechanism) -> Callable[..., Array]:
     return walk
 
 
-def request(duration: float = 2.0) -> dict[str, Any]:
+def arguments(duration: float = 2.0) -> dict[str, Any]:
     """Keyword arguments for `lw.simulate`: a walk of `duration` [s]."""
     m = build()
     return {

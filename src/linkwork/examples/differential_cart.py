@@ -50,7 +50,7 @@ def felt(curvature: float) -> float:
     return ahead + curvature**2 * turning
 
 
-def request(duration: float = DURATION) -> dict[str, Any]:
+def arguments(duration: float = DURATION) -> dict[str, Any]:
     """Keyword arguments for `lw.simulate`: straight ahead, then along the curve, under a constant torque."""
     m = build()
     return {
@@ -65,7 +65,7 @@ def request(duration: float = DURATION) -> dict[str, Any]:
 
 def run(duration: float = DURATION) -> Run:
     """Run the example for `duration` [s]."""
-    return simulate(**request(duration))
+    return simulate(**arguments(duration))
 
 
 def claim() -> Claim:

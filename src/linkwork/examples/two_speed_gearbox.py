@@ -44,13 +44,13 @@ def run_up(ratio: float, start: float, time: float) -> float:
     return fastest + (start - fastest) * np.exp(-time / constant)
 
 
-def jump(speed: float) -> float:
+def speed_after_shift(speed: float) -> float:
     """Speed of the load [rad/s] after the shift, by conservation of the momentum along the new constraint."""
     first, second = RATIOS
     return (second * (ROTOR + SHAFT) * first + LOAD) * speed / at_the_load(second)
 
 
-def request(duration: float = 2 * SHIFT) -> dict[str, Any]:
+def arguments(duration: float = 2 * SHIFT) -> dict[str, Any]:
     """Keyword arguments for `lw.simulate`: a run-up at full voltage with a shift."""
     m = build()
     return {
@@ -65,10 +65,10 @@ def request(duration: float = 2 * SHIFT) -> dict[str, Any]:
 
 def claim() -> Claim:
     """Speed of the load before and after the shift and at the end, and the energy lost in the shift."""
-    run = simulate(**request())
+    run = simulate(**arguments())
     shifted = round(SHIFT / 0.01)
     before = run_up(RATIOS[0], 0.0, SHIFT)
-    after = jump(before)
+    after = speed_after_shift(before)
     expected = [run_up(RATIOS[0], 0.0, SHIFT - 0.01), after, run_up(RATIOS[1], after, SHIFT)]
     found = run.v[[shifted - 1, shifted, -1], 1]
     lost = 0.5 * at_the_load(RATIOS[0]) * before**2 - 0.5 * at_the_load(RATIOS[1]) * after**2

@@ -90,9 +90,9 @@ def differences(mechanism: Mechanism, states: int) -> tuple[float, float]:
     return float(whole), float(coupled)
 
 
-def request(duration: float = 10.0) -> dict[str, Any]:
+def arguments(duration: float = 10.0) -> dict[str, Any]:
     """Keyword arguments for `lw.simulate`: a straight walk of `duration` [s]."""
-    return straight(duration).request
+    return straight(duration).arguments
 
 
 def claim() -> Claim:

@@ -129,7 +129,7 @@ class Walk(NamedTuple):
         return self._replace(schedule=schedule, **one)
 
     @property
-    def request(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Keyword arguments for `lw.simulate`; gains and times of the schedule may be arrays, for a batch."""
         gains = {name: getattr(self, name) for name in GAINS}
         batch = np.broadcast_shapes(*(np.shape(gain) for gain in gains.values()))

@@ -298,7 +298,7 @@ class Discrete:
             raise NotConverged(f"no coordinates near x satisfy the constraints; residual {np.abs(left).max():.3g}")
         return x, xdot - _smallest(G, G @ xdot) if len(G) else xdot
 
-    # --- preparation and diagnosis ---
+    # --- checks and diagnosis ---
 
     def _prepared(self, x: Array, gains: Mapping[str, ArrayLike] | None) -> tuple[list[Array], Shape, Programs]:
         """Values of the gains in order, the batch shape, and the programs for these shapes."""

@@ -43,7 +43,7 @@ from linkwork.model.physical_validity import (
     tolerant_faults,
 )
 from linkwork.model.spanning_tree import spanned
-from linkwork.model.specifications import FrameRequest, JointRequest, KeyframeRequest
+from linkwork.model.specifications import FrameSpecification, JointSpecification, KeyframeSpecification
 from linkwork.spatial import Transform
 
 MANY = 100  # the most faults of one tree that are reported
@@ -192,7 +192,7 @@ class Builder(Assembly, Verbs):
             "effort_limit": not_negative(effort_limit, kind, "effort_limit", element, or_infinite),
         }
         offset = placement(at, rpy, rotation, element)
-        self._joints[name] = JointRequest(name, kind, str(parent), str(child), offset, numbers)
+        self._joints[name] = JointSpecification(name, kind, str(parent), str(child), offset, numbers)
         return self
 
     def frame(self, name: str, body: str, at: Any = ZERO, rpy: Any = ZERO, *, rotation: Any = None) -> Self:
@@ -225,7 +225,7 @@ class Builder(Assembly, Verbs):
         """
         element = f"frame {checked_name(name, 'frame')!r}"
         self._refuse_taken(name, element)
-        self._frames[name] = FrameRequest(name, str(body), placement(at, rpy, rotation, element))
+        self._frames[name] = FrameSpecification(name, str(body), placement(at, rpy, rotation, element))
         return self
 
     def geometry(
@@ -351,7 +351,7 @@ class Builder(Assembly, Verbs):
         element = new_element(self._keyframes, "keyframe", name)
         q = numbers_by_joint({} if positions is None else positions, "positions", "the position", element)
         v = numbers_by_joint({} if velocities is None else velocities, "velocities", "the velocity", element)
-        self._keyframes[name] = KeyframeRequest(name, q, v)
+        self._keyframes[name] = KeyframeSpecification(name, q, v)
         return self
 
     def add(self, element: Element) -> Self:

@@ -176,7 +176,7 @@ def convert(
     """Convert positions and velocities to or from the layout of Pinocchio, MuJoCo or Drake.
 
     Quaternions are reordered but not normalized. Angles from cosines and sines are within half a turn. The other tool's
-    layout has coordinates for mimic joints too; on the way back, only independent joints are read.
+    layout has coordinates for mimic joints too; a conversion to linkwork reads independent joints only.
 
     Parameters
     ----------

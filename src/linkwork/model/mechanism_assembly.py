@@ -20,9 +20,9 @@ from linkwork.model.mimic import Mimic, followed, mimic_faults
 from linkwork.model.naming import Named, Sections
 from linkwork.model.specifications import (
     Draft,
-    FrameRequest,
-    JointRequest,
-    KeyframeRequest,
+    FrameSpecification,
+    JointSpecification,
+    KeyframeSpecification,
     Layout,
     keyframe_faults,
     tree_faults,
@@ -40,11 +40,11 @@ class Assembly:
     def __init__(self, name: str, gravity: Array):
         self.name, self.gravity = name, gravity
         self._parts: dict[str, Part] = {}
-        self._joints: dict[str, JointRequest] = {}
-        self._frames: dict[str, FrameRequest] = {}
+        self._joints: dict[str, JointSpecification] = {}
+        self._frames: dict[str, FrameSpecification] = {}
         self._geometry: dict[str, list[Geometry]] = {}
         self._mimics: dict[str, Mimic] = {}
-        self._keyframes: dict[str, KeyframeRequest] = {}
+        self._keyframes: dict[str, KeyframeSpecification] = {}
         self._elements: dict[str, dict[str, Element]] = {}
 
     @property
@@ -71,9 +71,9 @@ class Assembly:
             yield from one.draft_faults(draft)
         yield from shared_name_faults(one for items in elements.values() for one in items.values())
 
-    def _children(self) -> dict[str, list[JointRequest]]:
+    def _children(self) -> dict[str, list[JointSpecification]]:
         """Return the joints by parent body, in the order in which they were added."""
-        children: dict[str, list[JointRequest]] = {name: [] for name in ("world", *self._parts)}
+        children: dict[str, list[JointSpecification]] = {name: [] for name in ("world", *self._parts)}
         for joint in self._joints.values():
             children[joint.parent].append(joint)
         return children
@@ -88,27 +88,27 @@ class Assembly:
         home: dict[str, tuple[int, Transform]] = {"world": (WORLD, Transform.identity())}  # body and pose of each part
         stack = list(reversed(children["world"]))
         while stack:
-            request = stack.pop()
-            i, mount = home[request.parent]
-            part = replace(self._parts[request.child], geometry=shapes.get(request.child, ()))
-            if isinstance(request.kind, Weld):
-                home[part.name] = i, (mount @ request.offset).snapped()
-                attachment = Attachment(request.parent, request.offset, request.name)
+            given = stack.pop()
+            i, mount = home[given.parent]
+            part = replace(self._parts[given.child], geometry=shapes.get(given.child, ()))
+            if isinstance(given.kind, Weld):
+                home[part.name] = i, (mount @ given.offset).snapped()
+                attachment = Attachment(given.parent, given.offset, given.name)
                 parts[i].append(replace(part, pose=home[part.name][1], attachment=attachment))
             else:
                 o = len(names)
                 home[part.name] = o, Transform.identity()
                 names.append(part.name)
                 parts.append([part])
-                who, placed = (request.name, request.kind, names[i], part.name, i, o), (mount, request.offset)
+                who, placed = (given.name, given.kind, names[i], part.name, i, o), (mount, given.offset)
                 spans = UNNUMBERED, UNNUMBERED
-                joints.append(Joint(*who, *spans, *placed, **request.numbers, carrier=request.parent, mimic=None))
+                joints.append(Joint(*who, *spans, *placed, **given.numbers, carrier=given.parent, mimic=None))
             frames.append(Frame(part.name, *home[part.name]))
             stack.extend(reversed(children[part.name]))
-        for request in self._frames.values():
-            body, pose = home[request.body]
-            attachment = Attachment(request.body, request.pose)
-            frames.append(Frame(request.name, body, (pose @ request.pose).snapped(), attachment))
+        for given in self._frames.values():
+            body, pose = home[given.body]
+            attachment = Attachment(given.body, given.pose)
+            frames.append(Frame(given.name, body, (pose @ given.pose).snapped(), attachment))
         elsewhere = {frame.name: f"It is a frame on {names[frame.body]!r}; use m.frames." for frame in frames}
         own = numbered(Named("joint", joints), self.mimics)
         leaders = [joint for joint in own if joint.mimic is None]

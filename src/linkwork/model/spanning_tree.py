@@ -12,7 +12,7 @@ from linkwork.errors import listed
 from linkwork.model.elements.element import Element
 from linkwork.model.elements.loop import closing_joint
 from linkwork.model.faults import Fault
-from linkwork.model.specifications import JointRequest
+from linkwork.model.specifications import JointSpecification
 
 OWN = ("armature", "damping", "stiffness", "friction")
 
@@ -20,18 +20,18 @@ OWN = ("armature", "damping", "stiffness", "friction")
 class Spanned(NamedTuple):
     """The joints of the spanning tree, the loops that replace the other joints, and faults or a warning about them."""
 
-    joints: dict[str, JointRequest]
+    joints: dict[str, JointSpecification]
     closing: list[Element]
     faults: list[Fault]
 
 
-def spanned(joints: Mapping[str, JointRequest], loops: Collection[str]) -> Spanned:
+def spanned(joints: Mapping[str, JointSpecification], loops: Collection[str]) -> Spanned:
     """Return the breadth-first spanning tree of joints from the world, in their order, and the other joints as loops.
 
     `loops` are the names of existing loops. A joint to a body that was reached before is cut. Joints that cannot be
     reached from the world remain unchanged; there is no tree in that case.
     """
-    on: dict[str, list[JointRequest]] = {}
+    on: dict[str, list[JointSpecification]] = {}
     for joint in joints.values():
         on.setdefault(joint.parent, []).append(joint)
     reached, cut, queue = {"world"}, set[str](), deque(["world"])
@@ -51,7 +51,7 @@ def spanned(joints: Mapping[str, JointRequest], loops: Collection[str]) -> Spann
     return Spanned(tree, [closing_joint(joint) for joint in closing.values()], faults)
 
 
-def _faults(joint: JointRequest, loops: Collection[str]) -> Iterator[Fault]:
+def _faults(joint: JointSpecification, loops: Collection[str]) -> Iterator[Fault]:
     """Yield a fault for each property of a cut joint that a loop closure cannot have."""
     element, remedy = f"joint {joint.name!r}", "set it on another joint of the cycle"
     cut = f"its child {joint.child!r} is already the child of another joint, so it would become a loop closure"

@@ -23,7 +23,7 @@ Homes = Mapping[str, tuple[int, Transform]]  # by part: the number of its body, 
 Positions = Mapping[str, Array]  # numbers by joint name
 
 
-class JointRequest(NamedTuple):
+class JointSpecification(NamedTuple):
     """The arguments of one call of `Builder.joint`."""
 
     name: str
@@ -34,7 +34,7 @@ class JointRequest(NamedTuple):
     numbers: dict[str, Array]
 
 
-class FrameRequest(NamedTuple):
+class FrameSpecification(NamedTuple):
     """The arguments of one call of `Builder.frame`."""
 
     name: str
@@ -42,7 +42,7 @@ class FrameRequest(NamedTuple):
     pose: Transform
 
 
-class KeyframeRequest(NamedTuple):
+class KeyframeSpecification(NamedTuple):
     """The arguments of one call of `Builder.keyframe`."""
 
     name: str
@@ -55,7 +55,7 @@ class Draft:
     """The content of a Builder: names of bodies, joints, mimic joints, and elements by section and name."""
 
     bodies: Collection[str]
-    joints: Mapping[str, JointRequest]
+    joints: Mapping[str, JointSpecification]
     mimics: Mapping[str, Mimic]
     elements: Mapping[str, Mapping[str, Element]]
 
@@ -66,18 +66,18 @@ class Draft:
 
 
 class Layout(NamedTuple):
-    """The numbered tree: the body and pose of each part (`homes`), numbered `joints`, and joints as given (`requests`).
+    """The numbered tree: body and pose of each part (`homes`), numbered `joints`, joints as given (`specifications`).
 
     `elements` has the sections that are already placed on the tree.
     """
 
     homes: Homes
     joints: Named[Joint]
-    requests: Mapping[str, JointRequest]
+    specifications: Mapping[str, JointSpecification]
     elements: Mapping[str, Named[Element]]
 
 
-def tree_faults(joints: Iterable[JointRequest], parts: Iterable[str]) -> Iterator[Fault]:
+def tree_faults(joints: Iterable[JointSpecification], parts: Iterable[str]) -> Iterator[Fault]:
     """Yield the reasons why these joints do not connect these parts to one tree rooted in the world."""
     joints, parts = list(joints), list(parts)
     bodies = {"world": None} | dict.fromkeys(parts)
@@ -113,7 +113,7 @@ def tree_faults(joints: Iterable[JointRequest], parts: Iterable[str]) -> Iterato
         yield Fault(reason, f"body {lost[0]!r}")
 
 
-def _never_reached(joints: Iterable[JointRequest], parts: Iterable[str]) -> list[str]:
+def _never_reached(joints: Iterable[JointSpecification], parts: Iterable[str]) -> list[str]:
     """Return the parts that no chain of joints connects to the world."""
     below: dict[str, list[str]] = {}
     for joint in joints:
@@ -126,7 +126,7 @@ def _never_reached(joints: Iterable[JointRequest], parts: Iterable[str]) -> list
     return [name for name in parts if name not in reached]
 
 
-def keyframe_faults(keyframe: KeyframeRequest, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
+def keyframe_faults(keyframe: KeyframeSpecification, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
     """Yield what is wrong with a keyframe for joints of these kinds."""
     element = f"keyframe {keyframe.name!r}"
     for what, role, given in (

@@ -18,7 +18,7 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.examples import walker
-from linkwork.papers.output import DOUBTED, TRUSTED
+from linkwork.papers.output import FAILED, PASSED
 from linkwork.papers.pages import NO_FIGURES, figure, write_page
 from linkwork.papers.walk_figures import figures
 from linkwork.papers.walks import COURSES, GAIT_COLUMNS, WALK_COLUMNS, Walked, walked
@@ -83,7 +83,7 @@ class Matrix(NamedTuple):
 
 
 def nelson_quinn(console: Console, out: Path, drawn: bool) -> int:
-    """Reproduce the paper; return TRUSTED, or DOUBTED if a matrix, an acceleration or a walk fails its check."""
+    """Reproduce the paper; return PASSED, or FAILED if a matrix, an acceleration or a walk fails its check."""
     m = lw.example("walker")
     system, printed = walker.limbs(m), walker.printed()
     matrices = [Matrix(name, found, printed[name]) for name, found in walker.matrices(system).items()]
@@ -116,7 +116,7 @@ def nelson_quinn(console: Console, out: Path, drawn: bool) -> int:
     if failed:
         verdict = f"checks failed: {', '.join(failed)}"
     console.print(Text(f"{verdict}; page written to {file}", "bold red" if failed else ""), soft_wrap=True)
-    return DOUBTED if failed else TRUSTED
+    return FAILED if failed else PASSED
 
 
 def _drawing(m: lw.Mechanism, drawn: bool) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import linkwork as lw
 from linkwork.model.documents.atomic_write import reason_of
 
-TRUSTED, DOUBTED = 0, 1  # exit codes: all checks passed, a check failed; 2 is an error
+PASSED, FAILED = 0, 1  # exit codes: all checks passed, a check failed; 2 is an error
 
 
 def ready_folder(folder: Path) -> None:

@@ -17,7 +17,7 @@ from rich.text import Text
 import linkwork as lw
 from linkwork.errors import unknown_name
 from linkwork.papers.nelson_quinn import nelson_quinn
-from linkwork.papers.output import DOUBTED, TRUSTED, drawing, ready_folder
+from linkwork.papers.output import FAILED, PASSED, drawing, ready_folder
 from linkwork.papers.pages import NO_FIGURES, figure, write_page
 from linkwork.papers.wendlandt import Experiment, pendulum_experiment, rigid_body_experiment
 from linkwork.papers.wendlandt_biped import biped_experiments, biped_page, biped_statements
@@ -53,7 +53,7 @@ paper prints a zero error, linkwork's error is round-off.</p>
 
 
 def write_paper(console: Console, name: str, out: Path, plot: bool | None) -> int:
-    """Reproduce a paper; return TRUSTED, or DOUBTED if a result differs from the printed one."""
+    """Reproduce a paper; return PASSED, or FAILED if a result differs from the printed one."""
     if name not in PAPERS:
         raise unknown_name("paper", name, PAPERS)
     drawn = drawing(plot)
@@ -91,7 +91,7 @@ def _wendlandt(console: Console, out: Path, drawn: bool) -> int:
     verdict = f"Tables 2.1 and 2.2: {tables_agree}; biped: {_passed(on_biped)}; box: {_passed(on_box)}"
     failed = bool(far) or not all(one.agrees for one in (*on_biped, *on_box))
     console.print(Text(f"{verdict}; page written to {file}", "bold red" if failed else ""), soft_wrap=True)
-    return DOUBTED if failed else TRUSTED
+    return FAILED if failed else PASSED
 
 
 def _passed(found: Sequence[Statement]) -> str:

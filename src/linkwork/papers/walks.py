@@ -85,7 +85,7 @@ GAIT_COLUMNS = (
 def walked(name: str) -> Walked:
     """Simulate the walk of that name."""
     course = COURSES[name]
-    options: dict[str, Any] = course.walk().request | {"every": round(SAMPLE / gaits.STEP)}
+    options: dict[str, Any] = course.walk().arguments | {"every": round(SAMPLE / gaits.STEP)}
     return Walked(name, course, lw.simulate(**options, record=RECORDED))
 
 

@@ -74,7 +74,7 @@ def biped_experiments() -> Biped:
 def experiment(example: Any) -> BipedRun:
     """Simulate an example with its controller for 3 s."""
     m = example.build()
-    controller = example.law(m)
+    controller = example.controller(m)
     run, seconds = timed(lambda: lw.simulate(**biped.led(m, controller), record=SERIES, every=2).check())
     return BipedRun(run, seconds, *errors_and_wrenches(controller, run))
 
@@ -106,7 +106,7 @@ def survived(speeds: Array = SPEEDS, places: Array = PLACES) -> Map:
         q0[i, j, throw.q], v0[i, j, throw.v] = biped_hit.thrown(float(speeds[i]), float(places[j]))
 
     def recovered(**options: Any) -> tuple[Array, float]:
-        arguments = biped.led(m, biped_hit.law(m, **options), WATCHED)
+        arguments = biped.led(m, biped_hit.controller(m, **options), WATCHED)
         run = lw.simulate(**arguments, q0=q0, v0=v0, record=("q",), every=100, stop_when=fallen)
         distance = np.linalg.norm(run.q[..., -1, :3] - np.array(biped_hit.TARGET[:3]), axis=-1)
         return distance < UPRIGHT, run.wall
@@ -130,7 +130,7 @@ def biped_statements(found: Biped) -> list[Statement]:
 
 def _of_reach(one: BipedRun) -> list[Statement]:
     run = one.run
-    controller: Any = biped_reach.law(run.mechanism)
+    controller: Any = biped_reach.controller(run.mechanism)
     first = controller.stages(0.0, run.q[0], run.v[0])
     knees = first.tau[[run.mechanism.joints[f"{side} knee"].v.start for side in biped.SIDES]]
     apart, turned = converged(one)

@@ -199,7 +199,7 @@ def simulate(
     Raises
     ------
     LinkworkError
-        If an argument is invalid, loops are open at the start, or the method does not fit the mechanism.
+        If an argument is invalid, loops are not closed at the start, or the method does not fit the mechanism.
     NotTraceable
         If a controller or another function cannot be compiled. An error raised by an `lw.host` controller has an
         attribute `run` with the samples so far.

@@ -58,7 +58,7 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A mechanism, the control law of its joints, the wrenches (nbodies, 6) on its bodies, and its joint stops."""
+    """A mechanism, the controller of its joints, the wrenches (nbodies, 6) on its bodies, and its joint stops."""
 
     mechanism: Mechanism
     control: ForceLaw | None = None
@@ -99,13 +99,13 @@ class System:
     @property
     def force_laws(self) -> list[ForceLaw]:
         """The force laws (nv,) whose derivatives Newton's matrix needs and the mechanism does not provide."""
-        return [law for law in (self.control, self.stops and self._stop_forces, self.element_law) if law is not None]
+        return [one for one in (self.control, self.stops and self._stop_forces, self.element_law) if one is not None]
 
     @property
     def element_law(self) -> ForceLaw | None:
         """The force law (nv,) [N m or N] of force elements, which `joint_forces` includes; None if there are none."""
-        law = coupled(PASSIVE, element_forces, ("q", "v"))
-        return (lambda _, q, v: law(self.mechanism, q, v)) if self.mechanism.forces else None
+        forces = coupled(PASSIVE, element_forces, ("q", "v"))
+        return (lambda _, q, v: forces(self.mechanism, q, v)) if self.mechanism.forces else None
 
     def begun(self, t: Number, contact_memory: Array) -> System:
         """Return the system at the start t [s] of a step, with the memory (n, 5) of its compliant contacts."""

@@ -17,7 +17,7 @@ from linkwork.tolerances import HUGE, TINY
 DEPTH = 6  # iterations that are remembered
 WORSE = 2.0  # if the residual grows by this factor, the remembered iterations are discarded
 QUICK, CAREFUL = 100, 300  # iterations in the quick and in the careful mode before the other mode starts
-ALIKE = 1e-10  # relative regularization of the products of moves, which may be linearly dependent
+DEPENDENT = 1e-10  # relative regularization of the products of moves, which may be linearly dependent
 
 
 class Search(NamedTuple):
@@ -62,13 +62,13 @@ class Search(NamedTuple):
         ends = where(anew, np.zeros_like(self.ends), np.array([*self.ends[1:], end - self.end]))
         moves = where(anew, np.zeros_like(self.moves), np.array([*self.moves[1:], move - self.move]))
         products = moves @ moves.T
-        parts = ldlt(products + np.diag(np.diag(products) * ALIKE + TINY)).solve(moves @ move)
+        parts = ldlt(products + np.diag(np.diag(products) * DEPENDENT + TINY)).solve(moves @ move)
         guess = end - parts @ ends
         # If moves grow, the extrapolation points backwards, to a fixed point that repels the iteration: do not use it
         ahead = ((guess - self.start) @ (end - self.start) >= 0.0) & (largest(parts) > 0.0)
         back = worse & (self.guessed == 1.0) & (self.turn >= both)
-        kept = where(back, self.end, end), where(back, self.move, move)
+        last = where(back, self.end, end), where(back, self.move, move)
         start = where(back, self.end, where(ahead, guess, end))
         start = where(turn == QUICK, np.zeros_like(start), start)  # restart from zero, to leave a possible cycle
         guessed = where(back, 0.0, where(ahead, 1.0, 0.0))
-        return Search(start, *kept, ends, moves, where(back, self.left, left), guessed, turn)
+        return Search(start, *last, ends, moves, where(back, self.left, left), guessed, turn)

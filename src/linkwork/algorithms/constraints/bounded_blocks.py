@@ -32,7 +32,7 @@ class Box:
     acts = True
     bounce = 0.0
     remembered = False
-    alike = False
+    same_units = False
 
     @property
     def mobility(self) -> Array:
@@ -118,7 +118,7 @@ class Ball:
     normal: int
     bounce = 0.0
     remembered = True
-    alike = False
+    same_units = False
 
     @property
     def mobility(self) -> Array:

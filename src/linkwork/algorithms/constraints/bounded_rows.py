@@ -71,7 +71,7 @@ class Block(Protocol):
         ...
 
     @property
-    def alike(self) -> bool:
+    def same_units(self) -> bool:
         """Whether the tolerance follows the fastest of all blocks with this flag, not the block's own speeds."""
         ...
 
@@ -112,13 +112,13 @@ class Block(Protocol):
 class Settled(NamedTuple):
     """Solution: velocities v (nv,) after impulses p, which have the shape of their first guess.
 
-    `rounds` is the number of iterations. `left` [m/s or rad/s] is the largest violation of a block's condition in the
+    `iterations` is their number. `left` [m/s or rad/s] is the largest violation of a block's condition in the
     last iteration. `agreed` is 1 if that is within round-off (converged), else 0.
     """
 
     v: Array
     p: Array
-    rounds: Number
+    iterations: Number
     left: Number
     agreed: Number
 
@@ -154,22 +154,22 @@ def _tolerance(known: Sequence[Known], v: Array) -> Tolerance:
     blocks = [one.block for one in known]
     seen = [largest(one.K @ v) for one in blocks]
     acting = [where(one.acts, speed + one.bounce, 0.0) for one, speed in zip(blocks, seen, strict=True)]
-    alike = [k for k, one in enumerate(blocks) if one.alike]
-    enough = largest(np.array([acting[k] for k in alike])) * SETTLED
-    enough = enough + largest(np.array([seen[k] for k in alike])) * ROUNDED
-    if len(alike) == len(blocks):
+    same_units = [k for k, one in enumerate(blocks) if one.same_units]
+    enough = largest(np.array([acting[k] for k in same_units])) * SETTLED
+    enough = enough + largest(np.array([seen[k] for k in same_units])) * ROUNDED
+    if len(same_units) == len(blocks):
         return Tolerance(enough, None)
     got = _exchanged(known, v)
-    enough = enough + largest(np.array([got[k] for k in alike])) * SETTLED + TINY
+    enough = enough + largest(np.array([got[k] for k in same_units])) * SETTLED + TINY
     terms = [largest(abs(one.K) @ abs(v)) for one in blocks]
     own = [(x + y) * SETTLED + z * ROUNDED + TINY for x, y, z in zip(acting, got, terms, strict=True)]
-    return Tolerance(enough, [1.0 if one.alike else enough / x for one, x in zip(blocks, own, strict=True)])
+    return Tolerance(enough, [1.0 if one.same_units else enough / x for one, x in zip(blocks, own, strict=True)])
 
 
 def _exchanged(known: Sequence[Known], v: Array) -> list[Number]:
     """The speed that each block may receive from blocks of another kind, directly and through other blocks."""
     blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
-    effects = [[None if a.alike and b.alike else abs(a.K @ b.W) for b in blocks] for a in blocks]
+    effects = [[None if a.same_units and b.same_units else abs(a.K @ b.W) for b in blocks] for a in blocks]
     for _ in range(HOPS):
         speeds = [abs(one.K @ v) + x for one, x in zip(blocks, got, strict=True)]
         pushes = [where(one.acts, one.stopping(G, u), u * 0.0) for (one, G, *_), u in zip(known, speeds, strict=True)]
@@ -249,12 +249,12 @@ def settled(blocks: Sequence[Block], v: Array, first: Array, needed: Any = True)
         after = search.after(ended, (ended - search.start) * weight, left)
         return tuple(after), (left <= enough) | ~_truth(needed)
 
-    state, rounds, _ = iterate(ITERATIONS, iteration, *Search.at(guess, len(guess)))
+    state, iterations, _ = iterate(ITERATIONS, iteration, *Search.at(guess, len(guess)))
     found = Search(*state)
     after, p = pushed(found.end), parts_of(blocks, found.end)
     left = found.left if by is None else largest(np.array([residual(k, p, after) for k in range(len(blocks))]))
     agreed = where(found.left <= enough, 1.0, 0.0)
-    return Settled(after, found.end.reshape(np.shape(first)), rounds, left, agreed)
+    return Settled(after, found.end.reshape(np.shape(first)), iterations, left, agreed)
 
 
 def _first_guess(known: Sequence[Known], p: list[Array], pushed: Callable[[Array], Array]) -> Array:

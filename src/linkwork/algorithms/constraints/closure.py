@@ -156,8 +156,8 @@ def _squares(vectors: Array) -> Array:
 def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
     """J (nc, nv) with zeros for rows that are only round-off of terms whose squares sum to `sizes` (nc,)."""
     squares = [sum((x * x for x in row), 0.0) for row in J]
-    kept = [where(square > size * ROUNDED, 1.0, 0.0) for square, size in zip(squares, sizes, strict=True)]
-    return np.array([row * keep for row, keep in zip(J, kept, strict=True)]).reshape(J.shape)
+    nonzero = [where(square > size * ROUNDED, 1.0, 0.0) for square, size in zip(squares, sizes, strict=True)]
+    return np.array([row * one for row, one in zip(J, nonzero, strict=True)]).reshape(J.shape)
 
 
 def on_bodies(one: Closed) -> tuple[tuple[int, Force], tuple[int, Force]]:
@@ -295,24 +295,24 @@ class Closing(NamedTuple):
 
 
 def closed_again(
-    mechanism: Mechanism, q: Array, v: Array, held: Callable[[Mechanism, Array], Held], rounds: int = CLOSINGS
+    mechanism: Mechanism, q: Array, v: Array, held: Callable[[Mechanism, Array], Held], iterations: int = CLOSINGS
 ) -> Closing:
     """Project coordinates (nq,) and velocities (nv,) onto the loops, in the metric of kinetic energy.
 
     Newton's method for small errors, such as those of an integration step. Impulses along the rows first correct the
     positions, then remove the velocities that violate the loops.
     """
-    q, moved = closed_positions(mechanism, q, held, rounds)
+    q, moved = closed_positions(mechanism, q, held, iterations)
     loops = held(mechanism, q)
     return Closing(q, consistent_velocity(loops, v), largest(loops.errors), largest(moved))
 
 
 def closed_positions(
-    mechanism: Mechanism, q: Array, held: Callable[[Mechanism, Array], Held], rounds: int = CLOSINGS
+    mechanism: Mechanism, q: Array, held: Callable[[Mechanism, Array], Held], iterations: int = CLOSINGS
 ) -> tuple[Array, Array]:
     """Project coordinates (nq,) onto the loops; return them and the joint displacements (nv,)."""
     moved = np.zeros(mechanism.nv)
-    for _ in range(rounds if mechanism.frame_constraints else 0):  # clutches and brakes constrain velocities only
+    for _ in range(iterations if mechanism.frame_constraints else 0):  # clutches and brakes constrain velocities only
         loops = held(mechanism, q)
         move = loops.push(loops.errors).a
         q, moved = integrate(mechanism, q, -move), moved + move

@@ -1,6 +1,6 @@
 """The interface between kernels and hardware targets.
 
-A kernel plans its graph, requests code from a target by name and launches it over a batch. Everything specific to an
+A kernel plans its graph, has a target build the code and launches it over a batch. Everything specific to an
 instruction set, vector width, code format, address or device is inside the target's folder, in which
 `<name>/<name>_target.py` defines `TARGET`.
 """
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 class Port(NamedTuple):
     """A kernel argument or result: `size` doubles per state, or per row if loops read or write its rows.
 
-    `rows` counts the rows of one state, `room` those between the first rows of successive states (see `Rows`).
+    `rows` counts the rows of one state, `capacity` those between the first rows of successive states (see `Rows`).
     """
 
     size: int
     rows: Count | None = None
-    room: Count | None = None
+    capacity: Count | None = None
 
 
 class Program(NamedTuple):

@@ -98,7 +98,7 @@ class _MjcfReader:
         c = self.compiled
         faults = [self.placed(Fault(f"MuJoCo: {shown(note, MOST_SAID)}", severity="warning")) for note in c.notes]
         try:
-            self.tell()
+            self.fill_builder()
         except ModelError as error:
             return Reading(None, [self.placed(Fault.of(error))])
         unseen = (f"{kind} {listed(names, FEW)}" for kind, names in self.unseen.items() if names)
@@ -107,7 +107,7 @@ class _MjcfReader:
         faults += map(self.placed, found)
         return Reading(mechanism, faults)
 
-    def tell(self) -> None:
+    def fill_builder(self) -> None:
         """Pass all supported objects to the Builder."""
         for body in range(self.compiled.nbody):
             if body:

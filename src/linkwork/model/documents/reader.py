@@ -61,7 +61,7 @@ class Reader(ABC):
         self.errors = 0
 
     @abstractmethod
-    def tell(self) -> None:
+    def fill_builder(self) -> None:
         """Pass the content of the file to the Builder."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class Reader(ABC):
         """Read the file and return the mechanism and all faults."""
         mechanism = None
         with suppress(EnoughError):
-            self.tell()
+            self.fill_builder()
             mechanism, faults = self.builder.examine(strict=False, cycles=False)
             self.faults += map(self.placed, faults)
         return Reading(mechanism, self.in_order())
@@ -88,7 +88,7 @@ class Reader(ABC):
         """Record a warning."""
         self.faults.append(Fault(reason, str(at), remedy, "warning", self.file, at.line))
 
-    def told(self, at: Place, act: Callable[[], Any], stand_in: Any = None) -> Any:
+    def recording_faults(self, at: Place, act: Callable[[], Any], stand_in: Any = None) -> Any:
         """Return the result of `act`; if it raises a ModelError, record it and return `stand_in`."""
         try:
             return act()

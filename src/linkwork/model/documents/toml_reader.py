@@ -33,7 +33,7 @@ from linkwork.model.geometry import Mesh
 from linkwork.model.joints import JointKind, Revolute, Weld
 
 AS_WRITTEN = Options(None, None, True, ())
-TELLING = 4  # the invalid argument is among the first four words of the Builder's reasons
+LEADING_WORDS = 4  # the invalid argument is among the first four words of the Builder's reasons
 
 
 def read_document(path: Path, options: Options) -> Reading:
@@ -69,7 +69,7 @@ class _DocumentReader(Reader):
         name, gravity = given.get("name", path.stem), given.get("gravity", STANDARD_GRAVITY)
         if options.gravity is not None:
             gravity = options.gravity
-        self.builder = self.told_by(self.top, self.tree, lambda: Builder(name, gravity)) or Builder()
+        self.builder = self.recording_keys(self.top, self.tree, lambda: Builder(name, gravity)) or Builder()
 
     def refuse_versions(self) -> None:
         """Raise a ModelError unless the document has a supported version."""
@@ -84,7 +84,7 @@ class _DocumentReader(Reader):
             reason = f"the document has version {_brief(version)}, which needs a newer linkwork; this one reads up to "
             raise ModelError(f"{reason}{VERSION}: pip install --upgrade linkwork", str(at), self.file, at.line)
 
-    def tell(self) -> None:
+    def fill_builder(self) -> None:
         """Pass the content of the document to the Builder."""
         world = self.tree.get("world", {})
         if self.is_table(self.top["world"], world):
@@ -196,7 +196,7 @@ class _DocumentReader(Reader):
         if name == "world":
             self.error(at, "a body must not be called 'world', which always exists", "write its geometry in [world]")
         elif self.errors == before:
-            self.told_by(at, table, lambda: self.builder.body(name, **given))
+            self.recording_keys(at, table, lambda: self.builder.body(name, **given))
         if name != "world":
             self.places[f"body {name!r}"] = at, table
             if self.errors > before:
@@ -218,7 +218,7 @@ class _DocumentReader(Reader):
         before = self.errors
         shape, options = self.of_a_class(at, table, "shape", tables.SHAPES, tables.GEOMETRY)
         if self.errors == before:
-            self.told_by(at, table, lambda: self.builder.geometry(body, shape, **options))
+            self.recording_keys(at, table, lambda: self.builder.geometry(body, shape, **options))
 
     def of_a_class(
         self, at: Key, table: dict[str, Any], key: str, choices: Mapping[str, type], keys: tables.Keys
@@ -233,7 +233,7 @@ class _DocumentReader(Reader):
         if class_ is Mesh and numbers.get("source"):
             numbers["path"] = self.meshes.find(numbers["source"])
         options = self.angles(at, given)
-        return self.told_by(at, table, lambda: class_(**numbers)) if self.errors == before else None, options
+        return self.recording_keys(at, table, lambda: class_(**numbers)) if self.errors == before else None, options
 
     def joint(self, name: str, at: Key, table: dict[str, Any]) -> None:
         kinds = tables.joint_kinds()
@@ -242,7 +242,7 @@ class _DocumentReader(Reader):
         keys = own | tables.JOINT
         given = self.values(at, _without(table, "kind", "mimic"), keys, "kind", "mimic", class_=class_)
         numbers = {key: given.pop(key) for key in own if key in given}
-        kind = self.told_by(at, table, lambda: class_(**numbers)) if class_ and self.errors == before else None
+        kind = self.recording_keys(at, table, lambda: class_(**numbers)) if class_ and self.errors == before else None
         parent, child = given.pop("parent", "world"), given.pop("child", None)
         options = self.angles(at, given, kind)
         if child is None:
@@ -253,7 +253,7 @@ class _DocumentReader(Reader):
         if "rest" in options:
             options["rest"] = np.atleast_1d(options["rest"])
         if kind and self.errors == before:
-            self.told_by(at, table, lambda: self.builder.joint(name, kind, parent, child, **options))
+            self.recording_keys(at, table, lambda: self.builder.joint(name, kind, parent, child, **options))
         if self.errors > before:  # a valid placeholder keeps the tree connected
             self.builder.joint(name, kind or Revolute(), parent, child, armature=1.0)
         self.follow(name, at["mimic"], table.get("mimic"))
@@ -264,7 +264,7 @@ class _DocumentReader(Reader):
             return
         before, given = self.errors, self.values(at, table, tables.MIMIC)
         if self.options.mimic and self.errors == before:
-            self.told_by(at, table, lambda: self.builder.mimic(name, **given))
+            self.recording_keys(at, table, lambda: self.builder.mimic(name, **given))
 
     def element(self, class_: type[Element], name: str, at: Key, table: dict[str, Any]) -> None:
         self.places[f"{class_.what} {name!r}"] = at, table
@@ -275,23 +275,23 @@ class _DocumentReader(Reader):
         else:
             options = self.angles(at, self.values(at, table, keys))
         if self.errors == before:
-            self.told_by(at, table, lambda: self.builder.add(class_.from_document(name, options)))
+            self.recording_keys(at, table, lambda: self.builder.add(class_.from_document(name, options)))
         stand_in = class_.stand_in(name)
         if self.errors > before and stand_in is not None:  # other elements may name it
             self.builder.add(stand_in)
 
-    def plain(self, section: str, tell: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
-        """Read a table whose keys are the arguments of the Builder method `tell`."""
+    def plain(self, section: str, method: Callable[..., Any], name: str, at: Key, table: dict[str, Any]) -> None:
+        """Read a table whose keys are the arguments of the Builder `method`."""
         what, keys = tables.PLAIN[section]
         self.places[f"{what} {name!r}"] = at, table
         before, given = self.errors, self.values(at, table, keys)
         options = self.angles(at, given)
         if self.errors == before:
-            self.told_by(at, table, lambda: tell(self.builder, name, **options))
+            self.recording_keys(at, table, lambda: method(self.builder, name, **options))
 
     # --- errors from the Builder ---
 
-    def told_by(self, at: Key, table: Mapping[str, Any], act: Callable[[], Any]) -> Any:
+    def recording_keys(self, at: Key, table: Mapping[str, Any], act: Callable[[], Any]) -> Any:
         """Return the result of `act`; if it raises a ModelError, record it at the key that its reason names."""
         try:
             return act()
@@ -307,8 +307,8 @@ class _DocumentReader(Reader):
 TableReader = Callable[[_DocumentReader, str, Key, dict[str, Any]], None]
 
 
-def _plain(section: str, tell: Callable[..., Any]) -> TableReader:
-    return lambda reader, name, at, table: reader.plain(section, tell, name, at, table)
+def _plain(section: str, method: Callable[..., Any]) -> TableReader:
+    return lambda reader, name, at, table: reader.plain(section, method, name, at, table)
 
 
 READERS: dict[str, TableReader] = {
@@ -321,7 +321,7 @@ READERS: dict[str, TableReader] = {
 
 def _culprit(at: Key, table: Mapping[str, Any], reason: str) -> Key:
     """Return the key of a table that is among the first words of a reason, or the table."""
-    words = [word.strip(":,") for word in reason.split()[:TELLING]]
+    words = [word.strip(":,") for word in reason.split()[:LEADING_WORDS]]
     return next((at[key] for word in words for key in (word, word + DEGREES) if key in table), at)
 
 

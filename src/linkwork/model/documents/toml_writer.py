@@ -124,8 +124,8 @@ def _keyframe(mechanism: Mechanism, keyframe: Keyframe) -> dict[str, Any]:
     """Return the coordinates and velocities of all joints that are not neutral or not at rest."""
     q, v = keyframe.q, keyframe.v
     moved = {j.name: q[j.q] for j in mechanism.leaders if not same_bits(q[j.q], j.kind.neutral())}
-    moving = {j.name: v[j.v] for j in mechanism.leaders if not same_bits(v[j.v], np.zeros(j.kind.nv))}
-    return {key: numbers_of_joints(given) for key, given in (("positions", moved), ("velocities", moving)) if given}
+    velocities = {j.name: v[j.v] for j in mechanism.leaders if not same_bits(v[j.v], np.zeros(j.kind.nv))}
+    return {key: numbers_of_joints(given) for key, given in (("positions", moved), ("velocities", velocities)) if given}
 
 
 def _body(part: Part) -> dict[str, Any]:

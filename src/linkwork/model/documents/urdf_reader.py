@@ -77,7 +77,7 @@ class _UrdfReader(Reader):
         gravity = STANDARD_GRAVITY if options.gravity is None else options.gravity
         self.builder = Builder(self.robot_name(path.stem.removesuffix(".urdf")), gravity)
 
-    def tell(self) -> None:
+    def fill_builder(self) -> None:
         """Pass the content of the file to the Builder."""
         for child in self.root.children:
             if child.tag.startswith("xacro:"):
@@ -207,7 +207,7 @@ class _UrdfReader(Reader):
             inertial = STAND_IN
         # The Builder already has a world, to which one link "world" corresponds; a second one is an error
         if name != "world" or "body 'world'" in self.places:
-            self.told(node, lambda: self.builder.body(name, *inertial))
+            self.recording_faults(node, lambda: self.builder.body(name, *inertial))
         self.places.setdefault(f"body {name!r}", node)
         for role in ("visual", "collision"):
             for shape in node.all(role):
@@ -225,8 +225,8 @@ class _UrdfReader(Reader):
         return Inertial(mass, origin["at"], congruence(R, inertia_matrix(six)))
 
     def geometry(self, node: Element, body: str, role: Any) -> None:
-        holder = self.only(node, "geometry")
-        known = [child for child in holder.children if child.tag in SHAPES] if holder is not None else []
+        geometry = self.only(node, "geometry")
+        known = [child for child in geometry.children if child.tag in SHAPES] if geometry is not None else []
         if not known:
             self.warning(node, f"there is no supported shape ({', '.join(SHAPES)}); the element is ignored")
             return
@@ -239,7 +239,7 @@ class _UrdfReader(Reader):
             shape = SHAPES[known[0].tag](self, known[0])
             self.builder.geometry(body, shape, **placement, role=role, color=color, name=name)
 
-        self.told(known[0], act)
+        self.recording_faults(known[0], act)
 
     def color_of(self, node: Element) -> list[float] | None:
         """Return the colour of a visual's material, defined there or by name."""
@@ -274,7 +274,7 @@ class _UrdfReader(Reader):
         where, before = (kind, parent or "world", child), self.errors
         if name is not None:
             self.places.setdefault(f"joint {name!r}", node)
-            self.told(node, lambda: self.builder.joint(name, *where, **placement, **options))
+            self.recording_faults(node, lambda: self.builder.joint(name, *where, **placement, **options))
         if name is None or self.errors > before:  # a valid placeholder keeps the tree connected
             stand_in = f"joint with fault {self.errors}"
             self.places[f"joint {stand_in!r}"] = node
@@ -294,7 +294,7 @@ class _UrdfReader(Reader):
             return KINDS[type_]() if type_ in KINDS else Weld()
         node = self.only(joint, "axis")
         axis = self.numbers(node, "xyz", 3, DEFAULT_AXIS)
-        return self.told(node or joint, lambda: KINDS[type_](axis), Revolute())
+        return self.recording_faults(node or joint, lambda: KINDS[type_](axis), Revolute())
 
     def dynamics(self, joint: Element) -> dict[str, Any]:
         node = self.only(joint, "dynamics")
@@ -326,7 +326,7 @@ class _UrdfReader(Reader):
         if type_ == "fixed":
             self.warning(node, "a fixed joint cannot mimic another joint; <mimic> is ignored")
         else:
-            self.told(node, lambda: self.builder.mimic(name, of, multiplier, offset))
+            self.recording_faults(node, lambda: self.builder.mimic(name, of, multiplier, offset))
 
     def join_roots(self) -> None:
         """Connect the root link to the world: by a free joint if the robot floats, else by a weld."""
@@ -346,7 +346,7 @@ class _UrdfReader(Reader):
             while f"joint {joint!r}" in self.places:
                 joint += "_"
             self.places[f"joint {joint!r}"] = link
-            self.told(
+            self.recording_faults(
                 link,
                 lambda joint=joint, name=name: self.builder.joint(
                     joint, Free() if self.options.floating else Weld(), "world", self.name_of(name)

@@ -140,5 +140,5 @@ class _TreeReader:
         self.refuse("a document type (<!DOCTYPE ...>) is not allowed: it can define entities and access other files")
 
     def unclosed(self) -> str:
-        """Return the innermost element that is open at a syntax error, for its message."""
+        """Return the innermost open element of a syntax error, for its message."""
         return f"; {self.open[-1]} of line {self.open[-1].line} is not closed" if self.open else ""

@@ -29,7 +29,7 @@ from linkwork.model.elements.keys import (
 from linkwork.model.faults import Fault
 from linkwork.model.naming import Named
 from linkwork.model.parameters import FADING_SPEED
-from linkwork.model.specifications import Draft, JointRequest, Layout
+from linkwork.model.specifications import Draft, JointSpecification, Layout
 from linkwork.spatial.scalar import Array, Number, maximum, minimum, where
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Drive(Actuator, section="drives"):
                 reason = f"bias[1] multiplies the length, which joint {joint!r}, a {type(kind).__name__}, does not have"
                 yield Fault(f"bias: {reason}", self.label, "set bias[1] to 0, or drive joints with one coordinate")
 
-    def _cable_faults(self, joints: Mapping[str, JointRequest]) -> Iterator[Fault]:
+    def _cable_faults(self, joints: Mapping[str, JointSpecification]) -> Iterator[Fault]:
         body = self.measured_from
         for joint in self.joints if body is not None else ():
             if joint not in joints:
@@ -218,7 +218,7 @@ class Drive(Actuator, section="drives"):
         """Return the drive with the ratios of all joints that its cables run over, and its row."""
         found: dict[str, Array] = {}
         for joint, numbers in self.ratios if self.measured_from is not None else ():
-            for one in _inboard(joint, layout.requests):
+            for one in _inboard(joint, layout.specifications):
                 if one.kind.nv:
                     found[one.name] = found.get(one.name, np.zeros(1)) + numbers
                 if one.parent == self.measured_from:
@@ -248,10 +248,10 @@ class Drive(Actuator, section="drives"):
         return ", ".join(parts), ", ".join(ratios)
 
 
-def _inboard(joint: str, joints: Mapping[str, JointRequest]) -> Iterator[JointRequest]:
+def _inboard(joint: str, joints: Mapping[str, JointSpecification]) -> Iterator[JointSpecification]:
     """Yield a joint, the joint of its parent body, and so on up to the world."""
     carriers = {one.child: one for one in joints.values()}
-    now: JointRequest | None = joints[joint]
+    now: JointSpecification | None = joints[joint]
     for _ in joints:  # a bounded number of times, so that a cycle of joints ends too
         if now is not None:
             yield now

@@ -183,7 +183,7 @@ class Element:
         check_values(name, values, self.definitions()[key].kind.rules)
 
     def possible(self, key: str, mode: Number) -> Number:
-        """Return the nearest valid value of a mode for the value that a controller requests."""
+        """Return the nearest valid value of a mode for the value that a controller sets."""
         return mode
 
     @property

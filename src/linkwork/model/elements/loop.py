@@ -19,7 +19,7 @@ from linkwork.model.elements.keys import ZERO, ClassKind, Posed, body_name, key,
 from linkwork.model.elements.loop_kinds import PointOnLine
 from linkwork.model.faults import Fault
 from linkwork.model.joints import ClosingKind, Free
-from linkwork.model.specifications import JointRequest
+from linkwork.model.specifications import JointSpecification
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array, Number
 
@@ -144,7 +144,7 @@ def close(
 closing_section = Loop.section  # the section of joints that are cut from cycles
 
 
-def closing_joint(joint: JointRequest) -> Loop:
+def closing_joint(joint: JointSpecification) -> Loop:
     """Return the loop that replaces a joint which would make a cycle."""
     at, to = Place.stated(joint.offset), Place.stated(Transform.identity())
     return Loop(joint.name, joint.kind, joint.parent, joint.child, at, to, closed=1.0)

@@ -80,11 +80,11 @@ def impact(
         q, error = closed_positions(m, q, iterations)
     names = [item.name for item in m.velocity_constraints]
     one_way = [k for k, item in enumerate(m.bounded) if item.pushes_only and not is_finite(item.capacities[1])]
-    kept = [False] * len(m.bounded) if decided is None else decided
+    unchanged = [False] * len(m.bounded) if decided is None else decided
     # Constraints with a capacity give no impulse, except where their slip speed is zero
     found = slip_of_speeds(m.bounded, slip_speeds(m, v), slip)
     free = [new if k in one_way else 1.0 for k, new in enumerate(found)]
-    trial = np.array([where(keep, s, new) for keep, s, new in zip(kept, slip, free, strict=True)])
+    trial = np.array([where(same, s, new) for same, s, new in zip(unchanged, slip, free, strict=True)])
 
     def improve(slip: Array, *_: Value) -> tuple[Leaves, Condition]:
         push = _pushed(holding(m, slip), q, v)
@@ -107,7 +107,7 @@ def impact(
     else:
         push = _pushed(holding(m, trial), q, v)
     found = slip_of_speeds(m.bounded, slip_speeds(m, push.v), slip)
-    slip = np.array([x if k in one_way else where(kept[k], slip[k], found[k]) for k, x in enumerate(trial)])
+    slip = np.array([x if k in one_way else where(unchanged[k], slip[k], found[k]) for k, x in enumerate(trial)])
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
     possible = (gap <= CLOSURE_GAP) & (error <= CLOSURE_OPEN) & agreeing(m)
     loops = len(m.frame_constraints)

@@ -70,7 +70,7 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
             there = _meetings(m, integrate(m, now.q, motion * 0.5), motion / h)
             rolled = [meeting.rolling * h for meeting in there]
         number = [found.number for found in grips(m.contact_pairs, memory, at, there)]
-        return moved._replace(contact_memory=_changed(memory, number, rolled, end, t + h).kept), solved
+        return moved._replace(contact_memory=_changed(memory, number, rolled, end, t + h).stored), solved
 
     return run
 
@@ -84,12 +84,12 @@ class ContactSwitching:
 
     def __init__(self, mechanism: Mechanism, t: Number):
         self.mechanism, self.t = mechanism, t
-        self.laws: list[ContactLaw] = [pair.contact for pair in mechanism.contact_pairs]
-        self.still = [np.zeros(3)] * len(self.laws)  # `advance` has already moved the anchors
+        self.force_laws: list[ContactLaw] = [pair.contact for pair in mechanism.contact_pairs]
+        self.still = [np.zeros(3)] * len(self.force_laws)  # `advance` has already moved the anchors
 
     def begin(self, now: StepState) -> StepState:
         """Return the state at the start of the step, with contact states that can last."""
-        return now._replace(contact_memory=Memory.of(now.contact_memory).begun(self.t).kept)
+        return now._replace(contact_memory=Memory.of(now.contact_memory).begun(self.t).stored)
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
@@ -97,16 +97,16 @@ class ContactSwitching:
         """Make a substep in which every contact keeps its mode."""
         m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
         first = _meetings(m, begin.q, begin.v)
-        modes = [mode_of(*one) for one in zip(self.laws, memory.anchor, first, strict=True)]
+        modes = [mode_of(*one) for one in zip(self.force_laws, memory.anchor, first, strict=True)]
         moved, solved = step(replace(system, memory=memory._replace(modes=modes)), t, begin, h, held)
         rolled = _rolled(first, _meetings(m, moved.q, moved.v), h)
         anchor = [before + path for before, path in zip(memory.anchor, rolled, strict=True)]
-        return moved._replace(contact_memory=memory._replace(anchor=anchor).kept), solved
+        return moved._replace(contact_memory=memory._replace(anchor=anchor).stored), solved
 
     def functions(self, begin: StepState, end: StepState) -> Array:
         """Return three event functions per contact pair, not negative while it stays in the mode at `begin`."""
         before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
-        pairs = zip(self.laws, before.number, before.anchor, after.anchor, strict=True)
+        pairs = zip(self.force_laws, before.number, before.anchor, after.anchor, strict=True)
         first, last = (_meetings(self.mechanism, state.q, state.v) for state in (begin, end))
         found: list[Number] = []
         for (contact, number, was, anchor), a, b in zip(pairs, first, last, strict=True):
@@ -117,12 +117,12 @@ class ContactSwitching:
         """Return the state after the contacts with negative event functions changed their states."""
         memory, found, there = self._judged(end, t)
         number = []
-        for k, (contact, at) in enumerate(zip(self.laws, there, strict=True)):
+        for k, (contact, at) in enumerate(zip(self.force_laws, there, strict=True)):
             mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
             new, mode = found[k], mode_of(contact, memory.anchor[k], at)
             lands = (memory.number[k] == APART) & mode.closed & mode.pressing  # it sticks unless it is fast
             number.append(where(mine, where(lands, where(mode.fast, new, STOPPING), new), memory.number[k]))
-        after = end._replace(contact_memory=_changed(memory, number, self.still, there, t).begun(self.t).kept)
+        after = end._replace(contact_memory=_changed(memory, number, self.still, there, t).begun(self.t).stored)
         return after._replace(log=self._log(end, after, t)) if len(end.log.lines) else after
 
     def _log(self, before: StepState, after: StepState, t: Number) -> EventLog:
@@ -135,7 +135,7 @@ class ContactSwitching:
     def end(self, moved: StepState, t: Number) -> StepState:
         """Return the state at the end of the whole step, with changes that had no located event."""
         memory, number, there = self._judged(moved, t)
-        return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).kept)
+        return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).stored)
 
     def _judged(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[Meeting]]:
         memory = Memory.of(end.contact_memory)._replace(since=t)

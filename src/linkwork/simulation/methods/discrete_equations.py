@@ -210,11 +210,13 @@ class Interval:
     def _force_jacobian(self, dv: Array) -> Array:
         """Return the negative derivative (nv, nv) of half the impulse of force laws by the motion dv (nv,)."""
 
-        def impulse(law: ForceLaw) -> Callable[[Array], Array]:
+        def impulse(force_law: ForceLaw) -> Callable[[Array], Array]:
             at = self.t + 0.5 * self.h
-            return lambda dv: law(at, integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h) * (0.5 * self.h)
+            return lambda dv: (
+                force_law(at, integrate(self.mechanism, self.now.q, dv * 0.5), dv / self.h) * (0.5 * self.h)
+            )
 
-        return -sum((force_jacobian(impulse(law), dv) for law in self.system.force_laws), np.zeros((len(dv), len(dv))))
+        return -sum((force_jacobian(impulse(one), dv) for one in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
     def _coupling_rows(self) -> list[Row]:
         """Return the rows that couple tree joints: rotors of several joints, and springs between bodies."""

@@ -73,10 +73,10 @@ class Midpoint:
     def _force_jacobian(self, v: Array) -> Array:
         """Return the negative derivative (nv, nv) of the force laws' impulses by the velocities v (nv,) at the end."""
 
-        def impulse(law: ForceLaw) -> Callable[[Array], Array]:
-            return lambda v: law(self.t + 0.5 * self.h, *self._middle(v)) * self.h
+        def impulse(force_law: ForceLaw) -> Callable[[Array], Array]:
+            return lambda v: force_law(self.t + 0.5 * self.h, *self._middle(v)) * self.h
 
-        return -sum((force_jacobian(impulse(law), v) for law in self.system.force_laws), np.zeros((len(v), len(v))))
+        return -sum((force_jacobian(impulse(one), v) for one in self.system.force_laws), np.zeros((len(v), len(v))))
 
     def _rows(self, q: Array) -> Array:
         """Return the constraint rows (nh, nv) at q (nq,)."""

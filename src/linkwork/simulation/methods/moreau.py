@@ -71,7 +71,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     def once(_: Number, v: Array, p: Array, iterations: Number, left: Number, agreed: Number) -> Leaves:
         free = middle.free(v)
         found = bounced(blocks, now.v, free, p) if bounces else settled(blocks, free, p)
-        return tuple(found._replace(rounds=iterations + found.rounds))
+        return tuple(found._replace(iterations=iterations + found.iterations))
 
     found = Settled(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
     p = parts_of(blocks, found.p)
@@ -85,7 +85,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     ]
     moved = now._replace(q=out.q, v=found.v, work=now.work + done, contact_memory=np.array(touch))
     residual = maximum(now.solver.residual, found.left)
-    moved = moved._replace(solver=moved.solver._replace(iterations=found.rounds, residual=residual))
+    moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
     return (_slipped(system, t, moved, h, held, boxes[0], p[0]) if boxes else moved), True
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SIZE, BESIDE = 4.2, (1.7, 0.8)  # inches: longer side of the drawing; space for legend and title
 NARROW = 0.35  # smallest ratio of the shorter to the longer side
-ROOM = 0.1  # size [m] of the view of a single point
+POINT_VIEW = 0.1  # size [m] of the view of a single point
 FLAT = 1e-6  # extent normal to a plane, relative to the size, below which a mechanism counts as planar
 AZIMUTH, ELEVATION = np.radians(-62.0), np.radians(18.0)  # oblique view of mechanisms that are not planar [rad]
 FAINT = 0.18  # opacity of the first of several positions; the last is opaque
@@ -219,15 +219,15 @@ def outline(points: Array) -> Array:
 
     def half(along: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
         """One side of the hull: the corners with a left turn (Andrew's monotone chain)."""
-        kept: list[tuple[float, float]] = []
+        hull: list[tuple[float, float]] = []
         for x, y in along:
-            while len(kept) > 1:
-                (ax, ay), (bx, by) = kept[-2:]
+            while len(hull) > 1:
+                (ax, ay), (bx, by) = hull[-2:]
                 if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 1e-7:
                     break
-                kept.pop()
-            kept.append((x, y))
-        return kept[:-1]
+                hull.pop()
+            hull.append((x, y))
+        return hull[:-1]
 
     return np.array(half(ordered) + half(ordered[::-1])) * size
 
@@ -245,7 +245,7 @@ def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
     view = view_of(joined if _not_collinear(joined) else everything, np.asarray(m.gravity))
     seen = view.of(np.concatenate([everything, *paths]))
     span = np.ptp(seen, axis=0)
-    span = np.maximum(span, NARROW * span.max()) if span.max() > 0.0 else np.array([ROOM, ROOM])
+    span = np.maximum(span, NARROW * span.max()) if span.max() > 0.0 else np.array([POINT_VIEW, POINT_VIEW])
     width, height = SIZE * span / span.max() + BESIDE
     figure = empty_figure(width, height, "compressed")
     axes = figure.subplots()

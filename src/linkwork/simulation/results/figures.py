@@ -72,8 +72,8 @@ def _default(run: RunData) -> list[str]:
 def _title(run: RunData) -> str:
     settings = run.settings
     step = f"rtol {settings.rtol:g}" if settings.rtol is not None else f"dt {settings.dt:g} s"
-    first, _, evidence = run.ending.partition(": ")
-    more = shorten(evidence, LONGEST, placeholder=" ...")
+    first, _, diagnosis = run.ending.partition(": ")
+    more = shorten(diagnosis, LONGEST, placeholder=" ...")
     if run.batch:
         more = f"thick: median; bands: {BAND[0]:g} to {BAND[1]:g} % of the members; thin: {SINGLE_MEMBERS} members"
     return f"{run.mechanism.name}: {settings.method}, {step}; {first}" + (f"\n{more}" if more else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 FINISHED, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = "finished", "event", "not converged", "non-finite", "stopped"
@@ -13,10 +14,16 @@ class Outcome(NamedTuple):
 
     kind: str
     time: float
-    evidence: str = ""
+    diagnosis: str = ""
+
+    @property
+    def evidence(self) -> str:
+        """The old name of `diagnosis`."""
+        warnings.warn("linkwork: Outcome.evidence is now Outcome.diagnosis", DeprecationWarning, stacklevel=2)
+        return self.diagnosis
 
     def __str__(self) -> str:
-        return f"{self.kind} at {self.time:.6g} s" + (f": {self.evidence}" if self.evidence else "")
+        return f"{self.kind} at {self.time:.6g} s" + (f": {self.diagnosis}" if self.diagnosis else "")
 
 
 class Event(NamedTuple):

@@ -138,7 +138,7 @@ def _arrays(run: RunData) -> dict[str, Array]:
         **{f"parameter_{k}": value for k, value in enumerate(run.parameters.values())},
         "outcome": np.array([outcome.kind for outcome in outcomes], dtype=str).reshape(run.batch),
         "outcome_time": np.array([outcome.time for outcome in outcomes], dtype=float).reshape(run.batch),
-        "outcome_evidence": np.array([outcome.evidence for outcome in outcomes], dtype=str).reshape(run.batch),
+        "outcome_evidence": np.array([outcome.diagnosis for outcome in outcomes], dtype=str).reshape(run.batch),
         "event_time": np.array([event.time for event in events], dtype=float),
         "event_member": np.array(members, dtype=np.int64).reshape(len(events), len(run.batch)),
         "event_what": np.array([event.what for event in events], dtype=str),

@@ -24,14 +24,14 @@ def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
     for index in np.ndindex(problem.batch):
         code, at = float(np.asarray(now.status)[index]), float(np.asarray(now.step)[index]) * runner.dt
         kind = FINISHED if code == RUNNING else KINDS[int(code)]
-        evidence = ""
+        diagnosis = ""
         if code in (NOT_CONVERGED, NON_FINITE):
             diagnosed[kind] += 1
-            evidence = _diagnosis(runner, index, code) if diagnosed[kind] <= DIAGNOSED else SAME
+            diagnosis = _diagnosis(runner, index, code) if diagnosed[kind] <= DIAGNOSED else SAME
         if code == EVENT:
-            evidence = "stop_when"
+            diagnosis = "stop_when"
             events.append(Event(at, index, "stop_when"))
-        found[index] = Outcome(kind, at, evidence)
+        found[index] = Outcome(kind, at, diagnosis)
     return found, tuple(sorted(events, key=lambda event: event.time))
 
 

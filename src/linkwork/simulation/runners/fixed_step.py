@@ -292,7 +292,7 @@ class FixedSteps:
 
 
 def _with_room(problem: Problem, locate: bool) -> MemberState:
-    """Return the start state, with room in the event log for all contact pairs if their events are located."""
+    """Return the start state, whose event log is long enough for all contact pairs if their events are located."""
     start, pairs = problem.start, len(problem.mechanism.contact_pairs) if locate else 0
     lines = start.motion.log.lines
     if not pairs:

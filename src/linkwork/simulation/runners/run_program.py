@@ -216,12 +216,12 @@ class BatchProgram:
         self.program, self.dt, self.threads, self.target = program, dt, threads, target
         self._kernels: dict[str, Kernel] = {}
 
-    def run_samples(self, now: MemberState, count: int, places: Mapping[str, Array], room: int) -> MemberState:
+    def run_samples(self, now: MemberState, count: int, places: Mapping[str, Array], capacity: int) -> MemberState:
         """Return the state (*batch, ...) after `count` samples, and write every series to its place.
 
-        A place is the position of the first sample in an array (*batch, room, ...) in C order.
+        A place is the position of the first sample in an array (*batch, capacity, ...) in C order.
         """
-        return unflatten(now, self._run(RUN, now, (count, room), places)[: len(flatten(now))])
+        return unflatten(now, self._run(RUN, now, (count, capacity), places)[: len(flatten(now))])
 
     def sample(self, now: MemberState, control: bool = False) -> tuple[MemberState, dict[str, Array]]:
         """Return the state, with new forces of a sampled controller if `control`, and its sample (*batch, 1, ...)."""
@@ -280,7 +280,10 @@ class BatchProgram:
             return found
         if what not in self._kernels:
             samples = list(more.values())
-            results = [*shapes, *([Rows(Count(0), shape, room=Count(1)) for shape in samples] if counts else samples)]
+            results = [
+                *shapes,
+                *([Rows(Count(0), shape, capacity=Count(1)) for shape in samples] if counts else samples),
+            ]
             self._kernels[what] = kernel_of(problem, self._name(what), one, cores, results, len(counts[:1]))
         return self._kernels[what].over_batch(arrays, batch, self.threads, outs, counts)[0]
 

@@ -235,11 +235,11 @@ done:
             number = self.series[one]
             size = self.results[number].size
             offset, stride = f"%{name}.at{number}", f"%{name}.length{number}"
-            room, counted = most, self.results[number].room
+            capacity, counted = most, self.results[number].capacity
             if counted is not None:
-                room = f"%{name}.room{number}"
-                lines += self._count(room, counted)
-            lines += [f"  {offset} = mul i64 {k}, {size}", f"  {stride} = mul i64 {room}, {size}"]
+                capacity = f"%{name}.capacity{number}"
+                lines += self._count(capacity, counted)
+            lines += [f"  {offset} = mul i64 {k}, {size}", f"  {stride} = mul i64 {capacity}, {size}"]
             lines += self._scatter(number, list(islice(slots, size)), stride, offset)
         return lines
 
