@@ -212,3 +212,16 @@ def test_conditions_are_one_or_zero_in_arithmetic(controller: Callable[..., Any]
     expected = run(method="rk4", controller=lambda t, q, v: np.where(q > 0.3, -v, 0.0 * v))
     np.testing.assert_allclose(run(method="rk4", controller=controller).q, expected.q, atol=1e-13)
     np.testing.assert_allclose(run(method="rk4", controller=controller, target="numpy").q, expected.q, atol=1e-13)
+
+
+# --- gains ---
+
+
+def test_a_gain_without_the_batch_shape_is_explained() -> None:
+    with pytest.raises(lw.ShapeError, match=r"gains K \(256,\) of one member.*has the batch shape of q0"):
+        run(method="rk4", controller=lambda t, q, v, K: -K * v, gains={"K": np.ones(256)})
+
+
+def test_a_gain_that_is_not_given_is_named() -> None:
+    with pytest.raises(lw.LinkworkError, match="argument 'K' of the controller is not among the gains"):
+        run(method="rk4", controller=lambda t, q, v, K: -K * v)

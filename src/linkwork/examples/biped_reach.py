@@ -25,7 +25,7 @@ def build() -> Mechanism:
 
 
 def controller(m: Mechanism, **options: Any) -> Controller:
-    """Balance controller of the paper, to be used as `lw.sampled(controller(m), 500)`; `options` are those of `balance`."""
+    """Balance controller of the paper, for `lw.sampled(controller(m), 500)`; `options` are those of `balance`."""
     return balance(m, biped.FEET, TARGET, biped.KP, biped.KD, **options)
 
 

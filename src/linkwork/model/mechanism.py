@@ -435,5 +435,6 @@ class Mechanism(ElementViews, ParameterViews):
                 f"{joint.child}  [{joint.name}: {type(joint.kind).__name__}, {self.bodies[joint.o].mass:g} kg"
                 + (f", with {', '.join(welded)}]" if welded else "]")
             )
-        title = f"{self.name}: {self.nv} degrees of freedom, {self.mass:g} kg"
-        return title + "\n" + tree_text(labels, self.topology.B.tolist())
+        rows = f" of the tree, {self.nh} constraint rows" if self.nh else ""
+        title = f"{self.name}: {self.nv} degrees of freedom{rows}, {self.mass:g} kg"
+        return "\n".join([title, tree_text(labels, self.topology.B.tolist()), *(one.label for one in self.constraints)])

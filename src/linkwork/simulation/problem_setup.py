@@ -276,8 +276,8 @@ def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
         return np.zeros(0)
     if first is None:
         raise LinkworkError(
-            "a controller with memory needs its initial value: pass memory=np.zeros(k) to simulate, or give the "
-            "controller an attribute `memory`"
+            f"the argument {sampler.fourth!r} of the controller is not among the gains, so it is its memory: pass "
+            f"gains={{{sampler.fourth!r}: ...}}, or the first memory as memory=np.zeros(k)"
         )
     array = as_numbers("memory", first)
     return array if array.ndim else array.reshape(1)

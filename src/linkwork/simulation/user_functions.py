@@ -168,6 +168,7 @@ class UserFunction:
         ]
         needed = [p for p in positional if p.default is p.empty]
         self.has_memory = len(needed) == 4 or any(p.name == "memory" for p in positional)
+        self.fourth = needed[3].name if len(needed) == 4 else "memory"
         if parameters and (len(needed) > 4 or (len(positional) < 3 and not _takes_any_number(parameters))):
             wanted = "(t, q, v)" if what != "controller" else "(t, q, v) or (t, q, v, memory)"
             raise LinkworkError(f"a {what} must take {wanted} and gains by name; it takes {_listing(parameters)}")
@@ -181,7 +182,12 @@ class UserFunction:
             given = dict(zip(names, arguments[len(state) :], strict=True))
             modes = {MODES: {name: x for name, x in given.items() if name not in self.gains}}
             named = {name: given[name] for name in self.gains}
-            return self.function(*arguments[: len(state)], **named, **(modes if self.takes_modes else {}))
+            try:
+                return self.function(*arguments[: len(state)], **named, **(modes if self.takes_modes else {}))
+            except ValueError as failure:
+                if "broadcast" in str(failure) and any(np.ndim(gain) for gain in named.values()):
+                    raise self._gains_do_not_fit(named, failure) from failure
+                raise
 
         if np.asarray(state[1]).dtype == object:  # traced: NumPy's functions must accept traced numbers
             from linkwork.compiler import lifted  # imported here: runs with a cached kernel do not need the compiler
@@ -190,6 +196,13 @@ class UserFunction:
         quiet = np.errstate(all="ignore") if np.geterr()["divide"] == "warn" else nullcontext()
         with quiet:  # results that are not finite are reported as such
             return called(*map(own_copy, (*state, *gains)))
+
+    def _gains_do_not_fit(self, gains: Mapping[str, Value], failure: ValueError) -> ShapeError:
+        shapes = ", ".join(f"{name} {np.shape(gain)}" for name, gain in gains.items())
+        return ShapeError(
+            f"{failure}, in the {self.what} with the gains {shapes} of one member. A gain that differs between members "
+            "has the batch shape of q0, v0 or parameters in front of its own shape"
+        )
 
     def on(self, mechanism: Mechanism) -> UserFunction:
         """Return the function for one member of a batch, whose drives may have varied parameters."""
