@@ -37,13 +37,13 @@ def mechanism_with_all_elements() -> lw.Builder:
     b.transmission("gearbox", "f", "g", (3.0, 2.0, 1.0), 2).differential("axle", "a", "f", "g", 0.5, False)
     b.couple("wheel", {"free": (0, 1, 0, 0, 0, 0.3), "g": -0.2}).couple("two", {"d": 1, "e": 2}, False)
     b.surface("ground", lw.Plane()).surface("step", lw.Box((1, 1, 0.1)), "a", (0, 0, 1), (0, 0, 0.3))
-    b.surface("field", lw.HeightField((1, 1), [[0, 0.1], [0.1, 0.2]]))
+    b.surface("terrain", lw.HeightField((1, 1), [[0, 0.1], [0.1, 0.2]]))
     b.touch("point", "cuff", (0.1, 0.2, 0.3), stiffness=1e4, damping=10)
     along = {"tangential_stiffness": 1e3, "friction": (0.8, 0.6), "rest_speed": 1e-2}
     b.touch(
         "ball", "a", radius=0.1, against="ground", stiffness=1e4, rolling=0.01, spinning=0.02, dissipation=0.3, **along
     )
     corners = lw.box_corners((1, 1, 1))[:2]
-    b.touch("rigid", "b", corners, friction=0.4, restitution=0.5, against=("ground", "field"))
+    b.touch("rigid", "b", corners, friction=0.4, restitution=0.5, against=("ground", "terrain"))
     b.spring("spring", "a", "cuff", (0, 0, 0.1), stiffness=9, damping=0.5, length=0.2)
     return b.spring("damper", "world", "b", damping=1.0)

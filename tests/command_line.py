@@ -9,6 +9,6 @@ def command(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, st
     """Exit code and printed output of a `linkwork` command; fails if it prints a traceback."""
     with pytest.raises(SystemExit) as ended:
         main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    assert "Traceback" not in out + err
-    return int(ended.value.code or 0), out + err
+    out, errors = capsys.readouterr()
+    assert "Traceback" not in out + errors
+    return int(ended.value.code or 0), out + errors

@@ -21,7 +21,7 @@ def assert_rejected_at(line: int | None, path: Path, content: str | bytes, says:
     assert (error.file, error.line) == (str(path), line), message
     assert message.startswith(f"{path}:{line}: " if line else f"{path}: ")
     assert len(message) < 2000
-    assert [fault.line for fault in find_faults(path) if fault.severity == "error"] == [line]  # one fault, told once
+    assert [fault.line for fault in find_faults(path) if fault.severity == "error"] == [line]  # reported once
     for words in says:
         assert words in message
     assert os.listdir(path.parent) == before  # nothing is written

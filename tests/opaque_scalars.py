@@ -31,7 +31,7 @@ class Opaque:
         self.hidden = hidden
 
     def __float__(self) -> float:
-        raise AssertionError("an algorithm asked a number for its value")
+        raise AssertionError("an algorithm used the value of an opaque number")
 
     __bool__ = __int__ = __index__ = __float__  # type: ignore[assignment]
 

@@ -101,8 +101,8 @@ def _core_in_use(settings: Mapping[str, str]) -> str:
     script = "import numpy as np; np.linalg.svd(np.ones((40, 40)))"
     environment = {**os.environ, **settings, "OPENBLAS_VERBOSE": "2"}
     run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
-    told = re.search(r"Core: (\w+)", run.stderr)
-    return "" if run.returncode or not told else told[1]
+    core = re.search(r"Core: (\w+)", run.stderr)
+    return "" if run.returncode or not core else core[1]
 
 
 def run(variant: Variant, paths: Sequence[str], jobs: int) -> Result:
@@ -117,9 +117,9 @@ def run(variant: Variant, paths: Sequence[str], jobs: int) -> Result:
     return read(ended.stdout, ended.returncode, time.perf_counter() - begin)
 
 
-def read(told: str, code: int, seconds: float) -> Result:
+def read(output: str, code: int, seconds: float) -> Result:
     """The result parsed from the output of pytest."""
-    lines = told.strip().splitlines() or [""]
+    lines = output.strip().splitlines() or [""]
     counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|skipped|errors?)\b", lines[-1])}
     return Result(counts, [line for line in lines if line.startswith(("FAILED ", "ERROR "))], code, seconds)
 
@@ -149,8 +149,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--variants", default=",".join(known), help="names, with commas between them: %(default)s")
     parser.add_argument("--paths", nargs="+", default=PATHS, help="files or folders of tests")
     parser.add_argument("--jobs", type=int, default=1, help="processes in parallel (pytest -n)")
-    asked = parser.parse_args(arguments)
-    names = asked.variants.split(",")
+    options = parser.parse_args(arguments)
+    names = options.variants.split(",")
     unknown = [name for name in names if name not in known]
     if unknown:
         parser.error(f"there is no variant {unknown[0]!r}; there are {', '.join(known)}")
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if variant.why_not:
             print(f"{variant.name:10} skipped: {variant.why_not}", flush=True)
             continue
-        result = run(variant, asked.paths, asked.jobs)
+        result = run(variant, options.paths, options.jobs)
         failed |= not result.passed
         print(f"{variant.name:10} {result!s:28} {result.seconds:7.1f} s   {variant.what}", flush=True)
         for line in result.failures:

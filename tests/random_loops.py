@@ -105,7 +105,9 @@ def looped_tree(seed: int, kinds: tuple[str, ...], mimics: bool = False) -> tupl
     s = state(m, seed)
     for attempt in range(200):
         closed = with_loops(m, s.q, kinds, np.random.default_rng([seed, 11, attempt]))
-        if relative_eigenvalues(closed, s.q).min() > 1e-2:  # so that damping of 1e-7 leaves no trace after its rounds
+        if (
+            relative_eigenvalues(closed, s.q).min() > 1e-2
+        ):  # so that the iterations remove the effect of damping of 1e-7
             v = lw.compile(closed, target="numpy").consistent(s.q, s.v)
             return closed, s._replace(v=v)
     raise AssertionError(f"no loops {kinds} on tree {seed} are independent")

@@ -18,7 +18,7 @@ from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
 from quick_samples import mark_slow_except
 
-TREES = 300  # that the laws are tried on
+TREES = 300  # for tests of mechanics identities
 QUICK = 60  # of them always: every size twice, every kind of joint often
 GROUPS = mark_slow_except(
     [range(start, start + 10) for start in range(0, TREES, 10)],
@@ -71,19 +71,19 @@ def random_inertia(rng: np.random.Generator, size: float = 0.3) -> Array:
 
 @lru_cache(maxsize=400)
 def tree(seed: int) -> lw.Mechanism:
-    """Tree number `seed`: 1 to 30 moving joints, fixed or free base, branches, welds, armature on some joints."""
+    """Tree number `seed`: 1 to 30 movable joints, fixed or free base, branches, welds, armature on some joints."""
     rng = np.random.default_rng(seed)
     njoints = 1 + seed % 30
     b = lw.Builder(f"tree {seed}", gravity=rng.normal(size=3) * 9.81 if seed % 3 else (0, 0, 0))
     bodies = ["world"]
-    moving = 0
-    while moving < njoints:
+    movable = 0
+    while movable < njoints:
         k = len(bodies)
-        if moving == 0 and seed % 2:
+        if movable == 0 and seed % 2:
             kind, parent = "free", "world"
         else:
             # Every kind comes up in turn; a free joint inside a tree is rare but allowed.
-            kind = "weld" if k > 1 and rng.random() < 0.1 else MOVING_KINDS[(seed + moving) % 8]
+            kind = "weld" if k > 1 and rng.random() < 0.1 else MOVING_KINDS[(seed + movable) % 8]
             chain = rng.random() < 0.6
             parent = bodies[-1] if chain else bodies[int(rng.integers(len(bodies)))]
         name = f"body {k}"
@@ -101,7 +101,7 @@ def tree(seed: int) -> lw.Mechanism:
             stiffness=float(rng.uniform(0.0, 5.0)),
         )
         bodies.append(name)
-        moving += kind != "weld"
+        movable += kind != "weld"
     b.frame("probe", body=bodies[-1], at=rng.normal(size=3), rpy=rng.uniform(-3, 3, size=3))
     return b.build()
 

@@ -48,7 +48,7 @@ def same_bits(a: list[Array], b: list[Array]) -> bool:
 def serve(connection: Connection) -> None:
     """Apply functions of this file, by name, to received items and send the results back, until None is received."""
     apply_processor_variant()  # to be the processor that the tests run on
-    while (asked := connection.recv()) is not None:
-        name, item = asked
+    while (received := connection.recv()) is not None:
+        name, item = received
         found: Any = globals()[name](item)
         connection.send(found)

@@ -54,9 +54,9 @@ def test_demo_runs_and_shows_agreement(tmp_path: Path) -> None:
         "all checks passed",
     ):
         assert word in run.stdout
-    kept = re.search(r"largest drift of the angular momentum\s+(\S+)", run.stdout)
-    assert kept
-    assert float(kept.group(1)) < 1e-10
+    drift = re.search(r"largest drift of the angular momentum\s+(\S+)", run.stdout)
+    assert drift
+    assert float(drift.group(1)) < 1e-10
     assert (tmp_path / "out" / "free_flyer.npz").is_file()
     assert (tmp_path / "out" / "free_flyer.png").is_file() == (find_spec("matplotlib") is not None)
     worst = re.search(r"worst: (\S+)", run.stdout)

@@ -67,7 +67,7 @@ def classes() -> dict[str, str]:
 
 
 def member(owner: Any, name: str) -> Any:
-    """An attribute of a module or a class, the class of a field, or None."""
+    """An attribute of a module or a class, the class of an annotated attribute, or None."""
     if hasattr(owner, name):
         return getattr(owner, name)
     if not inspect.isclass(owner):
@@ -79,14 +79,14 @@ def member(owner: Any, name: str) -> Any:
 
 def resolved(dotted: str) -> Any:
     """The object of a name such as `limbs.Limb.Phi`, or None."""
-    parts = dotted.split(".")
-    for size in range(len(parts), 0, -1):
-        head = ".".join(parts[:size])
+    pieces = dotted.split(".")
+    for size in range(len(pieces), 0, -1):
+        head = ".".join(pieces[:size])
         starts = [OBJECTS[head]] if head in OBJECTS else []
         starts += [import_module(modules()[head])] if head in modules() else []
         starts += [getattr(import_module(classes()[head]), head)] if head in classes() else []
         for found in starts:
-            for name in parts[size:]:
+            for name in pieces[size:]:
                 found = None if found is None else member(found, name)
             if found is not None:
                 return found

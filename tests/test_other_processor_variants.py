@@ -30,7 +30,7 @@ def test_unsupported_processors_are_skipped_with_a_reason(inside: Any, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("told", "code", "shown", "passed"),
+    ("output", "code", "shown", "passed"),
     [
         ("....\n12 passed, 3 skipped in 0.1s", 0, "12 passed, 0 failed", True),
         ("FAILED tests/a.py::b - assert\n1 failed, 12 passed in 0.1s", 1, "12 passed, 1 failed", False),
@@ -39,10 +39,10 @@ def test_unsupported_processors_are_skipped_with_a_reason(inside: Any, monkeypat
         ("3 deselected in 0.1s", 5, "0 passed, 0 failed, broken off", False),
     ],
 )
-def test_pytest_output_is_parsed(told: str, code: int, shown: str, passed: bool) -> None:
-    result = other_processors.read(told, code, 1.0)
+def test_pytest_output_is_parsed(output: str, code: int, shown: str, passed: bool) -> None:
+    result = other_processors.read(output, code, 1.0)
     assert (str(result), result.passed) == (shown, passed)
-    assert len(result.failures) == told.count("FAILED") + told.count("ERROR")
+    assert len(result.failures) == output.count("FAILED") + output.count("ERROR")
 
 
 def test_variant_runs_tests_and_names_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,9 +59,10 @@ def test_variant_runs_tests_and_names_failures(tmp_path: Path, capsys: pytest.Ca
     )  # by its width
     (tmp_path / "test_wrong.py").write_text(TEST.format(name="wrong", what="np.pi == 3"))
     assert other_processors.main(["--variants", "x86-64-v2", "--paths", str(tmp_path)]) == 1
-    told = capsys.readouterr().out
-    assert "1 passed, 1 failed" in told
-    assert "test_wrong.py::test_wrong" in told
+    output = capsys.readouterr().out
+    assert "1 passed, 1 failed" in output
+    assert "test_wrong.py::test_wrong" in output
     with pytest.raises(SystemExit):
         other_processors.main(["--variants", "Alpha"])
-    assert "there is no variant 'Alpha'; there are host, Nehalem" in capsys.readouterr().err
+    _, errors = capsys.readouterr()
+    assert "there is no variant 'Alpha'; there are host, Nehalem" in errors

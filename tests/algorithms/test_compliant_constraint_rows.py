@@ -17,14 +17,14 @@ def test_compliant_rows_match_a_dense_sum_of_outer_products(seed):
     m, rng = tree(seed), np.random.default_rng(seed)
     first, second = [Position(joint_poses(m, q), subspaces(m, q)) for q in (m.random(rng), m.random(rng))]
     inertias = [np.eye(6) + 0.1 * rng.normal(size=(6, 6)) for _ in m.bodies]
-    own, moving = rng.uniform(0.1, 1.0, m.nv), [joint for joint in m.joints if joint.kind.nv]
+    own, movable = rng.uniform(0.1, 1.0, m.nv), [joint for joint in m.joints if joint.kind.nv]
     rows = []
     for count in (1, 2, 3, 4, 2):
         left, right = np.zeros(m.nv), np.zeros(m.nv)
-        for k in rng.permutation(len(moving))[:count]:
-            at = moving[k].v
-            left[at] = rng.normal(size=moving[k].kind.nv)
-            right[at] = left[at] + 0.1 * rng.normal(size=moving[k].kind.nv)
+        for k in rng.permutation(len(movable))[:count]:
+            at = movable[k].v
+            left[at] = rng.normal(size=movable[k].kind.nv)
+            right[at] = left[at] + 0.1 * rng.normal(size=movable[k].kind.nv)
         rows.append(row(m, left, right))
     rows.append(row(m, np.zeros(m.nv), np.zeros(m.nv)))  # as of a spring along an axis
 

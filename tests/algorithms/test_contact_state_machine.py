@@ -117,22 +117,22 @@ def test_rolling_and_spinning_friction_are_proportional_to_normal_force() -> Non
     assert slow.torque == pytest.approx([-normal * 0.02 * 0.25, 0, 0])
 
 
-LAWS: dict[str, dict[str, float]] = {
+FORCE_LAWS: dict[str, dict[str, float]] = {
     "linear": {},
     "hunt-crossley": {"damping": 0.0, "dissipation": 0.5},
     "braked": {"radius": 0.1, "rolling": 0.02, "spinning": 0.01},
 }
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("force_law", FORCE_LAWS)
 @pytest.mark.parametrize("walk", ["slides", "stops", "sticks", "slips", "leaves", "is pulled while sticking"])
 @pytest.mark.parametrize("turning", [(0.03, 0.02, 0.05), (0.3, 0.2, -0.5)], ids=["slow", "fast"])
 def test_contact_stiffness_and_damping_match_finite_differences(
-    walk: str, law: str, turning: tuple[float, ...]
+    walk: str, force_law: str, turning: tuple[float, ...]
 ) -> None:
     """The Jacobian of the current state (S4 5.3) against finite differences."""
     begin, depth, velocity, (x, y), _ = WALKS[walk]
-    c, anchor, e = contact(**LAWS[law]), np.array([1e-4, -2e-4, 0.0]), 1e-7
+    c, anchor, e = contact(**FORCE_LAWS[force_law]), np.array([1e-4, -2e-4, 0.0]), 1e-7
     u = np.add(velocity, (0.0, 1e-3, -0.05))
 
     def force(move: np.ndarray, more: np.ndarray) -> np.ndarray:
@@ -144,7 +144,7 @@ def test_contact_stiffness_and_damping_match_finite_differences(
 
     zero, found = np.zeros(6), grip(c, begin, anchor, contact_kinematics(depth, tuple(u), (x, y), turning))
     size = len(found.stiffness)
-    assert size == (6 if law == "braked" else 3)
+    assert size == (6 if force_law == "braked" else 3)
     by_place = np.array([(force(d, zero) - force(-d, zero)) / (2 * e) for d in e * np.eye(6)]).T
     by_speed = np.array([(force(zero, d) - force(zero, -d)) / (2 * e) for d in e * np.eye(6)]).T
     assert found.stiffness == pytest.approx(-by_place[:size, :size], abs=2e-4)
@@ -153,7 +153,7 @@ def test_contact_stiffness_and_damping_match_finite_differences(
 
 
 def two_bodies() -> lw.Mechanism:
-    """A ball on two joints near a moving sphere, and a point above a rotating box."""
+    """A ball on two joints near a sphere on a free body, and a point above a rotating box."""
     b = lw.Builder("two").body("arm", 1.0, inertia=(1, 1, 1)).body("hand", 1.0, inertia=(1, 1, 1))
     b.body("other", 2.0, inertia=(1, 2, 3)).joint("a", lw.Revolute((0, 1, 0)), "world", "arm")
     b.joint("b", lw.Ball(), "arm", "hand", (0.5, 0, 0.1)).joint("c", lw.Free(), "world", "other")

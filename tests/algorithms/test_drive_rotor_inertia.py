@@ -15,11 +15,11 @@ from random_mechanisms import revolute_tree, state, tree, tree_with_mimics
 def driven(m: lw.Mechanism, seed: int, count: int = 3) -> lw.Mechanism:
     """The mechanism with drives on one to four of its joints, with rotors and with gears of either sign."""
     rng = np.random.default_rng([seed, 31])
-    moving = [joint for joint in m.joints if joint.kind.nv]
+    movable = [joint for joint in m.joints if joint.kind.nv]
     drives = []
     for k in range(count):
-        picked = rng.permutation(len(moving))[: 1 + k if k else 3]
-        ratios = {moving[i].name: rng.uniform(-2.0, 2.0, size=moving[i].kind.nv) for i in picked}
+        picked = rng.permutation(len(movable))[: 1 + k if k else 3]
+        ratios = {movable[i].name: rng.uniform(-2.0, 2.0, size=movable[i].kind.nv) for i in picked}
         numbers = float(rng.uniform(-9, 9)), float(rng.uniform(0.001, 0.1))
         drive = Drive(f"drive {k}", ratios, gear=numbers[0], rotor_inertia=numbers[1]).checked()
         drives.append(drive.numbered(m.joints))

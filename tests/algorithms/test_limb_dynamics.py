@@ -102,12 +102,12 @@ def ball_chain(seed: int, n: int = 4) -> lw.Mechanism:
 
 def chain_limb(m: lw.Mechanism, q: Array) -> Limb:
     """The same chain as a limb, built directly from the body and joint parameters."""
-    parts = [body.parts[0] for body in m.bodies[1:]]
+    links = [body.parts[0] for body in m.bodies[1:]]
     return Limb(
-        np.array([part.mass for part in parts]),
-        np.array([part.com for part in parts]),
+        np.array([link.mass for link in links]),
+        np.array([link.com for link in links]),
         np.array([j.place.p for j in m.joints[1:]]),
-        np.array([np.diag(p.inertia[:3]) + _off_diagonal(p.inertia[3:]) for p in parts]),
+        np.array([np.diag(p.inertia[:3]) + _off_diagonal(p.inertia[3:]) for p in links]),
         np.array([X.R for X in world_poses(m, joint_poses(m, q))[1:]]),
     )
 

@@ -52,10 +52,10 @@ def test_cases_cover_every_closure_kind() -> None:
         assert {kind for _, kinds, with_mimics in CASES for kind in kinds if with_mimics == mimics} == set(
             CLOSING_KINDS
         )
-    parts = {name for case in CASES for loop in looped_tree(*case)[0].loops for name in (loop.a, loop.b)}
+    ends = {name for case in CASES for loop in looped_tree(*case)[0].loops for name in (loop.a, loop.b)}
     welded = {part.name for case in CASES for body in looped_tree(*case)[0].bodies for part in body.parts[1:]}
-    assert "world" in parts
-    assert parts & welded
+    assert "world" in ends
+    assert ends & welded
 
 
 # --- rows ---

@@ -1,4 +1,4 @@
-"""Rigid contact impulses satisfy the laws of Signorini, Newton and Coulomb and match independent solutions."""
+"""Rigid contact impulses satisfy Signorini's condition, Newton's and Coulomb's laws and match other solutions."""
 
 from itertools import pairwise, product
 
@@ -154,8 +154,8 @@ def test_sliding_direction_matches_a_search_over_all_directions() -> None:
             for a, b in pairwise(angles)
             if across(a) * across(b) < 0
         ]
-        ways = [impulse(angle) for angle in roots]
-        assert min(np.abs(found.p[0] - p).max() for p in ways) < 1e-10
+        solutions = [impulse(angle) for angle in roots]
+        assert min(np.abs(found.p[0] - p).max() for p in solutions) < 1e-10
         slid += 1
     assert slid > 5
 
@@ -256,12 +256,13 @@ def test_penetration_is_removed_by_the_smallest_displacement() -> None:
     M = mass(rng)
     contacts = [facing(rng, M, 0.5) for _ in range(3)]
     lack = np.array([0.01, 0.02, -1.0])
-    way = pushed_out(contacts, lack)
+    displacement = pushed_out(contacts, lack)
     rows = np.array([one.K[0] for one in contacts])
-    assert (rows @ way >= lack - 1e-10).all()
-    p = M @ way  # a combination of rows, none of which pulls, and none of a contact that is deeper out than it must be
+    assert (rows @ displacement >= lack - 1e-10).all()
+    # p is a nonnegative combination of rows; contacts pushed out further than needed contribute nothing
+    p = M @ displacement
     parts = np.linalg.lstsq(rows.T, p, rcond=None)[0]
     assert rows.T @ parts == pytest.approx(p, abs=1e-9)
     assert (parts >= -1e-9).all()
-    assert np.abs(parts * (rows @ way - lack)).max() < 1e-9
+    assert np.abs(parts * (rows @ displacement - lack)).max() < 1e-9
     assert (pushed_out(contacts, -np.ones(3)) == 0.0).all()

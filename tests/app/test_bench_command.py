@@ -36,9 +36,9 @@ def test_bench_table_has_one_line_per_example(
 ) -> None:
     some = ("cockroach", "differential_cart", "four_bar", "two_speed_gearbox")
     monkeypatch.setattr(lw, "examples", lambda found=lw.examples: [one for one in found() if one.name in some])
-    code, told = command(capsys, "bench")
+    code, output = command(capsys, "bench")
     assert code == 0
-    lines = [line.split() for line in told.splitlines() if line.strip()]
+    lines = [line.split() for line in output.splitlines() if line.strip()]
     assert [words[0] for words in lines[3:]] == list(some)
     assert all(re.fullmatch(r"[\d.e+]+", word) for words in lines[3:] for word in words[1:])
 
@@ -56,8 +56,8 @@ def test_bench_lists_failures_below_the_table(
     some = ("double_pendulum", "heavy_top")
     monkeypatch.setattr(lw, "examples", lambda found=lw.examples: [one for one in found() if one.name in some])
     monkeypatch.setattr(quick_bench, "times", measured)
-    code, told = command(capsys, "bench")
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    code, output = command(capsys, "bench")
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     assert code == 2
     assert [line.split()[0] for line in lines[3:5]] == list(some)
     assert lines[5:] == [

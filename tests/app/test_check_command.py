@@ -29,13 +29,13 @@ def checked(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, *more
 
 
 def test_check_describes_a_valid_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, told = checked(tmp_path, capsys, robot())
+    code, output = checked(tmp_path, capsys, robot())
     assert code == 0
     for word in ("two: 1 bodies", "elbow", "Revolute", "arm", "-1 to 2", "is usable: no errors, no warnings"):
-        assert word in told
-    code, told = checked(tmp_path, capsys, robot(), "--floating")
+        assert word in output
+    code, output = checked(tmp_path, capsys, robot(), "--floating")
     assert code == 0
-    assert "7 degrees of freedom" in told
+    assert "7 degrees of freedom" in output
 
 
 def test_check_lists_all_elements_of_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,9 +53,9 @@ def test_check_lists_all_elements_of_a_document(tmp_path: Path, capsys: pytest.C
         + '[surfaces.ground]\nshape = "plane"\n[contacts.toe]\nbody = "leg"\nstiffness = 500\n'
         + '[springs.coil]\na = "arm"\nb = "leg"\nstiffness = 50\nlength = 0.1\n'
     )
-    code, told = command(capsys, "check", str(path))
+    code, output = command(capsys, "check", str(path))
     assert code == 0
-    lines = [" ".join(line.split()) for line in told.splitlines()]
+    lines = [" ".join(line.split()) for line in output.splitlines()]
     for line in (
         "loop pin Ball arm, leg",
         "drive motor gain 1 arm x 7",
@@ -69,21 +69,21 @@ def test_check_lists_all_elements_of_a_document(tmp_path: Path, capsys: pytest.C
 
 
 def test_check_describes_a_file_with_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, told = checked(tmp_path, capsys, robot(izz="9", limit=""))
+    code, output = checked(tmp_path, capsys, robot(izz="9", limit=""))
     assert code == 1
-    assert "triangle inequality" in told
-    assert "two.urdf:3" in told
-    assert told.count("warning: ") == 2
-    assert "is usable: 2 warnings" in told
+    assert "triangle inequality" in output
+    assert "two.urdf:3" in output
+    assert output.count("warning: ") == 2
+    assert "is usable: 2 warnings" in output
 
 
 def test_check_reports_every_error_of_an_invalid_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, told = checked(tmp_path, capsys, robot(mass="-1", axis="0 0 0"))
+    code, output = checked(tmp_path, capsys, robot(mass="-1", axis="0 0 0"))
     assert code == 2
-    assert "two.urdf:3" in told
-    assert "two.urdf:4" in told
-    assert told.count("error: ") == 2
-    assert "is not usable: 2 errors" in told
+    assert "two.urdf:3" in output
+    assert "two.urdf:4" in output
+    assert output.count("error: ") == 2
+    assert "is not usable: 2 errors" in output
 
 
 @pytest.mark.parametrize(
@@ -97,19 +97,19 @@ def test_check_reports_every_error_of_an_invalid_file(tmp_path: Path, capsys: py
     ],
 )
 def test_invalid_commands_are_explained(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], says: str) -> None:
-    code, told = command(capsys, *words)
+    code, output = command(capsys, *words)
     assert code != 0
-    assert says in told.lower() or says in told
+    assert says in output.lower() or says in output
 
 
 def test_examples_command_lists_the_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    code, told = command(capsys, "examples")
+    code, output = command(capsys, "examples")
     assert code == 0
-    assert "double_pendulum" in told
+    assert "double_pendulum" in output
 
 
 def test_help_does_not_load_the_compiler() -> None:
     script = "import sys; from linkwork.app.cli import main\ntry: main(['--help'])\nfinally: print(sorted(sys.modules))"
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert "Usage: linkwork" in told
-    assert "llvmlite" not in told
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "Usage: linkwork" in output
+    assert "llvmlite" not in output

@@ -52,10 +52,16 @@ def test_survived_throws_match_the_paper_alone_and_in_a_batch(biped: Biped) -> N
     assert found.printed[:, 1].tolist() == biped.survived.printed[:, 1].tolist()
     assert found.in_cones[:, 1].tolist() == biped.survived.in_cones[:, 1].tolist()
     m = biped_hit.build()
-    law, q, v = lw.sampled(biped_hit.controller(m), 500), m.keyframes["start"].q, m.keyframes["start"].v
+    controller, q, v = lw.sampled(biped_hit.controller(m), 500), m.keyframes["start"].q, m.keyframes["start"].v
     fast = v.copy()
     fast[m.joints["throw"].v] *= 1.1
-    options: dict[str, Any] = {"duration": 0.3, "dt": 5e-4, "method": "semi-implicit", "controller": law, "every": 2}
+    options: dict[str, Any] = {
+        "duration": 0.3,
+        "dt": 5e-4,
+        "method": "semi-implicit",
+        "controller": controller,
+        "every": 2,
+    }
     both = lw.simulate(m, q, np.array([fast, v]), **options)
     assert (both.q[1] == lw.simulate(m, q, v, **options).q).all()
     assert (both.q[1] == biped.hit.run.q[: len(both.t)]).all()

@@ -20,8 +20,8 @@ from linkwork.papers import output
 def test_example_is_simulated_and_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / "new" / "out"
-    code, told = command(capsys, "run", "double_pendulum", "--duration", 1, "--out", out, "--seed", 3)
-    assert code == 0, told
+    code, printed = command(capsys, "run", "double_pendulum", "--duration", 1, "--out", out, "--seed", 3)
+    assert code == 0, printed
     for words in (
         "from its neutral position, with random velocities",
         "seed 3",
@@ -29,7 +29,7 @@ def test_example_is_simulated_and_saved(tmp_path: Path, capsys: pytest.CaptureFi
         "all checks passed",
         "written",
     ):
-        assert words in told
+        assert words in printed
     assert sorted(os.listdir(out)) == ["double_pendulum.npz", "double_pendulum.png"]
     run = lw.open_run(out / "double_pendulum.npz")
     assert run.t[-1] == pytest.approx(1.0)
@@ -38,39 +38,39 @@ def test_example_is_simulated_and_saved(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_run_options_take_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("run", "double_pendulum", "--duration", 0.1, "--out", tmp_path, "--no-plot")
-    code, told = command(capsys, *words, "--dt", 0.01, "--method", "midpoint", "--compare")
-    assert "estimated error" in told
+    code, printed = command(capsys, *words, "--dt", 0.01, "--method", "midpoint", "--compare")
+    assert "estimated error" in printed
     assert os.listdir(tmp_path) == ["double_pendulum.npz"]
     assert lw.open_run(tmp_path / "double_pendulum.npz").settings.method == "midpoint"
-    code, told = command(capsys, *words, "--no-report")
+    code, printed = command(capsys, *words, "--no-report")
     assert code == 0
-    assert "energy balance" not in told
+    assert "energy balance" not in printed
 
 
 def test_failed_checks_exit_with_code_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("run", "heavy_top", "--duration", 5, "--dt", 0.5, "--out", tmp_path, "--no-plot", "--method", "rk4")
-    code, told = command(capsys, *words)
+    code, printed = command(capsys, *words)
     assert code == 1
-    assert " failed: " in told
+    assert " failed: " in printed
     assert os.listdir(tmp_path) == ["heavy_top.npz"]
-    code, told = command(capsys, *words, "--no-report")
+    code, printed = command(capsys, *words, "--no-report")
     assert code == 1
-    assert " failed: " in told
+    assert " failed: " in printed
 
 
 def test_closed_linkages_start_with_closed_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, told = command(capsys, "run", "five_bar", "--duration", 0.1, "--out", tmp_path, "--no-plot")
-    assert code == 0, told
-    assert "from keyframe 'start', with random velocities" in told
+    code, printed = command(capsys, "run", "five_bar", "--duration", 0.1, "--out", tmp_path, "--no-plot")
+    assert code == 0, printed
+    assert "from keyframe 'start', with random velocities" in printed
     b = lw.Builder("rhombus")
     for name, parent in (("a", "world"), ("b", "a")):
         b.body(name, 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
         b.joint(f"to {name}", lw.Revolute((0, 1, 0)), parent, name, at=(1, 0, 0))
     b.close("stay", lw.Rod(1.5), "world", "b", at=(1, 0, 0), to=(1, 0, 0))
     lw.save(b.build(), tmp_path / "rhombus.toml")
-    code, told = command(capsys, "run", tmp_path / "rhombus.toml", "--duration", 0.1, "--out", tmp_path, "--no-plot")
-    assert code == 0, told
-    assert "from its neutral position, after closing its loops, with random velocities" in told
+    code, printed = command(capsys, "run", tmp_path / "rhombus.toml", "--duration", 0.1, "--out", tmp_path, "--no-plot")
+    assert code == 0, printed
+    assert "from its neutral position, after closing its loops, with random velocities" in printed
     run = lw.open_run(tmp_path / "rhombus.npz")
     assert np.abs(run.dynamics.constraint(run.q)).max() < 1e-12
     assert np.ptp(run.q) > 0.0
@@ -81,14 +81,14 @@ def test_model_file_starts_from_its_keyframe(tmp_path: Path, capsys: pytest.Capt
     b.joint("pin", lw.Revolute((0, 1, 0)), "world", "link", limits=(0.5, 1.5))
     lw.save(b.build(), tmp_path / "arm.toml")
     words = ("run", tmp_path / "arm.toml", "--duration", 0.1, "--out", tmp_path, "--no-plot", "--dt", 0.001)
-    code, told = command(capsys, *words)
-    assert code == 0, told
-    assert "from its neutral position" in told
+    code, printed = command(capsys, *words)
+    assert code == 0, printed
+    assert "from its neutral position" in printed
     assert lw.open_run(tmp_path / "my_arm.npz").q[0] == [0.5]  # within its limits
     b.keyframe("raised", {"pin": 1.2})
     lw.save(b.build(), tmp_path / "arm.toml")
-    code, told = command(capsys, *words)
-    assert "from keyframe 'raised'" in told
+    code, printed = command(capsys, *words)
+    assert "from keyframe 'raised'" in printed
     assert lw.open_run(tmp_path / "my_arm.npz").q[0] == [1.2]
 
 
@@ -108,9 +108,9 @@ def test_invalid_arguments_exit_with_code_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: Any, says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, told = command(capsys, *words)
+    code, printed = command(capsys, *words)
     assert code == 2
-    assert says in told or says in told.lower()
+    assert says in printed or says in printed.lower()
     assert not list(tmp_path.rglob("*.npz"))
 
 
@@ -122,26 +122,26 @@ def test_unwritable_folder_is_reported_before_the_simulation(
 
     monkeypatch.setattr(lw, "simulate", never)
     (tmp_path / "file").write_text("")
-    code, told = command(capsys, "run", "double_pendulum", "--out", tmp_path / "file")
+    code, printed = command(capsys, "run", "double_pendulum", "--out", tmp_path / "file")
     assert code == 2
-    assert "cannot write to the folder" in told
+    assert "cannot write to the folder" in printed
     closed = tmp_path / "closed"
     closed.mkdir()
     closed.chmod(0o500)
     if not os.access(closed, os.W_OK):
-        code, told = command(capsys, "run", "double_pendulum", "--out", closed)
+        code, printed = command(capsys, "run", "double_pendulum", "--out", closed)
         assert code == 2
-        assert "permission denied" in told
+        assert "permission denied" in printed
 
 
 def test_matplotlib_is_needed_only_for_requested_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(output, "find_spec", lambda name: None)
-    code, told = command(capsys, "run", "double_pendulum", "--plot", "--out", tmp_path)
+    code, printed = command(capsys, "run", "double_pendulum", "--plot", "--out", tmp_path)
     assert code == 2
-    assert "pip install 'linkwork[plot]'" in told
-    code, told = command(capsys, "run", "double_pendulum", "--duration", 0.1, "--out", tmp_path)
+    assert "pip install 'linkwork[plot]'" in printed
+    code, printed = command(capsys, "run", "double_pendulum", "--duration", 0.1, "--out", tmp_path)
     assert code == 0
     assert os.listdir(tmp_path) == ["double_pendulum.npz"]
 
@@ -156,13 +156,13 @@ def test_bench_command_measures_the_examples(
 ) -> None:
     monkeypatch.setattr(quick_bench, "find_spec", lambda name: None)
     monkeypatch.setattr(lw, "examples", lambda found=lw.examples: [e for e in found() if e.name == "double_pendulum"])
-    code, told = command(capsys, "bench")
+    code, printed = command(capsys, "bench")
     assert code == 0
-    assert "double_pendulum" in told
-    assert "one state, us" in told
-    code, told = command(capsys, "bench", "--quick")
+    assert "double_pendulum" in printed
+    assert "one state, us" in printed
+    code, printed = command(capsys, "bench", "--quick")
     assert code == 2
-    assert "not available here" in told
+    assert "not available here" in printed
 
 
 def test_bench_command_runs_the_repository_benchmarks(
@@ -176,8 +176,8 @@ def test_bench_command_runs_the_repository_benchmarks(
     monkeypatch.syspath_prepend(tmp_path)
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
         monkeypatch.delitem(sys.modules, name)
-    code, told = command(capsys, "bench", "--only", "arm7")
-    assert (code, told.strip()) == (3, "measured --only arm7")
+    code, printed = command(capsys, "bench", "--only", "arm7")
+    assert (code, printed.strip()) == (3, "measured --only arm7")
 
 
 @pytest.mark.parametrize(
@@ -199,9 +199,9 @@ def test_examples_run_with_their_motors_and_schedules(
     """Run each example with its motors and schedules for its duration or the given one; legged examples walk."""
     walks = name in ("walker", "cockroach")
     words = ("--duration", duration) if walks else ()
-    code, told = command(capsys, "run", name, *words, "--out", tmp_path, "--no-plot")
-    assert code == 0, told
-    assert "with the settings of the example: controller, schedule, method and step" in told
+    code, printed = command(capsys, "run", name, *words, "--out", tmp_path, "--no-plot")
+    assert code == 0, printed
+    assert "with the settings of the example: controller, schedule, method and step" in printed
     run = lw.open_run(tmp_path / f"{name}.npz")
     assert run.t[-1] == pytest.approx(duration)
     assert any(event.what.startswith(switched) for event in run.events) == bool(switched)
@@ -210,8 +210,8 @@ def test_examples_run_with_their_motors_and_schedules(
 
 def test_command_line_options_override_example_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--duration", 0.5, "--dt", 0.05, "--method", "midpoint")
-    code, told = command(capsys, "run", "clutched_flywheels", *words, "--out", tmp_path, "--no-plot")
-    assert code == 0, told
+    code, printed = command(capsys, "run", "clutched_flywheels", *words, "--out", tmp_path, "--no-plot")
+    assert code == 0, printed
     run = lw.open_run(tmp_path / "clutched_flywheels.npz")
     assert run.method == "midpoint"
     assert len(run.t) == 11

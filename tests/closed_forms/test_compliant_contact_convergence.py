@@ -126,7 +126,7 @@ def errors(name: str, dt: float, locate: bool = True) -> np.ndarray:
 
 
 STIFFNESS = {  # by how much an error falls where springs are four times as stiff
-    "held 0.1 degree below the angle": 4.0,  # as far as anchors give way
+    "held 0.1 degree below the angle": 4.0,  # by the stretch of the anchor springs
     "slides 0.1 degree above it": 2.0,  # with the speed below which it would stick, from which it starts
     "elastic bounce": 4.0,
     "rolls down a slope": 4.0,

@@ -141,7 +141,7 @@ def test_pinion_moves_its_rack_and_includes_its_mass() -> None:
 def test_wheel_rolls_on_a_fixed_rack() -> None:
     """m r^2 + I for a pinion that moves along a fixed rack; it turns backwards as it moves forwards."""
     b = lw.Builder("roller", gravity=(0, 0, 0)).body("wheel", 2.0, inertia=(0.02, 0.02, 0.03))
-    b.joint("way", lw.Planar(Z), "world", "wheel").close("rail", lw.PointOnLine((1, 0, 0)), "world", "wheel")
+    b.joint("plane", lw.Planar(Z), "world", "wheel").close("rail", lw.PointOnLine((1, 0, 0)), "world", "wheel")
     d = solve(b.close("mesh", lw.Rack(0.2), "wheel", "world").build())
     a = d.forward_dynamics([0, 0, 0], [0, 0, 0], [1.0, 0, 0])
     assert relative(a, np.array([1.0, 0.0, -5.0]) / (2.0 + 0.03 / 0.2**2)) < 1e-12

@@ -60,8 +60,8 @@ def test_sticking_block_does_not_creep_in_a_minute() -> None:
 
 
 def test_pushed_block_stops_at_the_stopping_distance() -> None:
-    way = 1.0 / (2.0 * MU * G)
-    errors = [abs(slid(0.0, 0.5, (1.0, 0, 0, 0, 0, 0), dt).q[-1, 0] - way) for dt in (4e-3, 2e-3, 1e-3)]
+    distance = 1.0 / (2.0 * MU * G)
+    errors = [abs(slid(0.0, 0.5, (1.0, 0, 0, 0, 0, 0), dt).q[-1, 0] - distance) for dt in (4e-3, 2e-3, 1e-3)]
     assert max(error / dt for error, dt in zip(errors, (4e-3, 2e-3, 1e-3), strict=True)) < 5e-4
     run = slid(0.0, 0.5, (1.0, 0, 0, 0, 0, 0))
     assert (run["contact.state"][-1] == 4.0).all()
@@ -131,8 +131,8 @@ def test_sliding_ball_loses_two_sevenths_of_its_speed_until_it_rolls() -> None:
         assert run.momentum[-1, 0] == pytest.approx(10.0 / 7.0, abs=0.02 * dt)
         spin = run.momentum[-1, 4] / (0.4 * RADIUS**2)
         assert spin * RADIUS == pytest.approx(10.0 / 7.0, abs=0.2 * dt)
-        way = 2.0 * starts - 0.15 * G * starts**2 + 10.0 / 7.0 * (1.0 - starts)
-        assert run.q[-1, 0] == pytest.approx(way, abs=0.5 * dt)
+        distance = 2.0 * starts - 0.15 * G * starts**2 + 10.0 / 7.0 * (1.0 - starts)
+        assert run.q[-1, 0] == pytest.approx(distance, abs=0.5 * dt)
         rolls = run.t > starts + dt
         assert (run["contact.state"][1:][~rolls[1:] & (run.t[1:] < starts - dt)] == 2.0).all()
         assert (run["contact.state"][rolls] == 4.0).all()

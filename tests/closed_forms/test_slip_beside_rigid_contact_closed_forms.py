@@ -68,7 +68,7 @@ def test_clutches_in_series_stop_slipping_in_turn() -> None:
     assert [event.what for event in run.events] == [event.what.split(" (")[0] for event in located.events]
     for mine, other in zip(run.events, located.events, strict=True):
         assert mine.time == pytest.approx(other.time, abs=1.001e-3)
-    assert run.q[:, 1:] == pytest.approx(located.q[:, 1:], abs=5e-6)  # half a step's way at most, where they hold
+    assert run.q[:, 1:] == pytest.approx(located.q[:, 1:], abs=5e-6)  # at most the slip of half a step when they stick
     assert run.v[-1, 1:] == pytest.approx(10.0 / 9.0, abs=1e-12)
     assert run.report().passed
 
@@ -81,8 +81,8 @@ def test_parallel_clutches_share_a_load_above_either_capacity() -> None:
         run = lw.simulate(
             m, np.zeros(4), duration=0.1, dt=1e-3, contact="rigid", controller=lambda t, q, v, tau=tau: tau + 0.0 * v
         ).check()
-        way = 0.0 if name == "below" else 0.5 * 0.5 / 2.0 * 0.1**2
-        assert run.q[-1, 1] == pytest.approx(way, abs=1e-12)
+        distance = 0.0 if name == "below" else 0.5 * 0.5 / 2.0 * 0.1**2
+        assert run.q[-1, 1] == pytest.approx(distance, abs=1e-12)
         assert (run["slip"][-1] == (0.0 if name == "below" else -1.0)).all()
         assert run.report().passed, run.report()
 

@@ -140,8 +140,8 @@ def kepler(x: Array) -> Array:
         change = (E - eccentricity * np.sin(E) - mean) / (1.0 - eccentricity * np.cos(E))
         return (E - change,), abs(change) < 1e-12
 
-    (E,), rounds, done = iterate(12, newton, mean)
-    return np.array([E, rounds, where(done, 1.0, 0.0)])
+    (E,), iterations, done = iterate(12, newton, mean)
+    return np.array([E, iterations, where(done, 1.0, 0.0)])
 
 
 KEPLER = Kernel("kepler", kepler, [(2,)], [(3,)], key="kepler")
@@ -154,7 +154,7 @@ def test_newton_converges_for_each_member_separately() -> None:
     expected = np.array([kepler(row) for row in x])
     assert (found[:, 1:] == expected[:, 1:]).all()
     assert np.abs(found[:, 0] - expected[:, 0]).max() < 1e-13
-    assert len(set(found[:, 1])) > 3  # rounds differ between members
+    assert len(set(found[:, 1])) > 3  # iteration counts differ between members
     assert (found[:, 2] == 1.0).all()
     for k in (0, 100, 202):
         assert (members(KEPLER, [x[k : k + 1]])[0][0] == found[k]).all()
@@ -180,8 +180,8 @@ def test_iterations_can_be_nested() -> None:
                 new = z * (z * z + 2.0 * y) / (2.0 * z * z + y)  # the cube root's sibling: z^3 -> y by rational steps
                 return (new,), abs(new - z) < 1e-13
 
-            (root,), rounds, _ = iterate(50, halley, 1.0)
-            return where(upwards, y + root, y * 0.5), total + rounds
+            (root,), iterations, _ = iterate(50, halley, 1.0)
+            return where(upwards, y + root, y * 0.5), total + iterations
 
         y, total = repeat(steps, step, x[0], 0.0)
         return np.array([y, total])
@@ -205,7 +205,7 @@ def test_loop_state_variables_can_swap() -> None:
 
 # --- what is refused ---
 
-KEPT: list[Any] = []
+LEAKED: list[Any] = []
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ KEPT: list[Any] = []
     [
         (lambda x, n: repeat(n, lambda k, y: (y[:1],), x)[0], "same shapes"),
         (lambda x, n: repeat(n, lambda k, y: y, x)[0], "as a tuple"),
-        (lambda x, n: repeat(n, lambda k, y: (KEPT.append(y[0]) or y,), x)[0] + KEPT[-1], "inside a loop"),
+        (lambda x, n: repeat(n, lambda k, y: (LEAKED.append(y[0]) or y,), x)[0] + LEAKED[-1], "inside a loop"),
         (lambda x, n: record(3, lambda k, y: ((y,), (y,)), x)[1][0], "count must be an argument"),
         (lambda x, n: record(n, lambda k, y: ((y,), (y,)), x)[0][0], "return all series that its loops record"),
         (

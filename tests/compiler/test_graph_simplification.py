@@ -106,10 +106,10 @@ def test_untraceable_functions_are_rejected_with_their_line(function, says: str)
 
 
 def test_values_from_another_trace_are_rejected() -> None:
-    kept = []
-    trace(lambda x: kept.append(x[0]) or x[0], [(1,)])
+    leaked = []
+    trace(lambda x: leaked.append(x[0]) or x[0], [(1,)])
     with pytest.raises(lw.NotTraceable, match="earlier trace"):
-        trace(lambda x: x[0] + kept[0], [(1,)])
+        trace(lambda x: x[0] + leaked[0], [(1,)])
 
 
 @pytest.mark.parametrize("damage", ["operand after use", "unknown input", "wrong arity", "truth as a number"])

@@ -60,13 +60,13 @@ def stages(x: Array) -> Array:
     return y
 
 
-def exchanged(x: Array, rounds: Any) -> Array:
+def exchanged(x: Array, count: Any) -> Array:
     """A loop whose state arrays swap places between iterations."""
 
     def body(k: Any, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
         return b, a, c * 0.5 + a
 
-    a, b, c = repeat(rounds, body, x, x * 2.0 + 1.0, np.zeros(len(x)))
+    a, b, c = repeat(count, body, x, x * 2.0 + 1.0, np.zeros(len(x)))
     return a - b + c
 
 

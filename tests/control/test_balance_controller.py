@@ -63,8 +63,8 @@ def test_base_acceleration_matches_the_required_one(name: str) -> None:
     def others(t: Any, q: Array, v: Array) -> Array:
         return np.r_[np.zeros(6), np.sin(np.arange(6, m.nv)) * 3.0]
 
-    law: Any = lw.balance(m, feet, TARGET, 40.0, 9.0, dynamics="exact", point_feet=rows == 3, others=others)
-    found, tau = law.stages(0.0, q, v), law(0.0, q, v)
+    controller: Any = lw.balance(m, feet, TARGET, 40.0, 9.0, dynamics="exact", point_feet=rows == 3, others=others)
+    found, tau = controller.stages(0.0, q, v), controller(0.0, q, v)
     added = joint_forces_of_feet(m, feet, q, found.feet)[:6]
     assert relative(added, found.wrench) < 1e-12
     assert relative(acceleration_on_fixed_feet(m, feet, rows, q, v, tau)[:6], found.wanted) < 1e-9
@@ -79,8 +79,8 @@ def test_forces_within_friction_cones_give_the_required_base_acceleration(name: 
     m, feet, _, rows = legged_mechanism(name)
     q = m.keyframes["start"].q if name == "biped" else crouched(m)
     target, v = m.integrate(q, np.r_[0.01, -0.02, 0.03, 0.02, 0.03, -0.01, np.zeros(m.nv - 6)])[:7], np.zeros(m.nv)
-    law: Any = lw.balance(m, feet, target, 40.0, 9.0, dynamics="exact", point_feet=rows == 3, friction=1.0)
-    found = law.stages(0.0, q, v)
+    controller: Any = lw.balance(m, feet, target, 40.0, 9.0, dynamics="exact", point_feet=rows == 3, friction=1.0)
+    found = controller.stages(0.0, q, v)
     added = joint_forces_of_feet(m, feet, q, found.feet)[:6]
     assert relative(added, found.wrench) < 1e-6
     assert relative(acceleration_on_fixed_feet(m, feet, rows, q, v, found.tau)[:6], found.wanted) < 1e-4
@@ -102,8 +102,8 @@ def test_big_base_dynamics_approximate_exact_dynamics(name: str) -> None:
 def test_initial_values_match_the_paper() -> None:
     """Workspace dynamics, wrench and torques at the exact start of the first experiment, checked by hand elsewhere."""
     m = biped_reach.build()
-    law: Any = biped_reach.controller(m)
-    found = law.stages(0.0, m.keyframes["start"].q, np.zeros(m.nv))
+    controller: Any = biped_reach.controller(m)
+    found = controller.stages(0.0, m.keyframes["start"].q, np.zeros(m.nv))
     assert np.allclose(found.workspace.z[:3], [99.7, 0.0, 590.3], rtol=0, atol=0.05)
     assert np.allclose(
         np.diag(found.workspace.P), [57.8, 61.2, 59.2, 3.17, 2.51, 0.87], rtol=0, atol=[0.05] * 3 + [0.005] * 3
@@ -119,8 +119,8 @@ def test_initial_values_match_the_paper() -> None:
 def test_torques_are_the_transposed_jacobian_times_foot_forces(name: str) -> None:
     m, feet, q, rows = legged_mechanism(name)
     v = np.zeros(m.nv)
-    law: Any = lw.balance(m, feet, TARGET, 40.0, 9.0, point_feet=rows == 3)
-    found = law.stages(0.0, q, v)
+    controller: Any = lw.balance(m, feet, TARGET, 40.0, 9.0, point_feet=rows == 3)
+    found = controller.stages(0.0, q, v)
     expected = -joint_forces_of_feet(m, feet, q, found.feet)
     legs = slice(6, m.nv - 2 if "arm" in name else m.nv)
     assert relative(found.tau[legs] + passive(m, q, v)[legs], expected[legs]) < 1e-13
@@ -160,11 +160,11 @@ def test_stance_is_detected_by_contacts_and_heights() -> None:
     q[2] = -height - 1e-3  # a millimetre deep
     q[m.joints["fore left joint 1"].q] += 0.3  # and one leg raised
     options: dict[str, Any] = {"point_feet": True, "dynamics": "exact"}
-    told: Any = lw.balance(m, FEET, TARGET, 40.0, 9.0, standing=lambda t, q, v: [1, 1, 1, 0], **options)
+    specified: Any = lw.balance(m, FEET, TARGET, 40.0, 9.0, standing=lambda t, q, v: [1, 1, 1, 0], **options)
     for standing in ("contacts", 0.0, 0.005):
         judged: Any = lw.balance(m, FEET, TARGET, 40.0, 9.0, standing=standing, **options)
-        assert (judged(0.0, q, np.zeros(m.nv)) == told(0.0, q, np.zeros(m.nv))).all()
-    assert (told.stages(0.0, q, np.zeros(m.nv)).feet[3] == 0.0).all()
+        assert (judged(0.0, q, np.zeros(m.nv)) == specified(0.0, q, np.zeros(m.nv))).all()
+    assert (specified.stages(0.0, q, np.zeros(m.nv)).feet[3] == 0.0).all()
 
 
 def test_torque_limits_clip_the_torques() -> None:
@@ -175,10 +175,10 @@ def test_torque_limits_clip_the_torques() -> None:
     assert (bound == np.clip(free, -100.0, 100.0)).all()
 
 
-# --- the law of turning ---
+# --- error dynamics ---
 
 
-def moving(t: Any) -> tuple[Array, Array, Array]:
+def moving_target(t: Any) -> tuple[Array, Array, Array]:
     """A target that moves on a circle and rotates about a changing axis."""
     w, dw = np.array([0.3 * np.cos(t), 0.5, -0.2 * t]), np.array([-0.3 * np.sin(t), 0.0, -0.2])
     return (
@@ -200,7 +200,7 @@ def test_tracking_errors_satisfy_their_error_dynamics() -> None:
         turn = exp_quaternion(rng.normal(size=3))
         R, p = matrix_from_quaternion(turn), rng.normal(size=3)
         speed, spin = rng.normal(size=3), rng.normal(size=3)  # in the world's axes
-        wanted = Wanted(*moving(0.3))
+        wanted = Wanted(*moving_target(0.3))
         found = tracking(Transform(R, p), turn, Motion(R.T @ speed, R.T @ spin), wanted, kp, kd)
         pull = R @ found.acceleration[:3] + np.cross(spin, speed)  # (4.11): of the origin in the world
         twist = R @ found.acceleration[3:]
@@ -265,14 +265,14 @@ def test_quaternion_reference_has_its_angular_velocity() -> None:
 )
 def test_balance_controller_kernel_matches_python(options: dict[str, Any]) -> None:
     m = biped_reach.build()
-    law = biped_reach.controller(m, **options)
-    kernel = Kernel("law", lifted(law), [(), (m.nq,), (m.nv,)], [(m.nv,)], key=None)
+    controller = biped_reach.controller(m, **options)
+    kernel = Kernel("balance", lifted(controller), [(), (m.nq,), (m.nv,)], [(m.nv,)], key=None)
     rng = np.random.default_rng(1)
     q = np.array([m.integrate(m.keyframes["start"].q, 0.03 * rng.normal(size=m.nv)) for _ in range(5)])
     q[:, 2] -= 0.01
     arrays = [np.zeros(5), q, 0.3 * rng.normal(size=(5, m.nv))]
     (found,), _ = kernel.over_batch(arrays, (5,), 1)
-    expected = np.array([law(*(a[k] for a in arrays)) for k in range(5)])
+    expected = np.array([controller(*(a[k] for a in arrays)) for k in range(5)])
     assert relative(found, expected) < 1e-8  # where feet are 1e6 times as heavy, six digits are lost
     assert (kernel.over_batch([a[3] for a in arrays], (), 1)[0][0] == found[3]).all()
 
@@ -283,6 +283,8 @@ def test_balance_controller_kernel_matches_python(options: dict[str, Any]) -> No
 )
 def test_biped_rises_with_every_method_continuous_or_sampled(method: str, dt: float, rate: float | None) -> None:
     m = biped_reach.build()
-    law = biped_reach.controller(m)
-    run = lw.simulate(m, None, None, 1.5, dt, method, law if rate is None else lw.sampled(law, rate), every=100)
+    controller = biped_reach.controller(m)
+    run = lw.simulate(
+        m, None, None, 1.5, dt, method, controller if rate is None else lw.sampled(controller, rate), every=100
+    )
     assert np.abs(run.q[-1, :3] - biped_reach.TARGET[:3]).max() < 1e-4

@@ -14,8 +14,8 @@ BIPED, HERE = biped.build(), np.array([0, 0, 1.0, 1, 0, 0, 0])
 
 def rejection_message(m: Any, feet: Any, **options: Any) -> str:
     def called() -> None:
-        law = lw.balance(m, feet, **({"target": HERE, "kp": 10.0, "kd": 5.0} | options))
-        law(0.0, m.neutral(), np.zeros(m.nv))
+        controller = lw.balance(m, feet, **({"target": HERE, "kp": 10.0, "kd": 5.0} | options))
+        controller(0.0, m.neutral(), np.zeros(m.nv))
 
     with pytest.raises(lw.LinkworkError) as found:
         called()

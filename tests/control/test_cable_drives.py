@@ -84,17 +84,17 @@ def test_cable_drive_is_saved_and_read():
 
 
 @pytest.mark.parametrize(
-    ("cable", "told"),
+    ("cable", "message"),
     [
         (("wrist", "elbow"), "inboard of joint 'wrist': there is no body 'elbow'. Did you mean 'elbow link'?"),
         (("elbow", "wrist link"), "inboard of joint 'elbow': there is no body 'wrist link'"),
         (("nose", "stand"), "there is no joint 'nose'"),
     ],
 )
-def test_cable_from_a_body_not_inboard_is_rejected(cable, told):
+def test_cable_from_a_body_not_inboard_is_rejected(cable, message):
     with pytest.raises(lw.ModelError, match="drive") as caught:
         arm(cable).build()
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_cable_over_a_ball_joint_is_rejected():

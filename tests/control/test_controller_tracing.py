@@ -34,7 +34,7 @@ FLYER, TREE, COUPLED = flyer(), tree(6), tree_with_mimics(10)
 PLACE = np.array([0.4, 0.3, 0.9])
 
 
-def moving(m: lw.Mechanism) -> lw.Reference:
+def random_reference(m: lw.Mechanism) -> lw.Reference:
     return lw.Reference([0.0, 0.3, 1.0], [m.random(k) for k in range(3)])
 
 
@@ -49,10 +49,10 @@ def circle(t: Any) -> tuple[Any, Any, Any]:
 CASES: dict[str, tuple[lw.Mechanism, Callable[..., Any]]] = {
     "pd": (TREE, lw.feedback.pd(TREE, TREE.random(1), 3.0, 1.0, limit=2.0)),
     "pd, mimics": (COUPLED, lw.feedback.pd(COUPLED, COUPLED.random(1), 3.0, 1.0)),
-    "pd, reference": (FLYER, lw.feedback.pd(FLYER, moving(FLYER), 3.0, 1.0)),
+    "pd, reference": (FLYER, lw.feedback.pd(FLYER, random_reference(FLYER), 3.0, 1.0)),
     "gravity": (TREE, lw.feedback.gravity_compensation(TREE)),
     "computed torque": (TREE, lw.feedback.computed_torque(TREE, TREE.random(1), 3.0, 1.0)),
-    "computed torque, idle base": (FLYER, lw.feedback.computed_torque(FLYER, moving(FLYER), 3.0, 1.0)),
+    "computed torque, idle base": (FLYER, lw.feedback.computed_torque(FLYER, random_reference(FLYER), 3.0, 1.0)),
     "resolved rate": (FLYER, lw.feedback.resolved_rate(FLYER, "tool", PLACE, 2.0, damping=0.1)),
     "resolved rate, pose": (FLYER, lw.feedback.resolved_rate(FLYER, "tool", circle, 2.0, damping=0.1)),
     "operational space": (FLYER, lw.feedback.operational_space(FLYER, "tool", PLACE, 9.0, 3.0)),
@@ -68,24 +68,24 @@ def states(m: lw.Mechanism, count: int) -> list[Array]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_controller_kernel_matches_python(case: str) -> None:
-    m, law = CASES[case]
-    kernel = Kernel(case, lifted(law), [(), (m.nq,), (m.nv,)], [(m.nv,)], key=f"controller {case}")
+    m, controller = CASES[case]
+    kernel = Kernel(case, lifted(controller), [(), (m.nq,), (m.nv,)], [(m.nv,)], key=f"controller {case}")
     arrays = states(m, 6)
     (found,), _ = kernel.over_batch(arrays, (6,), 1)
-    expected = np.array([law(*(a[k] for a in arrays)) for k in range(6)])
+    expected = np.array([controller(*(a[k] for a in arrays)) for k in range(6)])
     assert relative(found, expected) < 1e-12
     assert (kernel.over_batch([a[3] for a in arrays], (), 1)[0][0] == found[3]).all()
 
 
 def test_controller_memory_is_traced() -> None:
     m = TREE
-    law: Any = lw.feedback.pid(m, m.random(1), 3.0, 1.0, 0.5, dt=0.01, limit=2.0)
+    controller: Any = lw.feedback.pid(m, m.random(1), 3.0, 1.0, 0.5, dt=0.01, limit=2.0)
     shapes = [(), (m.nq,), (m.nv,), (m.nv,)]
-    kernel = Kernel("pid", lifted(law), shapes, [(m.nv,), (m.nv,)], key="controller pid")
+    kernel = Kernel("pid", lifted(controller), shapes, [(m.nv,), (m.nv,)], key="controller pid")
     arrays = [*states(m, 5), np.random.default_rng(1).normal(size=(5, m.nv))]
     found, _ = kernel.over_batch(arrays, (5,), 1)
     for k in range(5):
-        for ours, theirs in zip(found, law(*(a[k] for a in arrays)), strict=True):
+        for ours, theirs in zip(found, controller(*(a[k] for a in arrays)), strict=True):
             assert relative(ours[k], theirs) < 1e-12
 
 
@@ -116,16 +116,16 @@ def test_computed_torque_rollout_reaches_its_target() -> None:
     b.joint("shoulder", lw.Revolute((0, 1, 0)), "world", "upper", damping=0.5)
     m = b.joint("elbow", lw.Revolute((0, 1, 0)), "upper", "lower", at=(0, 0, 0.4), damping=0.5).build()
     d, target = lw.compile(m), np.array([0.5, -0.4])
-    law = lw.feedback.computed_torque(m, target, 25.0, 10.0)
+    controller = lw.feedback.computed_torque(m, target, 25.0, 10.0)
     dt, steps = 1e-3, Count(0)
 
-    def rollout(q: Array, v: Array, rounds: Any) -> tuple[Any, ...]:
+    def rollout(q: Array, v: Array, count: Any) -> tuple[Any, ...]:
         def step(k: Any, q: Array, v: Array) -> tuple[Any, Any]:
-            v = v + dt * d.forward_dynamics(q, v, law(dt * k, q, v) + d.passive(q, v))
+            v = v + dt * d.forward_dynamics(q, v, controller(dt * k, q, v) + d.passive(q, v))
             q = q + dt * v
             return (q, v), (q,)
 
-        (q, v), (path,) = record(rounds, step, q, v)
+        (q, v), (path,) = record(count, step, q, v)
         return q, v, path
 
     kernel = Kernel("led", rollout, [(2,), (2,)], [(2,), (2,), Rows(steps, (2,))], key="led", counts=1)

@@ -51,27 +51,27 @@ def control(command: Any, t: float, q: Array, v: Array) -> Array:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_command_forces_match_the_drive_equations(name: str, mimics: bool) -> None:
     m, command, rng = arm(mimics), COMMANDS[name], np.random.default_rng(0)
-    law = lw.feedback.drives(m, command)
+    controller = lw.feedback.drives(m, command)
     for t in (0.0, 0.07, 0.5):
         q, v = m.random(rng), rng.normal(size=m.nv)
-        assert (law(t, q, v) == drive_forces(m, q, v, control(command, t, q, v))).all()
+        assert (controller(t, q, v) == drive_forces(m, q, v, control(command, t, q, v))).all()
 
 
 @pytest.mark.parametrize("mimics", [False, True], ids=["independent", "mimics"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_traced_and_host_commands_give_the_same_motion(name: str, mimics: bool) -> None:
     m, rate = arm(mimics), 1000.0
-    law = lw.feedback.drives(m, COMMANDS[name])
+    controller = lw.feedback.drives(m, COMMANDS[name])
     for method in ("semi-implicit", "rk4"):
         runs = [
             lw.simulate(m, m.random(1), duration=0.3, dt=1e-3, method=method, controller=chosen).check()
-            for chosen in (lw.sampled(law, rate), lw.host(law, rate))
+            for chosen in (lw.sampled(controller, rate), lw.host(controller, rate))
         ]
         assert np.abs(runs[0].q - runs[1].q).max() < 1e-10
         assert np.abs(runs[0].v - runs[1].v).max() < 1e-9
         assert np.abs(runs[0].q - runs[0].q[0]).max() > 0.1
     fast, plain = (
-        lw.simulate(m, m.random(1), duration=0.05, dt=1e-3, method="rk4", controller=law, target=target)
+        lw.simulate(m, m.random(1), duration=0.05, dt=1e-3, method="rk4", controller=controller, target=target)
         for target in ("cpu", "numpy")
     )
     assert np.abs(fast.q - plain.q).max() < 1e-11
@@ -79,10 +79,10 @@ def test_traced_and_host_commands_give_the_same_motion(name: str, mimics: bool) 
 
 def test_constant_command_array_is_copied() -> None:
     m, u = arm(), np.array([0.5, -0.2])
-    law = lw.feedback.drives(m, u)
-    before = law(0.0, np.zeros(3), np.zeros(3))
+    controller = lw.feedback.drives(m, u)
+    before = controller(0.0, np.zeros(3), np.zeros(3))
     u[:] = 9.0
-    assert (law(0.0, np.zeros(3), np.zeros(3)) == before).all()
+    assert (controller(0.0, np.zeros(3), np.zeros(3)) == before).all()
 
 
 SERVO = """
@@ -144,8 +144,11 @@ def test_invalid_commands_are_rejected_by_name(name: str) -> None:
 
 def test_command_function_with_wrong_size_is_rejected_when_called() -> None:
     m = arm()
-    law = lw.feedback.drives(m, lambda t, q, v: q)
-    for call in (lambda: law(0.0, np.zeros(3), np.zeros(3)), lambda: lw.simulate(m, duration=0.1, controller=law)):
+    controller = lw.feedback.drives(m, lambda t, q, v: q)
+    for call in (
+        lambda: controller(0.0, np.zeros(3), np.zeros(3)),
+        lambda: lw.simulate(m, duration=0.1, controller=controller),
+    ):
         with pytest.raises(lw.LinkworkError, match=r"returns has shape \(3,\), expected \(2,\).*servo, motor"):
             call()
 

@@ -68,8 +68,8 @@ def test_pd_acts_as_springs_and_dampers_on_the_manifold(seed: int) -> None:
     q, v = some_state(m, seed)
     kp, kd = np.random.default_rng(seed).uniform(0.5, 2.0, size=(2, m.nv))
     away = 0.5 * np.random.default_rng(seed + 1).normal(size=m.nv)
-    law = lw.feedback.pd(m, q, kp, kd, actuated=[j.name for j in m.leaders])
-    assert relative(law(0.0, m.integrate(q, away), v), -kp * away - kd * v) < 1e-9
+    controller = lw.feedback.pd(m, q, kp, kd, actuated=[j.name for j in m.leaders])
+    assert relative(controller(0.0, m.integrate(q, away), v), -kp * away - kd * v) < 1e-9
     limited = lw.feedback.pd(m, q, kp, kd, limit=0.2, actuated=[j.name for j in m.leaders])
     assert relative(limited(0.0, m.integrate(q, away), v), np.clip(-kp * away - kd * v, -0.2, 0.2)) < 1e-9
 
@@ -121,11 +121,11 @@ def test_computed_torque_gives_linear_error_dynamics_in_driven_joints(seed: int)
 def test_computed_torque_follows_a_reference() -> None:
     m, rng = arm(), np.random.default_rng(0)
     r = lw.Reference([0.0, 0.4, 1.0, 1.5], rng.normal(size=(4, m.nq)))
-    law = lw.feedback.computed_torque(m, r, 100.0, 20.0)
+    controller = lw.feedback.computed_torque(m, r, 100.0, 20.0)
     for t in (-1.0, 0.2, 0.9, 3.0):
         q, v = some_state(m, 3)
         wanted = r.acceleration(t) + 20.0 * (r.rate(t) - v) + 100.0 * (r(t) - q)
-        assert relative(acceleration(m, q, v, law(t, q, v)), wanted) < 1e-10
+        assert relative(acceleration(m, q, v, controller(t, q, v)), wanted) < 1e-10
 
 
 def test_function_of_time_drives_joints_with_quaternions() -> None:
@@ -136,9 +136,9 @@ def test_function_of_time_drives_joints_with_quaternions() -> None:
     def turning(t: Any) -> tuple[Array, Array, Array]:
         return m.integrate(m.neutral(), spin * t), spin, np.zeros(3)
 
-    law = lw.feedback.computed_torque(m, turning, 4.0, 2.0)
+    controller = lw.feedback.computed_torque(m, turning, 4.0, 2.0)
     q, _, _ = turning(0.7)
-    assert np.abs(acceleration(m, q, spin, law(0.7, q, spin))).max() < 1e-12
+    assert np.abs(acceleration(m, q, spin, controller(0.7, q, spin))).max() < 1e-12
     with pytest.raises(lw.LinkworkError, match="joint 'ball', which has a quaternion"):
         lw.feedback.computed_torque(m, lw.Reference([0, 1], np.eye(4)[:2]), 4.0, 2.0)
 
@@ -159,10 +159,10 @@ def test_computed_torque_works_with_mimic_joints(seed: int) -> None:
 def test_pid_has_no_steady_state_error_under_constant_load() -> None:
     m = arm(2, armature=0.5)
     target = np.array([0.4, -0.7])
-    law: Any = lw.feedback.pid(m, target, 60.0, 80.0, 15.0, dt=0.01)
-    q, v, memory = target.copy(), np.zeros(2), law.memory
+    controller: Any = lw.feedback.pid(m, target, 60.0, 80.0, 15.0, dt=0.01)
+    q, v, memory = target.copy(), np.zeros(2), controller.memory
     for k in range(1200):
-        tau, memory = law(0.01 * k, q, v, memory)
+        tau, memory = controller(0.01 * k, q, v, memory)
         q, v = rk4(lambda q, v, tau=tau: (v, acceleration(m, q, v, tau)), q, v, 0.01)
     assert np.abs(q - target).max() < 1e-5
     assert np.abs(80.0 * memory - plain(m).gravity(target)).max() < 1e-2  # the integral has learnt the load
@@ -170,15 +170,15 @@ def test_pid_has_no_steady_state_error_under_constant_load() -> None:
 
 def test_pid_integral_does_not_wind_up_at_its_limit() -> None:
     m = arm(2)
-    law: Any = lw.feedback.pid(m, np.array([3.0, 0.0]), 10.0, 5.0, 1.0, dt=0.1, limit=4.0)
-    assert law.dt == 0.1
-    memory = law.memory
+    controller: Any = lw.feedback.pid(m, np.array([3.0, 0.0]), 10.0, 5.0, 1.0, dt=0.1, limit=4.0)
+    assert controller.dt == 0.1
+    memory = controller.memory
     for k in range(50):
-        tau, memory = law(0.1 * k, np.array([0.0, 0.2]), np.zeros(2), memory)
+        tau, memory = controller(0.1 * k, np.array([0.0, 0.2]), np.zeros(2), memory)
         assert np.abs(tau).max() <= 4.0
     assert memory[0] == 0.0
     assert -0.5 < memory[1] < 0.0  # this joint's force may still grow, until it is at its limit
-    _, less = law(5.0, np.array([3.5, 0.2]), np.zeros(2), np.array([9.0, 0.0]))
+    _, less = controller(5.0, np.array([3.5, 0.2]), np.zeros(2), np.array([9.0, 0.0]))
     assert less[0] < 9.0  # an error of the other sign unwinds at once
 
 
@@ -200,10 +200,10 @@ POSE[:3, :3], POSE[:3, 3] = exp_matrix(np.array([0.4, -0.8, 0.3])), [0.3, 0.2, 0
 @pytest.mark.parametrize("target", [POSE[:3, 3], POSE], ids=["position", "pose"])
 def test_operational_space_gives_the_required_frame_acceleration(base: bool, target: Array) -> None:
     m = arm(7, base=base)
-    law = lw.feedback.operational_space(m, "tool", target, 25.0, 10.0, null_damping=2.0)
+    controller = lw.feedback.operational_space(m, "tool", target, 25.0, 10.0, null_damping=2.0)
     for seed in range(3):
         q, v = some_state(m, seed)
-        tau = law(0.0, q, v)
+        tau = controller(0.0, q, v)
         assert (np.delete(tau, driven(m)) == 0.0).all()
         X, V, A = frame_state(m, q, v, acceleration(m, q, v, tau))
         turn = X[:3, :3] @ log_matrix(X[:3, :3].T @ POSE[:3, :3])
@@ -215,9 +215,9 @@ def test_operational_space_gives_the_required_frame_acceleration(base: bool, tar
 def test_operational_space_follows_a_moving_point() -> None:
     m = arm()
     r = lw.Reference([0.0, 1.0, 2.0], [[0.3, 0.2, 0.6], [0.1, 0.5, 0.8], [0.3, -0.2, 0.6]])
-    law = lw.feedback.operational_space(m, "tool", r, [25.0, 30.0, 35.0], 10.0)
+    controller = lw.feedback.operational_space(m, "tool", r, [25.0, 30.0, 35.0], 10.0)
     q, v = some_state(m, 5)
-    X, V, A = frame_state(m, q, v, acceleration(m, q, v, law(0.7, q, v)))
+    X, V, A = frame_state(m, q, v, acceleration(m, q, v, controller(0.7, q, v)))
     wanted = r.acceleration(0.7) + 10.0 * (r.rate(0.7) - V[:3]) + np.array([25.0, 30.0, 35.0]) * (r(0.7) - X[:3, 3])
     assert relative(A[:3], wanted) < 1e-9
 
@@ -229,8 +229,8 @@ def test_null_space_motion_decays_at_its_damping_rate() -> None:
     d = plain(m)
     J = d.jacobian(q, "tool", "mixed")
     v = v - np.linalg.pinv(J) @ (J @ v)
-    laws = [lw.feedback.operational_space(m, "tool", POSE, 25.0, 10.0, null_damping=c) for c in (0.0, 3.0)]
-    with_none, with_some = (acceleration(m, q, v, law(0.0, q, v)) for law in laws)
+    controllers = [lw.feedback.operational_space(m, "tool", POSE, 25.0, 10.0, null_damping=c) for c in (0.0, 3.0)]
+    with_none, with_some = (acceleration(m, q, v, controller(0.0, q, v)) for controller in controllers)
     assert relative(with_some - with_none, -3.0 * v) < 1e-8
 
 
@@ -239,9 +239,9 @@ def test_null_space_motion_decays_at_its_damping_rate() -> None:
 def test_resolved_rate_moves_the_frame_straight_to_its_target(base: bool, target: Array) -> None:
     """With little damping J rates = gain e; the velocity loop reaches those rates at its bandwidth."""
     m = arm(7, base=base)
-    law = lw.feedback.resolved_rate(m, "tool", target, gain=2.0, damping=1e-6, bandwidth=40.0)
+    controller = lw.feedback.resolved_rate(m, "tool", target, gain=2.0, damping=1e-6, bandwidth=40.0)
     q, v = some_state(m, 2)
-    tau = law(0.0, q, v)
+    tau = controller(0.0, q, v)
     a = acceleration(m, q, v, tau)
     rates = v[driven(m)] + a[driven(m)] / 40.0
     assert (np.delete(tau, driven(m)) == 0.0).all()
@@ -262,9 +262,9 @@ def test_resolved_rate_moves_the_frame_straight_to_its_target(base: bool, target
 def test_damped_rates_stay_bounded_at_singular_positions() -> None:
     """A straight arm with a target along itself: undamped rates would be unbounded."""
     m, v = arm(3, damping=0.0), np.zeros(3)
-    law = lw.feedback.resolved_rate(m, "tool", [0.0, 0.0, 5.0], gain=1.0, damping=0.1, bandwidth=10.0)
+    controller = lw.feedback.resolved_rate(m, "tool", [0.0, 0.0, 5.0], gain=1.0, damping=0.1, bandwidth=10.0)
     q = np.array([0.3, 1e-9, 1e-9])
-    rates = acceleration(m, q, v, law(0.0, q, v)) / 10.0
+    rates = acceleration(m, q, v, controller(0.0, q, v)) / 10.0
     assert np.abs(rates).max() < 5.0 / (2 * 0.1) + 1e-6  # s / (s^2 + damping^2) is at most 1 / (2 damping)
 
 

@@ -113,7 +113,7 @@ def test_forces_match_scipy() -> None:
     A, mu = grip_matrix(SOLES), 0.3
     start = np.tile(UP, len(SOLES))
 
-    def margin(f: Array) -> Array:
+    def friction_slack(f: Array) -> Array:
         press = f.reshape(-1, 3) @ UP
         along = f.reshape(-1, 3) - np.outer(press, UP)
         return mu * press - np.sqrt((along**2).sum(axis=1) + 1e-14)
@@ -121,7 +121,7 @@ def test_forces_match_scipy() -> None:
     for kind in ("within", "at the edge", "out of reach"):
         wrench = wanted(kind, np.random.default_rng(1)) / 100.0
         ours = within_cones(wrench, SOLES, UP, mu, ALL).forces.ravel()
-        held = [{"type": "ineq", "fun": margin}]
+        held = [{"type": "ineq", "fun": friction_slack}]
         if kind == "out of reach":
 
             def cost(f: Array, wrench: Array = wrench) -> float:

@@ -39,24 +39,24 @@ Q, R = np.diag([1.0, 10.0, 0.5, 0.1]), np.array([[0.3]])
 
 def test_cart_pole_gains_match_the_linearisation_by_hand() -> None:
     A, B = by_hand()
-    law: Any = lw.feedback.lqr(cart_pole(), np.zeros(2), Q, R, actuated=["rail"])
+    controller: Any = lw.feedback.lqr(cart_pole(), np.zeros(2), Q, R, actuated=["rail"])
     for ours, theirs in zip(linearised(Plant(cart_pole(), ["rail"]), np.zeros(2), np.zeros(2)), (A, B), strict=True):
         assert np.abs(ours - theirs).max() < 1e-9
     P = solve_continuous_are(A, B, Q, R)
-    assert law.K.shape == (1, 4)
-    assert np.abs(law.K - np.linalg.solve(R, B.T @ P)).max() < 1e-8 * np.abs(law.K).max()
-    assert np.linalg.eigvals(A - B @ law.K).real.max() < 0.0
+    assert controller.K.shape == (1, 4)
+    assert np.abs(controller.K - np.linalg.solve(R, B.T @ P)).max() < 1e-8 * np.abs(controller.K).max()
+    assert np.linalg.eigvals(A - B @ controller.K).real.max() < 0.0
     same: Any = lw.feedback.lqr(cart_pole(), np.zeros(2), np.diag(Q), 0.3, actuated=["rail"])
-    assert (same.K == law.K).all()
+    assert (same.K == controller.K).all()
 
 
 def test_lqr_stabilises_a_falling_pole() -> None:
     m = cart_pole()
     d = lw.compile(m, target="numpy")
-    law = lw.feedback.lqr(m, np.zeros(2), Q, R, actuated=["rail"])
+    controller = lw.feedback.lqr(m, np.zeros(2), Q, R, actuated=["rail"])
     q, v = np.array([0.2, 0.15]), np.array([0.0, -0.1])
     for k in range(4000):
-        v = v + 0.005 * d.forward_dynamics(q, v, law(0.005 * k, q, v) + d.passive(q, v))
+        v = v + 0.005 * d.forward_dynamics(q, v, controller(0.005 * k, q, v) + d.passive(q, v))
         q = q + 0.005 * v
     assert np.abs([*q, *v]).max() < 1e-4
 
@@ -67,13 +67,13 @@ def test_lqr_holds_a_ball_joint_away_from_neutral() -> None:
     m = b.joint("ball", lw.Ball(), "world", "top", stiffness=2.0, damping=0.3).build()
     q0 = m.random(3)
     d = lw.compile(m, target="numpy")
-    law: Any = lw.feedback.lqr(m, q0, 1.0, 0.1)
-    A, B = linearised(Plant(m), q0, law(0.0, q0, np.zeros(3)))
-    assert np.linalg.eigvals(A - B @ law.K).real.max() < 0.0
+    controller: Any = lw.feedback.lqr(m, q0, 1.0, 0.1)
+    A, B = linearised(Plant(m), q0, controller(0.0, q0, np.zeros(3)))
+    assert np.linalg.eigvals(A - B @ controller.K).real.max() < 0.0
     x = 1e-5 * np.random.default_rng(0).normal(size=6)
     q, v = m.integrate(q0, x[:3]), x[3:]
-    a = d.forward_dynamics(q, v, law(0.0, q, v) + d.passive(q, v))
-    assert np.abs(a - ((A - B @ law.K) @ x)[3:]).max() < 1e-8
+    a = d.forward_dynamics(q, v, controller(0.0, q, v) + d.passive(q, v))
+    assert np.abs(a - ((A - B @ controller.K) @ x)[3:]).max() < 1e-8
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_motor_parameters_in_a_batch_match_single_runs():
 
 
 @pytest.mark.parametrize(
-    ("motor", "told"),
+    ("motor", "message"),
     [
         ({"gear": 0.0}, "gear must not be 0"),
         ({"rotor_inertia": -1.0}, "rotor_inertia must be >= 0"),
@@ -125,14 +125,14 @@ def test_motor_parameters_in_a_batch_match_single_runs():
         ({"stall_torque": 0.0, "no_load_speed": 1.0}, "stall_torque must be > 0"),
     ],
 )
-def test_invalid_motors_are_rejected(motor, told):
+def test_invalid_motors_are_rejected(motor, message):
     with pytest.raises(lw.ModelError, match="drive 'motor'") as caught:
         wheel(**motor)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("efficiency", [0.5, 1.5], "at most 1"),
         ("stall_torque", 0.0, "> 0"),
@@ -140,9 +140,9 @@ def test_invalid_motors_are_rejected(motor, told):
         ("gear", 0.0, "not be 0"),
     ],
 )
-def test_invalid_motor_parameters_are_rejected(name, value, told):
+def test_invalid_motor_parameters_are_rejected(name, value, message):
     m = wheel(efficiency=0.9, stall_torque=3.0, no_load_speed=40.0)
-    with pytest.raises(lw.ModelError, match=told):
+    with pytest.raises(lw.ModelError, match=message):
         m.with_parameters({f"motor.{name}": value})
 
 

@@ -125,12 +125,12 @@ def test_interval_search_needs_few_lookups(count: int, at_most: int) -> None:
 def test_rollout_follows_a_reference() -> None:
     r, steps = reference("cubic", "uneven"), Count(0)
 
-    def track(x: Array, rounds: Any) -> tuple[Any, Any]:
+    def track(x: Array, count: Any) -> tuple[Any, Any]:
         def step(k: Any, t: Any, x: Array) -> tuple[Any, Any]:
             new = x + 0.05 * (r.rate(t) + np.clip(3.0 * (r(t) - x), -1.0, 1.0))
             return (t + 0.05, new), (new,)
 
-        (_, last), (path,) = record(rounds, step, x[0], x)
+        (_, last), (path,) = record(count, step, x[0], x)
         return last, path
 
     plain = lifted(track)

@@ -119,8 +119,8 @@ def test_walker_turns_with_an_unlocked_yaw_joint() -> None:
     assert np.abs(yaw).max() > 1.0
     assert float(gaits.heading(m, run.q[-1])) == pytest.approx(0.5 * np.pi, abs=0.03)
     assert np.degrees(gaits.tilt(run.q)).max() < 0.5
-    told = [event.what.partition(" (")[0] for event in run.events]
-    assert told == [f"{verb} {name}" for _, verb, name in walk.schedule]
+    switched = [event.what.partition(" (")[0] for event in run.events]
+    assert switched == [f"{verb} {name}" for _, verb, name in walk.schedule]
 
 
 @pytest.mark.slow
@@ -130,8 +130,8 @@ def test_walker_climbs_a_step_with_reversed_clutches() -> None:
     standing = walker_machine.START + heights(run, *run.q[-1, :2])
     assert run.q[-1, 2] == pytest.approx(standing, abs=0.04)
     assert np.degrees(gaits.tilt(run.q)).max() < 30.0
-    jumps = [event for event in run.events if event.what.startswith("reverse")]
-    assert len(jumps) == 16
+    reversals = [event for event in run.events if event.what.startswith("reverse")]
+    assert len(reversals) == 16
     ratios = run.mechanism.clutches["top back left femur clutch"].ratio
     assert ratios == -1.0
 
@@ -170,12 +170,12 @@ def test_walkers_in_a_batch_match_single_runs(
 def test_walker_walks_with_every_suitable_method(method: str) -> None:
     """At twice the step of "semi-implicit" the path agrees to 6 mm of 1.1 m, and clutched joints stay coupled."""
     rough = lw.simulate(**gaits.straight(3.0).arguments, record=RECORDED)
-    request = gaits.straight(3.0).arguments | {"method": method, "dt": 2.0 * gaits.STEP, "every": 20}
-    run = lw.simulate(**request, record=(*RECORDED, "iterations")).check()
+    problem = gaits.straight(3.0).arguments | {"method": method, "dt": 2.0 * gaits.STEP, "every": 20}
+    run = lw.simulate(**problem, record=(*RECORDED, "iterations")).check()
     assert np.abs(run.q[:, :3] - rough.q[:, :3]).max() < 6e-3
     assert np.abs(run.q[:, 7:] - rough.q[:, 7:]).max() < 0.05
     assert np.median(run["iterations"][1:]) <= {"midpoint": 6.0, "energy-momentum": 12.0}.get(method, 2.0)
-    ties = velocity_row_matrix(
+    constraint_rows = velocity_row_matrix(
         run.mechanism.with_parameters({f"{c.name}.engaged": 1.0 for c in run.mechanism.clutches})
     )
-    assert np.abs(run.v @ ties.T).max() < 1e-10
+    assert np.abs(run.v @ constraint_rows.T).max() < 1e-10

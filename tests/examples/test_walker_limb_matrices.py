@@ -109,9 +109,9 @@ def test_engaging_all_clutches_projects_velocities_onto_the_limb_coordinates(sys
     schedule = [(0.0, "engage", clutch.name) for clutch in M.clutches]
     run = lw.simulate(M, q, v, duration=1e-3, dt=1e-3, method="semi-implicit", schedule=schedule)
     inertia = mass_matrix(M, q)
-    kept = P @ np.linalg.solve(P.T @ inertia @ P, P.T @ inertia @ v)
-    assert np.abs(run.v[0] - kept).max() < 1e-13 * np.abs(v).max()
-    lost = 0.5 * (v - kept) @ inertia @ (v - kept)
+    projected = P @ np.linalg.solve(P.T @ inertia @ P, P.T @ inertia @ v)
+    assert np.abs(run.v[0] - projected).max() < 1e-13 * np.abs(v).max()
+    lost = 0.5 * (v - projected) @ inertia @ (v - projected)
     assert sum(event.energy for event in run.events) == pytest.approx(-lost, rel=1e-12)
 
 

@@ -63,7 +63,7 @@ def content_of(thing: Any) -> Any:
     if isinstance(thing, Mapping):
         return {key: content_of(item) for key, item in thing.items()}
     if is_dataclass(thing):
-        return type(thing).__name__, {field.name: content_of(getattr(thing, field.name)) for field in fields(thing)}
+        return type(thing).__name__, {part.name: content_of(getattr(thing, part.name)) for part in fields(thing)}
     if isinstance(thing, list | tuple):
         return [content_of(item) for item in thing]
     return thing
@@ -192,7 +192,7 @@ def builder_with_all_arguments() -> lw.Builder:
     b.mimic("s", "second", -1 / 3, 1e-17)
     b.keyframe("at rest", {"last": (0.5, 0.5, -0.5, 0.5), "second": 0.1, "first one": (1 / 3, -0.0)})
     b.keyframe("neutral", {})
-    b.keyframe("moving", velocities={"last": (0.1, -0.0, 1 / 3), "second": -0.0, "s": 3.0})
+    b.keyframe("in motion", velocities={"last": (0.1, -0.0, 1 / 3), "second": -0.0, "s": 3.0})
     for name, kind in CLOSING.items():
         turns = {"rpy": (1, 2, 3), "to_rotation": np.diag([-1, -1, 1])} if name in ("screw", "weld") else {}
         b.close(f"by a {name}", kind, "=", "world", (1e-17, 0, 0), (0, -0.0, 1 / 3), **turns)

@@ -63,7 +63,7 @@ def test_builder_verb_has_the_document_keys_as_arguments(class_: type[Element]) 
     assert verb.__name__ == VERBS[class_.section]
     assert verb.__doc__
     assert class_.__doc__
-    for name in {field.name for field in fields(class_)} - {"name", *class_.definitions()}:
+    for name in {part.name for part in fields(class_)} - {"name", *class_.definitions()}:
         assert name not in arguments  # Builder.build finds it
 
 
@@ -78,8 +78,8 @@ def test_schedule_verbs_set_modes(class_: type[Element]) -> None:
 def test_document_page_lists_the_keys_of_every_element() -> None:
     """Of built-in elements only: a new process has none that a test has defined."""
     code = "from linkwork.model.documents.key_tables import element_tables; print(element_tables(), end='')"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=True)
-    assert shown_keys() == told.stdout, "run: python tests/document_page.py"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=True)
+    assert shown_keys() == printed.stdout, "run: python tests/document_page.py"
 
 
 @each
@@ -93,7 +93,7 @@ def test_element_describes_itself_and_its_parts(name: str) -> None:
 
 @each
 def test_element_of_one_mechanism_can_be_added_to_another(name: str) -> None:
-    b = frame().surface("ground", lw.Plane()).surface("field", lw.Plane()) if ALL[name].what == "contact" else frame()
+    b = frame().surface("ground", lw.Plane()).surface("terrain", lw.Plane()) if ALL[name].what == "contact" else frame()
     again = b.add(replace(ALL[name], **({"against": ("ground",)} if ALL[name].what == "contact" else {}))).build()
     one = again.elements[ALL[name].section][name]
     if ALL[name].what != "contact":

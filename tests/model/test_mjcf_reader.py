@@ -53,8 +53,14 @@ def random_model(seed: int) -> str:
         return " ".join(f"{x:.5f}" for x in rng.normal(size=count) * scale)
 
     def turned() -> str:
-        ways = [("euler", row(3, 60.0)), ("quat", row(4)), ("axisangle", row(4)), ("zaxis", row()), ("xyaxes", row(6))]
-        name, value = ways[rng.integers(len(ways))]
+        orientations = [
+            ("euler", row(3, 60.0)),
+            ("quat", row(4)),
+            ("axisangle", row(4)),
+            ("zaxis", row()),
+            ("xyaxes", row(6)),
+        ]
+        name, value = orientations[rng.integers(len(orientations))]
         return f'{name}="{value}"'
 
     def joint(name: str, kind: str) -> str:
@@ -127,8 +133,8 @@ def test_random_model_matches_mujoco(seed: int, tmp_path: Path) -> None:
 
 
 def _center_of_mass(model: Any, data: Any) -> Array:
-    moving = model.body_weldid > 0
-    return model.body_mass[moving] @ data.xipos[moving] / model.body_mass[moving].sum()
+    movable = model.body_weldid > 0
+    return model.body_mass[movable] @ data.xipos[movable] / model.body_mass[movable].sum()
 
 
 # --- names, joints and bodies ---

@@ -41,7 +41,7 @@ def test_conversion_round_trip_restores_the_state(tool: str, batch: tuple[int, .
     assert there_q.shape[:-1] == there_v.shape[:-1] == batch
     assert there_q.flags.c_contiguous
     again_q, again_v = lw.convert(m, there_q, there_v, source=tool, names=names)
-    # Roll, pitch and yaw do not tell a quaternion from its negative, which is the same rotation
+    # Roll, pitch and yaw do not distinguish a quaternion from its negative, which is the same rotation
     assert np.abs(m.difference(q, again_q)).max(initial=0.0) < 1e-9
     assert np.allclose(again_v, v, rtol=0, atol=1e-14)
     assert np.array_equal(lw.convert(m, q, target=tool, names=names), there_q)

@@ -22,7 +22,7 @@ SHAPES: dict[str, SurfaceShape] = {
     "sphere": lw.Sphere(0.7),
     "cylinder": CYLINDER,
     "capsule": lw.Capsule(0.3, 0.8),
-    "height field": lw.HeightField((1.5, 1.2), HEIGHTS),
+    "height terrain": lw.HeightField((1.5, 1.2), HEIGHTS),
     "ground": lw.Ground(hilly),
 }
 
@@ -38,7 +38,7 @@ def test_normal_is_the_gradient_of_the_distance(name: str) -> None:
         )
         assert near.normal @ near.normal == pytest.approx(1.0, abs=1e-12)
         if name in (
-            "height field",
+            "height terrain",
             "ground",
         ):  # whose distance is along the normal of the ground below, not the nearest
             continue
@@ -80,12 +80,12 @@ def test_outside_distance_is_that_to_the_nearest_point_of_the_solid(shape: Surfa
 
 
 def test_height_field_matches_its_data_and_extends_beyond_its_edges() -> None:
-    field = lw.HeightField((1.0, 2.0), HEIGHTS)
+    terrain = lw.HeightField((1.0, 2.0), HEIGHTS)
     for i, x in enumerate((-0.5, 0.5)):
         for j, y in enumerate((-1.0, 0.0, 1.0)):
-            near = field.near(np.array([x, y, 0.3]))
+            near = terrain.near(np.array([x, y, 0.3]))
             assert near.distance == pytest.approx((0.3 - HEIGHTS[i][j]) * near.normal[2])
-    edge, beyond = (field.near(np.array([0.5, y, 0.4])) for y in (1.0, 1.7))
+    edge, beyond = (terrain.near(np.array([0.5, y, 0.4])) for y in (1.0, 1.7))
     assert beyond.distance == edge.distance
     with pytest.raises(lw.ModelError, match="rows of equal length"):
         lw.HeightField((1, 1), [[0.0, 1.0], [2.0]])

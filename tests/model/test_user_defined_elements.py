@@ -211,7 +211,7 @@ def test_user_joint_kind_cannot_replace_a_built_in_one(tmp_path: Path) -> None:
 # --- forces ---
 
 
-class Moving:
+class BodyMotion:
     """One moving body and a joint."""
 
     def __init__(self, X: Transform, V: Twist, v: Any = (0.0,)):
@@ -252,7 +252,7 @@ def test_forces_have_wrenches_and_powers() -> None:
     b = lw.Builder("one").body("c", 1.0, inertia=(1, 1, 1)).joint("c", lw.Free(), "world", "c")
     m = b.add(Magnet("magnet", "c", (0.1, 0.2, 0.3), 5.0)).add(Lifted("lift", "c", 3.0)).build()
     assert m.forces == (m.magnets["magnet"], m.lifts["lift"])
-    motion, magnet, lift = Moving(X, V), m.magnets["magnet"], m.lifts["lift"]
+    motion, magnet, lift = BodyMotion(X, V), m.magnets["magnet"], m.lifts["lift"]
     acting = magnet.force(motion)
     p, v = X.point(np.array([0.1, 0.2, 0.3])), V.linear + np.cross(V.angular, X.R @ [0.1, 0.2, 0.3])
     force = -5.0 * p / np.linalg.norm(p) / (p @ p + 0.01)
@@ -264,8 +264,8 @@ def test_forces_have_wrenches_and_powers() -> None:
     assert lift.power(motion, lift.force(motion)) == 0.0  # it is in the rate of its energy
     assert np.allclose(lift.force(motion).power(motion), 3.0 * V.linear[2])
     more = acting + Acting().on_body("c", torque=(0, 0, 2.0)).on_joint("c", (4.0,))
-    assert np.allclose(more.power(Moving(X, V, [0.5])), force @ v + 2.0 * V.angular[2] + 2.0)
-    hidden = Moving(Transform(to_opaque(X.R), to_opaque(X.p)), Twist(to_opaque(V.linear), to_opaque(V.angular)))
+    assert np.allclose(more.power(BodyMotion(X, V, [0.5])), force @ v + 2.0 * V.angular[2] + 2.0)
+    hidden = BodyMotion(Transform(to_opaque(X.R), to_opaque(X.p)), Twist(to_opaque(V.linear), to_opaque(V.angular)))
     found = magnet.force(hidden)
     assert np.allclose(from_opaque(found.wrench("c").array), wrench.array)
     assert np.allclose(from_opaque(np.array([magnet.power(hidden, found)])), force @ v)

@@ -35,7 +35,7 @@ REFUSED = {  # and a part of the reason
     "dm_control/mjcf/test_assets/included_with_invalid_filenames.xml": NOT_THERE,
     "dm_control/mjcf/test_assets/model_with_invalid_filenames.xml": NOT_THERE,
     "dm_control/mujoco/testing/assets/model_with_assets.xml": NOT_THERE,
-    "dm_control/mjcf/test_assets/test_model.xml": "mass and inertia of moving bodies",  # MuJoCo refuses it, too
+    "dm_control/mjcf/test_assets/test_model.xml": "mass and inertia of movable bodies",  # MuJoCo refuses it, too
     "dm_control/locomotion/walkers/assets/dog_v2/scene.xml": "repeated name 'grid'",  # MuJoCo refuses it, too
     # no models but descriptions of the format
     "dm_control/mjcf/schema.xml": "the root element is <element>",
@@ -128,9 +128,9 @@ def test_models_are_rejected_only_for_known_reasons() -> None:
                 load(FILES[name])
             assert caught.value.file
             assert caught.value.line
-    moving = [name for name in SOUND if load(FILES[name]).nv]
+    movable = [name for name in SOUND if load(FILES[name]).nv]
     print(
-        f"\nMuJoCo {mujoco.__version__}, {len(FILES)} files: {len(SOUND)} loaded, of which {len(moving)} move "
+        f"\nMuJoCo {mujoco.__version__}, {len(FILES)} files: {len(SOUND)} loaded, of which {len(movable)} move "
         f"and agree to {max(worst.values(), default=0.0):.1e}; {len(FILES) - len(SOUND)} refused; "
         f"{sum(drives for drives, _ in driving.values())} of {sum(n for _, n in driving.values())} actuators are drives"
     )

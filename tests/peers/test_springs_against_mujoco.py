@@ -55,7 +55,7 @@ def tree_with_springs(pairs: list[str]) -> tuple[lw.Mechanism, str]:
 
 
 def _xyz_turned(degrees: tuple[float, ...]) -> np.ndarray:
-    """Rotations about the moving x, y and z axes, in this order."""
+    """Rotations about the body-fixed x, y and z axes, in this order."""
     R = np.eye(3)
     for axis, angle in zip(np.eye(3), np.radians(degrees), strict=True):
         R = R @ lw.Revolute(axis).transform(np.array([angle])).R

@@ -35,8 +35,8 @@ def random_robot(seed: int, kinds: list[str]) -> lw.Mechanism:
 def poses_and_velocities(m: lw.Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """World poses (..., nbodies, 3, 4) and origin velocities (..., nbodies, 6) in world axes."""
     d = lw.compile(m, target="numpy")
-    moving = [d.jacobian(q, body.name, "mixed") @ v[..., None] for body in m.bodies[1:]]
-    return d.poses(q)[..., :3, :], np.stack(moving, axis=-3)[..., 0]
+    velocities = [d.jacobian(q, body.name, "mixed") @ v[..., None] for body in m.bodies[1:]]
+    return d.poses(q)[..., :3, :], np.stack(velocities, axis=-3)[..., 0]
 
 
 def states(m: lw.Mechanism, seed: int) -> tuple[Array, Array]:

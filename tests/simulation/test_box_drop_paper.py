@@ -84,16 +84,16 @@ def test_box_drop_report_passes() -> None:
 
 def test_newton_needs_at_most_five_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     """At most 5 in Figure 5.6; here through the first contact, with the NumPy target."""
-    rounds, iterate = [], structured_steps.iterate
+    iterations, iterate = [], structured_steps.iterate
 
     def counted(*inputs: Any) -> tuple[Any, ...]:
         found = iterate(*inputs)
-        rounds.append(found[1])
+        iterations.append(found[1])
         return found
 
     monkeypatch.setattr(structured_steps, "iterate", counted)
     run = lw.simulate(lw.example("box_drop"), duration=0.13, dt=DT, method="variational", target="numpy", record=("q",))
-    assert max(rounds) <= 5
+    assert max(iterations) <= 5
     assert run.q == pytest.approx(dropped("variational").q[: len(run.t)], abs=1e-12)
 
 

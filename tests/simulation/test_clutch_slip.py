@@ -131,7 +131,7 @@ def test_members_slip_independently():
 
 def test_simulator_lets_clutches_slip():
     simulator = lw.Simulator(flywheels(capacity=6.0), [0, 0], [5.0, 0.0], dt=0.01)
-    assert simulator.engage("clutch") == 0.0  # nothing jumps
+    assert simulator.engage("clutch") == 0.0  # no velocity jump
     for _ in range(150):
         simulator.step()
     np.testing.assert_allclose(simulator.state.v, 2.0, rtol=1e-12)

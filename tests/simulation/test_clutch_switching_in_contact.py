@@ -1,4 +1,4 @@
-"""A clutch engages while a foot of a mechanism with servos is in contact: all methods give the same jump and order."""
+"""A clutch engages while a foot is in contact: methods agree on the velocity jump and keep their order."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_loop_check_names_redundant_constraints():
     assert "clutch 'ac': 1 row is redundant" in str(check)
 
 
-# --- on the way ---
+# --- during a run ---
 
 
 def stepped(duration: float, h: float, torque: Callable[[float], float]) -> Array:
@@ -131,13 +131,13 @@ def stepped(duration: float, h: float, torque: Callable[[float], float]) -> Arra
     v = np.zeros(3)
     for k in range(round(duration / h)):
         pushed = v + h * np.array([torque((k + 0.5) * h), 0.0, 0.0])
-        for holds, way in product((0, 1), (0, 1, -1)):
-            rows = [[-1.0, 1.0, 0.0]] * holds + [[0.0, -1.0, 1.0]] * (way == 0)
-            C, start = np.array(rows).reshape(-1, 3), pushed + 0.4 * h * way * np.array([0.0, -1.0, 1.0])
+        for holds, slip in product((0, 1), (0, 1, -1)):
+            rows = [[-1.0, 1.0, 0.0]] * holds + [[0.0, -1.0, 1.0]] * (slip == 0)
+            C, start = np.array(rows).reshape(-1, 3), pushed + 0.4 * h * slip * np.array([0.0, -1.0, 1.0])
             impulses = -solved(C @ C.T, C @ start) if rows else np.zeros(0)
             found = start + C.T @ impulses
             pushes = impulses[0] >= -1e-13 if holds else found[1] - found[0] >= -1e-13
-            sticks = abs(impulses[-1]) <= 0.4 * h + 1e-13 if way == 0 else way * (found[1] - found[2]) >= -1e-13
+            sticks = abs(impulses[-1]) <= 0.4 * h + 1e-13 if slip == 0 else slip * (found[1] - found[2]) >= -1e-13
             if pushes and sticks:
                 v = found
                 break
@@ -154,13 +154,13 @@ def test_ratchet_drives_a_slipping_clutch(method, close):
     )
     expected = stepped(2.0, 5e-4, lambda t: 2.0 * np.cos(5.0 * t))
     np.testing.assert_allclose(run.v[-1], expected, rtol=0, atol=close)
-    told = [event.what.split(" (")[0] for event in run.events]
-    assert {"clutch slips", "clutch holds", "ratchet overruns", "ratchet holds"} <= set(told)
+    events = [event.what.split(" (")[0] for event in run.events]
+    assert {"clutch slips", "clutch holds", "ratchet overruns", "ratchet holds"} <= set(events)
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi-implicit", "variational", "dop853"])
 def test_gears_shift_while_a_clutch_slips(method):
-    """Momentum along the free motion of the gear does not jump, and changes only by the clutch torque."""
+    """Shifts conserve the momentum along the free motion of the gear; only the clutch torque changes it."""
     b = two_wheels().body("third", 1.0, inertia=(4, 4, 4)).joint("c", lw.Revolute(), "world", "third", at=(2, 0, 0))
     m = b.clutch("clutch", "a", "b", capacity=2.0).transmission("gears", "b", "c", (2.0, 0.5, -1.0), selected=1).build()
     schedule = [(0.1, "engage", "clutch"), (0.3, "shift", "gears", 2), (0.5, "shift", "gears", 3)]

@@ -91,10 +91,10 @@ def test_multipliers_are_the_mean_rod_force() -> None:
 def test_failed_substep_error_gives_a_step_that_converges() -> None:
     system = lw.discrete(lg.pendulum, lg.rod, order=4)
     now = system.start(lg.PLACE, [0.0, 9.0, 0.0])
-    with pytest.raises(lw.NotConverged, match=r"step of 0\.5 s from t = 0 s") as told:
+    with pytest.raises(lw.NotConverged, match=r"step of 0\.5 s from t = 0 s") as caught:
         system.step(now, 0.5)
-    assert told.value.step is not None
-    assert system.step(now, told.value.step).t == pytest.approx(told.value.step)
+    assert caught.value.step is not None
+    assert system.step(now, caught.value.step).t == pytest.approx(caught.value.step)
 
 
 def test_substeps_are_contiguous() -> None:

@@ -230,14 +230,14 @@ def clock(switches: list[float], bend: float = 0.0) -> Switching:
         assert begin.q[0] == pytest.approx(gone, abs=1e-15)
         return begin._replace(q=begin.q + h, work=begin.work + 1), True
 
-    def margins(begin: StepState, end: StepState) -> np.ndarray:
+    def event_functions(begin: StepState, end: StepState) -> np.ndarray:
         left = np.array(switches) - end.q[0]
         return np.where(begin.slip > 0, 1.0, np.expm1(bend * left) / bend if bend else left)
 
     def switched(end: StepState, gone: float, which: Any) -> StepState:
         return end._replace(slip=np.where(which, gone, end.slip))
 
-    return Switching(advance, margins, switched)
+    return Switching(advance, event_functions, switched)
 
 
 def gone_through(switching: Switching, count: int) -> StepState:

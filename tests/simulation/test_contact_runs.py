@@ -75,7 +75,7 @@ def test_mesh_surfaces_are_rejected() -> None:
         lw.simulate(b.build(strict=False), duration=0.1)
 
 
-# --- what is kept ---
+# --- saved runs and members ---
 
 
 def test_contact_run_is_saved_read_continued_and_matched_by_a_simulator(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from shaft_mechanisms import shafts, two_wheels
 
 RUN: dict[str, Any] = {"duration": 1.0, "dt": 0.01}
 BOTH = pytest.mark.parametrize("method", ["rk4", "dop853"])
-TOLD = "clutch 'high' drives 'b' from 'a' at the ratio -1, but clutch 'low' drives it at 2"
+CONFLICT = "clutch 'high' drives 'b' from 'a' at the ratio -1, but clutch 'low' drives it at 2"
 
 
 def gears(engaged: bool = False) -> lw.Mechanism:
@@ -29,7 +29,7 @@ def test_contradictory_guards_end_the_member(method):
     schedule = [(after(0.203), "engage", "low"), (after(0.7), "engage", "high")]
     run = lw.simulate(gears(), [0, 0], [1.0, 2.0], method=method, schedule=schedule, **RUN)
     assert run.outcome.kind == "not converged"
-    assert run.outcome.diagnosis == TOLD
+    assert run.outcome.diagnosis == CONFLICT
     assert run.outcome.time == pytest.approx(0.7, abs=0.011)
     assert [event.what for event in run.events] == ["engage low"]  # the other did not happen
     np.testing.assert_allclose(run.v[-1], [1.0, 2.0], rtol=1e-12)
@@ -38,11 +38,11 @@ def test_contradictory_guards_end_the_member(method):
 @pytest.mark.parametrize("kind", [lw.sampled, lw.host])
 @BOTH
 def test_contradictory_controllers_end_the_member(method, kind):
-    def law(t, q, v):
+    def controller(t, q, v):
         return {"tau": [0.0, 0.0], "low.engaged": t > 0.205, "high.engaged": t > 0.605}
 
-    run = lw.simulate(gears(), [0, 0], [1.0, 2.0], method=method, controller=kind(law, rate=100), **RUN)
-    assert (run.outcome.kind, run.outcome.diagnosis) == ("not converged", TOLD)
+    run = lw.simulate(gears(), [0, 0], [1.0, 2.0], method=method, controller=kind(controller, rate=100), **RUN)
+    assert (run.outcome.kind, run.outcome.diagnosis) == ("not converged", CONFLICT)
     assert run.outcome.time == pytest.approx(0.61)
     assert [event.what for event in run.events] == ["engage low"]
     np.testing.assert_allclose(run.v[-1], [1.0, 2.0], rtol=1e-12)
@@ -76,14 +76,14 @@ def test_simultaneous_release_and_engage_work_in_any_order(method, when, order):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"parameters": {"low.engaged": 1.0, "high.engaged": 1.0}}, f"at the start: {TOLD}"),
+        ({"parameters": {"low.engaged": 1.0, "high.engaged": 1.0}}, f"at the start: {CONFLICT}"),
         (
             {"parameters": {"low.engaged": [0.0, 1.0]}, "schedule": [(0.2, "engage", "high")]},
-            f"engage high, entry 0 of the schedule: {TOLD}; engage only one of them at a time",
+            f"engage high, entry 0 of the schedule: {CONFLICT}; engage only one of them at a time",
         ),
         (
             {"parameters": {"low.engaged": 1.0}, "schedule": [(0.2, "engage", "high"), (0.2, "lock", "a")]},
-            f"engage high, entry 0 of the schedule: {TOLD}",  # not the lock
+            f"engage high, entry 0 of the schedule: {CONFLICT}",  # not the lock
         ),
         (
             {"schedule": [(after(0.1), "engage", "high")], "parameters": {"low.engaged": 1.0}},

@@ -63,10 +63,10 @@ def test_too_large_step_error_gives_a_step_that_converges() -> None:
     now = system.start(lg.PLACE, FAST)
     with pytest.raises(
         lw.NotConverged, match=r"step of 0.5 s from t = 0 s.*largest residual: .*dt=0.125 converges here"
-    ) as told:
+    ) as caught:
         system.step(now, 0.5)
-    assert len(told.value.history) == 25
-    assert told.value.step == 0.125
+    assert len(caught.value.history) == 25
+    assert caught.value.step == 0.125
     after = system.step(now, 0.125)
     assert np.abs(after.x @ after.x - lg.LENGTH**2) < 1e-13
 
@@ -80,8 +80,8 @@ def test_failed_run_keeps_its_last_valid_state() -> None:
     def waves(x: Array) -> Array:
         return np.stack([np.cos(6.0 * x[0]) - x[1]])
 
-    way = lw.discrete(sliding, waves)
-    run = way.run([0.0, 1.0], [1.2, 0.0], 4.0, 0.2)
+    mass_on_waves = lw.discrete(sliding, waves)
+    run = mass_on_waves.run([0.0, 1.0], [1.2, 0.0], 4.0, 0.2)
     assert run.outcome.kind == "not converged"
     ended = run.outcome.time
     good = run.t <= ended + 1e-12
@@ -90,7 +90,7 @@ def test_failed_run_keeps_its_last_valid_state() -> None:
     assert np.isnan(run.x[~good]).all()
     assert np.array_equal(run.final.x, run.x[good][-1])
     assert "converges here" in run.outcome.diagnosis
-    assert way.run(run.final, duration=0.1, dt=0.001).outcome.kind == "finished"
+    assert mass_on_waves.run(run.final, duration=0.1, dt=0.001).outcome.kind == "finished"
 
 
 def test_energy_momentum_rule_rejects_varying_masses() -> None:

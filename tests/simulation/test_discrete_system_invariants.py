@@ -62,8 +62,8 @@ def test_energy_momentum_rule_conserves_energy_at_any_step_size() -> None:
 def test_energy_momentum_rule_balances_the_work_of_forces() -> None:
     """The work of a step is the force at its midpoint times the displacement."""
     run = lw.discrete(lg.pendulum, lg.rod, lg.drag, method="energy-momentum").run(lg.PLACE, lg.SPEED, 20.0, 0.1)
-    way = np.diff(run.x, axis=0)
-    work = -lg.DRAG * (way * way).sum(axis=1) / 0.1
+    displacement = np.diff(run.x, axis=0)
+    work = -lg.DRAG * (displacement * displacement).sum(axis=1) / 0.1
     assert np.abs(np.diff(run.energy) - work).max() < 1e-12
     assert run.energy[0] - run.energy[-1] > 1.0
 
@@ -238,7 +238,7 @@ def test_compiled_steps_match_the_plain_python_steps() -> None:
 
 
 def test_momenta_can_be_any_function_of_velocities() -> None:
-    """A relativistic particle in a field: p = m v / sqrt(1 - v^2), and its energy."""
+    """A relativistic particle in a potential: p = m v / sqrt(1 - v^2), and its energy."""
 
     def lagrangian(x: Array, v: Array) -> Any:
         return -np.sqrt(1.0 - v @ v) - 0.5 * (x @ x)

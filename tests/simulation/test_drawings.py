@@ -69,8 +69,8 @@ def test_last_of_several_positions_is_opaque(turning: lw.Run) -> None:
         elbow = turning["pose.coupler"][row, :2, 3]
         assert contains_bars(found, [np.array([[0.0, 0.0], elbow])])
     assert figure.axes[0].get_title(loc="left") == "four_bar at 0, 0.1, 0.2 s"
-    way = turning["pose.joint"][:, :2, 3]
-    assert any(np.array_equal(np.column_stack(line.get_data()), way) for line in figure.axes[0].get_lines())
+    path = turning["pose.joint"][:, :2, 3]
+    assert any(np.array_equal(np.column_stack(line.get_data()), path) for line in figure.axes[0].get_lines())
     assert len(bar_ends(turning.draw(), 1.0)) == len(bar_ends(turning.draw(), FAINT)) == 3  # start and end
     assert bar_ends(lw.draw(turning.mechanism, turning.q[[0, 20]]), 1.0)[0] == pytest.approx(last[0])
 

@@ -181,8 +181,8 @@ def test_simulator_shifts_gears():
     energy = sim.shift("gearbox", 1)
     load = (3.5 * ENGINE * 100.0 + LOAD * 2.0) / (3.5**2 * ENGINE + LOAD)
     assert sim.state.v == pytest.approx([3.5 * load, load], rel=1e-12)
-    kept = 0.5 * (3.5**2 * ENGINE + LOAD) * load**2
-    assert energy == pytest.approx(kept - 0.5 * ENGINE * 100.0**2 - 0.5 * LOAD * 2.0**2, rel=1e-12)
+    remaining = 0.5 * (3.5**2 * ENGINE + LOAD) * load**2
+    assert energy == pytest.approx(remaining - 0.5 * ENGINE * 100.0**2 - 0.5 * LOAD * 2.0**2, rel=1e-12)
     sim.step([1.0, 0.0])
     assert sim.state.v[0] == pytest.approx(3.5 * sim.state.v[1], rel=1e-12)
     assert sim.shift("gearbox", 0) == 0.0

@@ -44,7 +44,7 @@ def lagrangian(gravity: float) -> Callable[[Array, Array], float]:
 
 
 def body_constraints(name: str) -> Callable[[Array], Array]:
-    """Unit norms, the points joined by joints, and the axes kept parallel by pins."""
+    """Unit norms, the points joined by joints, and the axes that pins hold parallel."""
 
     def of(x: Array) -> Array:
         (p1, q1), (p2, q2) = bodies(x)

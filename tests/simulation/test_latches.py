@@ -37,8 +37,14 @@ def test_latch_engages_at_its_position_for_any_step_size(method):
 
 
 def test_latch_engages_only_from_its_side():
-    for side, way, falls in (("below", 1, 1), ("below", -1, 0), ("above", 1, 0), ("above", -1, 1), ("both", -1, 1)):
-        run = lw.simulate(wheel(side), [1.0 - way], [2.0 * way], duration=1.0, dt=0.01, method="rk4")
+    for side, direction, falls in (
+        ("below", 1, 1),
+        ("below", -1, 0),
+        ("above", 1, 0),
+        ("above", -1, 1),
+        ("both", -1, 1),
+    ):
+        run = lw.simulate(wheel(side), [1.0 - direction], [2.0 * direction], duration=1.0, dt=0.01, method="rk4")
         assert len(run.events) == falls
 
 

@@ -96,7 +96,7 @@ def test_batch_members_match_single_runs() -> None:
         assert relative(run.q[k], alone.q) < 1e-12
 
 
-# --- what is refused, and what is told ---
+# --- rejected starts and failed steps ---
 
 
 def test_open_start_is_rejected_with_a_remedy() -> None:
@@ -118,8 +118,8 @@ def test_inconsistent_start_velocity_is_rejected_with_a_remedy() -> None:
         match=r"loop 'closing pin' has a velocity error of 0\.\d+ m/s or rad/s at the start; use v0 = d\.consistent",
     ):
         lw.simulate(m, q, v, duration=0.1)
-    kept = lw.compile(m, target="numpy").consistent(q, v)
-    assert lw.simulate(m, q, kept, duration=0.01, dt=1e-3).outcome.kind == "finished"
+    consistent = lw.compile(m, target="numpy").consistent(q, v)
+    assert lw.simulate(m, q, consistent, duration=0.01, dt=1e-3).outcome.kind == "finished"
 
 
 def test_steps_too_large_for_the_projection_end_the_run() -> None:

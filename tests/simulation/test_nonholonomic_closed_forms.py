@@ -39,8 +39,8 @@ def sleigh_exactly(t: Any) -> tuple[Any, Any]:
 
 
 def sleigh_position(t: float) -> Array:
-    parts = [lambda t, f=f: sleigh_exactly(t)[0] * f(sleigh_exactly(t)[1]) for f in (np.cos, np.sin)]
-    return np.array([quad(one, 0.0, t, epsabs=1e-13)[0] for one in parts])
+    rates = [lambda t, f=f: sleigh_exactly(t)[0] * f(sleigh_exactly(t)[1]) for f in (np.cos, np.sin)]
+    return np.array([quad(one, 0.0, t, epsabs=1e-13)[0] for one in rates])
 
 
 SLEIGH_START = np.array([0.0, 0.0, HEADING]), np.array([ALONG * np.cos(HEADING), ALONG * np.sin(HEADING), TURN])

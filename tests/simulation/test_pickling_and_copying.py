@@ -23,7 +23,7 @@ def pickled(item: Any) -> Any:
     return pickle.loads(pickle.dumps(item))
 
 
-WAYS = pytest.mark.parametrize("way", [pickled, copy.deepcopy, copy.copy])
+COPY_METHODS = pytest.mark.parametrize("copied", [pickled, copy.deepcopy, copy.copy])
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_every_mechanism_is_identical_after_pickling(name: str) -> None:
     m = lw.example(name)
     once = pickled(m)
     assert str(m)
-    assert (m.tree, m.parameters, m.spread) is not None  # what it keeps once it was asked for
+    assert (m.tree, m.parameters, m.spread) is not None  # computed on first use and cached
     for other in (once, pickled(m)):
         assert mechanism_digest(other) == mechanism_digest(m)
         assert other.neutral().tobytes() == m.neutral().tobytes()
@@ -63,15 +63,15 @@ def test_every_mechanism_is_identical_after_pickling(name: str) -> None:
     assert copy.deepcopy(m) is m
 
 
-@WAYS
+@COPY_METHODS
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
 @pytest.mark.parametrize("name", SOME)
-def test_copied_dynamics_give_identical_results(way: Callable[[Any], Any], target: str, name: str) -> None:
+def test_copied_dynamics_give_identical_results(copied: Callable[[Any], Any], target: str, name: str) -> None:
     d = lw.compile(lw.example(name), target=target)
-    before = way(d)
+    before = copied(d)
     found = motion(d)
     assert same_bits(motion(d), found)  # through quick calls
-    for other in (before, way(d), way(way(d))):
+    for other in (before, copied(d), copied(copied(d))):
         assert same_bits(motion(other), found)
         assert (other.target, other.threads, other.check, other.varying) == (d.target, d.threads, d.check, d.varying)
 
@@ -128,22 +128,22 @@ def test_pickled_simulators_can_be_continued(options: dict[str, Any], child: Cal
     assert same_bits(stepped(sim), there)
 
 
-@WAYS
-def test_copied_simulators_keep_pushes_and_modes(way: Callable[[Any], Any]) -> None:
+@COPY_METHODS
+def test_copied_simulators_keep_pushes_and_modes(copied: Callable[[Any], Any]) -> None:
     sim = lw.Simulator(lw.example("four_bar"), dt=1e-3)
     sim.step()
     sim.push(sim.mechanism.bodies[2].name, [1.0, 0.0, 2.0, 0.0, 0.1, 0.0], duration=3e-3)
     sim.open(sim.mechanism.loops[0].name)
     sim.step()
-    other = way(sim)
+    other = copied(sim)
     assert same_bits(stepped(other), stepped(sim))
     locked = lw.Simulator(lw.example("double_pendulum"), [0.4, 0.3], dt=1e-3)
     joint = locked.mechanism.joints[1].name
     locked.step()
     locked.lock(joint)
     locked.step()
-    other = way(locked)
+    other = copied(locked)
     assert same_bits(stepped(other), stepped(locked))
     for one in (locked, other):
         one.unlock(joint)
-    assert same_bits(stepped(way(other)), stepped(locked))
+    assert same_bits(stepped(copied(other)), stepped(locked))

@@ -61,25 +61,27 @@ def standing(x: float) -> dict[str, Any]:
     return {"m": marble(x), "q0": [0, 0, 0.06, 1, 0, 0, 0], "duration": 0.2, "dt": 1e-3, "method": "semi-implicit"}
 
 
-def result(asked: dict[str, Any], target: str = "cpu") -> Any:
-    run = lw.simulate(asked["m"], **{k: v for k, v in asked.items() if k != "m"}, target=target, progress=False)
+def result(problem: dict[str, Any], target: str = "cpu") -> Any:
+    run = lw.simulate(problem["m"], **{k: v for k, v in problem.items() if k != "m"}, target=target, progress=False)
     return np.array([*run.q[-1], *run.v[-1], run.t[-1]])
 
 
 @pytest.mark.parametrize(
-    "asked", [acting, driving, remembering, commanding, pushing, stopping, guarding, standing], ids=lambda f: f.__name__
+    "problem",
+    [acting, driving, remembering, commanding, pushing, stopping, guarding, standing],
+    ids=lambda f: f.__name__,
 )
 def test_changed_constant_is_detected_and_equal_function_is_not_traced_again(
-    asked: Callable[[float], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    problem: Callable[[float], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = result(asked(0.34)), result(asked(0.38))
+    first, second = result(problem(0.34)), result(problem(0.38))
     assert np.abs(first - second).max() > 1e-4
-    np.testing.assert_allclose(second, result(asked(0.38), "numpy"), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(second, result(problem(0.38), "numpy"), rtol=1e-10, atol=1e-12)
 
     def no_program_is_traced(*_: Any) -> Any:
         raise AssertionError
 
     monkeypatch.setattr(building, "trace", no_program_is_traced)
-    np.testing.assert_array_equal(result(asked(0.34)), first)
+    np.testing.assert_array_equal(result(problem(0.34)), first)
     with pytest.raises(AssertionError):
-        result(asked(0.36))
+        result(problem(0.36))

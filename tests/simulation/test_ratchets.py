@@ -68,7 +68,7 @@ def test_pendulum_with_a_ratchet_stays_at_its_turning_point(method):
     run = lw.simulate(m, [-1.0], duration=3.0, dt=0.01, method=method)
     assert run.q[-1, 0] == pytest.approx(1.0, abs=2e-4 if method == "variational" else 1e-7)
     assert abs(run.v[-1, 0]) < 1e-12
-    assert run["work"][-1] == pytest.approx(0.0, abs=1e-9)  # nothing was moving when it held
+    assert run["work"][-1] == pytest.approx(0.0, abs=1e-9)  # everything was at rest when it engaged
     assert (np.diff(run.q[:, 0]) > -1e-9).all()
 
 
@@ -121,23 +121,24 @@ def test_ratchet_impulses_push_and_never_pull(seed):
     m = tree(seed)
     rng = np.random.default_rng(seed)
     single = [joint.name for joint in m.joints if joint.kind.nv == 1][:4]
-    ways = rng.choice([-1.0, 1.0], len(single))
+    directions = rng.choice([-1.0, 1.0], len(single))
     ratchets = [
-        Ratchet(f"on {name}", name, None, 1.0, np.inf, 1.0, way) for name, way in zip(single, ways, strict=True)
+        Ratchet(f"on {name}", name, None, 1.0, np.inf, 1.0, direction)
+        for name, direction in zip(single, directions, strict=True)
     ]
     m = m.with_elements("ratchets", ratchets)
     q, v = m.random(rng), rng.normal(size=m.nv)
-    jump = impact(System(m), q, v, np.zeros(len(ratchets)))
+    result = impact(System(m), q, v, np.zeros(len(ratchets)))
     d = lw.compile(m.with_elements("ratchets", []), target="numpy")
     M, J = d.mass_matrix(q), velocity_row_matrix(m)
     scale = abs(J @ v).max()
-    impulses = jump.impulses[-len(ratchets) :]
+    impulses = result.impulses[-len(ratchets) :]
     assert (impulses > -1e-9 * abs(impulses).max()).all()
-    assert (J @ jump.v > -1e-9 * scale).all()
-    assert abs(impulses * (J @ jump.v)).max() < 1e-8
-    np.testing.assert_allclose(M @ (jump.v - v), J.T @ impulses, atol=1e-10 * abs(M @ v).max())
-    assert jump.energy <= 0.0
-    assert jump.energy == pytest.approx(jump.energies.sum(), abs=1e-10)
+    assert (J @ result.v > -1e-9 * scale).all()
+    assert abs(impulses * (J @ result.v)).max() < 1e-8
+    np.testing.assert_allclose(M @ (result.v - v), J.T @ impulses, atol=1e-10 * abs(M @ v).max())
+    assert result.energy <= 0.0
+    assert result.energy == pytest.approx(result.energies.sum(), abs=1e-10)
     found = []
     for held in product((False, True), repeat=len(ratchets)):
         C = J[list(held)]
@@ -146,7 +147,7 @@ def test_ratchet_impulses_push_and_never_pull(seed):
         if (pushes > -1e-9).all() and (J @ after > -1e-9).all():
             found.append(after)
     assert found
-    np.testing.assert_allclose(jump.v, found[0], atol=1e-8)
+    np.testing.assert_allclose(result.v, found[0], atol=1e-8)
 
 
 def test_ratchet_slips_above_its_capacity():

@@ -73,7 +73,7 @@ def test_penetrating_start_warns_and_is_moved_out_without_speed() -> None:
         lw.simulate(m, [-1e-5], duration=0.01, dt=1e-3, contact="rigid")
 
 
-# --- what is kept ---
+# --- documents and saved runs ---
 
 
 def test_documents_store_restitution_and_no_stiffness(tmp_path: Path) -> None:
@@ -137,11 +137,11 @@ def test_reactions_are_available_where_contact_wrenches_were_recorded() -> None:
     assert run["reactions"][-1, :, 2] == pytest.approx([0.0, 30.0], abs=1e-6)
 
 
-# --- what is held ---
+# --- coupled masses and closed loops ---
 
 
 def coupled_masses(how: str) -> lw.Mechanism:
-    """A mass of 1 kg in contact, and one of 2 kg coupled to it in the given way."""
+    """A mass of 1 kg in contact, and one of 2 kg coupled to it by `how`."""
     b = rail(restitution=0.5)
     if how == "one body":
         b.body("load", 2.0).joint("weld", lw.Weld(), "mass", "load")

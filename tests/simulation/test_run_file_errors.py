@@ -50,11 +50,11 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("room", [1000, 9000])
-def test_full_disk_keeps_the_old_file(tmp_path: Path, form: str, room: int) -> None:
+@pytest.mark.parametrize("limit", [1000, 9000])
+def test_full_disk_keeps_the_old_file(tmp_path: Path, form: str, limit: int) -> None:
     path = tmp_path / f"run{form}"
     path.write_bytes(b"old")
-    with file_size_limit(room):
+    with file_size_limit(limit):
         assert_rejected(lambda: some_run().save(path), path.name, "cannot be written")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == [path.name]

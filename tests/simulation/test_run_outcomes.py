@@ -1,4 +1,4 @@
-"""Each member ends with its own time and failure diagnosis, without effect on others; computed samples are kept."""
+"""Each member ends with its own time and failure diagnosis, without effect on others; computed samples are stored."""
 
 import os
 import signal

@@ -144,7 +144,7 @@ def test_simulator_with_a_new_state_keeps_its_modes():
 
 @pytest.mark.parametrize("kind", [lw.sampled, lw.host])
 @pytest.mark.parametrize(
-    ("wanted", "outcome", "told"),
+    ("wanted", "outcome", "message"),
     [
         (lambda t: {"clutch.ratio": np.where(t > 0.305, 0.0, 1.0)}, "not converged", "returned 0 for 'clutch.ratio'"),
         (lambda t: {"clutch.ratio": np.where(t > 0.305, np.nan, 1.0)}, "non-finite", "returned nan for 'clutch.ratio'"),
@@ -152,11 +152,11 @@ def test_simulator_with_a_new_state_keeps_its_modes():
     ],
     ids=["zero", "nan", "nan of a condition"],
 )
-def test_controller_with_invalid_modes_ends_the_member(kind, wanted, outcome, told):
-    law = kind(lambda t, q, v: {"tau": [0.0, 0.0], **wanted(t)}, rate=100)
-    run = lw.simulate(flywheels(engaged=True), [0, 0], [2.0, 2.0], controller=law, **RUN)
+def test_controller_with_invalid_modes_ends_the_member(kind, wanted, outcome, message):
+    controller = kind(lambda t, q, v: {"tau": [0.0, 0.0], **wanted(t)}, rate=100)
+    run = lw.simulate(flywheels(engaged=True), [0, 0], [2.0, 2.0], controller=controller, **RUN)
     assert run.outcome.kind == outcome
-    assert f"{told} at 0.31 s" in run.outcome.diagnosis
+    assert f"{message} at 0.31 s" in run.outcome.diagnosis
     assert run.t[-1] == pytest.approx(0.31)
     np.testing.assert_allclose(run.v[-1], 2.0, rtol=1e-12)  # its last good state
 
@@ -191,9 +191,9 @@ def test_guard_cannot_close_a_wide_open_loop(method):
 @pytest.mark.parametrize("clutch", [{}, {"capacity": 6.0}], ids=["rigid", "slipping"])
 def test_derived_series_use_the_modes_whatever_is_recorded(clutch):
     """A clutch is released while a motor pulls: it does not slip, and transmits no force from then on."""
-    asked = {"controller": lambda t, q, v: np.array([1.0, 0.0]), "schedule": [(0.5, "release", "clutch")], **RUN}
+    problem = {"controller": lambda t, q, v: np.array([1.0, 0.0]), "schedule": [(0.5, "release", "clutch")], **RUN}
     whole, part = (
-        lw.simulate(flywheels(engaged=True, **clutch), [0, 0], [2.0, 2.0], record=record, **asked)
+        lw.simulate(flywheels(engaged=True, **clutch), [0, 0], [2.0, 2.0], record=record, **problem)
         for record in (None, ("q", "v", "tau"))
     )
     np.testing.assert_array_equal(part["carried"], whole["carried"])

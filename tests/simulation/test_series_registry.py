@@ -97,9 +97,9 @@ def test_default_recording_matches_the_registry(kind: str, monkeypatch: pytest.M
     seen: list[Storage] = []
     made = Storage.__init__
 
-    def watched(self: Storage, asked: Any, *more: Any) -> None:
-        made(self, asked, *more)
-        self.possible = recordable(asked.facts)  # type: ignore[attr-defined]
+    def watched(self: Storage, problem: Any, *more: Any) -> None:
+        made(self, problem, *more)
+        self.possible = recordable(problem.facts)  # type: ignore[attr-defined]
         seen.append(self)
 
     monkeypatch.setattr(Storage, "__init__", watched)

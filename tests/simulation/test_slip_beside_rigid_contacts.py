@@ -73,8 +73,8 @@ def test_members_in_mixed_modes_match_single_runs() -> None:
         alone = run(START, velocities()[k], 0.3, schedule(k))
         for name in SERIES:
             assert np.array_equal(alone[name], together[name][k]), name
-        told = [(event.what, event.time, event.carried) for event in together.events if event.member == (k,)]
-        assert [(event.what, event.time, event.carried) for event in alone.events] == told
+        expected = [(event.what, event.time, event.carried) for event in together.events if event.member == (k,)]
+        assert [(event.what, event.time, event.carried) for event in alone.events] == expected
 
 
 def test_continued_run_is_identical_to_the_bit() -> None:
@@ -228,7 +228,7 @@ def test_impact_makes_a_brake_slip_without_energy_gain() -> None:
     what = [event.what for event in fallen.events]
     assert what[:2] == ["hold slips", "hold holds"]
     assert fallen.events[0].time == pytest.approx(0.2, abs=2e-3)
-    assert np.diff(fallen.energy).max() < 1e-4  # what moving out of the floor lifts
+    assert np.diff(fallen.energy).max() < 1e-4  # the energy added when penetration is removed
     assert fallen.report().passed, fallen.report()
 
 

@@ -83,7 +83,7 @@ def test_semi_implicit_method_handles_strong_dampers_between_bodies() -> None:
     """h c / m is 1000: an explicit step would multiply the velocity by -1000."""
     m = two_masses(damping=1e6)
     run = lw.simulate(m, [0.0, 0.0], [1.0, -1.0], 0.1, 1e-3, "semi-implicit").check()
-    assert np.abs(run.v[-1] - (2.0 - 3.0) / 5.0).max() < 1e-6  # one speed for both, momentum kept
+    assert np.abs(run.v[-1] - (2.0 - 3.0) / 5.0).max() < 1e-6  # one speed for both, momentum is conserved
     assert np.abs(run.v).max() <= 1.0
 
 

@@ -66,8 +66,8 @@ def test_energy_balance_with_forces_is_exact() -> None:
     """The energy changes by the work of controllers, dampers and wrenches."""
     m = two_arms(damping=0.3)
     wrenches = 0.1 * np.random.default_rng(1).normal(size=(m.nbodies, 6))
-    law = lw.sampled(lambda t, q, v: 0.5 * np.sin(2.0 * t) - 0.1 * v, rate=20)
-    run = lw.simulate(m, *tumbling(m), 10.0, 0.01, "energy-momentum", controller=law, wrenches=wrenches).check()
+    controller = lw.sampled(lambda t, q, v: 0.5 * np.sin(2.0 * t) - 0.1 * v, rate=20)
+    run = lw.simulate(m, *tumbling(m), 10.0, 0.01, "energy-momentum", controller=controller, wrenches=wrenches).check()
     assert np.ptp(run["work"]) > 1.0
     assert np.abs(run.energy - run.energy[0] - run["work"]).max() < 1e-11 * np.abs(run.energy).max()
 
@@ -118,12 +118,12 @@ def test_symplectic_methods_preserve_the_symplectic_form() -> None:
     assert defects["energy-momentum", None] > 1e-7
 
 
-@pytest.mark.parametrize(("method", "kept"), [("variational", True), ("shake", True), ("rk4", False)])
-def test_symplectic_form_of_closed_loops_is_preserved(method: str, kept: bool) -> None:
+@pytest.mark.parametrize(("method", "preserved"), [("variational", True), ("shake", True), ("rk4", False)])
+def test_symplectic_form_of_closed_loops_is_preserved(method: str, preserved: bool) -> None:
     run = lw.simulate(lw.example("four_bar"), duration=0.5, dt=5e-3, method=method).check()
     row = run.report(structure=True)["symplectic defect"]
-    assert (float(row.value) < 1e-11) == kept
-    assert row.verdict == ("ok" if kept else "")
+    assert (float(row.value) < 1e-11) == preserved
+    assert row.verdict == ("ok" if preserved else "")
 
 
 def test_symplectic_form_is_not_checked_for_dissipative_motion() -> None:
@@ -134,26 +134,26 @@ def test_symplectic_form_is_not_checked_for_dissipative_motion() -> None:
     assert "damper" in row.note
 
 
-@pytest.mark.parametrize(("gravity", "kinds", "kept"), [
+@pytest.mark.parametrize(("gravity", "kinds", "conserved"), [
     ((0, 0, 0), (lw.Ball(),), ["about x through (0, 0, 0.5)", "about y through (0, 0, 0.5)", "about z"]),
     ((0, 0, -9.81), (lw.Ball(),), ["about z"]),
     ((0, 0, -9.81), (lw.Revolute((0, 0, 1)), lw.Revolute((1, 0, 0))), ["about z"]),
     ((0, 0, -9.81), (lw.Revolute((0, 1, 0)),), []),
 ])  # fmt: skip
-def test_momenta_of_symmetries_are_reported(gravity: tuple, kinds: tuple, kept: list[str]) -> None:
+def test_momenta_of_symmetries_are_reported(gravity: tuple, kinds: tuple, conserved: list[str]) -> None:
     b = lw.Builder("held", gravity=gravity)
     for k, kind in enumerate(kinds):
         b.body(f"body {k}", 1.0, com=(0.1, 0.2, -0.5), inertia=(0.1, 0.2, 0.15))
         at = (0, 0, 0.5) if not k else (0.1, 0.0, 0.0)
         b.joint(f"joint {k}", kind, f"body {k - 1}" if k else "world", f"body {k}", at=at)
     m = b.build()
-    names = [f"angular momentum {name}" for name in kept]
+    names = [f"angular momentum {name}" for name in conserved]
     assert [symmetry.momentum for symmetry in m.symmetries()] == names
     v = np.linspace(1.0, 2.0, m.nv)
     run = lw.simulate(m, None, v, 5.0, 0.01, "variational").check()
     d = lw.compile(m)
     maps = d.momentum_maps(run.q, run.v)
-    assert maps.shape == (len(run.t), len(kept))
+    assert maps.shape == (len(run.t), len(conserved))
     assert np.ptp(maps, axis=0).max(initial=0.0) < 1e-12
     report = run.report()
     for name in names:
@@ -167,11 +167,13 @@ def test_momenta_of_symmetries_are_reported(gravity: tuple, kinds: tuple, kept: 
 def test_iterations_are_recorded_and_reported() -> None:
     m = two_arms()
     run = lw.simulate(m, *tumbling(m), 0.5, 0.01, "variational", record=("q", "v", "work", "iterations"))
-    rounds = run["iterations"]
-    assert rounds.shape == run.t.shape
-    assert rounds[0] == 0.0
-    assert 2.0 <= np.median(rounds[1:]) <= 4.0
-    assert run.report()["Newton iterations"].value == f"median {np.median(rounds[1:]):g}, at most {rounds.max():g}"
+    iterations = run["iterations"]
+    assert iterations.shape == run.t.shape
+    assert iterations[0] == 0.0
+    assert 2.0 <= np.median(iterations[1:]) <= 4.0
+    assert (
+        run.report()["Newton iterations"].value == f"median {np.median(iterations[1:]):g}, at most {iterations.max():g}"
+    )
     assert "iterations" not in [row.name for row in lw.simulate(m, duration=0.01, dt=0.01, method="rk4").report().rows]
 
 
@@ -179,13 +181,13 @@ def test_failed_step_names_the_worst_loop_and_a_step_that_converges() -> None:
     m = lw.example("four_bar")
     run = lw.simulate(m, duration=5.0, dt=0.1, method="variational")
     assert run.outcome.kind == "not converged"
-    assert np.isfinite(run.q).all()  # the last good state is kept
+    assert np.isfinite(run.q).all()  # the last valid state is stored
     assert "largest at loop 'closing pin'; dt=0.05 is solved" in run.outcome.diagnosis
     sim = lw.Simulator(m, run.q[-1], run.v[-1], dt=0.1, method="variational")
-    with pytest.raises(lw.NotConverged, match="largest at loop") as told:
+    with pytest.raises(lw.NotConverged, match="largest at loop") as caught:
         sim.step()
-    assert len(told.value.history) == 50
-    assert min(told.value.history) > 1e-6
+    assert len(caught.value.history) == 50
+    assert min(caught.value.history) > 1e-6
     assert np.array_equal(sim.state.q, run.q[-1])
-    assert told.value.step
-    lw.Simulator(m, run.q[-1], run.v[-1], dt=told.value.step, method="variational").step()
+    assert caught.value.step
+    lw.Simulator(m, run.q[-1], run.v[-1], dt=caught.value.step, method="variational").step()

@@ -110,10 +110,12 @@ def test_shake_and_rattle_visit_the_same_points() -> None:
 def test_sampled_controller_is_constant_through_all_substeps() -> None:
     """Its forces are constant between samples, so a composition has its order between two samples."""
     m = lw.example("double_pendulum")
-    law = lw.sampled(lambda t, q, v: -3.0 * q - 0.5 * v, rate=10)
+    controller = lw.sampled(lambda t, q, v: -3.0 * q - 0.5 * v, rate=10)
     assert (
         abs(
-            convergence_order(m, np.array([1.0, 0.5]), np.zeros(2), 8, method="variational", order=4, controller=law)
+            convergence_order(
+                m, np.array([1.0, 0.5]), np.zeros(2), 8, method="variational", order=4, controller=controller
+            )
             - 4.0
         )
         < 0.3

@@ -1,4 +1,4 @@
-"""Clutches, brakes and gears switch during rigid contact: velocities jump to the nearest allowed ones."""
+"""Clutches, brakes and gears switch during rigid contact: velocities change to the nearest allowed ones."""
 
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,10 @@ def test_block_starts_sliding_at_static_friction_and_slides_with_dynamic_frictio
         ).check()
         assert (at_rest["contact.state"][-1] == 4.0).all()
         assert (start["contact.state"][-1] == (2.0 if slides else 4.0)).all()
-        way = 0.5 * G * (np.sin(angle) - dynamic * np.cos(angle)) * 0.5**2 if slides else 0.0
+        distance = 0.5 * G * (np.sin(angle) - dynamic * np.cos(angle)) * 0.5**2 if slides else 0.0
         # The first step has static friction still
         late = G * (static - dynamic) * np.cos(angle) * 1e-3 * 0.5 if slides else 1e-10
-        assert start.q[-1, 0] == pytest.approx(way, abs=1.1 * late)
+        assert start.q[-1, 0] == pytest.approx(distance, abs=1.1 * late)
 
 
 # --- files ---
@@ -84,7 +84,7 @@ def test_load_coupled_during_contact_is_stopped_or_lifts_off(how: str, speed: fl
     v0 = [0.0, speed + G * at]
     run = lw.simulate(m, [0.0, 0.5], v0, duration=0.1, dt=1e-3, contact="rigid", schedule=[(at, *VERBS[how])]).check()
     k = int(np.argmin(np.abs(run.t - at)))
-    common = 2.0 * speed / 3.0  # momentum is kept where it may be
+    common = 2.0 * speed / 3.0  # momentum is conserved if the floor does not stop it
     after = run.v[k + 1]
     if speed < 0.0:
         assert after == pytest.approx([0.0, 0.0], abs=1e-9)  # the floor stops both

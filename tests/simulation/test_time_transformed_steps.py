@@ -20,7 +20,7 @@ def attracted(x: Array, v: Array) -> Any:
 
 
 def clock(x: Array) -> Any:
-    return (x @ x) ** 0.75  # Kepler's third law: the time that a circle of this radius takes
+    return (x @ x) ** 0.75  # the period of a circular orbit of this radius (Kepler), up to a factor
 
 
 def about_the_centre(x: Array) -> Array:

@@ -141,10 +141,10 @@ def as_opaque(argument: Any) -> Any:
 
 def flat(result: Any) -> Array:
     """All numbers of a result in one array."""
-    parts = (
+    values = (
         vars(result).values() if isinstance(result, VALUE_TYPES) else result if isinstance(result, tuple) else [result]
     )
-    return np.concatenate([np.ravel(x) for x in parts])
+    return np.concatenate([np.ravel(x) for x in values])
 
 
 @pytest.mark.parametrize(("function", "arguments"), CASES)
@@ -182,7 +182,7 @@ def test_cases_cover_both_sides_of_every_choice(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_cases_cover_every_function(modules: tuple[ModuleType | type, ...], table: dict[str, list[Case]]) -> None:
-    without_numbers = {"identity", "zero", "may_be_nonzero", "own_copy"}  # the last tells hidden numbers from others
+    without_numbers = {"identity", "zero", "may_be_nonzero", "own_copy"}  # the last treats opaque numbers differently
     written_by_dataclass = {"__init__", "__repr__", "__setattr__", "__delattr__", "__replace__", "__getstate__"}
     found: set[str] = set()
     for owner in modules:

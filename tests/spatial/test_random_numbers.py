@@ -19,7 +19,7 @@ from linkwork.spatial.scalar import Array
 
 LAST = 2.0**53 - 1.0
 
-# Random123, kat_vectors, philox4x32 with 10 rounds: counter, key, words
+# Random123, kat_vectors, philox4x32-10: counter, key, words
 KNOWN = [
     ("00000000 00000000 00000000 00000000", "00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
     ("ffffffff ffffffff ffffffff ffffffff", "ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
@@ -111,12 +111,12 @@ def test_noise_of_a_rollout_can_be_reproduced_alone() -> None:
     """A random walk with a seed per member: the noise of step 17 is known without the walk."""
     steps = Count(0)
 
-    def walk(seed: Any, rounds: Any) -> tuple[Any, Any]:
+    def walk(seed: Any, count: Any) -> tuple[Any, Any]:
         def step(k: Any, x: Array) -> tuple[Any, Any]:
             pushed = np.clip(lw.white_noise(seed, 0.01 * k, 50.0, 2, density=0.1), -3.0, 3.0)
             return (x + 0.01 * pushed,), (pushed,)
 
-        (last,), (pushes,) = record(rounds, step, np.zeros(2))
+        (last,), (pushes,) = record(count, step, np.zeros(2))
         return last, pushes
 
     kernel = Kernel("walk", lifted(walk), [()], [(2,), Rows(steps, (2,))], key="random walk", counts=1)
@@ -214,10 +214,10 @@ def test_traced_density_of_zero_gives_no_noise() -> None:
 @pytest.mark.parametrize("rate", [20.0, 200.0])
 def test_variance_of_the_integral_grows_by_the_density_at_any_rate(rate: float) -> None:
     density, duration, members = np.array([0.5, 2.0]), 2.0, 4000
-    rounds = int(duration * rate)
+    count = int(duration * rate)
 
     def integral(seed: Any) -> Any:
-        return sum(lw.white_noise(seed, k / rate, rate, 2, density) for k in range(rounds)) / rate
+        return sum(lw.white_noise(seed, k / rate, rate, 2, density) for k in range(count)) / rate
 
     kernel = Kernel("integral", lifted(integral), [()], [(2,)], key=f"integral of noise {rate}")
     (found,), _ = kernel.over_batch([np.arange(float(members))], (members,), 1)
