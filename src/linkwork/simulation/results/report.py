@@ -41,12 +41,14 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
         rows = [
             *_settings(run),
             _outcomes(run),
+            _finite(run),
             _energy(run),
             *momenta(run),
             _quaternions(run),
             *_loops(run),
             *_slips(run),
             _joint_limits(run),
+            *_velocity_and_effort_limits(run),
             *_iterations(run),
         ]
     left_out = [] if "v" in run.recorded or not run.mechanism.velocity_constraints else [("slip", "v was not recorded")]
@@ -85,6 +87,19 @@ def _outcomes(run: RunData) -> Row:
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
     note = f"{member_name(run, bad[0])}{outcomes[bad[0]]}" if bad else ""
     return Row("members" if run.batch else "outcome", counts if run.batch else kinds[0], None, verdict(not bad), note)
+
+
+def _finite(run: RunData) -> Row:
+    """Whether all recorded samples of a member until its end are finite."""
+    ended = np.array([outcome.time for outcome in run.outcomes.flat]).reshape(*run.batch, 1)
+    before_end = run.t <= ended + limits.SAME_TIME * np.abs(ended)
+    for name, values in run.recorded.items():
+        finite = np.isfinite(np.asarray(values, dtype=float)).reshape(*before_end.shape, -1).all(axis=-1)
+        bad = np.argwhere(before_end & ~finite)
+        if len(bad):
+            note = f"first in series {name!r} at {run.t[bad[0][-1]]:g} s"
+            return Row("finite samples", f"{len(bad)} are not", None, verdict(False), note)
+    return Row("finite samples", "all", None, verdict(True))
 
 
 def _energy(run: RunData) -> Row:
@@ -183,6 +198,25 @@ def _joint_limits(run: RunData) -> Row:
     beyond_by = f"relative to the range; {far.max():.3g} {unit} beyond the limit of {j.name!r}"
     note = beyond_by if far.any() else "not exceeded"
     return checked(run, name, far / _range(j, d), note, limits.BEYOND_LIMITS)
+
+
+def _velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
+    """By how much joint velocities and the controller's forces exceeded the limits of joints; not a check."""
+    m = run.mechanism
+    kinds = (
+        ("velocity limits", "v", "velocity_limit", "rad/s or m/s"),
+        ("effort limits", "tau", "effort_limit", "N m or N"),
+    )
+    for title, series, name, unit in kinds:
+        bound = np.concatenate([np.zeros(0), *(getattr(joint, name) for joint in m.leaders)])
+        if series not in run.recorded or not np.isfinite(bound).any():
+            continue
+        largest = np.nanmax(np.abs(run[series]).reshape(-1, m.nv), axis=0, initial=0.0)
+        worst = int(np.argmax(largest / bound))
+        joint = next(one.name for one in m.leaders if one.v.start <= worst < one.v.stop)
+        exceeded = bool((largest > bound).any())
+        note = f"joint {joint!r}: {largest[worst]:.3g} of {bound[worst]:.3g} {unit}; limits do not act in a simulation"
+        yield Row(title, "exceeded" if exceeded else "not exceeded", note=note if exceeded else "")
 
 
 def _range(joint: Joint, d: int) -> float:

@@ -34,3 +34,6 @@ STATE_ERROR = 1e-3
 LEAST_STATE = 1e-6  # [rad, m, rad/s, m/s] smallest value that the error is relative to
 
 STATES_FOR_MOMENTUM_SCALE = 20_000  # most samples from which the scale of the momentum is computed
+
+# Relative difference of times that count as the same
+SAME_TIME = 1e-12
