@@ -118,9 +118,9 @@ def simulate(
 ) -> Run:
     """Simulate a mechanism for `duration` seconds and return the recorded motion.
 
-    The leading axes of q0, v0, `parameters` and `gains` form a batch; all members run together. Joint springs, dampers
-    and friction act, and springs stop joints at their limits. The outcome of each member is in `run.outcome`: a member
-    that fails ends alone, and nothing is raised.
+    The leading axes of q0, v0 and `parameters` form a batch, whose members run together. Gains do not form a batch. Joint
+    springs, dampers and friction act, and springs stop joints at their limits. The outcome of each member is in
+    `run.outcome`: a member that fails ends alone, and nothing is raised.
 
     Parameters
     ----------
@@ -165,7 +165,8 @@ def simulate(
     parameters : mapping of str to array or None, default None
         Values of mechanism parameters (see `Mechanism.parameters`), with the batch shape in front of their own.
     gains : mapping of str to array or None, default None
-        Values that controller, wrenches, guards and `stop_when` take as arguments by name; batch shape in front.
+        Values that controller, wrenches, guards and `stop_when` take as arguments by name. A gain has the batch shape in
+        front of its own shape, or it has no batch shape and is the same for all members.
     memory : array, shape (..., k), default None
         First memory of a controller with memory.
     stop_when : StopCondition or None, default None
