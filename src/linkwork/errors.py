@@ -67,7 +67,7 @@ class NotTraceable(LinkworkError):
 
 
 class NotConverged(LinkworkError):
-    """Raised when an iteration reaches its limit before its tolerance.
+    """Raised when an iterative solution fails, for example in `Dynamics.assemble` or a step of a `Simulator`.
 
     Attributes
     ----------

@@ -273,9 +273,10 @@ def resolved_rate(
 
     The desired twist of the frame is V = V_target + gain e. The error e is that of the position, or of the position and
     the rotation vector, in the world's axes. The joint rates are the damped least-squares solution
-    J^T (J J^T + damping^2)^-1 V. If the base is not actuated, J is the generalized Jacobian, and the part of V that the
-    momentum of the base produces is subtracted. A velocity loop requires the accelerations bandwidth (rates - v), and
-    inverse dynamics computes the forces. The acceleration of the target is not used.
+    J^T (J J^T + damping^2)^-1 V. If the base is not actuated, J is the generalized Jacobian, which includes the
+    reaction of the base, and the part of V that the momentum of the base produces is subtracted. A velocity loop
+    requires the accelerations bandwidth (rates - v), and inverse dynamics computes the forces. The acceleration of the
+    target is not used.
 
     Parameters
     ----------
@@ -339,8 +340,8 @@ def operational_space(
 ) -> Controller:
     """Return an operational-space controller, which decouples the motion of a frame (Khatib 1987).
 
-    The frame has the acceleration A = A_target + kd (V_target - V) + kp e. The error e is that of the position, or of the
-    position and the rotation vector, in the world's axes. The forces are
+    The frame has the acceleration A = A_target + kd (V_target - V) + kp e. The error e is that of the position, or of
+    the position and the rotation vector, in the world's axes. The forces are
     tau = J^T Lambda (A - dJ/dt v) + bias - null_damping (1 - J^T Lambda J M^-1) M v with Lambda = (J M^-1 J^T)^-1. The
     last term damps motion that does not move the frame. Springs, dampers and friction are compensated.
 

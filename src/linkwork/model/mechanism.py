@@ -340,7 +340,8 @@ class Mechanism(ElementViews, ParameterViews):
         Returns
         -------
         tuple of Symmetry
-            Each has the name of its `momentum`, a `twist` (6,) and a point `through` (3,) [m] of its axis.
+            Each has the name of its `momentum`; a `twist` (6,), linear before angular, about the world's origin in
+            world axes; and a point `through` (3,) [m] of its axis.
 
         Examples
         --------
@@ -389,7 +390,7 @@ class Mechanism(ElementViews, ParameterViews):
         Returns
         -------
         ndarray, shape (..., tree.nq)
-            Coordinates of all joints, for the mechanism `tree`.
+            Coordinates of all joints, as the mechanism `m.tree` without mimic relations takes them.
 
         Examples
         --------
@@ -411,7 +412,7 @@ class Mechanism(ElementViews, ParameterViews):
         Returns
         -------
         ndarray, shape (..., tree.nv)
-            Velocities or accelerations of all joints, for the mechanism `tree`.
+            Velocities or accelerations of all joints, as the mechanism `m.tree` without mimic relations takes them.
 
         Examples
         --------

@@ -46,7 +46,7 @@ def where(condition: Condition | Array, yes: Value, no: Value) -> Any:
 
     Parameters
     ----------
-    condition : bool, array of bool, or comparison of traced numbers
+    condition : bool, array of bool, or comparison in a compiled function
         The condition. For an array, the result is that of `numpy.where`.
     yes : float or array
         Result where the condition is true.
