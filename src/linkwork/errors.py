@@ -59,14 +59,15 @@ class NameNotFound(ModelError, KeyError, IndexError):
 
 
 class NotTraceable(LinkworkError):
-    """Raised when a traced function needs the value of a traced number: a branch, `float()`, an in-place write.
+    """Raised when a function of the user, such as a controller, cannot be compiled.
 
-    It has no further attributes.
+    linkwork compiles a function by calling it once with symbolic numbers. These have no value, so that `if`, `float()`
+    and similar code fail; `np.where` and `lw.where` replace `if`. The message names the line. No attributes.
     """
 
 
 class NotConverged(LinkworkError):
-    """Raised when an iteration reaches its limit before its tolerance.
+    """Raised when an iterative solution fails, for example in `Dynamics.assemble` or a step of a `Simulator`.
 
     Attributes
     ----------
@@ -83,11 +84,15 @@ class NotConverged(LinkworkError):
 
 
 class NonFinite(LinkworkError):
-    """Raised when an input or a result is not finite. No attributes."""
+    """Raised when an input or a result contains nan or an infinite number. No attributes."""
 
 
 class OverConstrained(LinkworkError):
-    """Raised when constraints contradict each other, or are redundant where that is not allowed. No attributes."""
+    """Raised when constraints are redundant where they must be independent. No attributes.
+
+    The methods `start` and `run` of a system from `lw.discrete` raise it if rows of `constraints` or `nonholonomic` are
+    linearly dependent at x0. Redundant loops of a mechanism are allowed and raise nothing.
+    """
 
 
 def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") -> NameNotFound:

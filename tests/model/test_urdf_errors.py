@@ -334,3 +334,10 @@ MANY: dict[str, list[str]] = {
 def test_many_faults_are_reported_in_linear_time(tmp_path: Path, name: str) -> None:
     whole, half = (robot(link("base"), *MANY[name][:count]) for count in (len(MANY[name]), len(MANY[name]) // 2))
     assert_many_faults_rejected(100_000, tmp_path / "robot.urdf", whole, half)
+
+
+def test_xml_text_in_place_of_a_path_is_rejected():
+    message = "load takes the path of a file; got XML text that begins with '<robot"
+    with pytest.raises(lw.ModelError, match=message) as caught:
+        lw.load('\n<robot name="arm">\n  <link name="base"/>\n</robot>')
+    assert "\n" not in str(caught.value)

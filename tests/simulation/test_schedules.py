@@ -79,7 +79,17 @@ def test_schedule_can_be_any_iterable():
         (5, "schedule must be a list of entries (time, verb, name); got 5"),
         ({0.1: ("engage", "clutch")}, "schedule must be a list of entries"),
         ((0.1, "engage", "clutch"), "entry 0 of the schedule must be (time, verb, name)"),
-        ([(0.1, ["engage"], "clutch")], "there is no verb of entry 0 of the schedule"),
+        ([(0.1, ["engage"], "clutch")], "entry 0 of the schedule: there is no verb"),
+        (
+            [(0.1, "couple", "clutch")],
+            "entry 0 of the schedule: there is no verb 'couple'. Did you mean 'open'? An entry is (time, verb, name). "
+            "Valid: open, close, engage",
+        ),
+        (
+            [("engage", 0.5, "clutch")],
+            "entry 0 of the schedule: time must be a number [s], one number per member, or a guard; got 'engage'. An "
+            "entry is (time, verb, name).",
+        ),
         ([([0.1, 0.2], "engage", "clutch")], "entry 0 of the schedule: times have shape (2,); expected a single time"),
         (
             [(0.1, "engage", "clutch"), (0.05, "lock", "a")],

@@ -64,11 +64,12 @@ def balance(
     others: Controller | None = None,
     limit: Any = None,
 ) -> Controller:
-    """Return a controller that balances a floating base on legs whose feet are on the ground (S4 chapter 4).
+    """Return a controller that balances a floating base on legs whose feet are on the ground.
 
-    The origin of the base accelerates by a_target + kd (v_target - v) + kp (p_target - p) in the world's axes. Its
-    orientation follows the quaternion feedback (4.24), with kp on the vector part of the error quaternion. Springs,
-    dampers and friction in the joints of the legs are compensated.
+    This is the controller of Wendlandt's chapter 4. The origin of the base has the acceleration
+    a_target + kd (v_target - v) + kp (p_target - p) in the world's axes. Its orientation follows the quaternion
+    feedback (equation 4.24), with kp on the vector part of the error quaternion. Springs, dampers and friction in the
+    joints of the legs are compensated.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def balance(
     kd : float or array (6,), [1/s]
         Gain of the velocity error, linear before angular, not negative.
     dynamics : {"big base", "exact"}, default "big base"
-        "big base" is the paper's approximation: the ground is a body 1e6 times as heavy as the base. "exact" keeps the
+        "big base" is Wendlandt's approximation: the ground is a body 1e6 times as heavy as the base. "exact" keeps the
         feet at rest by multipliers.
     friction : float, optional
         Friction coefficient. If given, the wrench is distributed among the contact points of the feet, with every

@@ -211,11 +211,11 @@ def pid(
 def computed_torque(
     m: Mechanism, target: Any, kp: Any, kd: Any, limit: Any = None, actuated: Joints = None
 ) -> Controller:
-    """Return a computed-torque controller: inverse dynamics linearises the motion of the actuated joints (S4 A.9).
+    """Return a computed-torque controller: the errors of the actuated joints obey linear, decoupled equations.
 
-    The actuated joints accelerate by a = a_target + kd (v_target - v) + kp e with e = m.difference(q, target); the
-    paper's e has the opposite sign. The controller compensates springs, dampers and friction. It accounts for the
-    motion of joints that are not actuated.
+    Inverse dynamics gives the actuated joints the acceleration a = a_target + kd (v_target - v) + kp e with the error
+    e = m.difference(q, target) (Wendlandt, equation A.9, where e has the opposite sign). The controller compensates
+    springs, dampers and friction. It accounts for the motion of joints that are not actuated.
 
     Parameters
     ----------
@@ -273,9 +273,10 @@ def resolved_rate(
 
     The desired twist of the frame is V = V_target + gain e. The error e is that of the position, or of the position and
     the rotation vector, in the world's axes. The joint rates are the damped least-squares solution
-    J^T (J J^T + damping^2)^-1 V. If the base is not actuated, J is the generalized Jacobian, and the part of V that the
-    momentum of the base produces is subtracted. A velocity loop requires the accelerations bandwidth (rates - v), and
-    inverse dynamics computes the forces. The acceleration of the target is not used.
+    J^T (J J^T + damping^2)^-1 V. If the base is not actuated, J is the generalized Jacobian, which includes the
+    reaction of the base, and the part of V that the momentum of the base produces is subtracted. A velocity loop
+    requires the accelerations bandwidth (rates - v), and inverse dynamics computes the forces. The acceleration of the
+    target is not used.
 
     Parameters
     ----------
@@ -339,8 +340,8 @@ def operational_space(
 ) -> Controller:
     """Return an operational-space controller, which decouples the motion of a frame (Khatib 1987).
 
-    The frame accelerates by A = A_target + kd (V_target - V) + kp e. The error e is that of the position, or of the
-    position and the rotation vector, in the world's axes. The forces are
+    The frame has the acceleration A = A_target + kd (V_target - V) + kp e. The error e is that of the position, or of
+    the position and the rotation vector, in the world's axes. The forces are
     tau = J^T Lambda (A - dJ/dt v) + bias - null_damping (1 - J^T Lambda J M^-1) M v with Lambda = (J M^-1 J^T)^-1. The
     last term damps motion that does not move the frame. Springs, dampers and friction are compensated.
 

@@ -155,7 +155,7 @@ class ConstraintMethods(DynamicsMethods):
         Parameters
         ----------
         q, v, a : arrays, shapes (nq,), (nv,) and (nv,), [rad, m], [rad/s, m/s] and [rad/s^2, m/s^2]
-            Motion with closed loops.
+            A motion that satisfies the loops.
         actuated : iterable of str
             Names of the joints that have a motor.
         weights : mapping from joint name to float, optional

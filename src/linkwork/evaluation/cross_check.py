@@ -35,7 +35,7 @@ class CrossCheck:
     references : dict of str
         For each quantity, the formulation with which the others are compared: the first that computes it.
     differences : dict of dict of float
-        Largest relative difference from the reference, by formulation and quantity.
+        Largest relative difference from the reference, by formulation and quantity, over all states.
     left_out : dict of str
         Formulations that do not apply to the mechanism, each with the reason.
 

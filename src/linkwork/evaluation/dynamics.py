@@ -35,7 +35,7 @@ def compile(
         compiled code is cached on disk. "numpy" runs the same algorithms in plain NumPy, one state after the other
         on one thread. It is the reference.
     threads : int, optional
-        Most threads that a batch uses; all processors by default. Only for target "cpu".
+        Largest number of threads for a batch; all processors by default. Only for target "cpu".
     check : bool, default True
         Raise `NonFinite` if a result is not finite. With False, return such results as they are, together with the
         valid results of the other batch members. The check costs no measurable time.
@@ -110,7 +110,7 @@ class Dynamics(KinematicsMethods, ConstraintMethods, MomentumMethods):
     target : {"cpu", "numpy"}
         Machine code or plain NumPy.
     threads : int or None
-        Most threads that a batch uses.
+        Largest number of threads for a batch.
     check : bool
         Whether a result that is not finite raises `NonFinite`.
 

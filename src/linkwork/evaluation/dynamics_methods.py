@@ -64,6 +64,8 @@ class DynamicsMethods(BatchEvaluation):
     def bias(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the joint forces at zero acceleration: Coriolis, centrifugal and gravity terms.
 
+        It is the term c + g of M(q) a + c(q, v) + g(q) = tau, and equals `inverse_dynamics(q, v, 0)`.
+
         Parameters
         ----------
         q, v : arrays, shapes (..., nq) and (..., nv), [rad, m] and [rad/s, m/s]
@@ -87,6 +89,8 @@ class DynamicsMethods(BatchEvaluation):
 
     def gravity(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the joint forces that hold the mechanism at rest against gravity.
+
+        It is the term g of M(q) a + c(q, v) + g(q) = tau. Forces of springs and loops are left out.
 
         Parameters
         ----------
@@ -202,6 +206,9 @@ class DynamicsMethods(BatchEvaluation):
     ) -> Array:
         """Return the constraint forces of clutches, brakes and other velocity constraints.
 
+        Every engaged element is treated as sticking, so the force may exceed its capacity. In a simulation, where
+        elements slip, `run["carried"]` contains the force that was transmitted.
+
         Parameters
         ----------
         q, v, tau : arrays, shapes (..., nq), (..., nv) and (..., nv), [rad, m], [rad/s, m/s] and [N m, N]
@@ -215,7 +222,7 @@ class DynamicsMethods(BatchEvaluation):
         -------
         array, shape (..., k), [N m or N]
             One force per constraint row, in the order of `mechanism.velocity_constraints`: clutches first, then
-            brakes and others. The force of a clutch is that on its joint b. It is 0 for a released element.
+            brakes and others. The force of a clutch is that on its joint b. A released element has the force 0.
 
         Examples
         --------

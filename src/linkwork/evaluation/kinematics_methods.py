@@ -27,16 +27,16 @@ class KinematicsMethods(BatchEvaluation):
 
         Returns
         -------
-        array, shape (..., nbodies, 4, 4), [m]
+        array, shape (..., nbodies, 4, 4), translations [m]
             Homogeneous matrices from the body's frame to the world, in the order of `mechanism.bodies` without the
             world.
 
         Examples
         --------
         >>> d = lw.compile(lw.example("double_pendulum"))
-        >>> d.poses([0.0, np.pi / 2])[1].round(3) + 0.0  # link 2, below link 1, points along x
-        array([[ 1.,  0.,  0.,  0.],
-               [ 0.,  1.,  0., -4.],
+        >>> d.poses([0.0, 0.0])[1].round(3) + 0.0  # link 2 hangs below link 1; its x axis points down
+        array([[ 0.,  1.,  0.,  0.],
+               [-1.,  0.,  0., -4.],
                [ 0.,  0.,  1.,  0.],
                [ 0.,  0.,  0.,  1.]])
 
@@ -62,7 +62,7 @@ class KinematicsMethods(BatchEvaluation):
 
         Returns
         -------
-        array, shape (..., 4, 4), [m]
+        array, shape (..., 4, 4), translation [m]
             Homogeneous matrix from the frame to the world.
 
         Examples

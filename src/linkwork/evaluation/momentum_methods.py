@@ -70,6 +70,8 @@ class MomentumMethods(BatchEvaluation):
     def momentum_matrix(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the centroidal momentum matrix A: `momentum` is A v.
 
+        The momentum is about the centre of mass of the mechanism, in the world's axes.
+
         Parameters
         ----------
         q : array, shape (..., nq), [rad, m]

@@ -261,7 +261,7 @@ class Builder(Assembly, Verbs):
         color : array_like, shape (4,), optional
             Red, green, blue and opacity, each from 0 to 1.
         name : str, optional
-            Name of the shape.
+            Name of the shape; it has no effect on the dynamics.
 
         Returns
         -------
@@ -355,12 +355,13 @@ class Builder(Assembly, Verbs):
         return self
 
     def add(self, element: Element) -> Self:
-        """Add an element: an object of a user-defined kind, or an element of another mechanism.
+        """Add an element object: of a user-defined class, or taken from another mechanism.
 
         Parameters
         ----------
         element : Element
-            Element whose class has a section.
+            Instance of a class that is derived from `Element` with a section, such as "brakes". Its joint and body
+            names must exist when `build` is called.
 
         Returns
         -------

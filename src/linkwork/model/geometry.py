@@ -61,7 +61,9 @@ def _off(apart: Array, radius: Number, moves: Array) -> Near:
 
 @dataclass(frozen=True)
 class Box:
-    """A box, centred at the origin of its frame.
+    """Shape for `Builder.geometry` (display) and `Builder.surface` (contact): a solid box.
+
+    The box is centred at the origin of its frame.
 
     Parameters
     ----------
@@ -102,7 +104,9 @@ class Box:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A sphere, centred at the origin of its frame.
+    """Shape for `Builder.geometry` (display) and `Builder.surface` (contact): a solid sphere.
+
+    The sphere is centred at the origin of its frame.
 
     Parameters
     ----------
@@ -128,7 +132,9 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """A cylinder along z, centred at the origin of its frame.
+    """Shape for `Builder.geometry` (display) and `Builder.surface` (contact): a solid cylinder.
+
+    The cylinder is along the z axis of its frame and centred at the origin of its frame.
 
     Parameters
     ----------
@@ -170,7 +176,10 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class Capsule(Cylinder):
-    """A cylinder along z with a hemisphere at each end, centred at the origin of its frame.
+    """Shape for `Builder.geometry` (display) and `Builder.surface` (contact): a solid capsule.
+
+    It is a cylinder with a hemisphere at each end, along the z axis of its frame and centred at the origin of its
+    frame.
 
     Parameters
     ----------
@@ -195,7 +204,9 @@ class Capsule(Cylinder):
 
 @dataclass(frozen=True)
 class Plane:
-    """An infinite plane through the origin of its frame. The outward normal is z; the solid is below.
+    """Shape for `Builder.geometry` (display) and `Builder.surface` (contact): an infinite plane.
+
+    It is the plane z = 0 of its frame. The outward normal is the z axis; the solid is below.
 
     Examples
     --------
@@ -211,7 +222,9 @@ class Plane:
 
 @dataclass(frozen=True)
 class Mesh:
-    """A triangle mesh from a file, for display. Contacts with a mesh are not supported.
+    """Shape for `Builder.geometry`: a triangle mesh from a file, for display.
+
+    Contacts with a mesh are not supported.
 
     Parameters
     ----------

@@ -174,12 +174,14 @@ class Mechanism(ElementViews, ParameterViews):
         return self.by_joint(lambda j: j.kind.neutral())
 
     def random(self, rng: np.random.Generator | int | None = None) -> Array:
-        """Return a random position within the joint limits.
+        """Return one random position within the joint limits.
+
+        For a batch (n, nq), stack several: `np.stack([m.random(seed) for seed in range(n)])`.
 
         Parameters
         ----------
         rng : numpy.random.Generator, int or None, default None
-            Generator or seed.
+            Generator, or seed of a new generator. None gives a different position in every call.
 
         Returns
         -------
@@ -248,7 +250,7 @@ class Mechanism(ElementViews, ParameterViews):
         )
 
     def qdot(self, q: Any, v: Any) -> Array:
-        """Return the time derivative of the coordinates at position q and velocity v (S4 3.34).
+        """Return the time derivative of the coordinates at position q and velocity v (Wendlandt, equation 3.34).
 
         Parameters
         ----------
@@ -288,7 +290,10 @@ class Mechanism(ElementViews, ParameterViews):
         Returns
         -------
         LoopCheck
-            `mobility`, `rank`, `redundant`, `free` and others.
+            `mobility` (int): number of independent velocities. `rank` (int): number of independent rows among the
+            `nc` constraint rows. `redundant`: {loop: number of its redundant rows}. `repeating`: the same for engaged
+            clutches, brakes and other velocity constraints. `free` (mobility, nv): orthonormal velocities that satisfy
+            all constraints. `singular` (k, nv): those directions of `free` that exist at this position only.
 
         Examples
         --------
@@ -314,7 +319,9 @@ class Mechanism(ElementViews, ParameterViews):
         Returns
         -------
         Independent
-            `joints`, `numbers`, `map` (nv, k), `bias` (nv,) and `condition`.
+            `joints`: names of the joints of the k independent velocities z. `numbers` (k,): their indices in v.
+            `map` (nv, k) and `bias` (nv,): v = map z and a = map dz/dt + bias. `condition`: condition number of the
+            choice, 1 at best.
 
         Examples
         --------
@@ -333,7 +340,8 @@ class Mechanism(ElementViews, ParameterViews):
         Returns
         -------
         tuple of Symmetry
-            Each has the name of its `momentum`, a `twist` (6,) and a point `through` (3,) [m] of its axis.
+            Each has the name of its `momentum`; a `twist` (6,), linear before angular, about the world's origin in
+            world axes; and a point `through` (3,) [m] of its axis.
 
         Examples
         --------
@@ -382,7 +390,7 @@ class Mechanism(ElementViews, ParameterViews):
         Returns
         -------
         ndarray, shape (..., tree.nq)
-            Coordinates of all joints, for the mechanism `tree`.
+            Coordinates of all joints, as the mechanism `m.tree` without mimic relations takes them.
 
         Examples
         --------
@@ -404,7 +412,7 @@ class Mechanism(ElementViews, ParameterViews):
         Returns
         -------
         ndarray, shape (..., tree.nv)
-            Velocities or accelerations of all joints, for the mechanism `tree`.
+            Velocities or accelerations of all joints, as the mechanism `m.tree` without mimic relations takes them.
 
         Examples
         --------

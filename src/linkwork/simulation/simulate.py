@@ -118,9 +118,9 @@ def simulate(
 ) -> Run:
     """Simulate a mechanism for `duration` seconds and return the recorded motion.
 
-    The leading axes of q0, v0, `parameters` and `gains` form a batch; all members run together. Joint springs, dampers
-    and friction act, and springs stop joints at their limits. The outcome of each member is in `run.outcome`: a member
-    that fails ends alone, and nothing is raised.
+    The leading axes of q0, v0 and `parameters` form a batch, whose members run together. Gains do not form a batch.
+    Joint springs, dampers and friction act, and springs stop joints at their limits. The outcome of each member is in
+    `run.outcome`: a member that fails ends alone, and nothing is raised.
 
     Parameters
     ----------
@@ -147,10 +147,12 @@ def simulate(
         `controller(t, q, v, memory)` returns forces and the next memory (k,); it is called once per step. See
         `lw.sampled` for a fixed rate, modes and gains, and `lw.host` for Python code that cannot be compiled.
     schedule : Schedule or None, default None
-        Entries (time [s], verb, name) or (guard, verb, name), such as (0.5, "open", "pin"). A guard is a function of
+        Entries (time [s], verb, name) or (guard, verb, name), such as (0.5, "open", "pin"). Verbs: "open" and "close"
+        a loop, "engage" and "release" a clutch, "lock" and "unlock" a joint, "reverse" a clutch or ratchet, "shift" a
+        clutch, ratchet or transmission; "shift" has a fourth item, the ratio or gear. A guard is a function of
         (t, q, v); it fires where its value becomes positive, located within the step. Closing a loop or engaging a
-        clutch applies impulses, reported in `run.events`. A loop is closed only if its closure error is at most 1 cm or
-        0.01 rad.
+        clutch without a capacity applies impulses, reported in `run.events`. A loop is closed only if its
+        closure error is at most 1 cm or 0.01 rad.
     wrenches : Wrenches or None, shape (..., nbodies, 6), unit [N, N m], default None
         External wrenches on the bodies, at the origins and in the axes of their frames; constant, or a function of
         (t, q, v).
@@ -165,7 +167,8 @@ def simulate(
     parameters : mapping of str to array or None, default None
         Values of mechanism parameters (see `Mechanism.parameters`), with the batch shape in front of their own.
     gains : mapping of str to array or None, default None
-        Values that controller, wrenches, guards and `stop_when` take as arguments by name; batch shape in front.
+        Values that controller, wrenches, guards and `stop_when` take as arguments by name. A gain has the batch shape
+        in front of its own shape, or it has no batch shape and is the same for all members.
     memory : array, shape (..., k), default None
         First memory of a controller with memory.
     stop_when : StopCondition or None, default None

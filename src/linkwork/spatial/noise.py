@@ -90,13 +90,13 @@ def random_normal(seed: Number, counter: Number, size: int, stream: Number = 0.0
 
     Parameters
     ----------
-    seed : int or traced number
+    seed : int, or a number in a compiled function
         Seed, an integer in 0 ... 2^53 - 1.
-    counter : int or traced number
+    counter : int, or a number in a compiled function
         Number of the sample, an integer in 0 ... 2^53 - 1, for example the number of a control period.
     size : int
         How many numbers to return, at least 0.
-    stream : int or traced number, default 0
+    stream : int, or a number in a compiled function, default 0
         Stream, an integer in 0 ... 2^32 - 1. Use different streams for quantities that must be independent at the same
         counter.
 
@@ -108,7 +108,8 @@ def random_normal(seed: Number, counter: Number, size: int, stream: Number = 0.0
     Raises
     ------
     LinkworkError
-        If an argument is not an integer in its range. If a traced argument is not, the kernel returns NaN.
+        If an argument is not an integer in its range. Numbers that a compiled function computes during a run, such as a
+        controller of `lw.simulate`, cannot raise it: invalid ones give nan.
 
     Examples
     --------
@@ -133,17 +134,17 @@ def white_noise(seed: Number, t: Number, rate: Number, size: int, density: Any =
 
     Parameters
     ----------
-    seed : int or traced number
+    seed : int, or a number in a compiled function
         Seed, an integer in 0 ... 2^53 - 1.
-    t : float or traced number, unit [s]
+    t : float, or a number in a compiled function, unit [s]
         Time, at least 0.
-    rate : float or traced number, unit [Hz]
+    rate : float, or a number in a compiled function, unit [Hz]
         Sample rate, above 0. The spectrum is flat up to about rate / 2.
     size : int
         Number of independent components.
     density : float or array, shape (size,), unit [unit^2/Hz], default 1.0
         Two-sided power spectral density of each component.
-    stream : int or traced number, default 0
+    stream : int, or a number in a compiled function, default 0
         Stream, an integer in 0 ... 2^32 - 1. Noises with different streams are independent.
 
     Returns
@@ -154,7 +155,9 @@ def white_noise(seed: Number, t: Number, rate: Number, size: int, density: Any =
     Raises
     ------
     LinkworkError
-        If `rate` is not above 0, `density` is negative, or an argument is not an integer where one is required.
+        If `rate` is not above 0, `density` is negative, or an argument is not an integer where one is required. Numbers
+        that a compiled function computes during a run, such as a controller of `lw.simulate`, cannot raise it: invalid
+        ones give nan (a rate of 0 gives 0).
 
     Examples
     --------

@@ -39,14 +39,14 @@ Condition = bool | np.bool_ | TracedCondition  # a truth value, known now or whe
 
 
 def where(condition: Condition | Array, yes: Value, no: Value) -> Any:
-    """Return `yes` where `condition` is true, else `no`; works with traced numbers.
+    """Return `yes` where `condition` is true, else `no`; works in compiled functions too.
 
     Use it instead of `if` in functions that linkwork compiles, such as controllers. Both alternatives are evaluated:
     both must be free of errors such as division by zero.
 
     Parameters
     ----------
-    condition : bool, array of bool, or comparison of traced numbers
+    condition : bool, array of bool, or comparison in a compiled function
         The condition. For an array, the result is that of `numpy.where`.
     yes : float or array
         Result where the condition is true.

@@ -30,15 +30,16 @@ def load(
 ) -> Mechanism:
     """Load a mechanism from a TOML document, URDF, MJCF or xacro file.
 
-    Joints are numbered depth-first in the order of the file. A fault that the mechanism can be used with is a
-    ModelWarning.
+    `load` takes the path of a file; write the text of a model to a file first. Joints are numbered depth-first in the
+    order of the file. Faults that do not prevent the use of the mechanism are reported as `ModelWarning`.
 
     Parameters
     ----------
     path : str or path-like
         File that ends in .toml, .urdf, .xml or .xacro.
     floating : bool or None, default None
-        For URDF only: whether the root link has a free joint. Otherwise it is fixed to the world.
+        For URDF: True connects the root link to the world by a free joint; False or None fixes it to the world. For
+        MJCF and TOML, which define this themselves, it must be None.
     gravity : array_like, shape (3,), [m/s^2], optional
         Gravitational acceleration in world axes; by default that of the file, or (0, 0, -9.81) if it has none.
     mimic : bool, default True
@@ -84,6 +85,11 @@ def find_faults(
 def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) -> Reading:
     if not isinstance(floating, bool | None):
         raise ModelError(f"floating must be True, False or None; got {floating!r}")
+    if isinstance(path, str) and path.lstrip().startswith("<"):
+        raise ModelError(
+            f"load takes the path of a file; got XML text that begins with {path.lstrip()[:20]!r}: write the text to a "
+            "file that ends in .urdf or .xml, and load that file"
+        )
     try:
         path = Path(path)
         folders = [packages] if isinstance(packages, (str, os.PathLike)) else list(packages)

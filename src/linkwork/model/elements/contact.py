@@ -47,8 +47,8 @@ class Contact(Element, section="contacts"):
     stiffness d^1.5 (1 + c dd/dt) (Hunt and Crossley), and `tangential_stiffness` must be given. The normal force is
     never negative. A sliding contact sticks below `rest_speed`.
 
-    Rigid contacts, as in `lw.simulate(..., contact="rigid")`, use only `friction` and `restitution`; their stiffness
-    can be omitted or 0.
+    Rigid contacts, as in `lw.simulate(..., contact="rigid")`, use `radius`, `friction` and `restitution`, and for
+    spheres `rolling` and `spinning`. The other force parameters are ignored; the stiffness can be omitted.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class Drive(Actuator, section="drives"):
 
     With `measured_from`, the motor is mounted on that inboard body and drives its joints by cables over all joints in
     between. The ratios then also apply to those joints, so that l is the rotation of the outer body relative to the
-    motor's body (S0 29).
+    motor's body (Nelson and Quinn, equation 29).
 
     `forward_dynamics` does not include the forces of drives; `lw.feedback.drives` makes them a controller.
 

@@ -31,7 +31,7 @@ def _over(p: Array, height: Number, slopes: Array, curvature: Array) -> Near:
 
 @dataclass(frozen=True)
 class HeightField:
-    """Ground with heights on a regular grid.
+    """Shape for `Builder.surface`: ground with heights on a regular grid.
 
     Heights between grid points are bilinear. Beyond an edge, the height is that at the edge. The solid is below.
 
@@ -90,7 +90,7 @@ class HeightField:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Ground whose height is a function of x and y. The solid is below.
+    """Shape for `Builder.surface`: ground whose height is a function of x and y. The solid is below.
 
     The function is written in NumPy and is traced and compiled, as controllers are: it must not branch on values. Its
     slopes are finite differences. A mechanism with a Ground cannot be saved to a document, and a run with it cannot be

@@ -15,12 +15,14 @@ from linkwork.model.joints import Axis, ClosingKind, unit_axis
 
 @dataclass(frozen=True)
 class Rod(ClosingKind):
-    """A massless rod with a ball joint at each end: the distance of the two points is constant.
+    """Loop kind for `Builder.close`: a massless rod with a ball joint at each end.
+
+    The distance between the origins of the joint frames on bodies a and b is constant. One constraint row.
 
     Parameters
     ----------
     length : float, [m]
-        Distance, above 0.
+        Distance between the two origins, above 0.
 
     Examples
     --------
@@ -41,12 +43,15 @@ class Rod(ClosingKind):
 
 @dataclass(frozen=True)
 class PointOnLine(ClosingKind):
-    """The second point stays on a line through the first point.
+    """Loop kind for `Builder.close`: a point of body b stays on a line that is fixed in body a.
+
+    The point is the origin of the joint frame on b. The line passes through the origin of the joint frame on a. Two
+    constraint rows; rotation is free.
 
     Parameters
     ----------
     axis : array_like, shape (3,), default (0, 0, 1)
-        Direction of the line in the first joint frame; need not be a unit vector.
+        Direction of the line in the joint frame on a; need not be a unit vector.
 
     Examples
     --------
@@ -67,7 +72,7 @@ class PointOnLine(ClosingKind):
 
 @dataclass(frozen=True)
 class Gear(ClosingKind):
-    """Two meshing gears, one on each body.
+    """Loop kind for `Builder.close`: two meshing gears, one on body a and one on body b.
 
     Each gear rotates about `axis` through the origin of its joint frame. Other joints must keep the two axes parallel.
     The teeth mesh where a reference axis of each joint frame points to the origin of the other (x for the axis z, y for
@@ -118,7 +123,7 @@ class Gear(ClosingKind):
 
 @dataclass(frozen=True)
 class Rack(ClosingKind):
-    """A pinion on body a that rolls on a rack on body b.
+    """Loop kind for `Builder.close`: a pinion on body a that rolls on a rack on body b.
 
     The pinion is on the side (axis x direction) of the rack, so it rotates in the negative sense when it moves along
     `direction`. Other joints must keep the axes of both joint frames parallel. The teeth mesh where the two joint

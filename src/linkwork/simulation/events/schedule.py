@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.errors import LinkworkError, ShapeError, unknown_name
+from linkwork.errors import LinkworkError, NameNotFound, ShapeError, unknown_name
 from linkwork.model.broadcast import Shape, as_numbers
 from linkwork.model.elements.element import FLIP, GIVEN, kinds
 from linkwork.model.elements.keys import is_finite
@@ -27,6 +27,7 @@ Schedule = Sequence[ScheduleEntry]
 Change = tuple[str, float | str]  # the mode that a verb sets, and its new value, FLIP or GIVEN
 
 PACKAGE = "linkwork."
+FORM = "An entry is (time, verb, name)."
 LOCKS = ("lock", "unlock")  # verbs that also take the name of a joint
 
 
@@ -159,11 +160,15 @@ def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
         raise LinkworkError(f"{where_} must be (time, verb, name) or (guard, verb, name); got {entry!r}")
     when, verb, name = entry[:3]
     if not (callable(when) or isinstance(when, OneShot)):
-        when = as_numbers(f"{where_}: time", when)
+        try:
+            when = as_numbers("time", when)
+        except ShapeError:
+            wanted = "a number [s], one number per member, or a guard"
+            raise ShapeError(f"{where_}: time must be {wanted}; got {entry[0]!r:.80}. {FORM}") from None
         if not (np.isfinite(when).all() and (when >= 0.0).all()):
             raise LinkworkError(f"{where_}: the time [s] must be finite and >= 0; got {entry[0]!r}")
     if not isinstance(verb, str) or verb not in verbs():
-        raise unknown_name(f"verb of {where_}", str(verb), verbs())
+        raise NameNotFound(f"{where_}: {unknown_name('verb', str(verb), verbs(), f' {FORM}')}")
     ratio = entry[3] if len(entry) == 4 else 0.0
     good = isinstance(ratio, Real) and np.isfinite(float(ratio)) and (len(entry) == 4) == (verb == "shift")
     if not good:

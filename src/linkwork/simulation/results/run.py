@@ -197,7 +197,8 @@ class Run(RunData):
         compare : bool, default False
             Repeat the run with half the step, or tighter tolerances, to estimate the error of q and v.
         structure : bool, default False
-            Compute the symplectic defect of some steps from their derivatives.
+            Also differentiate some steps with respect to their initial state, and report how far these derivatives
+            are from preserving the symplectic form.
 
         Returns
         -------

@@ -34,7 +34,7 @@ class State(NamedTuple):
 
 
 class Simulator:
-    """A mechanism that is stepped interactively from Python.
+    """Interactive simulation: advance one state of a mechanism step by step from Python.
 
     Call `step(tau)`, read `state`, and between steps `push` a body or switch loops, clutches and joints. Joint springs,
     dampers, friction and stops act as in `lw.simulate`. A step that fails raises an error; the state stays as it was.
@@ -246,7 +246,7 @@ class Simulator:
         Returns
         -------
         float
-            Change of energy [J].
+            Change of energy [J]; negative if energy is lost.
 
         Raises
         ------
@@ -278,7 +278,7 @@ class Simulator:
         Returns
         -------
         float
-            Change of energy [J].
+            Change of energy [J]; negative if energy is lost.
 
         Raises
         ------
@@ -326,7 +326,7 @@ class Simulator:
         Returns
         -------
         float
-            Change of energy [J].
+            Change of energy [J]; negative if energy is lost.
 
         Examples
         --------
@@ -340,7 +340,8 @@ class Simulator:
     def reverse(self, clutch: str) -> float:
         """Reverse the sign of a clutch's ratio, or the direction of a ratchet; return the change of energy [J].
 
-        If the element is engaged, impulses make the velocities satisfy the new ratio.
+        If the element is engaged, impulses make the velocities satisfy the new ratio or direction. An element with a
+        capacity slips first and gives no impulse.
 
         Parameters
         ----------
@@ -350,7 +351,7 @@ class Simulator:
         Returns
         -------
         float
-            Change of energy [J].
+            Change of energy [J]; negative if energy is lost.
 
         Examples
         --------
@@ -374,7 +375,7 @@ class Simulator:
         Returns
         -------
         float
-            Change of energy [J].
+            Change of energy [J]; negative if energy is lost.
 
         Examples
         --------
