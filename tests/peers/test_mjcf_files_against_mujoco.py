@@ -35,7 +35,7 @@ REFUSED = {  # and a part of the reason
     "dm_control/mjcf/test_assets/included_with_invalid_filenames.xml": NOT_THERE,
     "dm_control/mjcf/test_assets/model_with_invalid_filenames.xml": NOT_THERE,
     "dm_control/mujoco/testing/assets/model_with_assets.xml": NOT_THERE,
-    "dm_control/mjcf/test_assets/test_model.xml": "mass and inertia of movable bodies",  # MuJoCo refuses it, too
+    "dm_control/mjcf/test_assets/test_model.xml": "mass and inertia of moving bodies",  # MuJoCo refuses it, too
     "dm_control/locomotion/walkers/assets/dog_v2/scene.xml": "repeated name 'grid'",  # MuJoCo refuses it, too
     # no models but descriptions of the format
     "dm_control/mjcf/schema.xml": "the root element is <element>",

@@ -276,8 +276,8 @@ def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
         return np.zeros(0)
     if first is None:
         raise LinkworkError(
-            f"the argument {sampler.fourth!r} of the controller is not among the gains, so it is its memory: pass "
-            f"gains={{{sampler.fourth!r}: ...}}, or the first memory as memory=np.zeros(k)"
+            f"the argument {sampler.fourth!r} of the controller is not among the gains, so it is its memory and "
+            f"needs its initial value: pass memory=np.zeros(k), or gains={{{sampler.fourth!r}: ...}}"
         )
     array = as_numbers("memory", first)
     return array if array.ndim else array.reshape(1)

@@ -94,7 +94,8 @@ def _finite(run: RunData) -> Row:
     ended = np.array([outcome.time for outcome in run.outcomes.flat]).reshape(*run.batch, 1)
     before_end = run.t <= ended + limits.SAME_TIME * np.abs(ended)
     for name, values in run.recorded.items():
-        finite = np.isfinite(np.asarray(values, dtype=float)).reshape(*before_end.shape, -1).all(axis=-1)
+        axes = tuple(range(before_end.ndim, np.ndim(values)))
+        finite = np.isfinite(np.asarray(values, dtype=float)).all(axis=axes)
         bad = np.argwhere(before_end & ~finite)
         if len(bad):
             note = f"first in series {name!r} at {run.t[bad[0][-1]]:g} s"
