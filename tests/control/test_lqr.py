@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import solve_continuous_are
 
 import linkwork as lw
-from linkwork.control.linear import linearised
+from linkwork.control.lqr import linearised
 from linkwork.control.plant import Plant
 from linkwork.spatial.scalar import Array
 

@@ -72,7 +72,7 @@ def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
 
 
 def coupled(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algorithm:
-    """The algorithm of a quantity for mechanisms with and without mimic joints; `names` are the arrays of its state."""
+    """Return an algorithm that also applies to mimic joints; `names` are those of its array arguments."""
 
     def run(mechanism: Mechanism, *state: Array) -> Array:
         if mechanism.constrained and quantity in CLOSED:

@@ -169,7 +169,7 @@ class _OpenRows(NamedTuple):
         return _OpenRows(rows, self.at(rows).array + other.at(rows).array)
 
     def eliminate(self, rows: Rows) -> tuple[Eliminated, _OpenRows]:
-        """Eliminate the forces of `rows`; return the eliminated unknowns and the array of the other rows."""
+        """Eliminate the forces of `rows`; return how they follow from other unknowns, and the other rows."""
         others = tuple(row for row in self.rows if row not in rows)
         Q, n = self.at((*others, *rows)).array, 6 + len(others)
         D, U, V = lu(Q[n:, n:] - np.eye(len(rows))), Q[:n, n:], Q[n:, :n]  # rate minus force is zero

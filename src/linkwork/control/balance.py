@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.algorithms.joint_forces import passive
 from linkwork.algorithms.kinematics import Kinematics
-from linkwork.control.distribution import least_norm, within_cones
+from linkwork.control.foot_forces import least_norm, within_cones
 from linkwork.control.plant import Controller, controller, gains, limiter
 from linkwork.control.stance import POINT, Stance, seen, stance
 from linkwork.control.standing import in_stance, judged, upwards
@@ -216,5 +216,7 @@ def _divided(stance: Stance, friction: Any) -> Distribution:
 
 def _sized(given: Any, size: int) -> Array:
     if np.shape(given) != (size,):
-        raise ShapeError(f"others must return joint forces of shape ({size},); got shape {np.shape(given)}")
+        raise ShapeError(
+            f"the controller `others` must return joint forces of shape ({size},); got shape {np.shape(given)}"
+        )
     return np.asarray(given)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.control import plant as plants
-from linkwork.control.commanded import Commanded
-from linkwork.control.linear import lqr
+from linkwork.control.drive_controller import DriveController
+from linkwork.control.lqr import lqr
 from linkwork.control.plant import Controller, Plant, controller, frame_motion, gains, limiter, refuse_no_mechanism
 from linkwork.control.target import drive_command, frame_target, joint_target, pose_error
 from linkwork.errors import LinkworkError
@@ -95,7 +95,7 @@ def drives(m: Mechanism, command: Any) -> Controller:
 
     """
     refuse_no_mechanism(m)
-    return Commanded(m, drive_command(m, command))
+    return DriveController(m, drive_command(m, command))
 
 
 def pd(m: Mechanism, target: Any, kp: Any, kd: Any, limit: Any = None, actuated: Joints = None) -> Controller:

@@ -19,7 +19,9 @@ NUMBERS: Numbers = (0.8, 0.3, 2.0, 0.7, 0.4)
 def build(
     I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: float = 0.4, alpha: float = 0.3
 ) -> Mechanism:
-    """Build the robot; in the keyframe "start" the loop is closed at alpha [rad] < asin(L / R), at a rate of 1 rad/s.
+    """Build the robot. In the keyframe "start" the loop is closed, with the angle alpha [rad] and its rate 1 rad/s.
+
+    R and L [m] are lengths; alpha must be less than asin(L / R).
 
     I1, I2 [kg m^2], m2 [kg], R and L [m] are those of `two_body_robot`.
     """

@@ -242,7 +242,8 @@ class Builder(Assembly, Verbs):
     ) -> Self:
         """Add a shape to a body, for display or as collision geometry.
 
-        Shapes have no mass and exert no forces; contacts need `surface` and `touch`.
+        Shapes have no mass, and no contact is computed from them, not even from collision shapes: use `surface` and
+        `touch`.
 
         Parameters
         ----------

@@ -176,6 +176,8 @@ class Mechanism(ElementViews, ParameterViews):
     def random(self, rng: np.random.Generator | int | None = None) -> Array:
         """Return one random position within the joint limits.
 
+        Without limits, angles are within [-pi, pi], distances within [-1, 1] m, and rotations are uniform.
+
         For a batch (n, nq), stack several: `np.stack([m.random(seed) for seed in range(n)])`.
 
         Parameters

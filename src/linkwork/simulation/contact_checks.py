@@ -101,7 +101,7 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
     for pair in pairs:
         if isinstance(pair.surface.shape, Mesh):
             reason = f"contact {pair.contact.name!r} may touch surface {pair.surface.name!r}, which is a mesh"
-            raise LinkworkError(f"{reason}; meshes have no contact: exclude it by `against`, or build it from boxes")
+            raise LinkworkError(f"{reason}; meshes have no contact: name other surfaces in `against`, or use boxes")
     if adaptive and pairs:
         raise LinkworkError(f"contacts need fixed steps, method {method!r} has adaptive ones: choose another method")
 

@@ -24,7 +24,7 @@ class MovableBothWays(Movable, Protocol):
     """A quantity that can be transformed in both directions: Motion and Force."""
 
     def lowered(self, X: Transform) -> Self:
-        """The quantity in frame b, given in frame a, with X = X_ab."""
+        """Express in frame b a quantity that is expressed in frame a; X is X_ab."""
         ...
 
 

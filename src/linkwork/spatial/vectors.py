@@ -84,7 +84,7 @@ class Motion(SixVector):
         return Motion(X.R @ self.linear + cross(X.p, w), w)
 
     def lowered(self, X: Transform) -> Motion:
-        """The motion in frame b, given in frame a, with X = X_ab: Ad_X^-1 V."""
+        """Express in frame b a motion that is expressed in frame a; X is X_ab: Ad_X^-1 V."""
         return Motion(X.R.T @ (self.linear + cross(self.angular, X.p)), X.R.T @ self.angular)
 
 
@@ -98,5 +98,5 @@ class Force(SixVector):
         return Force(f, X.R @ self.angular + cross(X.p, f))
 
     def lowered(self, X: Transform) -> Force:
-        """The wrench in frame b, given in frame a, with X = X_ab: Ad_X^T F."""
+        """Express in frame b a wrench that is expressed in frame a; X is X_ab: Ad_X^T F."""
         return Force(X.R.T @ self.linear, X.R.T @ (self.angular - cross(X.p, self.linear)))

@@ -38,7 +38,7 @@ class Path(NamedTuple):
 
 
 def paths(mechanism: Mechanism) -> Iterator[Path]:
-    """The paths of the rows of all loops in order, then of clutches and brakes."""
+    """Yield the joints on which each constraint row acts: rows of loops in order, then of clutches and brakes."""
     for one in mechanism.frame_constraints:
         sides = to_meeting(mechanism, one.to.body, one.at.body)
         yield Path(len(one.rows), (*sides[0], *sides[1]), (sides[0] or sides[1])[-1].i)

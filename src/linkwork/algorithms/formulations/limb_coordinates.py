@@ -16,7 +16,9 @@ from linkwork.spatial.scalar import Array, Number
 
 
 def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int] | None = None) -> Array:
-    """C^R (3n, 3n) of frames with rotations C (n, 3, 3) to the inertial frame: omega = C^R Omega (10).
+    """Return C^R (3n, 3n), which maps relative to absolute angular velocities: omega = C^R Omega (10).
+
+    C (n, 3, 3) are the rotations from the frames to the inertial frame.
 
     `measured_from` gives for every frame the index of the frame from which its rotation is measured, -1 for the base.
     The default is the previous frame (11). A frame further inboard leaves a column empty below the diagonal, as in

@@ -145,7 +145,7 @@ class Element:
             yield from one.kind.faults(getattr(self, name), label, draft)
 
     def placed(self, homes: Homes) -> Self:
-        """Return the element with its places on numbered bodies; `homes` has the body and pose of every part."""
+        """Return the element with its frames on numbered bodies; `homes` has the body and pose of each part."""
         own = self.definitions().items()
         return self._with({name: one.kind.placed(getattr(self, name), self, homes) for name, one in own})
 
@@ -306,5 +306,5 @@ def arrange(first: Iterable[type[Element]]) -> None:
 
 
 def kinds() -> Mapping[str, type[Element]]:
-    """Return all kinds of elements by section: those of linkwork, then those of users."""
+    """Return the classes of all elements by their section in documents, those of users last."""
     return _registered

@@ -127,7 +127,7 @@ def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
 def row_speeds(
     mechanism: Mechanism, v: Array, given: Mapping[str, Array]
 ) -> Iterator[tuple[str, VelocityConstraint, Array]]:
-    """Yield the label of each velocity constraint, the constraint with the parameters `given`, and its row speed (...).
+    """Yield for each velocity constraint its label, the constraint with parameters `given`, and its slip speed.
 
     `v` has shape (..., nv).
     """

@@ -98,7 +98,7 @@ class Midpoint:
         return self.now._replace(q=after, v=v, work=self.now.work + self.h * power)
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations; `history` records the iterations, on floats only."""
+        """Solve the equations of a step; `history`, given with floats only, records the residuals."""
         m, h, now = self.mechanism, self.h, self.now
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
         (speed,) = to_tree(m, ("v",), (now.v,))

@@ -63,7 +63,7 @@ class Simulator:
     Raises
     ------
     LinkworkError
-        If an argument is invalid, loops are open, or the method does not fit the mechanism.
+        If an argument is invalid, q0 does not close the loops, or the method does not fit the mechanism.
     ShapeError
         If q0 or v0 is a batch.
 

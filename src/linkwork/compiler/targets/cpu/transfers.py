@@ -30,8 +30,9 @@ class TransferPrinter:
         self.printer, self.width, self.real = printer, printer.width, printer.real
 
     def gather(self, name: str, first: int, size: int) -> str:
-        """Void name(first block, count, state, last, array, stride, offset): copies numbers to the slots from `first`
-        on.
+        """Return the code of `void name(first block, count, state, last, array, stride, offset)`.
+
+        It copies numbers from an array to the slots from `first` on.
         """
         lanes = self._lanes()
         new, width = self.printer.new, self.width

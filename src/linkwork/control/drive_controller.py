@@ -13,7 +13,7 @@ from linkwork.spatial.scalar import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Commanded:
+class DriveController:
     """Controller that sends the controls `command(t, q, v)` (ndrives,) to all drives of a mechanism.
 
     If parameters of the drives vary in a batch, a run calls `on` with the mechanism of each member.
@@ -32,6 +32,6 @@ class Commanded:
         forces = controller(lambda t, q, v, u: motor_forces(self.mechanism, q, v, u))
         return forces(t, q, v, self.command(t, q, v))
 
-    def on(self, mechanism: Mechanism) -> Commanded:
+    def on(self, mechanism: Mechanism) -> DriveController:
         """The same controller for another mechanism."""
         return replace(self, mechanism=mechanism)
