@@ -126,6 +126,22 @@ class Noisy:
         return -v
 
 
+class Dithering:
+    """A controller that rarely changes its result: a generator of its own decides."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(1)
+
+    def __call__(self, t: Any, q: Any, v: Any) -> Any:
+        return -v if self.rng.random() < 0.999 else v
+
+
+def timed(t: Any, q: Any, v: Any) -> Any:
+    import time as clock
+
+    return -v * float(clock.time() > 0.0)
+
+
 def counter() -> Callable[..., Any]:
     calls = 0
 
@@ -154,6 +170,8 @@ UNREPEATABLE: dict[str, tuple[Callable[..., Any], str]] = {
     "Python's random numbers": (lambda t, q, v: v * random.random(), r"uses random\.random"),
     "a clock": (lambda t, q, v: v * time.time(), r"uses time\.time"),
     "a date": (lambda t, q, v: v * datetime.datetime.now().second, r"uses datetime"),
+    "a clock imported inside": (timed, "uses time"),
+    "a generator of its own": (Dithering(), r"changes its variable 'self\.rng'"),
     "a counter": (counter(), "changes its variable 'calls'"),
     "a list that grows": (logging(), "changes its variable 'times'"),
     "an attribute": (Noisy(), r"changes its variable 'self\.calls'"),

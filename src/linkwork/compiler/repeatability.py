@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import functools
 import random
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -79,6 +80,8 @@ def _named_values(function: types.FunctionType) -> Iterator[tuple[str, Any, str]
         codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
         steps = list(dis.get_instructions(code))
         for step, following in zip(steps, [*steps[1:], None], strict=True):
+            if step.opname == "IMPORT_NAME":  # inside the function
+                yield step.argval, sys.modules.get(step.argval, types.ModuleType(step.argval)), ""
             if step.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT")):
                 name = step.argval
                 value = enclosing.get(name, function.__globals__.get(name))
@@ -155,6 +158,12 @@ def _content(value: Any) -> object:
         return repr(value)
     if isinstance(value, np.ndarray) and value.dtype != object:
         return value.tobytes() if value.size <= LARGEST_ARRAY else id(value)
+    if isinstance(value, np.random.Generator):
+        return repr(value.bit_generator.state)
+    if isinstance(value, np.random.RandomState):
+        return repr(value.get_state(legacy=False))
+    if isinstance(value, random.Random):
+        return hash(value.getstate())
     if isinstance(value, dict):
         return tuple((str(key), _entry(one)) for key, one in value.items())
     if isinstance(value, (list, tuple, set, deque)):

@@ -119,8 +119,8 @@ class Dynamics(KinematicsMethods, ConstraintMethods, MomentumMethods):
     ShapeError
         By every method, if an array does not fit the mechanism or the other arrays.
     NonFinite
-        By every method, if `check` is True and an input or a result is not finite. The message names the batch
-        member, the joint and the source line.
+        By every method, if `check` is True and a result is not finite. The message names the batch member, the joint
+        and the source line. An input that is not finite and that the result does not depend on is not reported.
 
     Examples
     --------

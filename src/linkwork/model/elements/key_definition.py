@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import MISSING, field
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from linkwork.model.specifications import Draft, Homes
 
 
-class Kind:
+class Kind(ABC):
     """The kind of value that a key has: how to check it, write it to a document and vary it as a parameter.
 
     Attributes are given by name at construction and never change.
@@ -43,9 +44,9 @@ class Kind:
         found.rules = rules
         return found
 
+    @abstractmethod
     def checked(self, value: Any, key: str, element: str) -> Any:
         """Return the value as an element stores it; raise a ModelError that names the key if it is invalid."""
-        raise NotImplementedError
 
     def documented(self, key: str, about: str, required: bool) -> dict[str, Documented]:
         """Return the keys that a document has for this field, each with its type and meaning."""
