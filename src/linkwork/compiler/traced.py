@@ -343,9 +343,11 @@ def _innermost(values: tuple[Any, ...]) -> Scope:
 def _number(operation: str | Lookup, *values: Any) -> Any:
     """The result of an operation; a plain float if it is constant, so that NumPy continues with floats."""
     graph = _innermost(values)
-    chosen, numbers = (values[:1], values[1:]) if operation == "select" else ((), values)
-    numbers = (one.select(1.0, 0.0) if isinstance(one, Condition) else one for one in numbers)
-    return wrap(graph, graph.apply(operation, *map(operand, repeat(graph), (*chosen, *numbers))))
+    if Condition in map(type, values):  # in arithmetic, conditions are 1 or 0
+        first = 1 if operation == "select" else 0
+        numbers = (one.select(1.0, 0.0) if isinstance(one, Condition) else one for one in values[first:])
+        values = (*values[:first], *numbers)
+    return wrap(graph, graph.apply(operation, *map(operand, repeat(graph), values)))
 
 
 def wrap(graph: Scope, number: int) -> Any:
