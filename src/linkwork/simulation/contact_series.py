@@ -14,12 +14,12 @@ from linkwork.algorithms.compliant_contact import (
     Memory,
     contact_wrenches,
     grip,
+    stored,
     wrenches_of,
 )
 from linkwork.algorithms.contact_geometry import Meeting, meetings
 from linkwork.algorithms.reduction import to_tree
 from linkwork.algorithms.rigid_contact import forces_of, remembered
-from linkwork.simulation.energy import contact_energy
 from linkwork.simulation.series_entry import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six
@@ -45,40 +45,60 @@ def _memory(now: Sample) -> Memory:
     return Memory.of(now.state.motion.contact_memory)
 
 
-def _grips(now: Sample) -> list[Grip]:
-    """Return the state of each compliant contact; sticking and slipping contacts are evaluated at their anchors."""
+class Recorded(NamedTuple):
+    """Recorded quantities of one compliant contact; vectors are in world axes."""
+
+    grip: Grip
+    force: Array
+    anchor: Array
+    slip: Array
+    energy: Number
+
+
+def _compliant_contacts(now: Sample) -> list[Recorded]:
+    """Return the quantities of each compliant contact; sticking and slipping contacts are evaluated at their anchors.
+
+    All quantities of one contact are computed together: compiled code is shorter if their common values are used soon.
+    """
     memory, found = now.once(_memory), []
     pairs = zip(now.system.mechanism.contact_pairs, memory.number, memory.anchor, now.once(_places).there, strict=True)
     for pair, number, anchor, at in pairs:
         sticks = (number == STICKING) | (number == SLIPPING)
-        found.append(grip(pair.contact, where(sticks, STICKING, number), anchor, at))
+        state = grip(pair.contact, where(sticks, STICKING, number), anchor, at)
+        found.append(
+            Recorded(
+                state,
+                force=at.pose.R @ state.force,
+                anchor=where(number > APART, at.pose.point(anchor), np.zeros(3)),
+                slip=_slip_velocity(at, at.distance < 0.0),
+                energy=stored(pair.contact, number, anchor, at),
+            )
+        )
     return found
+
+
+def _slip_velocity(at: Meeting, touches: Number) -> Array:
+    """Return the tangential velocity (3,) [m/s] of a touching contact in world axes, else zero."""
+    slip = at.velocity - at.normal * dot(at.normal, at.velocity)
+    return where(touches, at.pose.R @ slip, np.zeros(3))
 
 
 def _force(now: Sample) -> Array:
     if now.system.rigid:
         return now.state.motion.contact_memory[:, 1:4]
-    return np.array([one.at.pose.R @ one.force for one in now.once(_grips)])
-
-
-def _anchor(now: Sample) -> Array:
-    memory, there = now.once(_memory), now.once(_places).there
-    each = zip(memory.number, memory.anchor, there, strict=True)
-    return np.array([where(number > APART, at.pose.point(anchor), np.zeros(3)) for number, anchor, at in each])
+    return np.array([each.force for each in now.once(_compliant_contacts)])
 
 
 def _slip(now: Sample) -> Array:
     """Return the tangential velocities of touching contacts, zero for others."""
-    found = []
-    for number, at in zip(now.state.motion.contact_memory[:, 0], now.once(_places).there, strict=True):
-        slip = at.velocity - at.normal * dot(at.normal, at.velocity)
-        touches = number > APART if now.system.rigid else at.distance < 0.0
-        found.append(where(touches, at.pose.R @ slip, np.zeros(3)))
-    return np.array(found)
+    if not now.system.rigid:
+        return np.array([each.slip for each in now.once(_compliant_contacts)])
+    states, there = now.state.motion.contact_memory[:, 0], now.once(_places).there
+    return np.array([_slip_velocity(at, number > APART) for number, at in zip(states, there, strict=True)])
 
 
 def _energy(now: Sample) -> Number:
-    return contact_energy(now.system.mechanism.contact_pairs, now.once(_memory), now.once(_places).there)
+    return sum((each.energy for each in now.once(_compliant_contacts)), 0.0)
 
 
 def _wrenches(now: Sample) -> Array:
@@ -86,7 +106,7 @@ def _wrenches(now: Sample) -> Array:
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
         return wrenches_of(pairs, forces_of(now.state.motion.contact_memory), places.there, places.poses)
-    return contact_wrenches(pairs, now.once(_grips), places.poses)
+    return contact_wrenches(pairs, [each.grip for each in now.once(_compliant_contacts)], places.poses)
 
 
 def _touching(facts: RunFacts) -> bool:
@@ -125,7 +145,11 @@ CONTACT_SERIES: tuple[Series, ...] = (
         "contact.torque", "contact torques of rolling and spinning friction", "N m", _vectors,
         lambda now: now.state.motion.contact_memory[:, 5:], exists=_turned, by_default=True,
     ),
-    Series("contact.anchor", "contact anchors", "m", _vectors, _anchor, exists=_compliant, by_default=True),
+    Series(
+        "contact.anchor", "contact anchors", "m", _vectors,
+        lambda now: np.array([each.anchor for each in now.once(_compliant_contacts)]),
+        exists=_compliant, by_default=True,
+    ),
     Series("contact.slip", "slip velocities of contacts", "m/s", _vectors, _slip, exists=_touching, by_default=True),
     Series("contact.energy", "energy of contact springs", "J", sample=_energy, exists=_compliant, by_default=True),
     Series(

@@ -6,27 +6,23 @@
 | work | controllers, wrenches, contacts, stops, dampers, friction, impulses at impacts and switches |
 
 The balance is E(t) - E(0) = work. Compliant contacts store energy in their springs and return part of it. The work
-includes both; `contact_energy` is the energy stored at one instant.
+includes both; the series "contact.energy" is the energy stored at one instant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from linkwork import evaluation
-from linkwork.algorithms.compliant_contact import Memory
-from linkwork.algorithms.compliant_contact import stored as stored_in_contact
-from linkwork.algorithms.contact_geometry import Meeting
 from linkwork.algorithms.element_forces import element_power
 from linkwork.algorithms.joint_forces import resistance, spring_energy
 from linkwork.algorithms.kinematics import external_forces, kinematics
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
 from linkwork.algorithms.point_springs import frame_damper_power
 from linkwork.algorithms.reduction import to_tree
-from linkwork.model.elements.contact import Pair
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.extremes import largest_magnitude, range_over_time
 from linkwork.spatial.scalar import Array, Number
@@ -83,12 +79,6 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
         for V, F in zip(twists, external_forces(m, wrenches), strict=True):
             total = total + V.pair(F)
     return total
-
-
-def contact_energy(pairs: Sequence[Pair], memory: Memory, there: Sequence[Meeting]) -> Number:
-    """Return the energy [J] in the springs of compliant contacts in one state."""
-    each = zip(pairs, memory.number, memory.anchor, there, strict=True)
-    return sum((stored_in_contact(pair.contact, number, anchor, at) for pair, number, anchor, at in each), 0.0)
 
 
 class Balance(NamedTuple):
