@@ -1,4 +1,4 @@
-"""The lock that is held while kernels are built, and while modules of the compiler are imported for that.
+"""The lock that is held while kernels are built, the thread pool is started, and the compiler's modules are imported.
 
 There is one for all kernels. A process forks only when no thread holds it: a child never inherits it locked, nor a
 compiler in the middle of its work.

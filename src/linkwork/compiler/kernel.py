@@ -133,8 +133,9 @@ class Kernel:
         if isinstance(result, Rows) or len(shapes) < len(self.shapes):
             return general
         variant = self._machine.variant(1)
-        code = self._codes.get(variant) or self._build(variant)
-        return code.fast_call(OneStateCall(name, doc, shapes, result, general))
+        with BUILDING:
+            code = self._codes.get(variant) or self._build(variant)
+            return code.fast_call(OneStateCall(name, doc, shapes, result, general))
 
 
 _building = threading.local()

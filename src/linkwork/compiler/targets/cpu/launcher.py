@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import threading
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.compiler.build_lock import BUILDING
 from linkwork.compiler.result_buffers import aligned
 from linkwork.compiler.targets.cpu.code_loader import Loaded
 from linkwork.compiler.targets.cpu.fast_call import MAX_ARRAYS, fast_call
@@ -77,7 +77,6 @@ def _addresses(arrays: Sequence[Array]) -> list[int]:
 # --- threads ---
 
 _POOL: list[ThreadPoolExecutor] = []
-_POOL_LOCK = threading.RLock()
 
 
 def available_threads() -> int:
@@ -86,7 +85,7 @@ def available_threads() -> int:
 
 
 def _pool() -> ThreadPoolExecutor:
-    with _POOL_LOCK:
+    with BUILDING:
         if not _POOL:
             from concurrent.futures import ThreadPoolExecutor  # here: few batches need threads
 
@@ -94,10 +93,5 @@ def _pool() -> ThreadPoolExecutor:
         return _POOL[0]
 
 
-def _fresh_pool() -> None:
-    _POOL.clear()  # a child process has none of its parent's threads
-    _POOL_LOCK.release()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_POOL_LOCK.acquire, after_in_parent=_POOL_LOCK.release, after_in_child=_fresh_pool)
+    os.register_at_fork(after_in_child=_POOL.clear)  # a child process has none of its parent's threads
