@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from math import ceil, floor, log10
 from typing import NamedTuple
 
@@ -94,9 +93,15 @@ def _fitting(reach: float, problem: Problem, duration: float) -> float:
     span = duration if rate is None else min(duration, 1.0 / rate)
     decade = 10.0 ** floor(log10(reach))
     nice = decade * max(k for k in (1.0, 2.0, 5.0) if k * decade <= reach * (1.0 + 1e-9))
-    # The duration is a fraction of spans, and steps must make its denominator too
-    parts = Fraction(duration / span).limit_denominator(MOST_PARTS).denominator
+    parts = 1 if rate is None else _denominator(duration / span)  # so that both spans are whole numbers of steps
     return span / (parts * ceil(span / (parts * min(nice, span)) - 1e-9))
+
+
+def _denominator(ratio: float) -> int:
+    """Return the denominator of the simple fraction nearest to a ratio."""
+    from fractions import Fraction  # here: only sampled controllers need it
+
+    return Fraction(ratio).limit_denominator(MOST_PARTS).denominator
 
 
 def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState) -> float:
