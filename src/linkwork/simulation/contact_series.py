@@ -30,7 +30,7 @@ DIRECTION = Axis("direction", ("x", "y", "z"))
 
 
 class Places(NamedTuple):
-    """Contact kinematics of all contact pairs, and the poses of bodies."""
+    """Contact kinematics of all contact pairs (`there`), and the poses of all bodies."""
 
     there: list[Meeting]
     poses: list[Transform]
@@ -46,7 +46,7 @@ def _memory(now: Sample) -> Memory:
 
 
 def _grips(now: Sample) -> list[Grip]:
-    """Return the state of each compliant contact; sticking and slipping contacts are evaluated at their anchors."""
+    """Return state and force of each compliant contact; those that stick or slip use the anchor in memory."""
     memory, found = now.once(_memory), []
     pairs = zip(now.system.mechanism.contact_pairs, memory.number, memory.anchor, now.once(_places).there, strict=True)
     for pair, number, anchor, at in pairs:
@@ -68,7 +68,7 @@ def _anchor(now: Sample) -> Array:
 
 
 def _slip(now: Sample) -> Array:
-    """Return the tangential velocities of touching contacts, zero for others."""
+    """Return the tangential velocities (n, 3) [m/s] of all contact pairs; zero for pairs that are apart."""
     found = []
     for number, at in zip(now.state.motion.contact_memory[:, 0], now.once(_places).there, strict=True):
         slip = at.velocity - at.normal * dot(at.normal, at.velocity)
@@ -82,7 +82,7 @@ def _energy(now: Sample) -> Number:
 
 
 def _wrenches(now: Sample) -> Array:
-    """Return contact wrenches at the body origins in body axes; for rigid contacts those of the last step."""
+    """Return the contact wrenches on the bodies, at the body origins in body axes; if rigid, those of the last step."""
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
         return wrenches_of(pairs, forces_of(now.state.motion.contact_memory), places.there, places.poses)

@@ -26,9 +26,10 @@ NUDGE = 1e-6  # [rad, m, rad/s, m/s] step of difference quotients
 
 
 class Choice(NamedTuple):
-    """A method, its step [s] (for adaptive methods the time between samples), the reason, and the order to compose to.
+    """The method and step of a run, with the reason for the choice.
 
-    `locate` says whether contact events are located within steps.
+    `dt` [s] is the step; for adaptive methods the time between samples. `order` is the order to which steps are
+    composed. `locate` is true if contact events are located within steps.
     """
 
     method: str
@@ -63,7 +64,7 @@ def chosen(
 
 
 def _for_contacts(problem: Problem, method: str, dt: float | None, duration: float) -> Choice:
-    """Return a choice with a step small enough for the contact springs and the masses that they move."""
+    """Return a choice whose step is small enough for compliant contacts, given the rates of their springs."""
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
     method = "variational" if method == "auto" else method
@@ -73,7 +74,10 @@ def _for_contacts(problem: Problem, method: str, dt: float | None, duration: flo
 
 
 def _judged(problem: Problem, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
-    """Return a choice for a motion with this fastest rate [1/s]."""
+    """Return the choice of method and step for a motion whose fastest rate is `rate` [1/s].
+
+    `when` says where the rate was measured, for the reason text.
+    """
     why = f"fastest rate {rate:.3g} 1/s {when}"
     if problem.rigid:
         why = f"rigid contacts; {why}"
@@ -94,13 +98,16 @@ def _fitting(reach: float, problem: Problem, duration: float) -> float:
     span = duration if rate is None else min(duration, 1.0 / rate)
     decade = 10.0 ** floor(log10(reach))
     nice = decade * max(k for k in (1.0, 2.0, 5.0) if k * decade <= reach * (1.0 + 1e-9))
-    # The duration is a fraction of spans, and steps must make its denominator too
+    # duration / span is a fraction; the step must also divide span / denominator, so that it divides the duration
     parts = Fraction(duration / span).limit_denominator(MOST_PARTS).denominator
     return span / (parts * ceil(span / (parts * min(nice, span)) - 1e-9))
 
 
 def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState) -> float:
-    """Return the fastest rate [1/s] of the first member in a state: the largest eigenvalue, or the angular speed."""
+    """Return the fastest rate [1/s] of the first batch member in the state `now`.
+
+    It is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is larger.
+    """
     m = problem.mechanism
     n, (_, values) = m.nv, problem.member(problem.first)
 

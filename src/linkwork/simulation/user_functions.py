@@ -28,7 +28,7 @@ Controller = Callable[..., Value | Sequence[Value] | tuple[object, Value] | Mapp
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """A controller called `rate` times per second [1/s], once per step with None; its forces are held between calls."""
+    """A controller that is called `rate` times per second, with constant forces between calls; None: once per step."""
 
     function: Controller
     rate: float | None = None
@@ -152,7 +152,7 @@ class Answer(NamedTuple):
 
 
 class UserFunction:
-    """A user function of (t, q, v), perhaps memory, and those gains that its signature names."""
+    """A user function of (t, q, v), possibly of memory, and of the gains that are named in its signature."""
 
     def __init__(self, what: str, function: Controller | StateFunction | StopCondition, gains: Sequence[str]):
         self.what, self.function = what, function
@@ -207,7 +207,7 @@ class UserFunction:
         )
 
     def on(self, mechanism: Mechanism) -> UserFunction:
-        """Return the function for one member of a batch, whose drives may have varied parameters."""
+        """Return the function for one batch member, whose drives have the parameters of `mechanism`."""
         bound = getattr(self.function, "on", None)
         if bound is None:
             return self
@@ -249,7 +249,7 @@ class UserFunction:
         return number if off is None else where(number > 0.0, 1.0, where(number <= 0.0, off, np.nan))
 
     def shaped(self, value: object, shape: tuple[int, ...], part: str = "") -> Array:
-        """Return `value` as an array of this shape; raise a ShapeError if it has another."""
+        """Return `value` as an array of the shape `shape`; raise a ShapeError that names `part` if it has another."""
         array = value if isinstance(value, np.ndarray) else _as_array(value)
         if array is None or array.shape != shape:
             got = f"shape {array.shape}" if array is not None else f"{value!r:.60}"

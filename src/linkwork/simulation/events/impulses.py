@@ -50,7 +50,7 @@ class Impact(NamedTuple):
 
 
 class Push(NamedTuple):
-    """Simultaneous impulses: the velocities (nv,) after them, and their sizes (n,) and energies (n,) by constraint."""
+    """Simultaneous constraint impulses: velocities v (nv,) after them; impulse (n,) and energy (n,) per constraint."""
 
     v: Array
     impulses: Array
@@ -118,7 +118,7 @@ def impact(
 
 
 def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
-    """Return the impulses that remove all constraint rates, with the smallest change in the kinetic-energy metric."""
+    """Return the impulses that make all constraint rates zero, with the smallest velocity change in kinetic energy."""
     rows = held(mechanism, q)
     rates = rows.rates(v)
     push = rows.push(rates)
@@ -129,7 +129,10 @@ def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
 def by_constraint(
     mechanism: Mechanism, rows: Sequence[Number] | Array, reduce: Callable[[Sequence[Number]], Number]
 ) -> Array:
-    """Reduce values of all constraint rows (nh,) to one value per constraint (n,): loops, then velocity constraints."""
+    """Reduce the values `rows` (nh,) of all constraint rows to one value per constraint (n,).
+
+    `reduce` maps the values of one constraint to a number. The order is loops, then velocity constraints.
+    """
     values = iter(rows)
     found = [reduce([next(values) for _ in one.rows]) for one in mechanism.frame_constraints]
     names = [row.name for row in mechanism.velocity_rows]
@@ -138,14 +141,14 @@ def by_constraint(
 
 
 def size_of(rows: Sequence[Number]) -> Number:
-    """Return the value of a single row, or the norm of several rows."""
+    """Return the value of a constraint with a single row, or the norm over its rows if it has several."""
     if len(rows) < 2:
         return rows[0] if rows else 0.0
     return np.sqrt(sum((x * x for x in rows), 0.0))
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
-    """Return the constraint force (n,) [N m or N] of each constraint of a system in its modes; 0 if it slips."""
+    """Return the force (n,) [N m or N] of each constraint in a system whose modes are set; 0 if it slips."""
     m = system.mechanism
     loads = system.begun(t, now.contact_memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))
     tau = system.joint_forces(now.q, now.v, loads)

@@ -49,10 +49,11 @@ def contact_event(mechanism: Mechanism, source: int, result: float) -> str:
 
 
 def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
-    """Return the step with changes of contact states at its end.
+    """Return a step that also updates the states of compliant contacts at its end.
 
-    States follow from the kinematics at the end of the step, or at the middle for steps whose equations hold there; for
-    these, the touching contacts are predicted at the start.
+    The states follow from the kinematics at the end of the step. With `in_the_middle` they follow from the kinematics
+    at the middle of the step, for methods whose equations hold there; which pairs are in contact is then predicted from
+    the velocities at the start.
     """
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
@@ -76,7 +77,7 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
 
 
 class ContactSwitching:
-    """The contact events of one step that begins at `t` [s]; contact forces have no kink within a substep.
+    """The contact events of one step that begins at `t` [s]. Contact forces have no kink within a substep.
 
     A contact that lands and does not slide sticks at once. Changes without a zero crossing of an event function, such
     as a contact that has begun to slip and is still slow, take effect at the end of the whole step (S4 section 5.2).
@@ -88,13 +89,13 @@ class ContactSwitching:
         self.still = [np.zeros(3)] * len(self.force_laws)  # `advance` has already moved the anchors
 
     def begin(self, now: StepState) -> StepState:
-        """Return the state at the start of the step, with contact states that can last."""
+        """Return the state at the start of the step; transitional contact states are replaced by lasting ones."""
         return now._replace(contact_memory=Memory.of(now.contact_memory).begun(self.t).stored)
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make a substep in which every contact keeps its mode."""
+        """Make a substep h [s] from `begin` at t [s] in which no contact changes its mode."""
         m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
         first = _meetings(m, begin.q, begin.v)
         modes = [mode_of(*one) for one in zip(self.force_laws, memory.anchor, first, strict=True)]
@@ -104,7 +105,7 @@ class ContactSwitching:
         return moved._replace(contact_memory=memory._replace(anchor=anchor).stored), solved
 
     def functions(self, begin: StepState, end: StepState) -> Array:
-        """Return three event functions per contact pair, not negative while it stays in the mode at `begin`."""
+        """Return three event functions per contact pair, not negative while the pair stays in its mode at `begin`."""
         before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
         pairs = zip(self.force_laws, before.number, before.anchor, after.anchor, strict=True)
         first, last = (_meetings(self.mechanism, state.q, state.v) for state in (begin, end))
@@ -114,7 +115,7 @@ class ContactSwitching:
         return np.array(found)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
-        """Return the state after the contacts with negative event functions changed their states."""
+        """Return the state at t [s] after the contact events `which` (3 per pair), with new contact states."""
         memory, found, there = self._judged(end, t)
         number = []
         for k, (contact, at) in enumerate(zip(self.force_laws, there, strict=True)):
@@ -133,7 +134,7 @@ class ContactSwitching:
         return write(before.log, [new != old for old, new in pairs], lines)
 
     def end(self, moved: StepState, t: Number) -> StepState:
-        """Return the state at the end of the whole step, with changes that had no located event."""
+        """Return the state at the end t [s] of the whole step, with contact changes that had no located event."""
         memory, number, there = self._judged(moved, t)
         return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).stored)
 
@@ -144,7 +145,7 @@ class ContactSwitching:
 
 
 class NoSwitching:
-    """The same interface for steps without located contact events."""
+    """The interface of `ContactSwitching` for steps without located contact events."""
 
     def begin(self, now: StepState) -> StepState:
         """Return the state unchanged."""
@@ -153,7 +154,7 @@ class NoSwitching:
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make the step itself."""
+        """Make the step without changes of contacts."""
         return step(system, t, begin, h, held)
 
     def functions(self, begin: StepState, end: StepState) -> Array:
@@ -170,7 +171,7 @@ class NoSwitching:
 
 
 def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: list[Meeting], at: Number) -> Memory:
-    """Return the contact memory for states `number` at time `at` [s], given the memory before.
+    """Return the new contact memory for contact states `number` at time `at` [s]; `memory` is the one before.
 
     Anchors move by the rolling distances `rolled` (n, 3) [m]; contacts that stop get an anchor at their present point.
     """
@@ -191,5 +192,5 @@ def _meetings(m: Mechanism, q: Array, v: Array) -> list[Meeting]:
 
 
 def _predicted(at: Meeting, ahead: Number) -> Number:
-    """Return the distance [m] after a time [s] at constant velocity."""
+    """Return the distance [m] of a contact pair after the time `ahead` [s] at constant velocity."""
     return at.distance + dot(at.normal, at.velocity) * ahead

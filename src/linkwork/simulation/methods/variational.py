@@ -24,8 +24,8 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest, minimum, 
 from linkwork.tolerances import TINY
 
 ITERATIONS = 50  # largest number of iterations
-SOLVED, NEAR = 1e-15, 1e-6  # relative momentum residual at which the iteration ends, and that of the iterate before
-PRESSED = 1e-13  # the first of these with contacts, whose forces are large compared with momenta
+SOLVED, NEAR = 1e-15, 1e-6  # relative momentum residuals of the last and the previous iterate that end the iteration
+PRESSED = 1e-13  # in place of SOLVED with contacts, whose forces are large compared with momenta
 ROUND_OFF = 2e-16
 ROUNDED = 1e-9  # relative residual at which the iteration ends if it no longer decreases
 OPEN = 0.1  # weight [1/m or 1/rad] of constraint errors in the residual
@@ -33,9 +33,9 @@ SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
 class Guess(NamedTuple):
-    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), and the fraction of its correction to try.
+    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), and the fraction of the next correction.
 
-    `momentum` (nv,) [N s, N m s] and `work` [J] are those at the end of the motion.
+    `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step.
     """
 
     dv: Array
@@ -48,7 +48,7 @@ class Guess(NamedTuple):
 class Tried(NamedTuple):
     """The evaluation of an iterate: momentum residual (nv,), constraint errors (nh,) and constraint rows J (nh, nv).
 
-    `momentum` (nv,) [N s, N m s] is that at the end of the step.
+    `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step.
     """
 
     between: Between
@@ -76,7 +76,7 @@ class Variational:
         return mechanism.nv + mechanism.nh
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0) -> Tried:
-        """Evaluate a motion dv (nv,) with multipliers (nh,); `kick` is for subclasses with an energy impulse."""
+        """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,); only subclasses use `kick`."""
         between = self.interval.between(dv)
         errors, J = self.interval.rows(between.second, dv)
         residual, momentum = between.residual + self.rows.T @ multipliers, between.momentum
@@ -92,17 +92,17 @@ class Variational:
     # --- the interface Equations ---
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the arguments of `tried` that an unknown consists of."""
+        """Return the parts of the unknown (n,): motion dv (nv,) and multipliers (nh,)."""
         nv = self.mechanism.nv
         return unknown[:nv], unknown[nv : nv + self.mechanism.nh]
 
     def residual(self, unknown: Array) -> Array:
-        """Return the momentum residual (nv,) and the constraint errors (nh,) at an unknown."""
+        """Return momentum residual (nv,) and constraint errors (nh,) for an unknown (n,)."""
         tried = self.tried(*self.split(unknown))
         return np.concatenate([tried.residual, tried.errors])
 
     def moved(self, unknown: Array) -> StepState:
-        """Return the state at the end of the step."""
+        """Return the state at the end of the step, given the solution `unknown` (n,)."""
         tried = self.tried(*self.split(unknown))
         q, v = self.arrived(unknown[: self.mechanism.nv], tried.momentum)
         return self.now._replace(q=q, v=v, work=self.now.work + tried.work)
@@ -110,7 +110,10 @@ class Variational:
     # --- Newton's method ---
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations; `history` records the iterations, on floats only."""
+        """Solve the equations of the step.
+
+        `history` receives the residual of each iteration; it is used with floats only, not while tracing.
+        """
         best, iterations, solved = self.newton(self.first_guess(), np.zeros(self.mechanism.nh), 0.0, history)
         q, v = self.arrived(best.dv, best.momentum)
         moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(iterations)
@@ -119,7 +122,8 @@ class Variational:
     def first_guess(self) -> Array:
         """Return a first guess of the motion (nv,), of second order in the step if that costs less than an iteration.
 
-        Joint springs and dampers count as in Newton's matrix, so that stiff ones do not spoil the guess.
+        The guess treats joint springs and dampers implicitly, as Newton's matrix does, so that it is useful for stiff
+        ones.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h
@@ -132,7 +136,10 @@ class Variational:
     def newton(
         self, dv: Array, multipliers: Array, kick: Number, history: IterationHistory | None
     ) -> tuple[Guess, Number, Condition]:
-        """Solve for the motion under a kick; return the last iterate, the iterations, and whether they converged."""
+        """Solve for the motion by Newton's method, for a given `kick` (0 except for energy-momentum steps).
+
+        Returns the last iterate, the number of iterations, and whether they converged.
+        """
         begin = Guess(dv, multipliers, 1.0, np.zeros(self.mechanism.nv), 0.0)
         found, iterations, solved = iterate(
             ITERATIONS, lambda *state: self._improved(Guess(*state), kick, history), *begin
@@ -164,7 +171,7 @@ class Variational:
         return tuple(found), ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
 
     def _size(self, tried: Tried) -> Number:
-        """Return the relative residual of an iterate."""
+        """Return the relative residual of an evaluated iterate."""
         scale = largest(self.interval.p) + largest(tried.momentum) + tried.between.pressed + TINY
         return largest(tried.residual) / scale + largest(tried.errors) * OPEN
 
@@ -180,27 +187,27 @@ class Variational:
         return tangent_rate(self.mechanism, dv, move), more
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
-        """Return the solver with Newton's matrix, without constraints."""
+        """Return the function that solves Newton's matrix without constraints."""
         return self.interval.solver(tried.between, dv)
 
 
 class Rattle(Variational):
-    """The variational step with springs evaluated at both ends of the step (S4 2.33 to 2.37)."""
+    """The equations of RATTLE: a variational step with springs evaluated at both ends of the step (S4 2.33 to 2.37)."""
 
     at_ends = True
 
 
 class Shake(Rattle):
-    """The positions of RATTLE; its velocities are not projected and satisfy loops to second order (S4 2.31, 2.32).
+    """The equations of SHAKE: the positions of RATTLE, with velocities that satisfy loops to second order only.
 
-    The multipliers of a loop act equally at both ends of a step; RATTLE solves for those at its end. The resulting
-    momentum error is along the constraint rows, and the multipliers of the next step absorb it: the positions are the
-    same.
+    Velocities are not projected (S4 2.31, 2.32). The multipliers of a loop act equally at both ends of a step; RATTLE
+    solves for those at the end. The resulting momentum error is along the constraint rows, and the multipliers of the
+    next step absorb it, so that the positions are the same.
     """
 
     projected = False
 
 
 def unconstrained(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism without constraints except its joints."""
+    """Return the mechanism without loops, clutches and brakes; only its joints remain."""
     return mechanism.keeping(lambda one: False)
