@@ -85,7 +85,7 @@ class Variational:
         return Tried(between, residual, errors, J, momentum, self.interval.work(dv, between.loads))
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
-        """Return coordinates (nq,) and velocities (nv,) after a motion dv (nv,) that ends with this momentum (nv,)."""
+        """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum."""
         q = integrate(self.mechanism, self.now.q, dv)
         return q, velocities(self.mechanism if self.projected else unconstrained(self.mechanism), q, momentum)
 

@@ -1,4 +1,4 @@
-"""The runner for SciPy's adaptive methods: member by member, for the same equations of motion."""
+"""The runner for SciPy's adaptive methods; it integrates one batch member after the other."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SOLVERS = {"dop853": "DOP853", "radau": "Radau", "lsoda": "LSODA"}
 
 
 class Solver(Protocol):
-    """A SciPy solver after a step from time `t_old` to `t` [s], with the state `y` (n,)."""
+    """The interface of a SciPy solver after a step from time `t_old` to `t` [s], with the state `y` (n,)."""
 
     t: float
     t_old: float
@@ -56,7 +56,7 @@ class Solver(Protocol):
 
 
 class Adaptive:
-    """A run by one of SciPy's methods, each member alone, from sample to sample of its controller."""
+    """A run by one of SciPy's methods, one batch member after the other."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Adaptive:
         storage.samples = len(storage.steps)
 
     def go(self, watch: Watch) -> None:
-        """Run to the end; call `watch` with the completed fraction."""
+        """Run all members to the end; call `watch` with the completed fraction."""
         members = max(1, self.now.step.size)
         for done, index in enumerate(np.ndindex(self.problem.batch)):
             if self.now.status[index] == STOPPED:
@@ -97,13 +97,13 @@ class Adaptive:
         watch(1.0)
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Evaluate the state derivative of one member in plain Python, to raise its error."""
+        """Evaluate the state derivative of one member in plain Python, so that its error is raised."""
         x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         self.derivative.one(np.array([float(now.step) * self.dt]), x, now.control, *flat)
 
     def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return why SciPy's method failed."""
+        """Return the reason why SciPy's method failed in the state `now` of a member."""
         system, t = self.problem.system(values).in_modes(now.motion.modes), float(now.step) * self.dt
         return (
             impossible(system.mechanism, now.q)
@@ -113,7 +113,7 @@ class Adaptive:
 
 
 class Member:
-    """One member of an adaptive run."""
+    """One batch member of an adaptive run."""
 
     def __init__(self, runner: Adaptive, index: tuple[int, ...]):
         self.runner, self.index, self.problem = runner, index, runner.problem
@@ -148,7 +148,7 @@ class Member:
                 break
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
-        """Return the actions between intervals of smooth motion by time [s]: projections, controllers, switches."""
+        """Return the actions by time [s] between intervals of smooth motion: projections, controllers, switches."""
         found: dict[float, list[Callable[[], None]]] = {}
 
         def at(t: float, act: Callable[[], None]) -> None:
@@ -175,11 +175,11 @@ class Member:
         self.now = self.now.moved(q=after.q, v=after.v, solver=solver)
 
     def _when(self, switch: Switch) -> float:
-        """Return the time [s] of a switch for this member."""
+        """Return the time [s] at which a switch acts on this member."""
         return float(np.broadcast_to(switch.when, self.problem.batch)[self.index])
 
     def _switch(self, t: float, switches: Sequence[Switch]) -> None:
-        """Apply the switches of one time [s]."""
+        """Apply the switches of the schedule at time t [s]."""
         modes = np.array(self.now.motion.modes)
         for switch in switches:
             k = self.problem.switched.index(switch.parameter)
@@ -187,7 +187,7 @@ class Member:
         self._switch_to(modes, t, [(switch.parameter, switch.what) for switch in switches])
 
     def _switch_to(self, modes: Array, t: float, changes: Sequence[tuple[str, str]]) -> None:
-        """Change modes (m,) at a time [s]; `changes` are (parameter, event text)."""
+        """Set the modes to `modes` (m,) at time t [s]; `changes` are pairs (parameter, event text)."""
         now = self.now._replace(step=np.array(1.0))
         after, found, carried = self.runner.program.switched(self.values, t, now, modes)
         self.now = mapped(np.asarray, after._replace(step=self.now.step))
@@ -212,7 +212,7 @@ class Member:
             self._switch_to(modes, t, changed)
 
     def _span(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> None:
-        """Integrate from `begin` to `end` [s], with events between intervals of smooth motion."""
+        """Integrate from `begin` to `end` [s], in intervals of smooth motion with events between them."""
         last, often = begin, 0
         while begin < end and self.now.status == RUNNING:
             self._apply_events(begin)
@@ -223,17 +223,17 @@ class Member:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED))
 
     def _watched(self, now: MemberState) -> StepState:
-        """Return a state with its event functions."""
+        """Return the step state of `now` with its event functions evaluated."""
         return watch(self.problem.system(self.values), float(now.step) * self.runner.dt, now.motion, now.control)
 
     def _functions(self, now: MemberState) -> Array:
-        """Return the event functions (k,) of a state: slip, latches, guards, and the stop condition."""
+        """Return the event functions (k,) in a state: slip, latches, guards, and the stop condition."""
         watched = self._watched(now).watched[: self.watched] if self.watched else ()
         stop = self.problem.stop_function(self.values, float(now.step) * self.runner.dt, now.q, now.v)
         return np.array([*watched, stop], dtype=float)
 
     def _apply_events(self, t: float) -> None:
-        """Apply events that are due, and update the arming states of latches and guards."""
+        """Apply the events at time t [s] whose functions are negative, and update the arming states."""
         if not self.watched:
             return
         system, motion = self.problem.system(self.values), self._watched(self.now)
@@ -253,7 +253,7 @@ class Member:
         self.now = self.now.moved(log=log._replace(count=np.zeros(())))
 
     def _acting(self) -> tuple[Array, Values]:
-        """Return the joint forces (nv,) with those of slipping constraints, and values in which these are released."""
+        """Return the joint forces (nv,) including those of slipping constraints, and parameters with these released."""
         slip = self.now.motion.slip
         m = self.problem.system(self.values).in_modes(self.now.motion.modes).mechanism
         engaged = {f"{item.name}.engaged" for item in m.bounded}
@@ -261,7 +261,7 @@ class Member:
         return self.now.control + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
 
     def _stretch(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
-        """Integrate smooth motion to its end or to an event; return the time [s] reached."""
+        """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached."""
         derivative, (held, values) = self.runner.derivative, self._acting()
         x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
 
@@ -285,7 +285,7 @@ class Member:
         return end
 
     def _accepted(self, solver: Solver, times: Array) -> float:
-        """Record a step of SciPy's solver up to its first event; return the time [s] of its end."""
+        """Record samples of one SciPy step up to its first event; return the time [s] of that event or of the end."""
         curve = solver.dense_output()
         last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, solver.t)
         for sample in np.flatnonzero((times > solver.t_old) & (times <= last)):
@@ -309,7 +309,7 @@ class Member:
         return bool(self.problem.stops_at(self.values, float(now.step) * self.runner.dt, now.q, now.v))
 
     def keep(self, sample: int, now: MemberState) -> None:
-        """Record a sample."""
+        """Record the state `now` as sample number `sample`."""
         found = self.runner.program.series_values(self.values, self.runner.dt, now)
         for name, value in zip(self.runner.storage.series, found, strict=True):
             self.runner.storage.arrays[name][(*self.index, sample)] = value

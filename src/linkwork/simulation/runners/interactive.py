@@ -461,7 +461,7 @@ class Simulator:
         return float(found.energy)
 
     def _changes(self) -> tuple[Array, Array]:
-        """Return the sum of all pushes (nbodies, 6) [N, N m], and all modes (k,)."""
+        """Return the sum of all active pushes (nbodies, 6) [N, N m], and the values of all modes (k,)."""
         wrenches = np.zeros((self.mechanism.nbodies, 6))
         for _, wrench, body in self._pushes:
             wrenches[body - 1] += wrench
