@@ -22,24 +22,24 @@ from linkwork.spatial.scalar import Array, Number
 
 @dataclass(frozen=True, eq=False)
 class Clocked(Mover):
-    """Integrator of a system with a clock and without forces; `rule` is the quadrature of the action."""
+    """Integrator of a system that has a clock and no forces; `rule` is the quadrature of the action."""
 
     system: LagrangianSystem
     rule: Quadrature
 
     def step(self, now: State, h: Number) -> Step:
-        """The next state, after a step h in the clock's time."""
+        """Return the result of a step of length h in the clock's time."""
         found = self._inner(now).step(self._entered(now), h)
         y = found.state.x
         xdot = found.state.xdot / self.system.pace(y)
         return found._replace(state=found.state._replace(t=now.t + self._passed(now.x, y, h), xdot=xdot))
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Derivatives (2n, 2n) of (x, p) after a step with respect to (x, p) before it, at fixed initial energy."""
+        """Return the derivative (2n, 2n) of (x, p) after a step by (x, p) before it, at fixed initial energy."""
         return self._inner(now).derivative(self._entered(now), h)
 
     def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
-        """The equations of the step in the clock's time, with their state and step size."""
+        """Return the integrator, state and step size whose equations have no solution, all in the clock's time."""
         return self._inner(now), self._entered(now), h
 
     def _clock(self, point: Array) -> Number:
@@ -59,6 +59,6 @@ class Clocked(Mover):
         return now._replace(xdot=now.xdot * self.system.pace(now.x))
 
     def _passed(self, x: Array, y: Array, h: Number) -> Number:
-        """Physical duration [s] of a step from x to y, by the quadrature of the action."""
+        """Return the physical duration [s] of a step from x to y (n,), by the quadrature of the action."""
         X, Y = self.system.point(x), self.system.point(y)
         return h * sum(weight * self._clock(X + place * (Y - X)) for weight, place in zip(*self.rule, strict=True))

@@ -12,14 +12,17 @@ from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 
 
 class Composed(Mover):
-    """Composition of a symmetric one-step integrator of order 2; the substeps are iterations of one loop."""
+    """An integrator of order 4 or 6, composed of steps of a symmetric integrator of order 2.
+
+    The substeps are iterations of one traced loop.
+    """
 
     def __init__(self, mover: Mover, order: int):
         self.system, self.mover, self.order = mover.system, mover, order
         self.count = len(composition(order).parts)
 
     def step(self, now: State, h: Number) -> Step:
-        """The state after all substeps, with the mean multipliers and the largest iteration count."""
+        """Return the result of a step h [s], with mean multipliers and the largest iteration count of the substeps."""
 
         def one(k: Number, *before: Value) -> Leaves:
             *state, held, most, good = before
@@ -33,7 +36,7 @@ class Composed(Mover):
         return Step(State(*state), held, most, good == 1.0)
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Derivatives (2n, 2n) of a step: the product of the derivatives of its substeps."""
+        """Return the derivative (2n, 2n) of a step h [s]: the product of the derivatives of its substeps."""
 
         def one(k: Number, *before: Value) -> Leaves:
             *state, found = before
@@ -43,7 +46,7 @@ class Composed(Mover):
         return repeat(self.count, one, *now, np.eye(2 * self.system.size))[-1]
 
     def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
-        """The equations of the first substep that fails, else of the last substep."""
+        """Return integrator, state and step size of the first substep that fails; of the last one if none fails."""
         *parts, last = substeps(self.order, h)
         for part in parts:
             step = self.mover.step(now, part.h)

@@ -215,7 +215,7 @@ class Discrete:
         outcomes = self._outcomes(programs, final, going, dt, values)
 
         def steps(rows: Array) -> list[Array]:
-            """Derivatives of the steps from these samples, and the constraint rows on state changes."""
+            """Return derivatives of the steps from these samples, and the matrices of `LagrangianSystem.tangents`."""
             at = {name: np.take(one, rows, axis) for name, one in zip(SERIES, series, strict=True)}
             state = (at["t"], at["x"], at["p"], at["xdot"], np.broadcast_to(now.energy[..., None], at["t"].shape))
             own = [np.expand_dims(a, axis) if a.shape[:axis] == batch else a for a in values]
@@ -233,7 +233,10 @@ class Discrete:
         dt: float | None = None,
         gains: Mapping[str, ArrayLike] | None = None,
     ) -> State:
-        """The state at t = 0 at x0 (..., n), with velocities v0 (..., n) or with a first step dt [s] to x1 (..., n)."""
+        """Return the state at t = 0 at the coordinates x0 (..., n).
+
+        Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n).
+        """
         if (v0 is None) == (x1 is None):
             raise LinkworkError("give either the initial velocities v0 or x1, the coordinates after the first step")
         x = as_numbers("x0", x0)
@@ -264,7 +267,7 @@ class Discrete:
 
     @renamed(h="dt")
     def step(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> State:
-        """The state after a step dt [s]; raises NotConverged with a diagnosis if a member has no solution."""
+        """Return the state after a step dt [s]; raise NotConverged with a diagnosis if a member has no solution."""
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
         step = np.asarray(positive("dt", dt))
@@ -275,7 +278,7 @@ class Discrete:
 
     @renamed(h="dt")
     def derivative(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> Array:
-        """Derivatives (..., 2n, 2n) of (x, p) after a step dt [s] with respect to (x, p) before it."""
+        """Return the derivative (..., 2n, 2n) of (x, p) after a step dt [s] with respect to (x, p) before it."""
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
         return self._derivative(programs, now, batch, positive("dt", dt), values)[0]
@@ -301,7 +304,7 @@ class Discrete:
     # --- checks and diagnosis ---
 
     def _prepared(self, x: Array, gains: Mapping[str, ArrayLike] | None) -> tuple[list[Array], Shape, Programs]:
-        """Values of the gains in order, the batch shape, and the programs for these shapes."""
+        """Return the values of the gains in order, the batch shape, and the programs for these shapes."""
         given, wanted = dict(gains or {}), self._functions.gains
         for name in given:
             if name not in wanted:
@@ -320,7 +323,7 @@ class Discrete:
     def _derivative(
         self, programs: Programs, now: State, batch: Shape, h: float, values: Sequence[Array]
     ) -> list[Array]:
-        """Derivatives of steps, and the constraint rows on state changes."""
+        """Return the derivatives of steps of size h [s], and the matrices of `LagrangianSystem.tangents`."""
         if not programs.form.linear_momentum:
             raise LinkworkError("derivatives of steps need a momentum that is linear in the velocity")
         return programs.kernel("derivative").over_batch([*now, np.asarray(h), *values], batch, None)[0]
@@ -346,7 +349,7 @@ class Discrete:
 
 
 def _smallest(rows: Array, right: Array) -> Array:
-    """The smallest x (n,) with rows (m, n) @ x = right (m,); rows may be dependent."""
+    """Return the smallest x (n,) with rows (m, n) @ x = right (m,); rows may be dependent."""
     sizes = np.linalg.norm(rows, axis=1)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=REPEATED)[0]
@@ -357,7 +360,7 @@ def _arrays(now: State) -> State:
 
 
 def _rows(duration: float, dt: float, every: int) -> int:
-    """The number of samples of a run after its first."""
+    """Return the number of samples of a run after the initial one; raise a LinkworkError if it is not whole."""
     if not (isinstance(every, (int, np.integer)) and every >= 1):
         raise LinkworkError(f"every must be an integer of at least 1; got {every!r}")
     rows = duration / (dt * every)
@@ -371,7 +374,7 @@ def _rows(duration: float, dt: float, every: int) -> int:
 
 
 class Start(NamedTuple):
-    """Quantities of the start check: g (m,), constraint rows (m + l, n), mass matrix (n, n), value of the clock."""
+    """Quantities that the start check needs: g (m,), constraint rows (m + l, n), mass matrix (n, n), clock value."""
 
     g: Array
     G: Array
@@ -380,7 +383,7 @@ class Start(NamedTuple):
 
 
 def _refuse_inconsistent(member: tuple[int, ...], x: Array, xdot: Array, start: Start) -> None:
-    """Raise an error if a member cannot start at x (n,) with velocities xdot (n,)."""
+    """Raise an error if a batch member cannot start at x (n,) with velocities xdot (n,)."""
     g, G, mass, pace = start
     who = f"member {member}: " if member else ""
     for what, values in (("constraints", g), ("derivatives of the constraints", G), ("mass matrix", mass)):

@@ -28,7 +28,10 @@ Gains = tuple[tuple[str, Shape], ...]  # names, and shapes for one batch member
 
 
 class Programs:
-    """The programs of a system with `size` coordinates and gains of given shapes: functions of one member's values."""
+    """The programs of a discrete system with `size` coordinates: functions of the values of one batch member.
+
+    `gains` are the names and shapes of the gains.
+    """
 
     def __init__(self, functions: Functions, method: str, order: int, size: int, gains: Gains):
         self.functions, self.method, self.order, self.size, self.gains = functions, method, order, size, gains
@@ -42,7 +45,7 @@ class Programs:
         self.kernel = cache(self._kernel)
 
     def mover(self, values: Sequence[Value]) -> Mover:
-        """The integrator for given values of the gains."""
+        """Return the integrator of the system, given the values of its gains."""
         plain = self._plain(values)
         return plain if self.order == 2 else Composed(plain, self.order)
 
@@ -64,32 +67,39 @@ class Programs:
         return *mover.start(0.0, x, xdot), *looked_at
 
     def start_between(self, x: Array, y: Array, h: Number, *values: Value) -> Leaves:
-        """The velocity (n,) at x from which a step of h leads to y."""
+        """Return the velocity (n,) at x (n,) from which a step h [s] leads to y (n,)."""
         plain = self._plain(values)
         assert isinstance(plain, Variational)
         return (plain.velocity_between(0.0, x, y, h),)
 
     def step(self, *numbers: Value) -> Leaves:
-        """The next state and a flag (1 if the step was solved) from a state, the step size h and the gains."""
+        """Return the next state, and 1 if the step was solved, else 0.
+
+        `numbers` are the state, the step size h [s] and the gains.
+        """
         now, (h, *values) = _split(numbers)
         step = self.mover(values).step(now, h)
         return *step.state, where(step.solved, 1.0, 0.0)
 
     def derivative(self, *numbers: Value) -> Leaves:
-        """Derivatives (2n, 2n) of a step, and the constraint rows on state changes (`LagrangianSystem.tangents`)."""
+        """Return the derivative (2n, 2n) of a step, and the matrices of `LagrangianSystem.tangents` before it.
+
+        `numbers` are the state, the step size h [s] and the gains.
+        """
         now, (h, *values) = _split(numbers)
         mover = self.mover(values)
         return mover.derivative(now, h), *mover.system.tangents(now.x, now.xdot)
 
     def first_row(self, *numbers: Value) -> Leaves:
-        """The recorded values of the initial state; multipliers are NaN, because no step precedes it."""
+        """Return the sample of the initial state; its multipliers are NaN, because no step precedes it."""
         now, values = _split(numbers)
         return self._row(self.mover(values), now, np.full(self.form.held, np.nan), 0.0)
 
     def run(self, every: int, *numbers: Value) -> Leaves:
-        """Take `count` samples, one after every `every` steps.
+        """Run for a number of samples, with `every` steps between samples.
 
-        Returns the number of completed steps, 1 if all were solved, the last state, and the recorded series.
+        `numbers` are the state, the step size h [s], the gains, and the number of samples. Returns the number of
+        completed steps, 1 if all were solved, the last state, and the recorded series.
         """
         begun, (h, *values, count) = _split(numbers)
         mover = self.mover(values)
@@ -118,7 +128,7 @@ class Programs:
         return done, going, *last, *series
 
     def _row(self, mover: Mover, now: State, held: Array, iterations: Number) -> Leaves:
-        """The recorded values of a sample, in the order of SERIES."""
+        """Return one sample: the recorded values in the order of SERIES."""
         energy, momenta = mover.system.energy(now.x, now.xdot), mover.system.momenta(now.x, now.p)
         return now.t, now.x, now.xdot, now.p, held, energy, momenta, iterations
 
@@ -145,6 +155,6 @@ class Programs:
 
 
 def _split(numbers: Sequence[Value]) -> tuple[State, list[Value]]:
-    """The state at the beginning of some values, and the values after it."""
+    """Return the state that the first of these numbers form, and the remaining numbers."""
     size = len(State._fields)
     return State(*numbers[:size]), list(numbers[size:])

@@ -16,7 +16,7 @@ from linkwork.simulation.methods.newton import Floor, newton
 from linkwork.spatial.scalar import Array
 
 SERIES = ("t", "x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a sample
-HALVINGS = 12  # of a step that has no solution, in search of a step size that has one
+HALVINGS = 12  # number of times that a step without a solution is halved to find one that has a solution
 LOOKED_AT = 1000  # largest number of steps of a run whose derivatives are evaluated
 SINGULAR = 1e-9  # smallest over largest singular value of Dg below which constraint rows are dependent
 
@@ -99,7 +99,11 @@ class DiscreteRun:
 
 
 def _form_changed(A: Array, held: Array, dp: Array) -> float:
-    """The largest change of tangent areas by a derivative A (2n, 2n) of (x, p); `held`, `dp` from `system.tangents`."""
+    """Return the largest change of the symplectic form on admissible changes of the state by a step.
+
+    A (2n, 2n) is the derivative of the step for (x, p); `held` and `dp` are the matrices of
+    `LagrangianSystem.tangents`.
+    """
     n = len(A) // 2
     allowed = np.linalg.svd(held)[2][np.linalg.matrix_rank(held) :].T if len(held) else np.eye(2 * n)
     before = np.linalg.qr(np.concatenate([allowed[:n], dp @ allowed]))[0]
@@ -109,9 +113,9 @@ def _form_changed(A: Array, held: Array, dp: Array) -> float:
 
 
 def failure(mover: Mover, start: State, length: float) -> NotConverged:
-    """The error that explains why a step of one member from a state (floats) has no solution.
+    """Return the error that explains why a step of size `length` [s] from the state `start` has no solution.
 
-    It tries smaller steps and reports a step size [s] that converges, if it finds one.
+    It tries smaller steps and reports a step size [s] that converges, if it finds one. The state consists of floats.
     """
     stepper, now, h = mover.failing(start, length)
     history: list[float] = []
@@ -148,7 +152,7 @@ def failure(mover: Mover, start: State, length: float) -> NotConverged:
 
 
 def repeated_row(rows: Array) -> int | None:
-    """The index of a row of Dg (m, n) that depends linearly on the others, or None."""
+    """Return the index of a row of Dg (m, n) that depends linearly on the other rows, or None."""
     if not len(rows):
         return None
     sizes = np.linalg.norm(rows, axis=1)

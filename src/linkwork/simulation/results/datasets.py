@@ -47,7 +47,7 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
 
 
 def _axis_name(axis: Axis, series: str, taken: Mapping[str, Axis]) -> str:
-    """Return the name of a dimension: the axis name, prefixed with the series if another axis has that name."""
+    """Return the name of a dimension: the axis name, with `series` in front if `taken` has another such axis."""
     return axis.name if taken.get(axis.name, axis).entries == axis.entries else f"{series}_{axis.name}"
 
 

@@ -242,7 +242,7 @@ def outline(points: Array) -> Array:
 
 
 def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
-    """Return a figure of the mechanism with body poses (..., nbodies, 4, 4), and of curves (n, 3) [m] in the world."""
+    """Return a figure of the mechanism at body poses (..., nbodies, 4, 4), with world curves `paths` (n, 3) [m]."""
     poses = poses.reshape(max(1, math.prod(poses.shape[:-3])), m.nbodies, 4, 4)
     poses = np.concatenate([np.broadcast_to(np.eye(4), (len(poses), 1, 4, 4)), poses], axis=1)  # the world is body 0
     bones = skeleton(m)

@@ -84,7 +84,7 @@ class FixedSteps:
         watch(1.0)
 
     def _stops(self) -> list[int]:
-        """Return the numbers of the steps before which Python code must run, and of the last step."""
+        """Return the step numbers at which the compiled program stops for Python code, and the last step."""
         last = self.storage.count
         calls = range(self.tick, last, self.tick) if self.in_python else ()
         return sorted({*calls, *(step for step in self.switches if 0 < step < last), last})
@@ -308,7 +308,10 @@ def _with_room(problem: Problem, locate: bool) -> MemberState:
 
 
 def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> MemberState:
-    """Return members (*batch,) from `yes` where the condition is true, else from `no`."""
+    """Return the batch members of `yes` where the condition (*batch,) is true, else those of `no`.
+
+    `axes` is the number of batch axes.
+    """
 
     def of(a: Array, b: Array) -> Array:
         return np.where(condition.reshape(condition.shape + (1,) * (np.ndim(b) - axes)), a, b)
