@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.compiler import jacobian
-from linkwork.lagrangian.discrete_step import State, Step, Stepper
+from linkwork.lagrangian.discrete_step import ImplicitIntegrator, State, Step
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import Root
 from linkwork.spatial.scalar import Array, Number, lu, where
@@ -26,7 +26,7 @@ TINY = 1e-200  # squared length below which a step is zero
 
 
 @dataclass(frozen=True, eq=False)
-class EnergyMomentum(Stepper):
+class EnergyMomentum(ImplicitIntegrator):
     """Energy-momentum integrator of a system with a constant mass matrix.
 
     The flags are true if the potential or the constraint functions are quadratic, which shortens the equations.
@@ -47,15 +47,15 @@ class EnergyMomentum(Stepper):
             force = force + system.forces(now.t + 0.5 * h, middle, d)
         return 2.0 * (system.momentum(middle, d) - now.p) - h * force
 
-    def acting(self, now: State, h: Number, d: Array) -> Array:
-        """Discrete gradients (m, n) of the constraints along the step, and nonholonomic rows (l, n) at its midpoint."""
+    def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
+        """Return discrete gradients (m, n) of the constraints, and nonholonomic rows (l, n) at mid-step."""
         violation, count = self.system.violation, len(self.system.violation(now.x))
         each = [lambda x, k=k: violation(x)[k] for k in range(count)]
         rows = [_difference(one, now.x, h * d, self.quadratic_constraints) for one in each]
-        held = np.array(rows).reshape(count, self.system.size)
-        return np.concatenate([held, self.system.slip_rows(now.x + (0.5 * h) * d)])
+        gradients = np.array(rows).reshape(count, self.system.size)
+        return np.concatenate([gradients, self.system.slip_rows(now.x + (0.5 * h) * d)])
 
-    def landed(self, now: State, h: Number, root: Root) -> Step:
+    def step_result(self, now: State, h: Number, root: Root) -> Step:
         """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,)."""
         d, y = root.unknown, now.x + h * root.unknown
         p = 2.0 * self.system.momentum(now.x, d) - now.p

@@ -38,11 +38,11 @@ class LagrangianSystem:
         """Return the position (k,) in the coordinates of the Lagrangian: chart(x), or x without a chart."""
         return x if self.chart is None else self.chart(x)
 
-    def pace(self, x: Array) -> Number:
+    def clock_rate(self, x: Array) -> Number:
         """Return the time [s] per unit of the step size: the value of the clock, or 1 without a clock."""
         return 1.0 if self.clock is None else self.clock(self.point(x))
 
-    def pulled(self, x: Array, covector: Array) -> Array:
+    def pulled_back(self, x: Array, covector: Array) -> Array:
         """Pull back a momentum or force (k,) at the point chart(x) to the coordinates x; return it as (n,)."""
         return covector if self.chart is None else jacobian(self.chart)(x).T @ covector
 
@@ -62,7 +62,7 @@ class LagrangianSystem:
         if self.chart is None:
             return self.momentum(x, xdot)
         rate = jacobian(self.chart)(x) @ xdot
-        return self.pulled(x, self.momentum(self.chart(x), rate))
+        return self.pulled_back(x, self.momentum(self.chart(x), rate))
 
     def mass(self, x: Array, xdot: Array) -> Array:
         """Return the mass matrix d^2L/dxdot^2 (n, n) in the coordinates x."""
@@ -74,16 +74,17 @@ class LagrangianSystem:
 
     def rows(self, x: Array) -> Array:
         """Return Dg(x) and below it the nonholonomic rows (m + l, n): admissible velocities have rows @ xdot = 0."""
-        held = np.zeros((0, self.size)) if self.constraints is None else jacobian(self.constraints)(x)
-        return np.concatenate([held, self.slip_rows(x)])
+        holonomic = np.zeros((0, self.size)) if self.constraints is None else jacobian(self.constraints)(x)
+        return np.concatenate([holonomic, self.slip_rows(x)])
 
     def slip_rows(self, x: Array) -> Array:
         """Return the rows (l, n) of the nonholonomic constraints; l may be 0."""
         return np.zeros((0, self.size)) if self.nonholonomic is None else self.nonholonomic(x)
 
     def tangents(self, x: Array, xdot: Array) -> tuple[Array, Array]:
-        """Rows (2m + l, 2n) that are zero for admissible changes (dx, dxdot), and the matrix (n, 2n) that maps these to
-        dp.
+        """Return matrices for changes (dx, dxdot) of a state: constraint rows (2m + l, 2n), and the map (n, 2n) to dp.
+
+        Admissible changes are those for which rows @ (dx, dxdot) = 0.
         """
         G, m = self.rows(x), len(self.violation(x))
         turning = jacobian(lambda x: self.rows(x) @ xdot)(x) if len(G) else np.zeros((0, self.size))

@@ -27,7 +27,7 @@ class Form(NamedTuple):
     """Counts and properties of a system that do not depend on the values of its coordinates and gains."""
 
     positions: int  # number of position constraints
-    held: int  # number of position and nonholonomic constraints
+    constraints: int  # number of position and nonholonomic constraints
     symmetries: int  # number of symmetries
     linear_momentum: bool  # whether the momentum is linear in the velocity, as in mechanics
 
@@ -58,20 +58,24 @@ class Functions:
         return tuple(dict.fromkeys(name for names in self.more.values() for name in names if name != "t"))
 
     def form(self, size: int, gains: Mapping[str, Shape]) -> Form:
-        """Structure of the system in n coordinates with gains of these shapes; checks the results of all functions."""
+        """Return the form of the system with `size` coordinates and gains of these shapes; check all results."""
 
-        def looked_at(system: LagrangianSystem, x: Array, xdot: Array) -> Form:
+        def inspected(system: LagrangianSystem, x: Array, xdot: Array) -> Form:
             system.load(0.0, system.point(x), system.point(xdot))
-            system.pace(x)
-            positions, held, symmetries = len(system.violation(x)), len(system.rows(x)), len(system.momenta(x, xdot))
-            return Form(positions, held, symmetries, vanishes(jacobian(system.mass, 1)(x, xdot)))
+            system.clock_rate(x)
+            positions, constraints, symmetries = (
+                len(system.violation(x)),
+                len(system.rows(x)),
+                len(system.momenta(x, xdot)),
+            )
+            return Form(positions, constraints, symmetries, vanishes(jacobian(system.mass, 1)(x, xdot)))
 
-        return self._of_unknowns(size, gains, looked_at)
+        return self._of_unknowns(size, gains, inspected)
 
     def constant_mass(self, size: int, gains: Mapping[str, Shape]) -> ConstantMass | None:
         """Return which functions are quadratic if the mass matrix is constant, else None."""
 
-        def looked_at(system: LagrangianSystem, x: Array, xdot: Array) -> ConstantMass | None:
+        def inspected(system: LagrangianSystem, x: Array, xdot: Array) -> ConstantMass | None:
             def potential(x: Array) -> Number:
                 return system.lagrangian(x, np.zeros(size))
 
@@ -81,7 +85,7 @@ class Functions:
             thirds = (jacobian(jacobian(jacobian(f)))(x) for f in (potential, system.violation))
             return ConstantMass(*map(vanishes, thirds))
 
-        return self._of_unknowns(size, gains, looked_at)
+        return self._of_unknowns(size, gains, inspected)
 
     def _of_unknowns(
         self, size: int, gains: Mapping[str, Shape], look: Callable[[LagrangianSystem, Array, Array], Seen]

@@ -27,7 +27,7 @@ INSIDE = 1e-3  # penetration [m] of rigid contacts at the start that causes a wa
 MOREAU = "moreau"  # the method of rigid contacts
 RIGID = "rigid"
 CONTACT = ("compliant", RIGID)  # contact models
-LOOKED_AT = 64  # largest number of batch members whose start is checked
+MEMBERS_CHECKED = 64  # largest number of batch members whose start is checked
 
 
 class Rates(NamedTuple):
@@ -148,7 +148,7 @@ def _refuse_numbers(problem: Problem) -> None:
 
 
 def _warn_of_depth(problem: Problem) -> None:
-    for index in islice(np.ndindex(problem.batch), LOOKED_AT):
+    for index in islice(np.ndindex(problem.batch), MEMBERS_CHECKED):
         now, values = problem.member(index)
         m = problem.system(values).mechanism
         there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))

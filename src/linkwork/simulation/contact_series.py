@@ -30,9 +30,9 @@ DIRECTION = Axis("direction", ("x", "y", "z"))
 
 
 class Places(NamedTuple):
-    """Contact kinematics of all contact pairs (`there`), and the poses of all bodies."""
+    """Contact kinematics of all contact pairs (`kinematics`), and the poses of all bodies."""
 
-    there: list[Meeting]
+    kinematics: list[Meeting]
     poses: list[Transform]
 
 
@@ -45,10 +45,12 @@ def _memory(now: Sample) -> Memory:
     return Memory.of(now.state.motion.contact_memory)
 
 
-def _grips(now: Sample) -> list[Grip]:
+def _contact_states(now: Sample) -> list[Grip]:
     """Return state and force of each compliant contact; those that stick or slip use the anchor in memory."""
     memory, found = now.once(_memory), []
-    pairs = zip(now.system.mechanism.contact_pairs, memory.number, memory.anchor, now.once(_places).there, strict=True)
+    pairs = zip(
+        now.system.mechanism.contact_pairs, memory.number, memory.anchor, now.once(_places).kinematics, strict=True
+    )
     for pair, number, anchor, at in pairs:
         sticks = (number == STICKING) | (number == SLIPPING)
         found.append(grip(pair.contact, where(sticks, STICKING, number), anchor, at))
@@ -58,11 +60,11 @@ def _grips(now: Sample) -> list[Grip]:
 def _force(now: Sample) -> Array:
     if now.system.rigid:
         return now.state.motion.contact_memory[:, 1:4]
-    return np.array([one.at.pose.R @ one.force for one in now.once(_grips)])
+    return np.array([one.at.pose.R @ one.force for one in now.once(_contact_states)])
 
 
 def _anchor(now: Sample) -> Array:
-    memory, there = now.once(_memory), now.once(_places).there
+    memory, there = now.once(_memory), now.once(_places).kinematics
     each = zip(memory.number, memory.anchor, there, strict=True)
     return np.array([where(number > APART, at.pose.point(anchor), np.zeros(3)) for number, anchor, at in each])
 
@@ -70,7 +72,7 @@ def _anchor(now: Sample) -> Array:
 def _slip(now: Sample) -> Array:
     """Return the tangential velocities (n, 3) [m/s] of all contact pairs; zero for pairs that are apart."""
     found = []
-    for number, at in zip(now.state.motion.contact_memory[:, 0], now.once(_places).there, strict=True):
+    for number, at in zip(now.state.motion.contact_memory[:, 0], now.once(_places).kinematics, strict=True):
         slip = at.velocity - at.normal * dot(at.normal, at.velocity)
         touches = number > APART if now.system.rigid else at.distance < 0.0
         found.append(where(touches, at.pose.R @ slip, np.zeros(3)))
@@ -78,15 +80,15 @@ def _slip(now: Sample) -> Array:
 
 
 def _energy(now: Sample) -> Number:
-    return contact_energy(now.system.mechanism.contact_pairs, now.once(_memory), now.once(_places).there)
+    return contact_energy(now.system.mechanism.contact_pairs, now.once(_memory), now.once(_places).kinematics)
 
 
 def _wrenches(now: Sample) -> Array:
     """Return the contact wrenches on the bodies, at the body origins in body axes; if rigid, those of the last step."""
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
-        return wrenches_of(pairs, forces_of(now.state.motion.contact_memory), places.there, places.poses)
-    return contact_wrenches(pairs, now.once(_grips), places.poses)
+        return wrenches_of(pairs, forces_of(now.state.motion.contact_memory), places.kinematics, places.poses)
+    return contact_wrenches(pairs, now.once(_contact_states), places.poses)
 
 
 def _touching(facts: RunFacts) -> bool:

@@ -85,9 +85,9 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
     return total
 
 
-def contact_energy(pairs: Sequence[Pair], memory: Memory, there: Sequence[Meeting]) -> Number:
+def contact_energy(pairs: Sequence[Pair], memory: Memory, kinematics: Sequence[Meeting]) -> Number:
     """Return the energy [J] stored in the springs of compliant contacts in one state."""
-    each = zip(pairs, memory.number, memory.anchor, there, strict=True)
+    each = zip(pairs, memory.number, memory.anchor, kinematics, strict=True)
     return sum((stored_in_contact(pair.contact, number, anchor, at) for pair, number, anchor, at in each), 0.0)
 
 

@@ -55,12 +55,12 @@ def chosen(
     if problem.compliant:
         return _for_contacts(problem, method, dt, duration)
     rate = fastest_rate(problem, derivative, problem.member(problem.first)[0])
-    first = _judged(problem, method, dt, duration, rate, "at the start")
+    first = _for_rate(problem, method, dt, duration, rate, "at the start")
     if dt is not None:
         return first
     # The motion may become faster during the run: estimate the fastest rate from a trial run
     rates = [fastest_rate(problem, derivative, state) for state in trial(first)]
-    return _judged(problem, method, dt, duration, max(rate, *rates), "in a trial run") if rates else first
+    return _for_rate(problem, method, dt, duration, max(rate, *rates), "in a trial run") if rates else first
 
 
 def _for_contacts(problem: Problem, method: str, dt: float | None, duration: float) -> Choice:
@@ -70,10 +70,10 @@ def _for_contacts(problem: Problem, method: str, dt: float | None, duration: flo
     method = "variational" if method == "auto" else method
     rate = max(rates.stiffness, rates.damping) if method == "rk4" else rates.stiffness
     reach = min(LONGEST["semi-implicit"], FINE / max(rate, 1e-9))
-    return Choice(method, dt or _fitting(reach, problem, duration), f"contact rate {rates.stiffness:.3g} 1/s")
+    return Choice(method, dt or _round_step(reach, problem, duration), f"contact rate {rates.stiffness:.3g} 1/s")
 
 
-def _judged(problem: Problem, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
+def _for_rate(problem: Problem, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
     """Return the choice of method and step for a motion whose fastest rate is `rate` [1/s].
 
     `when` says where the rate was measured, for the reason text.
@@ -88,11 +88,11 @@ def _judged(problem: Problem, method: str, dt: float | None, duration: float, ra
     if dt is None:
         longest = LONGEST.get(method, LONG)
         reach = longest if method == "midpoint" else min(longest, FINE / max(rate, 1e-9))
-        dt = _fitting(reach, problem, duration)
+        dt = _round_step(reach, problem, duration)
     return Choice(method, dt, why)
 
 
-def _fitting(reach: float, problem: Problem, duration: float) -> float:
+def _round_step(reach: float, problem: Problem, duration: float) -> float:
     """Return a round step of at most `reach` [s] that divides the duration and the period of a sampled controller."""
     rate = None if problem.sampling is None else problem.sampling.rate
     span = duration if rate is None else min(duration, 1.0 / rate)

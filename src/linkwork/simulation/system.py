@@ -32,7 +32,7 @@ PASSIVE = "passive"  # joint forces of the tree are reduced in the same way as `
 class ContactLoads(NamedTuple):
     """Compliant contacts at one instant: state and force of each, wrenches (nbodies, 6) [N, N m], and body poses."""
 
-    grips: list[Grip]
+    contacts: list[Grip]
     wrenches: Array
     poses: list[Transform]
 
@@ -136,7 +136,7 @@ class System:
 
         def of_tree(m: Mechanism, q: Array) -> Array:
             S, total = subspaces(m, q), [[0.0] * m.nv for _ in range(m.nv)]
-            for pair, one in zip(m.contact_pairs, touching.grips, strict=True):
+            for pair, one in zip(m.contact_pairs, touching.contacts, strict=True):
                 C = of(pair.contact, one)
                 J = contact_rows(m, touching.poses, S, pair, one.at)[: len(C)]
                 joints = to_meeting(m, pair.contact.at.body, pair.surface.place.body)

@@ -49,7 +49,7 @@ class Impact(NamedTuple):
     gaps: Array
 
 
-class Push(NamedTuple):
+class ConstraintImpulses(NamedTuple):
     """Simultaneous constraint impulses: velocities v (nv,) after them; impulse (n,) and energy (n,) per constraint."""
 
     v: Array
@@ -87,7 +87,7 @@ def impact(
     trial = np.array([where(same, s, new) for same, s, new in zip(unchanged, slip, free, strict=True)])
 
     def improve(slip: Array, *_: Value) -> tuple[Leaves, Condition]:
-        push = _pushed(holding(m, slip), q, v)
+        push = _constraint_impulses(holding(m, slip), q, v)
         speeds, least = slip_speeds(m, push.v), -PULL * largest(push.impulses) - BOUND_SLACK
         changed, settled = list(slip), 1.0
         for k in one_way:
@@ -103,9 +103,9 @@ def impact(
     if one_way:
         none = np.zeros(len(m.constraints))
         (trial, *push), _, _ = iterate(2 * 2 ** min(len(one_way), 5), improve, trial, v, none, none)
-        push = Push(*push)
+        push = ConstraintImpulses(*push)
     else:
-        push = _pushed(holding(m, trial), q, v)
+        push = _constraint_impulses(holding(m, trial), q, v)
     found = slip_of_speeds(m.bounded, slip_speeds(m, push.v), slip)
     slip = np.array([x if k in one_way else where(unchanged[k], slip[k], found[k]) for k, x in enumerate(trial)])
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
@@ -117,13 +117,15 @@ def impact(
     return Impact(q, push.v, slip, energy, possible, push.impulses, energies, gaps)
 
 
-def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
+def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> ConstraintImpulses:
     """Return the impulses that make all constraint rates zero, with the smallest velocity change in kinetic energy."""
     rows = held(mechanism, q)
     rates = rows.rates(v)
     push = rows.push(rates)
     work = [-0.5 * impulse * rate for impulse, rate in zip(push.multipliers, rates, strict=True)]
-    return Push(v - push.a, by_constraint(mechanism, -push.multipliers, size_of), by_constraint(mechanism, work, sum))
+    return ConstraintImpulses(
+        v - push.a, by_constraint(mechanism, -push.multipliers, size_of), by_constraint(mechanism, work, sum)
+    )
 
 
 def by_constraint(

@@ -60,15 +60,15 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
         m, memory = system.mechanism, system.begun(t, now.contact_memory).memory
         if memory is None:
             return step(system, t, now, h, held)
-        first = _meetings(m, now.q, now.v)
+        first = _contact_kinematics(m, now.q, now.v)
         if in_the_middle:
             memory = memory._replace(foreseen=[_predicted(at, 0.5 * h) < 0.0 for at in first])
         moved, solved = step(replace(system, memory=memory), t, now, h, held)
-        end = there = _meetings(m, moved.q, moved.v)
+        end = there = _contact_kinematics(m, moved.q, moved.v)
         rolled, at = _rolled(first, end, h), t + h
         if in_the_middle:
             motion, at = difference(m, now.q, moved.q), t + 0.5 * h
-            there = _meetings(m, integrate(m, now.q, motion * 0.5), motion / h)
+            there = _contact_kinematics(m, integrate(m, now.q, motion * 0.5), motion / h)
             rolled = [meeting.rolling * h for meeting in there]
         number = [found.number for found in grips(m.contact_pairs, memory, at, there)]
         return moved._replace(contact_memory=_changed(memory, number, rolled, end, t + h).stored), solved
@@ -97,10 +97,10 @@ class ContactSwitching:
     ) -> tuple[StepState, Condition]:
         """Make a substep h [s] from `begin` at t [s] in which no contact changes its mode."""
         m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
-        first = _meetings(m, begin.q, begin.v)
+        first = _contact_kinematics(m, begin.q, begin.v)
         modes = [mode_of(*one) for one in zip(self.force_laws, memory.anchor, first, strict=True)]
         moved, solved = step(replace(system, memory=memory._replace(modes=modes)), t, begin, h, held)
-        rolled = _rolled(first, _meetings(m, moved.q, moved.v), h)
+        rolled = _rolled(first, _contact_kinematics(m, moved.q, moved.v), h)
         anchor = [before + path for before, path in zip(memory.anchor, rolled, strict=True)]
         return moved._replace(contact_memory=memory._replace(anchor=anchor).stored), solved
 
@@ -108,7 +108,7 @@ class ContactSwitching:
         """Return three event functions per contact pair, not negative while the pair stays in its mode at `begin`."""
         before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
         pairs = zip(self.force_laws, before.number, before.anchor, after.anchor, strict=True)
-        first, last = (_meetings(self.mechanism, state.q, state.v) for state in (begin, end))
+        first, last = (_contact_kinematics(self.mechanism, state.q, state.v) for state in (begin, end))
         found: list[Number] = []
         for (contact, number, was, anchor), a, b in zip(pairs, first, last, strict=True):
             found += mode_margins(contact, number, anchor, b, mode_of(contact, was, a))
@@ -116,7 +116,7 @@ class ContactSwitching:
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
         """Return the state at t [s] after the contact events `which` (3 per pair), with new contact states."""
-        memory, found, there = self._judged(end, t)
+        memory, found, there = self._contact_states(end, t)
         number = []
         for k, (contact, at) in enumerate(zip(self.force_laws, there, strict=True)):
             mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
@@ -135,12 +135,12 @@ class ContactSwitching:
 
     def end(self, moved: StepState, t: Number) -> StepState:
         """Return the state at the end t [s] of the whole step, with contact changes that had no located event."""
-        memory, number, there = self._judged(moved, t)
+        memory, number, there = self._contact_states(moved, t)
         return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).stored)
 
-    def _judged(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[Meeting]]:
+    def _contact_states(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[Meeting]]:
         memory = Memory.of(end.contact_memory)._replace(since=t)
-        there = _meetings(self.mechanism, end.q, end.v)
+        there = _contact_kinematics(self.mechanism, end.q, end.v)
         return memory, [found.number for found in grips(self.mechanism.contact_pairs, memory, t, there)], there
 
 
@@ -187,7 +187,7 @@ def _rolled(first: list[Meeting], last: list[Meeting], h: Number) -> list[Array]
     return [(a.rolling + b.rolling) * (0.5 * h) for a, b in zip(first, last, strict=True)]
 
 
-def _meetings(m: Mechanism, q: Array, v: Array) -> list[Meeting]:
+def _contact_kinematics(m: Mechanism, q: Array, v: Array) -> list[Meeting]:
     return meetings(m.tree, *to_tree(m, ("q", "v"), (q, v)))[0]
 
 

@@ -45,11 +45,11 @@ from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu, may_be_nonzero, where
 
 
-class Between(NamedTuple):
+class MotionEvaluation(NamedTuple):
     """The evaluation of a guess of the joint motion: increments of joints and bodies, second position, loads, residual.
 
     `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `momentum` (nv,) the momentum at
-    its end. `pressed` [N s] is the sum of all impulses, which is the scale of the residual if there is no momentum.
+    its end. `impulse_sum` [N s] is the sum of all impulses, which is the scale of the residual if there is no momentum.
     """
 
     joints: list[Increment]
@@ -58,7 +58,7 @@ class Between(NamedTuple):
     loads: Loads
     residual: Array
     momentum: Array
-    pressed: Number
+    impulse_sum: Number
 
 
 class Interval:
@@ -89,7 +89,7 @@ class Interval:
         X = [X @ moved.transform for X, moved in zip(self.first.X, joints, strict=True)]
         return joints, Position(X, subspaces(self.tree, integrate(self.tree, self.q, tree_motion)))
 
-    def between(self, dv: Array) -> Between:
+    def evaluate(self, dv: Array) -> MotionEvaluation:
         """Evaluate the residual, the momentum and the loads of a joint motion dv (nv,) through the step."""
         tree, h = self.tree, self.h
         joints, second = self.second(dv)
@@ -109,12 +109,12 @@ class Interval:
             acting = acting + elements(self.t + 0.5 * h, middle, mean) * (0.5 * h)
         residual = self.p + self.reduced(before + own_before) + acting
         momentum = self.reduced(after + own_after) + acting
-        return Between(joints, bodies, second, loads, residual, momentum, self.pressed(loads, own_before))
+        return MotionEvaluation(joints, bodies, second, loads, residual, momentum, self.impulse_sum(loads, own_before))
 
-    def pressed(self, loads: Loads, own: Array) -> Number:
+    def impulse_sum(self, loads: Loads, own: Array) -> Number:
         """Return the sum of impulses [N s] in a step: weight, controllers, contacts, springs, and `own` (nv,)."""
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
-        grips = [] if loads.touching is None else loads.touching.grips
+        grips = [] if loads.touching is None else loads.touching.contacts
         found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
         for spring, line in zip(self.tree.line_forces, self.lines, strict=True):
             found = found + abs(spring.stiffness * (_direction(line)[1] - spring.length))
@@ -141,7 +141,7 @@ class Interval:
         """Return half the impulses of springs and contacts on all bodies, at their poses before and after the step."""
         half, tree = 0.5 * self.h, self.tree
         found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
-        held, there = ([], []) if loads.touching is None else (loads.touching.grips, loads.touching.poses)
+        held, there = ([], []) if loads.touching is None else (loads.touching.contacts, loads.touching.poses)
         poses = world_poses(tree, X)
         for spring, first in zip(tree.line_forces, self.lines, strict=True):
             lines = [first, _point(poses, spring.to) - _point(poses, spring.at)]
@@ -197,7 +197,7 @@ class Interval:
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.power(middle, dv / self.h, loads) * self.h
 
-    def solver(self, guess: Between, dv: Array) -> Callable[[Array], Array]:
+    def solver(self, guess: MotionEvaluation, dv: Array) -> Callable[[Array], Array]:
         """Return the function that solves Newton's matrix: residual (nv,) or (nv, k) to change of the motion."""
         m, tree, touching = self.mechanism, self.tree, guess.loads.touching
         by_motion = self._force_jacobian(dv)
@@ -251,13 +251,13 @@ class Interval:
             M = M + self.system.contact_step_matrix(self.now.q, touching, h)
         return lambda residual: lu(M).solve(residual) * h
 
-    def _contacts(self, guess: Between) -> list[Array]:
+    def _contacts(self, guess: MotionEvaluation) -> list[Array]:
         """Return for each body the derivative (6, 6) of its contact forces with the world by its motion (S4 5.3)."""
         found = [np.zeros((6, 6)) for _ in self.tree.bodies]
         if guess.loads.touching is None:
             return found
         poses = world_poses(self.tree, guess.second.X)
-        for pair, grip in zip(self.tree.contact_pairs, guess.loads.touching.grips, strict=True):
+        for pair, grip in zip(self.tree.contact_pairs, guess.loads.touching.contacts, strict=True):
             change = step_change(pair.contact, grip, self.h)
             body, R = pair.contact.at.body, grip.at.pose.R
             arm = grip.at.on(guess.loads.touching.poses[body])

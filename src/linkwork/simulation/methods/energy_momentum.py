@@ -25,7 +25,7 @@ from linkwork.tolerances import HUGE, TINY
 
 KICKS = 12  # largest number of secant iterations for the kick
 BALANCED, STALLED = 1e-15, 1e-13  # relative energy errors that end these iterations: always; if no longer decreasing
-STANDING = 1e-15  # relative kinetic energy of internal motion too slow for a kick to change the energy
+AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kick to change the energy
 
 
 class Kick(NamedTuple):
@@ -99,7 +99,7 @@ class EnergyMomentum(Variational):
             better = good & (abs(gained) < abs(best.gained))
             apart, first = best.next - best.best, best.gained == HUGE
             slope = where(first, power, (gained - best.gained) / where(apart == 0.0, 1.0, apart))
-            standing = first & (power <= STANDING)
+            at_rest = first & (power <= AT_REST)
             nearer, least = where(better, best.next, best.best), where(better, gained, best.gained)
             secant = nearer - least / where(slope == 0.0, 1.0, slope)
             found = Kick(
@@ -112,7 +112,7 @@ class EnergyMomentum(Variational):
                 where(better, guess.momentum, best.momentum),
                 where(better, guess.work, best.work),
             )
-            return tuple(found), good & (standing | (abs(least) <= BALANCED) | ~better & (abs(best.gained) <= STALLED))
+            return tuple(found), good & (at_rest | (abs(least) <= BALANCED) | ~better & (abs(best.gained) <= STALLED))
 
         found, _, solved = iterate(KICKS, improve, *begin)
         best = Kick(*found)
@@ -136,7 +136,7 @@ class Balance:
         self.interval, system, now = interval, interval.system, interval.now
         self.kinetic, self.stored = system.energies(now.q, now.v)
         loads = system.loads(interval.t, now.q, now.v, interval.held)
-        self.pressed = interval.pressed(loads, np.zeros(0))
+        self.impulse_sum = interval.impulse_sum(loads, np.zeros(0))
         self.twists = symmetries(interval.mechanism)
         self.first = self.at(now.q)
         self.given = self._given() if interval.mechanism.constrained else 0.0
@@ -148,7 +148,7 @@ class Balance:
         step, which dominates near rest.
         """
         kinetic, stored = self.interval.system.energies(q, v)
-        passed = self.pressed * largest(dv) / abs(self.interval.h)
+        passed = self.impulse_sum * largest(dv) / abs(self.interval.h)
         scale = kinetic + self.kinetic + abs(stored) + abs(self.stored) + self.given + passed + TINY
         return (kinetic - self.kinetic) + (stored - self.stored) - work, scale
 
@@ -176,14 +176,18 @@ class Internal:
         tree = self.mechanism.tree
         if len(twists):
             twists = centred(twists, joint_poses(tree, self.q)[1].p)
-        self.whole = generators(self.mechanism, q, twists)  # (nv, k)
+        self.rigid_motions = generators(self.mechanism, q, twists)  # (nv, k)
         if len(twists):
             rotors = generators(tree, self.q, twists).T @ rotor_matrix(tree)
-            felt = twists @ momentum_about_origin(tree, self.q) + rotors
-            self.felt = np.array([interval.reduced(one) for one in felt])  # momenta (k, nv) of the symmetries
-            self.inertia = ldlt(self.felt @ self.whole)
+            each = twists @ momentum_about_origin(tree, self.q) + rotors
+            self.symmetry_momenta = np.array([interval.reduced(one) for one in each])  # (k, nv)
+            self.inertia = ldlt(self.symmetry_momenta @ self.rigid_motions)
 
     def momenta(self, u: Array) -> Array:
         """Return the momenta (nv,) of velocities u (nv,) without the part due to the rigid motion of symmetries."""
         p = self.interval.reduced(momenta_of_joints(self.mechanism.tree, self.q, self.mechanism.tree_velocity(u)))
-        return p - self.felt.T @ self.inertia.solve(self.felt @ u) if self.whole.shape[1] else p
+        return (
+            p - self.symmetry_momenta.T @ self.inertia.solve(self.symmetry_momenta @ u)
+            if self.rigid_motions.shape[1]
+            else p
+        )

@@ -63,7 +63,7 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     bounded, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, _middle(free, t, now, h, held)
     boxes = [_box(system.mechanism, middle)] if bounded else []
-    there = _there(m, middle, len(boxes))
+    there = _mid_step_contacts(m, middle, len(boxes))
     blocks: list[Block] = [*boxes, *(block for one in there for block in one.blocks)]
     bounces = any(_may_bounce(pair.contact) for pair in m.contact_pairs)
     guess = np.concatenate([*(_at_bound(box, now.slip) for box in boxes), *_remembered(there, now.contact_memory, h)])
@@ -78,12 +78,14 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     power = free.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
     q = integrate(m, middle.q, found.v * (0.5 * h))
     pushes = list(zip([one.facing for one in there], _push_out_distances(m, there, p, found.v, h), strict=True))
-    out = _out(free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))])
-    done = power * h + work(blocks, found.p, now.v, found.v) + out.work
+    push_out = _push_out(
+        free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))]
+    )
+    done = power * h + work(blocks, found.p, now.v, found.v) + push_out.work
     touch = [
         _contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
     ]
-    moved = now._replace(q=out.q, v=found.v, work=now.work + done, contact_memory=np.array(touch))
+    moved = now._replace(q=push_out.q, v=found.v, work=now.work + done, contact_memory=np.array(touch))
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
     return (_slipped(system, t, moved, h, held, boxes[0], p[0]) if boxes else moved), True
@@ -136,7 +138,7 @@ def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -
     return Middle(system, t, now, h, held, q, solve, DenseConstraints.of(held_rows(m, q), solve).without_rates)
 
 
-class There(NamedTuple):
+class MidStepContact(NamedTuple):
     """A contact pair at the middle of a step: `distance` [m], contact axes (3, 3) in the world, and impulse blocks.
 
     `facing` is the block of the contact force; `rolling` and `spinning` are blocks of friction torques, or None.
@@ -166,7 +168,7 @@ class There(NamedTuple):
         return np.concatenate([spin, roll])
 
 
-def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
+def _mid_step_contacts(m: Mechanism, middle: Middle, number: int) -> list[MidStepContact]:
     """Return all contact pairs at the middle of a step; their blocks are numbered from `number` on."""
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
     met, poses = meetings(m.tree, position, speed)
@@ -189,12 +191,12 @@ def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
                 balls.append(Ball(facing.acts, turn, moves, coefficient, number))
             else:
                 balls.append(None)
-        found.append(There(at.distance, at.pose.R @ own, facing, number, *balls))
+        found.append(MidStepContact(at.distance, at.pose.R @ own, facing, number, *balls))
         number += len(found[-1].blocks)
     return found
 
 
-def _remembered(there: list[There], touch: Array, h: Number) -> list[Array]:
+def _remembered(there: list[MidStepContact], touch: Array, h: Number) -> list[Array]:
     """Return a first guess of all contact impulses in a step h [s], from the contact forces of the last step."""
     found = []
     for one, force in zip(there, forces_of(touch), strict=True):
@@ -265,14 +267,16 @@ def _may_bounce(contact: ContactLaw) -> bool:
     return np.asarray(contact.restitution).dtype == object or contact.restitution > 0.0
 
 
-class Out(NamedTuple):
+class PushOut(NamedTuple):
     """Coordinates q (nq,) after penetration was removed, and the work [J] of this correction."""
 
     q: Array
     work: Number
 
 
-def _push_out_distances(m: Mechanism, there: list[There], p: Sequence[Array], v: Array, h: Number) -> list[Number]:
+def _push_out_distances(
+    m: Mechanism, there: list[MidStepContact], p: Sequence[Array], v: Array, h: Number
+) -> list[Number]:
     """Return for each contact at rest in a surface the distance [m] to push it out at the end of a step h [s].
 
     The depth that gravity causes in a step remains, so that a contact on a curved surface does not separate. Bouncing
@@ -301,17 +305,19 @@ def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Numbe
     return found
 
 
-def _out(system: System, q: Array, v: Array, pushes: list[tuple[Facing, Number]]) -> Out:
+def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[Facing, Number]]) -> PushOut:
     """Move q (nq,) by at least the given distances [m or rad] along constraint rows; velocities v (nv,) do not change.
 
     The motion is the smallest one in the kinetic-energy metric.
     """
     rows, distances = zip(*pushes, strict=True)
     after = integrate(system.mechanism, q, pushed_out(rows, np.array(distances)))
-    return Out(after, sum(system.energies(after, v)) - sum(system.energies(q, v)))
+    return PushOut(after, sum(system.energies(after, v)) - sum(system.energies(q, v)))
 
 
-def _contact_state(one: There, impulses: Sequence[Array], before: Array, v: Array, h: Number, at: Number) -> Array:
+def _contact_state(
+    one: MidStepContact, impulses: Sequence[Array], before: Array, v: Array, h: Number, at: Number
+) -> Array:
     """Return the memory (5,) of a contact: state number, force (3,) [N] in world axes, start time [s] of the state.
 
     If any contact of the mechanism has rolling or spinning friction, the torque (3,) [N m] follows: shape (8,).

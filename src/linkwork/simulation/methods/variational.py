@@ -15,7 +15,7 @@ from linkwork.algorithms.constraints.dense import DenseConstraints
 from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.reduction import velocities
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.methods.discrete_equations import Between, Interval
+from linkwork.simulation.methods.discrete_equations import Interval, MotionEvaluation
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System, with_armature
@@ -25,7 +25,7 @@ from linkwork.tolerances import TINY
 
 ITERATIONS = 50  # largest number of iterations
 SOLVED, NEAR = 1e-15, 1e-6  # relative momentum residuals of the last and the previous iterate that end the iteration
-PRESSED = 1e-13  # in place of SOLVED with contacts, whose forces are large compared with momenta
+SOLVED_WITH_CONTACTS = 1e-13  # in place of SOLVED with contacts, whose forces are large compared with momenta
 ROUND_OFF = 2e-16
 ROUNDED = 1e-9  # relative residual at which the iteration ends if it no longer decreases
 OPEN = 0.1  # weight [1/m or 1/rad] of constraint errors in the residual
@@ -51,7 +51,7 @@ class Tried(NamedTuple):
     `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step.
     """
 
-    between: Between
+    motion: MotionEvaluation
     residual: Array
     errors: Array
     J: Array
@@ -77,12 +77,12 @@ class Variational:
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0) -> Tried:
         """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,); only subclasses use `kick`."""
-        between = self.interval.between(dv)
-        errors, J = self.interval.rows(between.second, dv)
-        residual, momentum = between.residual + self.rows.T @ multipliers, between.momentum
+        motion = self.interval.evaluate(dv)
+        errors, J = self.interval.rows(motion.second, dv)
+        residual, momentum = motion.residual + self.rows.T @ multipliers, motion.momentum
         if not self.projected:
             momentum = momentum + J.T @ multipliers
-        return Tried(between, residual, errors, J, momentum, self.interval.work(dv, between.loads))
+        return Tried(motion, residual, errors, J, momentum, self.interval.work(dv, motion.loads))
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
         """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum."""
@@ -165,14 +165,15 @@ class Variational:
             where(better, there.momentum, here.momentum),
             where(better, there.work, here.work),
         )
-        solved = PRESSED if self.has_contacts else SOLVED * np.sqrt(1.0 + m.nv / 64.0)  # round-off of sums over joints
+        # The factor is the round-off of sums over joints
+        solved = SOLVED_WITH_CONTACTS if self.has_contacts else SOLVED * np.sqrt(1.0 + m.nv / 64.0)
         ended = (after <= solved) & (before <= NEAR)
         still = largest(move) <= ROUND_OFF * largest(self.now.q)  # the correction is below the round-off of q
         return tuple(found), ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
 
     def _size(self, tried: Tried) -> Number:
         """Return the relative residual of an evaluated iterate."""
-        scale = largest(self.interval.p) + largest(tried.momentum) + tried.between.pressed + TINY
+        scale = largest(self.interval.p) + largest(tried.momentum) + tried.motion.impulse_sum + TINY
         return largest(tried.residual) / scale + largest(tried.errors) * OPEN
 
     def _correction(self, tried: Tried, dv: Array, kick: Number) -> tuple[Array, Array]:
@@ -188,7 +189,7 @@ class Variational:
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
         """Return the function that solves Newton's matrix without constraints."""
-        return self.interval.solver(tried.between, dv)
+        return self.interval.solver(tried.motion, dv)
 
 
 class Rattle(Variational):

@@ -92,7 +92,7 @@ class Adaptive:
             if self.now.step.ndim == 0 and last > self.storage.steps[self.storage.samples - 1]:
                 self.storage.steps[self.storage.samples] = last
                 one = Member(self, ())
-                one.keep(self.storage.samples, one.now)
+                one.record(self.storage.samples, one.now)
                 self.storage.samples += 1
         watch(1.0)
 
@@ -131,7 +131,7 @@ class Member:
             self._sample(self.first)
         if now := [switch for switch in self.timed if self._when(switch) == self.first]:
             self._switch(self.first, now)
-        self.keep(0, self.now)
+        self.record(0, self.now)
         actions = self._actions(times)
         for begin, end in pairwise([self.first, *actions]):
             self._span(begin, end, times, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
@@ -139,12 +139,12 @@ class Member:
                 if self.now.status == RUNNING:
                     act()
             for sample in np.flatnonzero(times == end) if self.now.status == RUNNING else ():
-                self.keep(int(sample), self.now)  # the sample has the new forces and modes
+                self.record(int(sample), self.now)  # the sample has the new forces and modes
             for array, value in zip(flatten(runner.now), flatten(self.now), strict=True):
                 array[self.index] = value
             if self.now.status != RUNNING:  # the end may coincide with a sample
                 for sample in np.flatnonzero(runner.storage.steps == self.now.step):
-                    self.keep(int(sample), self.now)
+                    self.record(int(sample), self.now)
                 break
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
@@ -156,7 +156,7 @@ class Member:
             found.setdefault(float(near[0]) if len(near) else t, []).append(act)
 
         for t in times[1:].tolist() if self.problem.mechanism.constraints else ():
-            at(t, self._close)
+            at(t, self._project)
         sampling, end = self.problem.sampling, times[-1]
         if sampling is not None:
             period = self.runner.dt if sampling.rate is None else 1.0 / sampling.rate
@@ -168,7 +168,7 @@ class Member:
         at(end, lambda: None)
         return dict(sorted(found.items()))
 
-    def _close(self) -> None:
+    def _project(self) -> None:
         m, motion = self.problem.system(self.values).mechanism, self.now.motion
         after = closed_again(holding(m, motion.slip), motion.q, motion.v)
         solver = motion.solver._replace(projection=np.maximum(motion.solver.projection, after.moved))
@@ -216,7 +216,7 @@ class Member:
         last, often = begin, 0
         while begin < end and self.now.status == RUNNING:
             self._apply_events(begin)
-            begin = self._stretch(begin, end, times, watch)
+            begin = self._integrate(begin, end, times, watch)
             often = often + 1 if begin == last else 0
             last = begin
             if often > AT_ONCE:
@@ -260,7 +260,7 @@ class Member:
         stuck = holding(m, slip).parameters
         return self.now.control + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
 
-    def _stretch(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
+    def _integrate(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
         """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached."""
         derivative, (held, values) = self.runner.derivative, self._acting()
         x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
@@ -276,7 +276,7 @@ class Member:
                     finite = np.isfinite(solver.y).all() and np.isfinite(rates(solver.t, solver.y)).all()
                     self.now = self.now._replace(status=np.array(NOT_CONVERGED if finite else NON_FINITE))
                     return end
-                last = self._accepted(solver, times)
+                last = self._record_step(solver, times)
                 if self.now.status != RUNNING:
                     return end
                 if last < solver.t or (self.watched and (self._functions(self.now) < 0.0).any()):
@@ -284,12 +284,12 @@ class Member:
                 watch(solver.t)
         return end
 
-    def _accepted(self, solver: Solver, times: Array) -> float:
+    def _record_step(self, solver: Solver, times: Array) -> float:
         """Record samples of one SciPy step up to its first event; return the time [s] of that event or of the end."""
         curve = solver.dense_output()
         last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, solver.t)
         for sample in np.flatnonzero((times > solver.t_old) & (times <= last)):
-            self.keep(int(sample), self._at(times[sample], curve(times[sample])))
+            self.record(int(sample), self._at(times[sample], curve(times[sample])))
         self.now = self._at(last, curve(last) if last < solver.t else solver.y)
         if self._stops(self.now):
             self.now = self.now._replace(status=np.array(EVENT))
@@ -308,7 +308,7 @@ class Member:
     def _stops(self, now: MemberState) -> bool:
         return bool(self.problem.stops_at(self.values, float(now.step) * self.runner.dt, now.q, now.v))
 
-    def keep(self, sample: int, now: MemberState) -> None:
+    def record(self, sample: int, now: MemberState) -> None:
         """Record the state `now` as sample number `sample`."""
         found = self.runner.program.series_values(self.values, self.runner.dt, now)
         for name, value in zip(self.runner.storage.series, found, strict=True):

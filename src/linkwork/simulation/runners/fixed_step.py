@@ -40,7 +40,7 @@ class FixedSteps:
 
     def __init__(self, problem: Problem, choice: Choice, storage: Storage, target: str, threads: int | None):
         self.problem, self.storage, self.dt = problem, storage, choice.dt
-        self.now, self.done = _with_room(problem, choice.locate), 0
+        self.now, self.done = _with_contact_log(problem, choice.locate), 0
         sampling = problem.sampling
         self.in_python = problem.in_python
         self.tick = 1 if sampling is None else sampling.every(choice.dt)
@@ -297,7 +297,7 @@ class FixedSteps:
             storage.put(self.batch_program.sample(self.now)[1], 1)
 
 
-def _with_room(problem: Problem, locate: bool) -> MemberState:
+def _with_contact_log(problem: Problem, locate: bool) -> MemberState:
     """Return the start state with an event log that has space for one event per contact pair, if these are located."""
     start, pairs = problem.start, len(problem.mechanism.contact_pairs) if locate else 0
     lines = start.motion.log.lines
