@@ -73,10 +73,10 @@ class DiscreteRun:
         orthonormal changes of the state that satisfy the constraints.
         """
         good = np.isfinite(self.energy)
-        rows = np.unique(np.linspace(0, self.energy.shape[-1] - 2, MOST_STEPS_CHECKED).astype(int))
-        A, rows, dp = self.step_derivatives(rows)
+        samples = np.unique(np.linspace(0, self.energy.shape[-1] - 2, MOST_STEPS_CHECKED).astype(int))
+        A, rows, dp = self.step_derivatives(samples)
         found = np.zeros(good.shape[:-1])
-        for *member, k in np.argwhere(good[..., rows + 1]):
+        for *member, k in np.argwhere(good[..., samples + 1]):
             at = (*member, k)
             found[tuple(member)] = max(found[tuple(member)], _change_of_form(A[at], rows[at], dp[at]))
         return found[()]
