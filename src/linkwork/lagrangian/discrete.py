@@ -286,7 +286,7 @@ class Discrete:
     def consistent(
         self, x: ArrayLike, xdot: ArrayLike, *, gains: Mapping[str, ArrayLike] | None = None
     ) -> tuple[Array, Array]:
-        """Project coordinates and velocities (n,) of one member onto the constraints, with the smallest change."""
+        """Project coordinates and velocities (n,) of one state onto the constraints, with the smallest change."""
         (x, xdot), _ = checked({"x": Input(x, np.shape(x)[-1:]), "xdot": Input(xdot, np.shape(x)[-1:])})
         values, _, programs = self._prepared(x, gains)
         system = programs.integrator(values).system

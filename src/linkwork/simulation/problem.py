@@ -47,7 +47,7 @@ class Problem:
 
     @property
     def has_events(self) -> bool:
-        """Whether an event, such as a guard or a slipping clutch, can occur within a step."""
+        """True if an event, such as a guard or a slipping clutch, can occur within a step."""
         return bool(self.mechanism.bounded or self.mechanism.self_switching or self.guards or self.commands)
 
     def parameters_in(self, modes: Array) -> dict[str, Array]:
@@ -148,17 +148,17 @@ class Problem:
 
     @property
     def compliant(self) -> bool:
-        """Whether there are compliant contacts."""
+        """True if the mechanism has compliant contacts."""
         return bool(self.mechanism.contact_pairs) and not self.rigid
 
     @property
     def in_python(self) -> bool:
-        """Whether the controller runs in Python, outside the compiled program (`lw.host`)."""
+        """True if the controller runs in Python, outside the compiled program (`lw.host`)."""
         return self.sampling is not None and self.sampling.in_python
 
     @property
     def traced_sampler(self) -> bool:
-        """Whether a sampled controller is part of the compiled program."""
+        """True if there is a sampled controller that is part of the compiled program."""
         return self.sampling is not None and not self.sampling.in_python
 
     def stop_function(self, values: Values, t: Number, q: Array, v: Array) -> Number:

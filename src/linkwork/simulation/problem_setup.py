@@ -459,7 +459,7 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
 
 
 def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
-    """Call every user function once with floats, in the start state of the first member, so that errors appear early.
+    """Call every user function once with floats, in the start state of the first batch member, to find errors early.
 
     `dt` [s] is the step of a continued run, None for a run that begins at 0 s. Returns the names of the parameters that
     the controller switches.

@@ -39,17 +39,17 @@ class Label(NamedTuple):
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """The names of the entries of the last axis; one empty name for a scalar series."""
+        """Names of the entries of the last axis; one empty name for a scalar series."""
         return self.axes[-1].entries if self.axes else ("",)
 
     @property
     def unit(self) -> str:
-        """All different units in order, as one text."""
+        """The units of the series without repetitions, in order, as one text."""
         return ", ".join(dict.fromkeys(self.units))
 
     @property
     def shape(self) -> Shape:
-        """The shape of one sample."""
+        """The shape of one sample of the series."""
         return tuple(len(axis.entries) for axis in self.axes)
 
 
@@ -87,36 +87,36 @@ class Sample:
 
     @property
     def q(self) -> Array:
-        """Coordinates (nq,) [rad, m, quaternions]."""
+        """Coordinates (nq,) [rad, m, quaternions] of the state."""
         return self.state.q
 
     @property
     def v(self) -> Array:
-        """Velocities (nv,) [rad/s, m/s]."""
+        """Velocities (nv,) [rad/s, m/s] of the state."""
         return self.state.v
 
     @cached_property
     def system(self) -> System:
-        """The mechanism with the member's parameters, and the functions that act on it."""
+        """The system: the mechanism with the batch member's parameters, and the forces that act on it."""
         return self._make_system()
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The mechanism with the member's parameters, and its clutches, brakes and loops in their present modes."""
+        """The mechanism with the batch member's parameters; clutches, brakes and loops are in their present modes."""
         return self.system.in_modes(self.state.motion.modes).mechanism
 
     @cached_property
     def loads(self) -> Loads:
-        """Joint forces (nv,) of controllers and stops [N m or N], and wrenches (nbodies, 6) [N, N m] on bodies."""
+        """External loads: joint forces (nv,) of controllers and stops [N m or N], wrenches (nbodies, 6) [N, N m]."""
         return self.system.loads(self.t, self.q, self.v, self.state.control)
 
     @cached_property
     def motor_forces(self) -> Array:
-        """Motor forces (ndrives,) [N m or N] of drives."""
+        """Motor forces (ndrives,) [N m or N] that the controller commands to drives."""
         return self._motors(self.state)
 
     def once(self, formula: Callable[[Sample], Value]) -> Value:
-        """Return `formula(self)`, cached for all series that use it."""
+        """Return `formula(self)`; the result is computed once and shared by all series that use it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
         return self._known[formula]  # type: ignore[return-value]
@@ -172,7 +172,7 @@ class Series:
 
     @property
     def recorded(self) -> bool:
-        """Whether the series is recorded during the run; false if it is derived after the run."""
+        """True if the series is recorded during the run, false if it is derived after the run."""
         return self.sample is not None
 
     def _axes(self, facts: RunFacts) -> tuple[Axis, ...]:

@@ -85,12 +85,12 @@ class MemberState(NamedTuple):
 
     @property
     def q(self) -> Array:
-        """Coordinates (..., nq)."""
+        """Coordinates (..., nq) [rad, m, quaternions]."""
         return self.motion.q
 
     @property
     def v(self) -> Array:
-        """Velocities (..., nv)."""
+        """Velocities (..., nv) [rad/s, m/s]."""
         return self.motion.v
 
     def moved(self, **changes: Value | EventLog | SolverState) -> MemberState:

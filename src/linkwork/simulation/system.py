@@ -51,7 +51,7 @@ class Loads(NamedTuple):
 
     @property
     def outside(self) -> Array | None:
-        """All wrenches (nbodies, 6) [N, N m] on the bodies, including contacts; None if there are none."""
+        """All external wrenches (nbodies, 6) [N, N m] on the bodies, with those of contacts; None if there are none."""
         if self.touching is None:
             return self.wrenches
         return self.touching.wrenches if self.wrenches is None else self.wrenches + self.touching.wrenches

@@ -176,7 +176,7 @@ class UserFunction:
             raise LinkworkError(f"a {what} must take {wanted} and gains by name; it takes {_listing(parameters)}")
 
     def __call__(self, values: Values, *state: Value) -> Any:
-        """Call the function with the gains that it names, and with all modes if it has an argument `modes`."""
+        """Call the user function with its gains from `values`, and with all modes if it has an argument `modes`."""
         names = [*self.gains, *(name for name in values if self.takes_modes and name.endswith(SWITCHED))]
         gains = [values[name] for name in names]
 
@@ -217,16 +217,16 @@ class UserFunction:
 
     @property
     def motors(self) -> UserFunction | None:
-        """The controller of the motor forces (ndrives,) [N m or N] if it commands drives, else None."""
+        """The function of the motor forces (ndrives,) [N m or N] if the controller commands drives, else None."""
         function = getattr(self.function, "motors", None)
         return None if function is None else UserFunction(f"{self.what} of motors", function, self.gains)
 
     def forces(self, values: Values, shape: tuple[int, ...], *state: Value) -> Array:
-        """Call the function and check that its result has the shape `shape`."""
+        """Call the user function and return its result; raise a ShapeError if it does not have the shape `shape`."""
         return self.shaped(self(values, *state), shape)
 
     def answer(self, values: Values, shape: tuple[int, ...], *state: Value) -> Answer:
-        """Call a sampled controller and check its joint forces, its next memory and its modes."""
+        """Call a sampled controller and return its checked result: joint forces, next memory and commanded modes."""
         found, memory = self(values, *state), np.zeros(0)
         if self.has_memory:
             if not (isinstance(found, tuple) and len(found) == 2):

@@ -118,7 +118,7 @@ def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, 
 
 
 def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condition]:
-    """Make one trial substep; return the search after it, and whether the step has ended."""
+    """Make one trial substep of a step h [s]; return the search after it, and whether the step has ended."""
     last = now.tried >= TRIALS - 1
     to = where(last, 1.0, now.to)
     moved, solved = switching.advance(now.begin, now.elapsed * h, (to - now.elapsed) * h)

@@ -47,9 +47,10 @@ def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Nu
 
 
 def events_of(text: Callable[[int, float], str], log: Array, count: int, member: tuple[int, ...]) -> Iterator[Event]:
-    """Yield the events of one member's log (n, 7) with `count` events; a last event reports those that did not fit.
+    """Yield the events in the log (n, 7) of one batch member; `count` is the number of events that occurred.
 
-    `text(source, result)` returns the text of an event.
+    If some did not fit into the log, the last event reports their number. `text(source, result)` returns the text of an
+    event.
     """
     for numbers in log[:count].tolist():
         line = Line(*numbers)

@@ -45,7 +45,7 @@ class Switch(NamedTuple):
 
     @property
     def guarded(self) -> bool:
-        """Whether a guard triggers the switch, not a time."""
+        """True if a guard triggers the switch, false if it occurs at a given time."""
         return callable(self.when) or isinstance(self.when, OneShot)
 
     def applied(self, now: Value) -> Value:

@@ -136,7 +136,7 @@ class StepMap:
 
     @property
     def base(self) -> Step:
-        """The step of the method before composition."""
+        """The step function of the method at its own order, without composition."""
         return METHODS[self.method.name].step
 
     def _run(self, what: str, arrays: list[Array], results: list[Shape], batch: Shape) -> list[Array]:

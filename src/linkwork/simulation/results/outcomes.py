@@ -18,7 +18,7 @@ class Outcome(NamedTuple):
 
     @property
     def evidence(self) -> str:
-        """The old name of `diagnosis`."""
+        """The failure diagnosis; deprecated name of `diagnosis`."""
         warnings.warn("linkwork: Outcome.evidence is now Outcome.diagnosis", DeprecationWarning, stacklevel=2)
         return self.diagnosis
 

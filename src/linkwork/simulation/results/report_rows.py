@@ -46,7 +46,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether no check failed."""
+        """True if no check failed."""
         return not self.failures
 
     @property

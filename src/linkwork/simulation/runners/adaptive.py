@@ -81,7 +81,7 @@ class Adaptive:
         storage.samples = len(storage.steps)
 
     def go(self, watch: Watch) -> None:
-        """Run all members to the end; call `watch` with the completed fraction."""
+        """Run all batch members to the end; call `watch` with the completed fraction."""
         members = max(1, self.now.step.size)
         for done, index in enumerate(np.ndindex(self.problem.batch)):
             if self.now.status[index] == STOPPED:
@@ -97,13 +97,13 @@ class Adaptive:
         watch(1.0)
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Evaluate the state derivative of one member in plain Python, so that its error is raised."""
+        """Evaluate the state derivative of one batch member in plain Python, so that its error is raised."""
         x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         self.derivative.one(np.array([float(now.step) * self.dt]), x, now.control, *flat)
 
     def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return the reason why SciPy's method failed in the state `now` of a member."""
+        """Return the reason why SciPy's method failed in the state `now` of a batch member."""
         system, t = self.problem.system(values).in_modes(now.motion.modes), float(now.step) * self.dt
         return (
             impossible(system.mechanism, now.q)

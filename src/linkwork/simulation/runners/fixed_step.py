@@ -103,7 +103,7 @@ class FixedSteps:
         return (steps % self.storage.every == 0) | (steps == self.storage.count)
 
     def _advance(self, stop: int, watch: Watch) -> None:
-        """Run pieces until `stop` steps are done."""
+        """Run pieces of the compiled program until `stop` steps are done; call `watch` with the completed fraction."""
         storage, length = self.storage, self.program.every
         most = max(1, MOST_BYTES * len(storage.steps) // max(storage.bytes, 1))
         while self.done < stop and self._running():
@@ -269,7 +269,7 @@ class FixedSteps:
         self.program.method.step(system, t, now.motion, self.dt, now.control)
 
     def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return the reason why the equations of a member's next step were not solved."""
+        """Return the reason why the equations of a batch member's next step were not solved."""
         from linkwork.simulation.methods.newton_failure import unsolved
 
         t, system, method = float(now.step) * self.dt, self.problem.system(values), self.program.method

@@ -61,7 +61,7 @@ class StepKernel:
 
     @cached_property
     def map(self) -> StepMap:
-        """The step as a map of states that has derivatives."""
+        """The step as a map of states, which computes the derivatives of the step."""
         sim = self.simulator
         name = repr(list(sim._modes)) if self.changed else ""
         return StepMap(sim._problem, sim._method, sim.dt, self.system, self.shapes[2:], name)

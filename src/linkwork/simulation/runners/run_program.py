@@ -110,12 +110,12 @@ class MemberProgram:
 
     @cached_property
     def formulas(self) -> dict[str, Formula]:
-        """The formula of each recorded series."""
+        """The formula of each recorded series, by name."""
         return formulas(self.problem.facts, self.series)
 
     @cached_property
     def shapes(self) -> dict[str, Shape]:
-        """The shape of one sample of each recorded series."""
+        """The shape of one sample of each recorded series, by name."""
         return dict(zip(self.series, sample_shapes(self.problem.facts, self.series), strict=True))
 
     def sample(self, values: Values, dt: Number, now: MemberState) -> Sample:

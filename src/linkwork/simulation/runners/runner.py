@@ -13,7 +13,7 @@ from linkwork.simulation.user_functions import Values
 
 
 class Runner(Protocol):
-    """The interface of a run in progress: `now` is the state of all members, `dt` [s] the step or sample interval."""
+    """The interface of a run in progress: `now` is the state of the batch, `dt` [s] the step or sample interval."""
 
     problem: Problem
     storage: Storage
@@ -30,5 +30,5 @@ class Runner(Protocol):
         ...
 
     def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return the reason why the equations of a member's next step were not solved."""
+        """Return the reason why the equations of a batch member's next step were not solved."""
         ...
