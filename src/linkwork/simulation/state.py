@@ -134,7 +134,7 @@ def leaf_names(record: tuple[object, ...], prefix: str = "") -> list[str]:
 
 
 def mapped(function: Callable[[Value], Value], record: Record) -> Record:
-    """Return the record with a function applied to every leaf."""
+    """Return the record with a function applied to every leaf (number or array)."""
     return unflatten(record, [function(leaf) for leaf in flatten(record)])
 
 

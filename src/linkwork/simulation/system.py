@@ -154,11 +154,11 @@ class System:
 
         The contact forces are those at mid-step. The matrix is not symmetric if friction depends on the normal force.
         """
-        return self.contact_matrix(q, touching, lambda contact, grip: step_change(contact, grip, h) * h)
+        return self.contact_matrix(q, touching, lambda force_law, contact: step_change(force_law, contact, h) * h)
 
     def viscous(self, q: Array, touching: ContactLoads) -> Array:
         """Return the damping matrix (nv, nv) of contact dampers and contact friction."""
-        return self.contact_matrix(q, touching, lambda _, grip: grip.viscous)
+        return self.contact_matrix(q, touching, lambda _, contact: contact.viscous)
 
     # --- equations of motion ---
 

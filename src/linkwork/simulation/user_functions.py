@@ -35,7 +35,7 @@ class Sampled:
     in_python: bool = False
 
     def every(self, dt: float) -> int:
-        """Return the number of steps of dt [s] between two calls."""
+        """Return the number of steps dt [s] between two calls of the controller."""
         if self.rate is None:
             return 1
         steps = 1.0 / (self.rate * dt)

@@ -72,7 +72,7 @@ class Guard(NamedTuple):
     what: str
 
     def applied(self, modes: Sequence[Number]) -> Number:
-        """Return the new value of the mode, given all `modes` (m,)."""
+        """Return the value of the mode after the guard fires, given the values `modes` (m,) of all modes before."""
         return -modes[self.mode] if self.value is None else self.value
 
 
@@ -111,6 +111,6 @@ def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], ar
 
 
 def disarmed(mechanism: Mechanism, guards: Sequence[Guard], armed: Array, fired: Sequence[Condition]) -> Array:
-    """Return the arming state (g,) after the latches and guards `fired` (g,)."""
+    """Return the arming state (g,) after the latches and guards with `fired` (g,) true have fired."""
     after = [one.disarmed for one in mechanism.self_switching] + [NEVER if guard.once else -AGAIN for guard in guards]
     return np.array([where(which, new, old) for which, new, old in zip(fired, after, armed, strict=True)])

@@ -165,7 +165,7 @@ def constraint_forces(system: System, t: Number, now: StepState, held: Array) ->
 
 
 def impossible(mechanism: Mechanism, q: Array) -> str:
-    """Return why the engaged constraints cannot be satisfied at q (nq,); empty if they can."""
+    """Return the reason why the engaged constraints cannot be satisfied at q (nq,); empty if they can."""
     for fault in contradictions(mechanism):
         return f"{fault.element} {fault.reason}"
     errors = np.abs(held(mechanism, q).errors[: mechanism.nc])

@@ -79,7 +79,7 @@ class Interval:
         self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
     def reduced(self, forces: Array) -> Array:
-        """Return forces of all tree joints (tree.nv,) as forces (nv,) of the independent joints (mimic joints)."""
+        """Return forces (nv,) of the independent joints, from those of all joints (tree.nv,) with mimic joints."""
         return reduced("bias", self.mechanism, forces)
 
     def second(self, dv: Array) -> tuple[list[Increment], Position]:
@@ -114,8 +114,10 @@ class Interval:
     def impulse_sum(self, loads: Loads, own: Array) -> Number:
         """Return the sum of impulses [N s] in a step: weight, controllers, contacts, springs, and `own` (nv,)."""
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
-        grips = [] if loads.touching is None else loads.touching.contacts
-        found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
+        contacts = [] if loads.touching is None else loads.touching.contacts
+        found = self.weight + sum(
+            (largest(force) for force in (*forces, *(contact.force for contact in contacts))), 0.0
+        )
         for spring, line in zip(self.tree.line_forces, self.lines, strict=True):
             found = found + abs(spring.stiffness * (_direction(line)[1] - spring.length))
         return found * abs(self.h) + largest(own)  # h < 0 in composed steps
@@ -141,7 +143,7 @@ class Interval:
         """Return half the impulses of springs and contacts on all bodies, at their poses before and after the step."""
         half, tree = 0.5 * self.h, self.tree
         found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
-        held, there = ([], []) if loads.touching is None else (loads.touching.contacts, loads.touching.poses)
+        contacts, there = ([], []) if loads.touching is None else (loads.touching.contacts, loads.touching.poses)
         poses = world_poses(tree, X)
         for spring, first in zip(tree.line_forces, self.lines, strict=True):
             lines = [first, _point(poses, spring.to) - _point(poses, spring.at)]
@@ -153,12 +155,12 @@ class Interval:
                 for place, sign in ((spring.at, half), (spring.to, -half)):
                     felt = at[place.body].R.T @ (pull * sign)
                     each[place.body] = each[place.body] + Force(felt, cross(place.pose.p, felt))
-        for pair, grip in zip(
-            tree.contact_pairs if held else (), held, strict=True
+        for pair, contact in zip(
+            tree.contact_pairs if contacts else (), contacts, strict=True
         ):  # with the same world direction at both ends of the step
             for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
                 for at, each in zip((self.poses, poses), found, strict=True):
-                    each[body] = each[body] + grip.on(there[body], at[body]) * sign
+                    each[body] = each[body] + contact.on(there[body], at[body]) * sign
         return found
 
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
@@ -198,7 +200,7 @@ class Interval:
         return self.system.power(middle, dv / self.h, loads) * self.h
 
     def solver(self, guess: MotionEvaluation, dv: Array) -> Callable[[Array], Array]:
-        """Return the function that solves Newton's matrix: residual (nv,) or (nv, k) to change of the motion."""
+        """Return the solver for Newton's matrix: it maps a residual (nv,) or (nv, k) to a change of the motion."""
         m, tree, touching = self.mechanism, self.tree, guess.loads.touching
         by_motion = self._force_jacobian(dv)
         if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.contact_pairs)):
@@ -237,7 +239,7 @@ class Interval:
         return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
     def _coupled_solver(self, touching: ContactLoads | None, dv: Array, by_motion: Array) -> Callable[[Array], Array]:
-        """Return the solver of Newton's matrix if mimic joints or contacts couple bodies.
+        """Return the solver for Newton's matrix if mimic joints or contacts couple bodies.
 
         The inertia is that at the start of the step. `by_motion` (nv, nv) is the negative derivative of the impulses of
         force laws.
@@ -257,10 +259,10 @@ class Interval:
         if guess.loads.touching is None:
             return found
         poses = world_poses(self.tree, guess.second.X)
-        for pair, grip in zip(self.tree.contact_pairs, guess.loads.touching.contacts, strict=True):
-            change = step_change(pair.contact, grip, self.h)
-            body, R = pair.contact.at.body, grip.at.pose.R
-            arm = grip.at.on(guess.loads.touching.poses[body])
+        for pair, contact in zip(self.tree.contact_pairs, guess.loads.touching.contacts, strict=True):
+            change = step_change(pair.contact, contact, self.h)
+            body, R = pair.contact.at.body, contact.at.pose.R
+            arm = contact.at.on(guess.loads.touching.poses[body])
             before, after = (_at_point(R.T @ X[body].R, arm)[: len(change)] for X in (self.poses, poses))
             found[body] = found[body] + before.T @ change @ after
         return found

@@ -80,7 +80,7 @@ class EnergyMomentum(Variational):
         return np.concatenate([tried.residual, tried.errors, np.array([gained / scale])])
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
-        """Return the function that solves Newton's matrix without constraints; the kick scales the momentum."""
+        """Return the solver for Newton's matrix without constraints; the kick scales the momentum."""
         solve = super().solver(tried, dv, kick)
         return lambda residual: solve(residual) / (1.0 - kick)
 
@@ -153,7 +153,7 @@ class Balance:
         return (kinetic - self.kinetic) + (stored - self.stored) - work, scale
 
     def _given(self) -> Number:
-        """Return the energy [J] that all forces would add in a step without constraints; it is part of the scale."""
+        """Return the energy [J] that all forces would add in a step without constraints; part of the energy scale."""
         interval, system, now = self.interval, self.interval.system, self.interval.now
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)
         push = (loads.control + loads.stops - system.needed(now.q, rest, rest, loads)) * interval.h

@@ -177,7 +177,7 @@ class Midpoint:
         A = M + self._force_jacobian(v) + self.system.contact_step_matrix(q, loads.touching, self.h)
         J = self._rows(q)
         residual = self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h - J.T @ along
-        impulse_sum = sum((largest(grip.force) for grip in loads.touching.contacts), 0.0) * self.h
+        impulse_sum = sum((largest(contact.force) for contact in loads.touching.contacts), 0.0) * self.h
         size = largest(residual) / (largest(M @ self.now.v) + largest(M @ v) + impulse_sum + TINY)
         size = size + largest(J @ mean) / (largest(v) + 1.0)
         factored = lu(A)

@@ -33,7 +33,7 @@ SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
 class Guess(NamedTuple):
-    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), and the fraction of the next correction.
+    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), and `part` of the next correction to try.
 
     `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step.
     """
@@ -188,7 +188,7 @@ class Variational:
         return tangent_rate(self.mechanism, dv, move), more
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
-        """Return the function that solves Newton's matrix without constraints."""
+        """Return the solver for Newton's matrix without constraints: residual (nv,) to change of the motion (nv,)."""
         return self.interval.solver(tried.motion, dv)
 
 

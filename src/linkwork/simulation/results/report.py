@@ -123,7 +123,7 @@ def _quaternions(run: RunData) -> Row:
 
 
 def _loops(run: RunData) -> Iterator[Row]:
-    """Yield the rows for position and velocity errors of loop closure, the projection, and the loop conditioning."""
+    """Yield the report rows for errors of loop closure, the projection onto loops, and the loop conditioning."""
     if not run.mechanism.frame_constraints:
         return
     if not {"q", "v"} <= run.recorded.keys():
@@ -232,7 +232,7 @@ def _range(joint: Joint, d: int) -> float:
 
 
 def _iterations(run: RunData) -> Iterator[Row]:
-    """Yield the rows for the iterations per step of implicit methods, or of the contact solver."""
+    """Yield the report rows for the iterations per step of implicit methods, or of the contact solver."""
     method, name = _method(run), "Newton iterations"
     most = f"at most {float(np.max(run.final.most_iterations, initial=0.0)):g}"
     if method is RIGID:
