@@ -14,39 +14,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from linkwork.lagrangian.discrete_step import Mover, State, Step, Stepper
+from linkwork.lagrangian.discrete_step import ImplicitIntegrator, Integrator, State, Step
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.lagrangian.variational_equations import Quadrature, Variational
 from linkwork.spatial.scalar import Array, Number
 
 
 @dataclass(frozen=True, eq=False)
-class Clocked(Mover):
-    """Integrator of a system with a clock and without forces; `rule` is the quadrature of the action."""
+class Clocked(Integrator):
+    """Integrator of a system that has a clock and no forces; `rule` is the quadrature of the action."""
 
     system: LagrangianSystem
     rule: Quadrature
 
     def step(self, now: State, h: Number) -> Step:
-        """The next state, after a step h in the clock's time."""
-        found = self._inner(now).step(self._entered(now), h)
+        """Return the result of a step of length h in the clock's time."""
+        found = self._transformed(now).step(self._in_clock_time(now), h)
         y = found.state.x
-        xdot = found.state.xdot / self.system.pace(y)
-        return found._replace(state=found.state._replace(t=now.t + self._passed(now.x, y, h), xdot=xdot))
+        xdot = found.state.xdot / self.system.clock_rate(y)
+        return found._replace(state=found.state._replace(t=now.t + self._duration(now.x, y, h), xdot=xdot))
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Derivatives (2n, 2n) of (x, p) after a step with respect to (x, p) before it, at fixed initial energy."""
-        return self._inner(now).derivative(self._entered(now), h)
+        """Return the derivative (2n, 2n) of (x, p) after a step by (x, p) before it, at fixed initial energy."""
+        return self._transformed(now).derivative(self._in_clock_time(now), h)
 
-    def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
-        """The equations of the step in the clock's time, with their state and step size."""
-        return self._inner(now), self._entered(now), h
+    def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
+        """Return the integrator, state and step size whose equations have no solution, all in the clock's time."""
+        return self._transformed(now), self._in_clock_time(now), h
 
     def _clock(self, point: Array) -> Number:
         assert self.system.clock is not None
         return self.system.clock(point)
 
-    def _inner(self, now: State) -> Variational:
+    def _transformed(self, now: State) -> Variational:
         lagrangian = self.system.lagrangian
 
         def transformed(point: Array, rate: Array) -> Number:
@@ -55,10 +55,10 @@ class Clocked(Mover):
 
         return Variational(replace(self.system, lagrangian=transformed, clock=None), self.rule)
 
-    def _entered(self, now: State) -> State:
-        return now._replace(xdot=now.xdot * self.system.pace(now.x))
+    def _in_clock_time(self, now: State) -> State:
+        return now._replace(xdot=now.xdot * self.system.clock_rate(now.x))
 
-    def _passed(self, x: Array, y: Array, h: Number) -> Number:
-        """Physical duration [s] of a step from x to y, by the quadrature of the action."""
+    def _duration(self, x: Array, y: Array, h: Number) -> Number:
+        """Return the physical duration [s] of a step from x to y (n,), by the quadrature of the action."""
         X, Y = self.system.point(x), self.system.point(y)
         return h * sum(weight * self._clock(X + place * (Y - X)) for weight, place in zip(*self.rule, strict=True))

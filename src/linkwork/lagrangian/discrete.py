@@ -193,17 +193,17 @@ class Discrete:
         array([ 0.54 , -0.416])
 
         """
-        rows = _rows(positive("duration", duration), positive("dt", dt), every)
+        count = _sample_count(positive("duration", duration), positive("dt", dt), every)
         if isinstance(x0, State) and (v0 is not None or x1 is not None):
             raise LinkworkError("x0 is a state, which includes velocities: remove v0 and x1")
         now = _arrays(x0) if isinstance(x0, State) else self.start(x0, v0, x1=x1, dt=dt, gains=gains)
         values, batch, programs = self._prepared(now.x, gains)
         found = programs.kernel("run", every).over_batch(
-            [*now, np.asarray(dt), *values], batch, threads, counts=(rows,)
+            [*now, np.asarray(dt), *values], batch, threads, counts=(count,)
         )[0]
         done, going, *found = found
         final, series = State(*found[: len(now)]), found[len(now) :]
-        first = programs.kernel("first_row").over_batch([*now, *values], batch, threads)[0]
+        first = programs.kernel("first_sample").over_batch([*now, *values], batch, threads)[0]
         axis = len(batch)
         series = [np.concatenate([np.expand_dims(a, axis), b], axis) for a, b in zip(first, series, strict=True)]
         for member in map(tuple, np.argwhere(going != 1.0)):
@@ -211,15 +211,15 @@ class Discrete:
                 one[member][int(done[member]) // every + 1 :] = np.nan
         named = dict(zip(SERIES, series, strict=True))
         if self._functions.clock is None:
-            named["t"] = float(np.ravel(now.t)[0]) + dt * every * np.arange(rows + 1)
+            named["t"] = float(np.ravel(now.t)[0]) + dt * every * np.arange(count + 1)
         outcomes = self._outcomes(programs, final, going, dt, values)
 
-        def steps(rows: Array) -> list[Array]:
-            """Derivatives of the steps from these samples, and the constraint rows on state changes."""
-            at = {name: np.take(one, rows, axis) for name, one in zip(SERIES, series, strict=True)}
+        def steps(samples: Array) -> list[Array]:
+            """Return derivatives of the steps from these samples, and the matrices of `LagrangianSystem.tangents`."""
+            at = {name: np.take(one, samples, axis) for name, one in zip(SERIES, series, strict=True)}
             state = (at["t"], at["x"], at["p"], at["xdot"], np.broadcast_to(now.energy[..., None], at["t"].shape))
             own = [np.expand_dims(a, axis) if a.shape[:axis] == batch else a for a in values]
-            return self._derivative(programs, State(*state), (*batch, len(rows)), dt, own)
+            return self._derivative(programs, State(*state), (*batch, len(samples)), dt, own)
 
         return DiscreteRun(dt, **named, outcomes=outcomes, final=final, step_derivatives=steps)
 
@@ -233,7 +233,10 @@ class Discrete:
         dt: float | None = None,
         gains: Mapping[str, ArrayLike] | None = None,
     ) -> State:
-        """The state at t = 0 at x0 (..., n), with velocities v0 (..., n) or with a first step dt [s] to x1 (..., n)."""
+        """Return the state at t = 0 at the coordinates x0 (..., n).
+
+        Its velocities are v0 (..., n), or those with which a first step dt [s] leads to x1 (..., n).
+        """
         if (v0 is None) == (x1 is None):
             raise LinkworkError("give either the initial velocities v0 or x1, the coordinates after the first step")
         x = as_numbers("x0", x0)
@@ -257,14 +260,14 @@ class Discrete:
         x = np.broadcast_to(x, batch + core)
         values, batch, programs = self._prepared(x, gains)
         found = programs.kernel("start").over_batch([x, xdot, *values], batch, None)[0]
-        now, looked_at = State(*found[: len(State._fields)]), found[len(State._fields) :]
+        now, inspected = State(*found[: len(State._fields)]), found[len(State._fields) :]
         for member in np.ndindex(batch):
-            _refuse_inconsistent(member, now.x[member], now.xdot[member], Start(*(a[member] for a in looked_at)))
+            _refuse_inconsistent(member, now.x[member], now.xdot[member], Start(*(a[member] for a in inspected)))
         return now
 
     @renamed(h="dt")
     def step(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> State:
-        """The state after a step dt [s]; raises NotConverged with a diagnosis if a member has no solution."""
+        """Return the state after a step dt [s]; raise NotConverged with a diagnosis if a member has no solution."""
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
         step = np.asarray(positive("dt", dt))
@@ -275,7 +278,7 @@ class Discrete:
 
     @renamed(h="dt")
     def derivative(self, now: State, dt: float, *, gains: Mapping[str, ArrayLike] | None = None) -> Array:
-        """Derivatives (..., 2n, 2n) of (x, p) after a step dt [s] with respect to (x, p) before it."""
+        """Return the derivative (..., 2n, 2n) of (x, p) after a step dt [s] with respect to (x, p) before it."""
         now = _arrays(now)
         values, batch, programs = self._prepared(now.x, gains)
         return self._derivative(programs, now, batch, positive("dt", dt), values)[0]
@@ -283,10 +286,10 @@ class Discrete:
     def consistent(
         self, x: ArrayLike, xdot: ArrayLike, *, gains: Mapping[str, ArrayLike] | None = None
     ) -> tuple[Array, Array]:
-        """Project coordinates and velocities (n,) of one member onto the constraints, with the smallest change."""
+        """Project coordinates and velocities (n,) of one state onto the constraints, with the smallest change."""
         (x, xdot), _ = checked({"x": Input(x, np.shape(x)[-1:]), "xdot": Input(xdot, np.shape(x)[-1:])})
         values, _, programs = self._prepared(x, gains)
-        system = programs.mover(values).system
+        system = programs.integrator(values).system
         left, m = system.violation(x), programs.form.positions
         for _ in range(ITERATIONS):
             if np.abs(left).max(initial=0.0) <= CLOSED:
@@ -301,7 +304,7 @@ class Discrete:
     # --- checks and diagnosis ---
 
     def _prepared(self, x: Array, gains: Mapping[str, ArrayLike] | None) -> tuple[list[Array], Shape, Programs]:
-        """Values of the gains in order, the batch shape, and the programs for these shapes."""
+        """Return the values of the gains in order, the batch shape, and the programs for these shapes."""
         given, wanted = dict(gains or {}), self._functions.gains
         for name in given:
             if name not in wanted:
@@ -320,7 +323,7 @@ class Discrete:
     def _derivative(
         self, programs: Programs, now: State, batch: Shape, h: float, values: Sequence[Array]
     ) -> list[Array]:
-        """Derivatives of steps, and the constraint rows on state changes."""
+        """Return the derivatives of steps of size h [s], and the matrices of `LagrangianSystem.tangents`."""
         if not programs.form.linear_momentum:
             raise LinkworkError("derivatives of steps need a momentum that is linear in the velocity")
         return programs.kernel("derivative").over_batch([*now, np.asarray(h), *values], batch, None)[0]
@@ -342,11 +345,11 @@ class Discrete:
         alone = State(*(np.asarray(a)[member] for a in now))
         cores = [len(shape) for _, shape in programs.gains]
         own = [a[member] if a.ndim > core else a for a, core in zip(values, cores, strict=True)]
-        return failure(programs.mover(own), alone, h)
+        return failure(programs.integrator(own), alone, h)
 
 
 def _smallest(rows: Array, right: Array) -> Array:
-    """The smallest x (n,) with rows (m, n) @ x = right (m,); rows may be dependent."""
+    """Return the smallest x (n,) with rows (m, n) @ x = right (m,); rows may be dependent."""
     sizes = np.linalg.norm(rows, axis=1)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=REPEATED)[0]
@@ -356,22 +359,22 @@ def _arrays(now: State) -> State:
     return State(*(np.asarray(a, dtype=float) for a in now))
 
 
-def _rows(duration: float, dt: float, every: int) -> int:
-    """The number of samples of a run after its first."""
+def _sample_count(duration: float, dt: float, every: int) -> int:
+    """Return the number of samples of a run after the initial one; raise a LinkworkError if it is not whole."""
     if not (isinstance(every, (int, np.integer)) and every >= 1):
         raise LinkworkError(f"every must be an integer of at least 1; got {every!r}")
-    rows = duration / (dt * every)
-    if abs(rows - round(rows)) > 1e-6 * max(rows, 1.0) or round(rows) < 1:
+    samples = duration / (dt * every)
+    if abs(samples - round(samples)) > 1e-6 * max(samples, 1.0) or round(samples) < 1:
         raise LinkworkError(
             f"duration must be an integer multiple of dt * every = {dt * every:g} s; got {duration:g} s, which is "
-            f"{rows:g} times that. Use duration={max(1, round(rows)) * dt * every:g}, or "
-            f"dt={duration / max(1, round(rows)) / every:g}"
+            f"{samples:g} times that. Use duration={max(1, round(samples)) * dt * every:g}, or "
+            f"dt={duration / max(1, round(samples)) / every:g}"
         )
-    return round(rows)
+    return round(samples)
 
 
 class Start(NamedTuple):
-    """Quantities of the start check: g (m,), constraint rows (m + l, n), mass matrix (n, n), value of the clock."""
+    """Quantities that the start check needs: g (m,), constraint rows (m + l, n), mass matrix (n, n), clock value."""
 
     g: Array
     G: Array
@@ -380,7 +383,7 @@ class Start(NamedTuple):
 
 
 def _refuse_inconsistent(member: tuple[int, ...], x: Array, xdot: Array, start: Start) -> None:
-    """Raise an error if a member cannot start at x (n,) with velocities xdot (n,)."""
+    """Raise an error if a batch member cannot start at x (n,) with velocities xdot (n,)."""
     g, G, mass, pace = start
     who = f"member {member}: " if member else ""
     for what, values in (("constraints", g), ("derivatives of the constraints", G), ("mass matrix", mass)):

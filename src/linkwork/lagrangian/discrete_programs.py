@@ -11,7 +11,7 @@ from linkwork.compiler import Count, Kernel, Rows
 from linkwork.errors import LinkworkError
 from linkwork.lagrangian.clocked_steps import Clocked
 from linkwork.lagrangian.composed_lagrangian import Composed
-from linkwork.lagrangian.discrete_step import Mover, State
+from linkwork.lagrangian.discrete_step import Integrator, State
 from linkwork.lagrangian.energy_momentum_equations import EnergyMomentum
 from linkwork.lagrangian.user_system import Form, Functions
 from linkwork.lagrangian.variational_equations import ENDS, FIRST_ORDER, MIDPOINT, Variational
@@ -28,7 +28,10 @@ Gains = tuple[tuple[str, Shape], ...]  # names, and shapes for one batch member
 
 
 class Programs:
-    """The programs of a system with `size` coordinates and gains of given shapes: functions of one member's values."""
+    """The programs of a discrete system with `size` coordinates: functions of the values of one batch member.
+
+    `gains` are the names and shapes of the gains.
+    """
 
     def __init__(self, functions: Functions, method: str, order: int, size: int, gains: Gains):
         self.functions, self.method, self.order, self.size, self.gains = functions, method, order, size, gains
@@ -41,12 +44,12 @@ class Programs:
             )
         self.kernel = cache(self._kernel)
 
-    def mover(self, values: Sequence[Value]) -> Mover:
-        """The integrator for given values of the gains."""
+    def integrator(self, values: Sequence[Value]) -> Integrator:
+        """Return the integrator of the system, given the values of its gains."""
         plain = self._plain(values)
         return plain if self.order == 2 else Composed(plain, self.order)
 
-    def _plain(self, values: Sequence[Value]) -> Mover:
+    def _plain(self, values: Sequence[Value]) -> Integrator:
         named = dict(zip((name for name, _ in self.gains), values, strict=True))
         system = self.functions.bound(self.size, named, self.form.linear_momentum)
         if self.constant is not None:
@@ -57,46 +60,53 @@ class Programs:
     # --- programs ---
 
     def start(self, x: Array, xdot: Array, *values: Value) -> Leaves:
-        """The state at x with velocity xdot, and the quantities of the start check in the order of `discrete.Start`."""
-        mover = self.mover(values)
-        system = mover.system
-        looked_at = system.violation(x), system.rows(x), system.mass(x, xdot), system.pace(x)
-        return *mover.start(0.0, x, xdot), *looked_at
+        """Return the state at x (n,) with velocity xdot (n,), and the quantities of the start check (see `Start`)."""
+        integrator = self.integrator(values)
+        system = integrator.system
+        inspected = system.violation(x), system.rows(x), system.mass(x, xdot), system.clock_rate(x)
+        return *integrator.start(0.0, x, xdot), *inspected
 
     def start_between(self, x: Array, y: Array, h: Number, *values: Value) -> Leaves:
-        """The velocity (n,) at x from which a step of h leads to y."""
+        """Return the velocity (n,) at x (n,) from which a step h [s] leads to y (n,)."""
         plain = self._plain(values)
         assert isinstance(plain, Variational)
         return (plain.velocity_between(0.0, x, y, h),)
 
     def step(self, *numbers: Value) -> Leaves:
-        """The next state and a flag (1 if the step was solved) from a state, the step size h and the gains."""
+        """Return the next state, and 1 if the step was solved, else 0.
+
+        `numbers` are the state, the step size h [s] and the gains.
+        """
         now, (h, *values) = _split(numbers)
-        step = self.mover(values).step(now, h)
+        step = self.integrator(values).step(now, h)
         return *step.state, where(step.solved, 1.0, 0.0)
 
     def derivative(self, *numbers: Value) -> Leaves:
-        """Derivatives (2n, 2n) of a step, and the constraint rows on state changes (`LagrangianSystem.tangents`)."""
-        now, (h, *values) = _split(numbers)
-        mover = self.mover(values)
-        return mover.derivative(now, h), *mover.system.tangents(now.x, now.xdot)
+        """Return the derivative (2n, 2n) of a step, and the matrices of `LagrangianSystem.tangents` before it.
 
-    def first_row(self, *numbers: Value) -> Leaves:
-        """The recorded values of the initial state; multipliers are NaN, because no step precedes it."""
+        `numbers` are the state, the step size h [s] and the gains.
+        """
+        now, (h, *values) = _split(numbers)
+        integrator = self.integrator(values)
+        return integrator.derivative(now, h), *integrator.system.tangents(now.x, now.xdot)
+
+    def first_sample(self, *numbers: Value) -> Leaves:
+        """Return the sample of the initial state; its multipliers are NaN, because no step precedes it."""
         now, values = _split(numbers)
-        return self._row(self.mover(values), now, np.full(self.form.held, np.nan), 0.0)
+        return self._sample(self.integrator(values), now, np.full(self.form.constraints, np.nan), 0.0)
 
     def run(self, every: int, *numbers: Value) -> Leaves:
-        """Take `count` samples, one after every `every` steps.
+        """Run for a number of samples, with `every` steps between samples.
 
-        Returns the number of completed steps, 1 if all were solved, the last state, and the recorded series.
+        `numbers` are the state, the step size h [s], the gains, and the number of samples. Returns the number of
+        completed steps, 1 if all were solved, the last state, and the recorded series.
         """
         begun, (h, *values, count) = _split(numbers)
-        mover = self.mover(values)
+        integrator = self.integrator(values)
 
         def one(_: Number, done: Number, going: Number, *before: Value) -> Leaves:
-            now, (held, most) = _split(before)
-            step = mover.step(now, h)
+            now, (multipliers, most) = _split(before)
+            step = integrator.step(now, h)
             good = (going == 1.0) & step.solved
             after = step.state
             if self.functions.clock is None:  # equal steps: one product, so that round-off does not add up
@@ -105,36 +115,36 @@ class Programs:
                 where(good, done + 1.0, done),
                 where(good, 1.0, 0.0),
                 *(where(good, a, b) for a, b in zip(after, now, strict=True)),
-                where(good, step.multipliers, held) if len(held) else held,
+                where(good, step.multipliers, multipliers) if len(multipliers) else multipliers,
                 where(good, maximum(most, step.iterations), most),
             )
 
-        def row(_: Number, *state: Value) -> tuple[Leaves, Leaves]:
-            first = (*state, np.zeros(self.form.held), 0.0)
-            *after, held, most = one(0.0, *first) if every == 1 else repeat(every, one, *first)
-            return tuple(after), self._row(mover, State(*after[2:]), held, most)
+        def sample(_: Number, *state: Value) -> tuple[Leaves, Leaves]:
+            first = (*state, np.zeros(self.form.constraints), 0.0)
+            *after, multipliers, most = one(0.0, *first) if every == 1 else repeat(every, one, *first)
+            return tuple(after), self._sample(integrator, State(*after[2:]), multipliers, most)
 
-        (done, going, *last), series = record(count, row, 0.0, 1.0, *begun)
+        (done, going, *last), series = record(count, sample, 0.0, 1.0, *begun)
         return done, going, *last, *series
 
-    def _row(self, mover: Mover, now: State, held: Array, iterations: Number) -> Leaves:
-        """The recorded values of a sample, in the order of SERIES."""
-        energy, momenta = mover.system.energy(now.x, now.xdot), mover.system.momenta(now.x, now.p)
-        return now.t, now.x, now.xdot, now.p, held, energy, momenta, iterations
+    def _sample(self, integrator: Integrator, now: State, multipliers: Array, iterations: Number) -> Leaves:
+        """Return one sample: the recorded values in the order of SERIES."""
+        energy, momenta = integrator.system.energy(now.x, now.xdot), integrator.system.momenta(now.x, now.p)
+        return now.t, now.x, now.xdot, now.p, multipliers, energy, momenta, iterations
 
     # --- kernels ---
 
     def _kernel(self, what: str, every: int = 1) -> Kernel:
         n, form = self.size, self.form
         state: list[Shape] = [(), (n,), (n,), (n,), ()]
-        row: list[Shape] = [(), (n,), (n,), (n,), (form.held,), (), (form.symmetries,), ()]
+        sample: list[Shape] = [(), (n,), (n,), (n,), (form.constraints,), (), (form.symmetries,), ()]
         ports: dict[str, tuple[list[Shape], Sequence[Shape | Rows]]] = {
-            "start": ([(n,), (n,)], [*state, (form.positions,), (form.held, n), (n, n), ()]),
+            "start": ([(n,), (n,)], [*state, (form.positions,), (form.constraints, n), (n, n), ()]),
             "start_between": ([(n,), (n,), ()], [(n,)]),
             "step": ([*state, ()], [*state, ()]),
-            "derivative": ([*state, ()], [(2 * n, 2 * n), (form.positions + form.held, 2 * n), (n, 2 * n)]),
-            "first_row": (state, row),
-            "run": ([*state, ()], [(), (), *state, *(Rows(Count(0), shape) for shape in row)]),
+            "derivative": ([*state, ()], [(2 * n, 2 * n), (form.positions + form.constraints, 2 * n), (n, 2 * n)]),
+            "first_sample": (state, sample),
+            "run": ([*state, ()], [(), (), *state, *(Rows(Count(0), shape) for shape in sample)]),
         }
         shapes, results = ports[what]
         program: Callable[..., Leaves] = getattr(self, what)
@@ -145,6 +155,6 @@ class Programs:
 
 
 def _split(numbers: Sequence[Value]) -> tuple[State, list[Value]]:
-    """The state at the beginning of some values, and the values after it."""
+    """Return the state that the first of these numbers form, and the remaining numbers."""
     size = len(State._fields)
     return State(*numbers[:size]), list(numbers[size:])

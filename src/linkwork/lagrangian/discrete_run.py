@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import NotConverged
-from linkwork.lagrangian.discrete_step import Mover, State
+from linkwork.lagrangian.discrete_step import Integrator, State
 from linkwork.lagrangian.renamed_arguments import warn_renamed
 from linkwork.simulation.methods.newton import Floor, newton
 from linkwork.spatial.scalar import Array
 
 SERIES = ("t", "x", "xdot", "p", "multipliers", "energy", "momentum", "iterations")  # in the order of a sample
-HALVINGS = 12  # of a step that has no solution, in search of a step size that has one
-LOOKED_AT = 1000  # largest number of steps of a run whose derivatives are evaluated
+HALVINGS = 12  # number of times that a step without a solution is halved to find one that has a solution
+MOST_STEPS_CHECKED = 1000  # largest number of steps of a run whose derivatives are evaluated
 SINGULAR = 1e-9  # smallest over largest singular value of Dg below which constraint rows are dependent
 
 
@@ -67,18 +67,18 @@ class DiscreteRun:
 
     @cached_property
     def symplectic_defect(self) -> Array:
-        """The largest change of the symplectic form in a step, (...,); round-off if the method conserves the form.
+        """Return the largest change (...,) of the symplectic form in a step; round-off if the method conserves it.
 
-        Compares areas in the (x, p) plane before and after a step, for up to 1000 steps. The areas are spanned by
+        It compares areas in the (x, p) plane before and after a step, for up to 1000 steps. The areas are spanned by
         orthonormal changes of the state that satisfy the constraints.
         """
         good = np.isfinite(self.energy)
-        rows = np.unique(np.linspace(0, self.energy.shape[-1] - 2, LOOKED_AT).astype(int))
-        A, held, dp = self.step_derivatives(rows)
+        samples = np.unique(np.linspace(0, self.energy.shape[-1] - 2, MOST_STEPS_CHECKED).astype(int))
+        A, rows, dp = self.step_derivatives(samples)
         found = np.zeros(good.shape[:-1])
-        for *member, k in np.argwhere(good[..., rows + 1]):
+        for *member, k in np.argwhere(good[..., samples + 1]):
             at = (*member, k)
-            found[tuple(member)] = max(found[tuple(member)], _form_changed(A[at], held[at], dp[at]))
+            found[tuple(member)] = max(found[tuple(member)], _change_of_form(A[at], rows[at], dp[at]))
         return found[()]
 
     @property
@@ -98,36 +98,40 @@ class DiscreteRun:
         return f"<run{members}: {len(self.t)} samples to {self.t[-1]:g} s, steps of {self.dt:g} s, {', '.join(kinds)}>"
 
 
-def _form_changed(A: Array, held: Array, dp: Array) -> float:
-    """The largest change of tangent areas by a derivative A (2n, 2n) of (x, p); `held`, `dp` from `system.tangents`."""
+def _change_of_form(A: Array, rows: Array, dp: Array) -> float:
+    """Return the largest change of the symplectic form on admissible changes of the state by a step.
+
+    A (2n, 2n) is the derivative of the step for (x, p); `rows` and `dp` are the matrices of
+    `LagrangianSystem.tangents`.
+    """
     n = len(A) // 2
-    allowed = np.linalg.svd(held)[2][np.linalg.matrix_rank(held) :].T if len(held) else np.eye(2 * n)
+    allowed = np.linalg.svd(rows)[2][np.linalg.matrix_rank(rows) :].T if len(rows) else np.eye(2 * n)
     before = np.linalg.qr(np.concatenate([allowed[:n], dp @ allowed]))[0]
     after = A @ before
     areas = [T[:n].T @ T[n:] for T in (before, after)]
     return float(np.abs((areas[1] - areas[1].T) - (areas[0] - areas[0].T)).max())
 
 
-def failure(mover: Mover, start: State, length: float) -> NotConverged:
-    """The error that explains why a step of one member from a state (floats) has no solution.
+def failure(integrator: Integrator, start: State, length: float) -> NotConverged:
+    """Return the error that explains why a step of size `length` [s] from the state `start` has no solution.
 
-    It tries smaller steps and reports a step size [s] that converges, if it finds one.
+    It tries smaller steps and reports a step size [s] that converges, if it finds one. The state consists of floats.
     """
-    stepper, now, h = mover.failing(start, length)
+    implicit, now, h = integrator.failing(start, length)
     history: list[float] = []
     left: list[Array] = []
 
-    def watched(d: Array, held: Array) -> tuple[Array, Array]:
-        momenta, positions = stepper.residual(now, h, d, held)
+    def watched(d: Array, impulses: Array) -> tuple[Array, Array]:
+        momenta, positions = implicit.residual(now, h, d, impulses)
         left[:] = momenta, positions * h
         history.append(float(np.abs(np.concatenate(left)).max()))
-        return stepper.correction(now, h, d, held)
+        return implicit.correction(now, h, d, impulses)
 
     with np.errstate(all="ignore"):
-        rows = stepper.system.rows(now.x)
+        rows = implicit.system.rows(now.x)
         newton(watched, now.xdot, np.zeros(len(rows)), Floor(0.0, 0.0))
         halves = (length / 2.0**k for k in range(1, HALVINGS + 1))
-        smaller = next((one for one in halves if mover.step(start, one).solved), None)
+        smaller = next((one for one in halves if integrator.step(start, one).solved), None)
     momenta, positions = (np.nan_to_num(np.abs(part), nan=np.inf) for part in left)
     n = int(np.argmax(np.concatenate([momenta, positions])))
     worst = f"the momentum of x[{n}]" if n < len(momenta) else f"constraint {n - len(momenta)}"
@@ -148,7 +152,7 @@ def failure(mover: Mover, start: State, length: float) -> NotConverged:
 
 
 def repeated_row(rows: Array) -> int | None:
-    """The index of a row of Dg (m, n) that depends linearly on the others, or None."""
+    """Return the index of a row of Dg (m, n) that depends linearly on the other rows, or None."""
     if not len(rows):
         return None
     sizes = np.linalg.norm(rows, axis=1)

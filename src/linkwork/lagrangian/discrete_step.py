@@ -34,7 +34,7 @@ class State(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Result of a step: the state, the multipliers (m,), the number of Newton iterations, and whether they converged.
+    """The result of a step: state, multipliers (m,), number of Newton iterations, and whether they converged.
 
     Constraints change the momentum by Dg^T multipliers per second.
     """
@@ -45,95 +45,102 @@ class Step(NamedTuple):
     solved: Condition
 
 
-class Mover(ABC):
+class Integrator(ABC):
     """A one-step integrator of a Lagrangian system."""
 
     system: LagrangianSystem
 
     def start(self, t: Number, x: Array, xdot: Array) -> State:
-        """The initial state at x (n,) with velocity xdot (n,)."""
+        """Return the initial state at time t [s], at x (n,) with velocity xdot (n,)."""
         system = self.system
         return State(t, x, system.coordinate_momentum(x, xdot), xdot, system.energy(x, xdot))
 
     @abstractmethod
     def step(self, now: State, h: Number) -> Step:
-        """The state after a step h [s]."""
+        """Return the result of a step h [s] from the state `now`."""
 
     @abstractmethod
     def derivative(self, now: State, h: Number) -> Array:
-        """Derivatives (2n, 2n) of (x, p) after a step with respect to (x, p) before it."""
+        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it."""
 
     @abstractmethod
-    def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
-        """The equations of a step that have no solution, with their initial state and step size; on floats."""
+    def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
+        """Return the integrator, state and step size whose equations have no solution, for the failure diagnosis.
+
+        They differ from the arguments if this integrator makes substeps or transforms time. Numbers are floats.
+        """
 
 
-class Stepper(Mover):
-    """Integrator whose step solves defect(d) = acting(d)^T impulses, g(x + h d) = 0 and the no-slip condition.
+class ImplicitIntegrator(Integrator):
+    """Integrator that solves for the velocity d of a step and its constraint impulses.
 
-    The no-slip condition is a(x + h d / 2) d = 0 for nonholonomic rows a, with reactions along a at both ends of the
-    step. It is the discrete Lagrange-d'Alembert principle (Cortes and Martinez 2001, Nonlinearity 14) and symmetric.
+    The equations are defect(d) = impulse_rows(d)^T impulses, g(x + h d) = 0 and the no-slip condition a(x + h d / 2) d
+    = 0 for nonholonomic rows a, with reactions along a at both ends of the step. They are the discrete
+    Lagrange-d'Alembert principle (Cortes and Martinez 2001, Nonlinearity 14) and symmetric.
     """
 
     @abstractmethod
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """Momentum residual (n,) of a step with velocity d (n,), which the constraint impulses must balance."""
+        """Return the momentum residual (n,) of a step with velocity d (n,), which constraint impulses must balance."""
 
     @abstractmethod
-    def acting(self, now: State, h: Number, d: Array) -> Array:
-        """The rows (m, n) along which constraint impulses act."""
+    def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
+        """Return the rows (m + l, n) along which constraint impulses act in a step with velocity d (n,)."""
 
     @abstractmethod
-    def landed(self, now: State, h: Number, root: Root) -> Step:
-        """The result of a step with known velocity and impulses."""
+    def step_result(self, now: State, h: Number, root: Root) -> Step:
+        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,)."""
 
     def step(self, now: State, h: Number) -> Step:
-        """The state after a step h [s]."""
-        return self.landed(now, h, self.solve(now, h))
+        """Return the result of a step h [s] from the state `now`."""
+        return self.step_result(now, h, self.solve(now, h))
 
     def solve(self, now: State, h: Number, most: int = ITERATIONS) -> Root:
-        """The velocity (n,) of a step and its constraint impulses (m,)."""
+        """Solve for the velocity (n,) of a step and its constraint impulses (m + l,)."""
         sure = ROUND_OFF * largest(now.x) / h
         floor = Floor(sure, sure + STILL / h)
         guess = np.zeros(len(self.system.rows(now.x)))  # the first Newton iteration computes the impulses
-        return newton(lambda d, held: self.correction(now, h, d, held), now.xdot, guess, floor, most)
+        return newton(lambda d, impulses: self.correction(now, h, d, impulses), now.xdot, guess, floor, most)
 
-    def residual(self, now: State, h: Number, d: Array, held: Array) -> tuple[Array, Array]:
-        """Residuals of the equations: momenta (n,); constraint violations over h, and slip (m + l,)."""
-        momenta = self.defect(now, h, d) - self.acting(now, h, d).T @ held
+    def residual(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
+        """Return the residuals at velocity d (n,): of momenta (n,), and of constraints (m + l,).
+
+        The latter are the constraint values at the end of the step over h, then the slip of nonholonomic constraints.
+        """
+        momenta = self.defect(now, h, d) - self.impulse_rows(now, h, d).T @ impulses
         return momenta, np.concatenate([self.system.violation(now.x + h * d) / h, self._slip(now, h, d)])
 
     def _slip(self, now: State, h: Number, d: Array) -> Array:
         return self.system.slip_rows(now.x + (0.5 * h) * d) @ d
 
-    def correction(self, now: State, h: Number, d: Array, held: Array) -> tuple[Array, Array]:
-        """Newton correction of the step's velocity and impulses; its matrix is (S4, 2.43)."""
-        momenta, positions = self.residual(now, h, d, held)
-        K = jacobian(lambda d: self.residual(now, h, d, held)[0])(d)
+    def correction(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
+        """Return the Newton corrections of velocity (n,) and impulses (m + l,) of a step; the matrix is (S4, 2.43)."""
+        momenta, positions = self.residual(now, h, d, impulses)
+        K = jacobian(lambda d: self.residual(now, h, d, impulses)[0])(d)
         rows = self.system.rows(now.x + h * d)
         if self.system.nonholonomic is not None:
             slip = jacobian(lambda d: self._slip(now, h, d))(d)
             rows = np.concatenate([rows[: len(rows) - len(slip)], slip])
-        u, w = solve_constrained(K, self.acting(now, h, d).T, rows, -momenta, -positions)
+        u, w = solve_constrained(K, self.impulse_rows(now, h, d).T, rows, -momenta, -positions)
         return u, -w
 
     def derivative(self, now: State, h: Number) -> Array:
-        """Derivatives (2n, 2n) of (x, p) after a step with respect to (x, p) before it.
+        """Return the derivative (2n, 2n) of (x, p) after a step with respect to (x, p) before it.
 
-        Differentiates one more Newton correction at the solution: to first order it depends on the initial state as the
-        solution does.
+        It differentiates one more Newton correction at the solution: to first order this correction depends on the
+        initial state as the solution does.
         """
         root = self.solve(now, h)
 
-        def arrived(x: Array, p: Array, d: Array, held: Array) -> Array:
+        def arrived(x: Array, p: Array, d: Array, impulses: Array) -> Array:
             start = now._replace(x=x, p=p)
-            dd, more = self.correction(start, h, d, held)
-            state = self.landed(start, h, root._replace(unknown=d + dd, multipliers=held + more)).state
+            dd, more = self.correction(start, h, d, impulses)
+            state = self.step_result(start, h, root._replace(unknown=d + dd, multipliers=impulses + more)).state
             return np.concatenate([state.x, state.p])
 
         at = (now.x, now.p, root.unknown, root.multipliers)
         return np.hstack([jacobian(arrived, 0)(*at), jacobian(arrived, 1)(*at)])
 
-    def failing(self, now: State, h: Number) -> tuple[Stepper, State, Number]:
-        """The equations of this step itself."""
+    def failing(self, now: State, h: Number) -> tuple[ImplicitIntegrator, State, Number]:
+        """Return this integrator with the state and step size, because it makes no substeps."""
         return self, now, h

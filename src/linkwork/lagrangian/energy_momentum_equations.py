@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.compiler import jacobian
-from linkwork.lagrangian.discrete_step import State, Step, Stepper
+from linkwork.lagrangian.discrete_step import ImplicitIntegrator, State, Step
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import Root
 from linkwork.spatial.scalar import Array, Number, lu, where
@@ -26,31 +26,37 @@ TINY = 1e-200  # squared length below which a step is zero
 
 
 @dataclass(frozen=True, eq=False)
-class EnergyMomentum(Stepper):
-    """Energy-momentum integrator of a system with constant mass matrix; the flags mark quadratic functions."""
+class EnergyMomentum(ImplicitIntegrator):
+    """Energy-momentum integrator of a system with a constant mass matrix.
+
+    The flags are true if the potential or the constraint functions are quadratic, which shortens the equations.
+    """
 
     system: LagrangianSystem
     quadratic_potential: bool = False
     quadratic_constraints: bool = False
 
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """Momentum gain in a step with velocity d (n,) minus the impulse of forces; the final momentum is 2 M d - p."""
+        """Return the momentum gained in a step with velocity d (n,) minus the impulse of forces, (n,).
+
+        The momentum at the end of the step is 2 M d - p.
+        """
         system, middle = self.system, now.x + (0.5 * h) * d
         force = -1.0 * _difference(self._potential, now.x, h * d, self.quadratic_potential)
         if system.forces is not None:
             force = force + system.forces(now.t + 0.5 * h, middle, d)
         return 2.0 * (system.momentum(middle, d) - now.p) - h * force
 
-    def acting(self, now: State, h: Number, d: Array) -> Array:
-        """Discrete gradients (m, n) of the constraints along the step, and nonholonomic rows (l, n) at its midpoint."""
+    def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
+        """Return discrete gradients (m, n) of the constraints, and nonholonomic rows (l, n) at mid-step."""
         violation, count = self.system.violation, len(self.system.violation(now.x))
         each = [lambda x, k=k: violation(x)[k] for k in range(count)]
         rows = [_difference(one, now.x, h * d, self.quadratic_constraints) for one in each]
-        held = np.array(rows).reshape(count, self.system.size)
-        return np.concatenate([held, self.system.slip_rows(now.x + (0.5 * h) * d)])
+        gradients = np.array(rows).reshape(count, self.system.size)
+        return np.concatenate([gradients, self.system.slip_rows(now.x + (0.5 * h) * d)])
 
-    def landed(self, now: State, h: Number, root: Root) -> Step:
-        """The result of a step with known velocity and impulses."""
+    def step_result(self, now: State, h: Number, root: Root) -> Step:
+        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,)."""
         d, y = root.unknown, now.x + h * root.unknown
         p = 2.0 * self.system.momentum(now.x, d) - now.p
         state = State(now.t + h, y, p, lu(self.system.mass(y, d)).solve(p), now.energy)
@@ -61,9 +67,9 @@ class EnergyMomentum(Stepper):
 
 
 def _difference(function: Callable[[Array], Number], x: Array, step: Array, quadratic: bool) -> Array:
-    """Discrete gradient (n,) of a function: its product with the step is exactly the change of the function.
+    """Return the discrete gradient (n,) of a function: its product with the step is the exact change of the function.
 
-    It is the mean of the derivative along the step by Gauss quadrature, corrected in the step's direction if the
+    It is the mean of the derivative from x to x + step by Gauss quadrature, corrected in the step's direction if the
     quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs no correction for
     steps so small that differences of the function are round-off.
     """

@@ -35,55 +35,56 @@ class LagrangianSystem:
     linear_momentum: bool = False  # whether the momentum is known to be linear in the velocity
 
     def point(self, x: Array) -> Array:
-        """The position (k,) in the coordinates of the Lagrangian: chart(x), or x itself."""
+        """Return the position (k,) in the coordinates of the Lagrangian: chart(x), or x without a chart."""
         return x if self.chart is None else self.chart(x)
 
-    def pace(self, x: Array) -> Number:
-        """Seconds per unit of the step size: the value of the clock, or 1."""
+    def clock_rate(self, x: Array) -> Number:
+        """Return the time [s] per unit of the step size: the value of the clock, or 1 without a clock."""
         return 1.0 if self.clock is None else self.clock(self.point(x))
 
-    def pulled(self, x: Array, covector: Array) -> Array:
-        """Pull back a momentum or force (k,) at a point to the coordinates, (n,)."""
+    def pulled_back(self, x: Array, covector: Array) -> Array:
+        """Pull back a momentum or force (k,) at the point chart(x) to the coordinates x; return it as (n,)."""
         return covector if self.chart is None else jacobian(self.chart)(x).T @ covector
 
     def momentum(self, point: Array, rate: Array) -> Array:
-        """The momentum dL/dxdot (k,) at a point with velocity `rate`."""
+        """Return the momentum dL/dxdot (k,) at a point (k,) with velocity `rate` (k,)."""
         return jacobian(self.lagrangian, 1)(point, rate)
 
     def load(self, t: Number, point: Array, rate: Array) -> Array:
-        """The rate of change dL/dx + forces (k,) of the momentum."""
+        """Return the rate of change dL/dx + forces (k,) of the momentum at time t [s]."""
         found = jacobian(self.lagrangian, 0)(point, rate)
         return found if self.forces is None else found + self.forces(t, point, rate)
 
     # --- on the coordinates ---
 
     def coordinate_momentum(self, x: Array, xdot: Array) -> Array:
-        """The momentum (n,) conjugate to the coordinates."""
+        """Return the momentum (n,) conjugate to the coordinates x (n,), for velocities xdot (n,)."""
         if self.chart is None:
             return self.momentum(x, xdot)
         rate = jacobian(self.chart)(x) @ xdot
-        return self.pulled(x, self.momentum(self.chart(x), rate))
+        return self.pulled_back(x, self.momentum(self.chart(x), rate))
 
     def mass(self, x: Array, xdot: Array) -> Array:
-        """The mass matrix d^2L/dxdot^2 (n, n)."""
+        """Return the mass matrix d^2L/dxdot^2 (n, n) in the coordinates x."""
         return jacobian(self.coordinate_momentum, 1)(x, xdot)
 
     def violation(self, x: Array) -> Array:
-        """The constraint values g(x) (m,); empty without constraints."""
+        """Return the constraint values g(x) (m,); empty without constraints."""
         return np.zeros(0) if self.constraints is None else self.constraints(x)
 
     def rows(self, x: Array) -> Array:
-        """Dg(x) with the nonholonomic rows below it (m + l, n): admissible velocities satisfy rows @ xdot = 0."""
-        held = np.zeros((0, self.size)) if self.constraints is None else jacobian(self.constraints)(x)
-        return np.concatenate([held, self.slip_rows(x)])
+        """Return Dg(x) and below it the nonholonomic rows (m + l, n): admissible velocities have rows @ xdot = 0."""
+        holonomic = np.zeros((0, self.size)) if self.constraints is None else jacobian(self.constraints)(x)
+        return np.concatenate([holonomic, self.slip_rows(x)])
 
     def slip_rows(self, x: Array) -> Array:
-        """The nonholonomic rows (l, n); l may be 0."""
+        """Return the rows (l, n) of the nonholonomic constraints; l may be 0."""
         return np.zeros((0, self.size)) if self.nonholonomic is None else self.nonholonomic(x)
 
     def tangents(self, x: Array, xdot: Array) -> tuple[Array, Array]:
-        """Rows (2m + l, 2n) that are zero for admissible changes (dx, dxdot), and the matrix (n, 2n) that maps these to
-        dp.
+        """Return matrices for changes (dx, dxdot) of a state: constraint rows (2m + l, 2n), and the map (n, 2n) to dp.
+
+        Admissible changes are those for which rows @ (dx, dxdot) = 0.
         """
         G, m = self.rows(x), len(self.violation(x))
         turning = jacobian(lambda x: self.rows(x) @ xdot)(x) if len(G) else np.zeros((0, self.size))
@@ -91,11 +92,11 @@ class LagrangianSystem:
         return rows, np.hstack([jacobian(self.coordinate_momentum)(x, xdot), self.mass(x, xdot)])
 
     def momenta(self, x: Array, p: Array) -> Array:
-        """The momentum maps (k,) of the symmetries: components of p (n,) along them (S4, 2.22)."""
+        """Return the momentum maps (k,) of the symmetries: components of p (n,) along them (S4, 2.22)."""
         return np.zeros(0) if self.symmetries is None else self.symmetries(x) @ p
 
     def energy(self, x: Array, xdot: Array) -> Number:
-        """The energy p xdot - L [J]: kinetic plus potential energy."""
+        """Return the energy p xdot - L [J], which is kinetic plus potential energy."""
         rate = xdot if self.chart is None else jacobian(self.chart)(x) @ xdot
         p, point = self.coordinate_momentum(x, xdot), self.point(x)
         return sum(a * b for a, b in zip(p, xdot, strict=True)) - self.lagrangian(point, rate)

@@ -12,7 +12,10 @@ R = TypeVar("R")
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator that accepts old keyword names, given as old="new", warns, and passes the value under the new name."""
+    """Return a decorator that accepts old keyword names, given as old="new".
+
+    It warns and passes the value under the new name.
+    """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)

@@ -24,16 +24,16 @@ Seen = TypeVar("Seen")  # result of inspecting a system
 
 
 class Form(NamedTuple):
-    """Structure of a system, independent of the values of its coordinates and gains."""
+    """Counts and properties of a system that do not depend on the values of its coordinates and gains."""
 
     positions: int  # number of position constraints
-    held: int  # number of position and nonholonomic constraints
+    constraints: int  # number of position and nonholonomic constraints
     symmetries: int  # number of symmetries
     linear_momentum: bool  # whether the momentum is linear in the velocity, as in mechanics
 
 
 class ConstantMass(NamedTuple):
-    """Which functions of a system L = xdot M xdot / 2 - V(x) with constant M (S4, 2.29) are quadratic."""
+    """Whether potential and constraints are quadratic, for L = xdot M xdot / 2 - V(x) with constant M (S4, 2.29)."""
 
     quadratic_potential: bool
     quadratic_constraints: bool
@@ -41,7 +41,7 @@ class ConstantMass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """The functions of a user's system, and the names of their further arguments: t and gains."""
+    """The functions of a user-defined system; `more` has the names of their arguments after the state: t and gains."""
 
     lagrangian: ScalarFunction
     constraints: ArrayFunction | None
@@ -54,24 +54,28 @@ class Functions:
 
     @property
     def gains(self) -> tuple[str, ...]:
-        """The names of the gains, whose values a run needs."""
+        """The names of the gains that the functions take, whose values a run needs."""
         return tuple(dict.fromkeys(name for names in self.more.values() for name in names if name != "t"))
 
     def form(self, size: int, gains: Mapping[str, Shape]) -> Form:
-        """Structure of the system in n coordinates with gains of these shapes; checks the results of all functions."""
+        """Return the form of the system with `size` coordinates and gains of these shapes; check all results."""
 
-        def looked_at(system: LagrangianSystem, x: Array, xdot: Array) -> Form:
+        def inspected(system: LagrangianSystem, x: Array, xdot: Array) -> Form:
             system.load(0.0, system.point(x), system.point(xdot))
-            system.pace(x)
-            positions, held, symmetries = len(system.violation(x)), len(system.rows(x)), len(system.momenta(x, xdot))
-            return Form(positions, held, symmetries, vanishes(jacobian(system.mass, 1)(x, xdot)))
+            system.clock_rate(x)
+            positions, constraints, symmetries = (
+                len(system.violation(x)),
+                len(system.rows(x)),
+                len(system.momenta(x, xdot)),
+            )
+            return Form(positions, constraints, symmetries, vanishes(jacobian(system.mass, 1)(x, xdot)))
 
-        return self._of_unknowns(size, gains, looked_at)
+        return self._of_unknowns(size, gains, inspected)
 
     def constant_mass(self, size: int, gains: Mapping[str, Shape]) -> ConstantMass | None:
-        """Which functions are quadratic, if the mass matrix is constant; else None."""
+        """Return which functions are quadratic if the mass matrix is constant, else None."""
 
-        def looked_at(system: LagrangianSystem, x: Array, xdot: Array) -> ConstantMass | None:
+        def inspected(system: LagrangianSystem, x: Array, xdot: Array) -> ConstantMass | None:
             def potential(x: Array) -> Number:
                 return system.lagrangian(x, np.zeros(size))
 
@@ -81,12 +85,12 @@ class Functions:
             thirds = (jacobian(jacobian(jacobian(f)))(x) for f in (potential, system.violation))
             return ConstantMass(*map(vanishes, thirds))
 
-        return self._of_unknowns(size, gains, looked_at)
+        return self._of_unknowns(size, gains, inspected)
 
     def _of_unknowns(
         self, size: int, gains: Mapping[str, Shape], look: Callable[[LagrangianSystem, Array, Array], Seen]
     ) -> Seen:
-        """The result of `look(system, x, xdot)` on traced inputs, whose values are unknown."""
+        """Return the result of `look(system, x, xdot)` for traced inputs, whose values are unknown."""
 
         def look_at(x: Array, xdot: Array, *values: Value) -> Seen:
             return look(self.bound(size, dict(zip(gains, values, strict=True))), x, xdot)
@@ -94,7 +98,7 @@ class Functions:
         return on_inputs(look_at, (size,), (size,), *gains.values())
 
     def bound(self, size: int, values: Values, linear_momentum: bool = False) -> LagrangianSystem:
-        """The system in n coordinates with given values of the gains."""
+        """Return the system with `size` coordinates, given the values of the gains by name."""
         called = partial(self._called, values)
         return LagrangianSystem(
             size,
@@ -121,7 +125,7 @@ class Functions:
 
 
 def _shaped(name: str, value: object, size: int) -> Value:
-    """The result of a user's function, after a check of its shape."""
+    """Return the result `value` of the user function `name`; raise a ShapeError if its shape is wrong."""
     array: Array = np.asarray(value)
     if array.dtype != object and array.dtype.kind not in "biuf":
         raise ShapeError(f"{name} must return numbers; got {value!r:.80}")
@@ -141,7 +145,7 @@ def _shaped(name: str, value: object, size: int) -> Value:
 
 
 def read_functions(**functions: ScalarFunction | ArrayFunction | None) -> Functions:
-    """The user's functions, each with the names of its arguments after the state."""
+    """Return the user functions with the names of their arguments after the state; raise an error if one is invalid."""
     states = dict.fromkeys(functions, 1) | {"lagrangian": 2, "forces": 2}
     more: dict[str, tuple[str, ...]] = {}
     for name, function in functions.items():

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.lagrangian.discrete_step import ROUND_OFF, State, Step, Stepper
+from linkwork.lagrangian.discrete_step import ROUND_OFF, ImplicitIntegrator, State, Step
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import Floor, Root, newton
 from linkwork.spatial.elimination import solve_constrained
@@ -20,7 +20,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 
 class Quadrature(NamedTuple):
-    """Quadrature of the action of a step: h times the weighted sum of L at `places` in [0, 1] of the line."""
+    """Quadrature of the action of a step: h times the weighted sum of L at the parts `places` in [0, 1] of the step."""
 
     weights: tuple[float, ...]
     places: tuple[float, ...]
@@ -31,15 +31,15 @@ FIRST_ORDER = Quadrature((1.0,), (1.0,))  # S4, 2.45: its points are those of SH
 ENDS = Quadrature((0.5, 0.5), (0.0, 1.0))  # RATTLE (S4, 2.33 to 2.37); velocity Verlet without constraints
 
 
-class Ends(NamedTuple):
-    """Momenta (n,) of the coordinates at both ends of a step, without constraint impulses."""
+class EndMomenta(NamedTuple):
+    """Momenta (n,) at the beginning and the end of a step, without constraint impulses."""
 
     before: Array
     after: Array
 
 
-class Arrived(NamedTuple):
-    """Admissible momenta (n,) and velocities (n,), the constraint impulses (m,), and whether they were found."""
+class Projected(NamedTuple):
+    """Momenta and velocities (n,) projected onto the constraints, the impulses (m + l,), and whether it succeeded."""
 
     p: Array
     xdot: Array
@@ -48,37 +48,38 @@ class Arrived(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Variational(Stepper):
+class Variational(ImplicitIntegrator):
     """Variational integrator of a system; `rule` is the quadrature of the action."""
 
     system: LagrangianSystem
     rule: Quadrature = MIDPOINT
 
     def velocity_between(self, t: Number, x: Array, y: Array, h: Number) -> Array:
-        """The velocity (n,) at x from which a step leads to y (n,): a start from two points, as in the paper."""
+        """Return the velocity (n,) at x (n,) from which a step h [s] leads to y (n,), to start from two points (S4)."""
         d = (y - x) / h
-        return self._arrived(x, self.ends(t, x, d, h).before, d).xdot
+        return self._projected(x, self.end_momenta(t, x, d, h).before, d).xdot
 
     def defect(self, now: State, h: Number, d: Array) -> Array:
-        """Momenta (n,) required by a step with velocity d (n,) minus the momenta before the step (S4, 2.27)."""
-        return self.ends(now.t, now.x, d, h).before - now.p
+        """Return the momenta (n,) that a step with velocity d (n,) requires minus those before the step (S4, 2.27)."""
+        return self.end_momenta(now.t, now.x, d, h).before - now.p
 
-    def acting(self, now: State, h: Number, d: Array) -> Array:
-        """Dg and nonholonomic rows (m + l, n) at the beginning of the step."""
+    def impulse_rows(self, now: State, h: Number, d: Array) -> Array:
+        """Return Dg and the nonholonomic rows (m + l, n) at the beginning of the step."""
         return self.system.rows(now.x)
 
-    def landed(self, now: State, h: Number, root: Root) -> Step:
-        """The result of a step with known velocity and impulses."""
+    def step_result(self, now: State, h: Number, root: Root) -> Step:
+        """Return the result of a step h [s]; `root` has its velocity (n,) and constraint impulses (m + l,)."""
         d = root.unknown
         y = now.x + h * d
-        last = self._arrived(y, self.ends(now.t, now.x, d, h).after, d)
+        last = self._projected(y, self.end_momenta(now.t, now.x, d, h).after, d)
         state = State(now.t + h, y, last.p, last.xdot, now.energy)
         return Step(state, (root.multipliers + last.impulses) / h, root.iterations, root.solved & last.solved)
 
-    def ends(self, t: Number, x: Array, d: Array, h: Number) -> Ends:
-        """The discrete Legendre transforms of a step with velocity d (n,): -D1 and D2 of its action, and forces.
+    def end_momenta(self, t: Number, x: Array, d: Array, h: Number) -> EndMomenta:
+        """Return the momenta at both ends of a step with velocity d (n,), by the discrete Legendre transforms.
 
-        With a chart, points move along a chord; momenta are pulled back at both ends (S4, 2.41 and 2.42).
+        These are -D1 and D2 of the action, with forces included. With a chart, points move along a chord; momenta are
+        pulled back at both ends (S4, 2.41 and 2.42).
         """
         system, y = self.system, x + h * d
         X = system.point(x)
@@ -89,10 +90,10 @@ class Variational(Stepper):
             p, load = system.momentum(at, D), h * system.load(t + place * h, at, D)
             before = before + weight * (p - (1.0 - place) * load)
             after = after + weight * (p + place * load)
-        return Ends(system.pulled(x, before), system.pulled(y, after))
+        return EndMomenta(system.pulled_back(x, before), system.pulled_back(y, after))
 
-    def _arrived(self, x: Array, p: Array, guess: Array) -> Arrived:
-        """Project the momentum p (n,) at x onto the constraints.
+    def _projected(self, x: Array, p: Array, guess: Array) -> Projected:
+        """Project the momentum p (n,) at x (n,) onto the constraints; `guess` (n,) is a guess of the velocity.
 
         This is the second half of RATTLE (S4, 2.36 and 2.37): it enforces Dg xdot = 0 at every step. It does not change
         the following points, because the impulses at the beginning of the next step act along the same rows.
@@ -100,16 +101,16 @@ class Variational(Stepper):
         system = self.system
         G = system.rows(x)
 
-        def correction(xdot: Array, held: Array) -> tuple[Array, Array]:
-            left = system.coordinate_momentum(x, xdot) - G.T @ held - p
+        def correction(xdot: Array, impulses: Array) -> tuple[Array, Array]:
+            left = system.coordinate_momentum(x, xdot) - G.T @ impulses - p
             u, w = solve_constrained(system.mass(x, xdot), G.T, G, -left, -(G @ xdot))
             return u, -w
 
         none = np.zeros(len(G))
         if system.linear_momentum:  # a single Newton correction is exact
-            dx, held = correction(guess, none)
-            root = Root(guess + dx, held, 1, True)
+            dx, impulses = correction(guess, none)
+            root = Root(guess + dx, impulses, 1, True)
         else:
             still = Floor(0.0, ROUND_OFF * largest(guess))
             root = newton(correction, guess, none, still)
-        return Arrived(p + G.T @ root.multipliers, root.unknown, root.multipliers, root.solved)
+        return Projected(p + G.T @ root.multipliers, root.unknown, root.multipliers, root.solved)

@@ -1,4 +1,4 @@
-"""Checks before a run with contacts: does the method suit them, is the step small enough, is the start valid?"""
+"""Checks before a run with contacts: is the method suitable, is the step small enough, is the start valid?"""
 
 from __future__ import annotations
 
@@ -27,11 +27,15 @@ INSIDE = 1e-3  # penetration [m] of rigid contacts at the start that causes a wa
 MOREAU = "moreau"  # the method of rigid contacts
 RIGID = "rigid"
 CONTACT = ("compliant", RIGID)  # contact models
-LOOKED_AT = 64  # number of members whose start is checked
+MEMBERS_CHECKED = 64  # largest number of batch members whose start is checked
 
 
 class Rates(NamedTuple):
-    """Contact rates [1/s]: of all springs together, of all dampers together; and the pair with the fastest spring."""
+    """Rates [1/s] of contact springs and dampers, and the name of the contact pair with the stiffest spring.
+
+    `stiffness` is the largest angular frequency sqrt(eigenvalue of M^-1 K) of all contact springs together; `damping`
+    is the largest eigenvalue of M^-1 D of all contact dampers together.
+    """
 
     stiffness: float
     damping: float
@@ -39,7 +43,7 @@ class Rates(NamedTuple):
 
 
 def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
-    """Return the contact rates at q (nq,) [rad, m], as if all contacts touched, relative to the mass matrix."""
+    """Return the rates [1/s] of contact springs and dampers at q (nq,) [rad, m], as if all pairs were in contact."""
     m = mechanism
     M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
     (position,) = to_tree(m, ("q",), (q,))
@@ -58,14 +62,15 @@ def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
 
 
 def _largest(M: Array, K: Array) -> float:
-    """Return the largest eigenvalue of M^-1 K."""
+    """Return the largest absolute eigenvalue of M^-1 K, for matrices (nv, nv)."""
     return float(np.abs(np.linalg.eigvals(np.linalg.solve(M, K))).max())
 
 
 def method_of(method: str, contact: str, locate: bool | None = False, continued: str | None = None) -> str:
-    """Return the given method, or "moreau" for rigid contacts; raise a LinkworkError if they do not fit.
+    """Return the integration method to use: "moreau" if contacts are rigid, else `method`.
 
-    `continued` is the method of the run that is continued, if any.
+    Raise a LinkworkError if `method` or the option `locate` does not suit the contact model `contact`, or if the
+    continued run, with the method `continued`, had the other contact model.
     """
     if contact not in CONTACT:
         raise unknown_name("contact", contact, CONTACT)
@@ -88,7 +93,7 @@ def method_of(method: str, contact: str, locate: bool | None = False, continued:
 
 
 def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
-    """Raise a LinkworkError if a method cannot handle the contacts of a mechanism."""
+    """Raise a LinkworkError if the integration method cannot handle the contacts of the mechanism."""
     pairs = problem.mechanism.contact_pairs
     if problem.rigid and not pairs:
         raise LinkworkError("contact='rigid' needs a mechanism with contacts; add them with Builder.touch")
@@ -107,9 +112,9 @@ def refuse_unfit(problem: Problem, method: str, adaptive: bool) -> None:
 
 
 def check_start(problem: Problem, method: str, dt: float) -> None:
-    """Warn of contacts that start deep inside a surface, and of steps that are too large for the contacts.
+    """Warn if contacts start deep inside a surface, or if the step dt [s] is too large for the contacts.
 
-    Raise a LinkworkError if a member has an invalid contact parameter.
+    Raise a LinkworkError if a member of the batch has an invalid contact parameter.
     """
     m = problem.mechanism
     if not m.contact_pairs or 0 in problem.batch:
@@ -131,7 +136,7 @@ def check_start(problem: Problem, method: str, dt: float) -> None:
 
 
 def _refuse_numbers(problem: Problem) -> None:
-    """Check the contact parameters of all members, as the Builder does for one mechanism."""
+    """Raise a LinkworkError if a contact parameter of any batch member is out of range."""
     given = problem.parameters
     for name in dict.fromkeys(pair.contact.name for pair in problem.mechanism.contact_pairs):
         for key in ("stiffness", "tangential_stiffness", "rest_speed"):
@@ -143,7 +148,7 @@ def _refuse_numbers(problem: Problem) -> None:
 
 
 def _warn_of_depth(problem: Problem) -> None:
-    for index in islice(np.ndindex(problem.batch), LOOKED_AT):
+    for index in islice(np.ndindex(problem.batch), MEMBERS_CHECKED):
         now, values = problem.member(index)
         m = problem.system(values).mechanism
         there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))

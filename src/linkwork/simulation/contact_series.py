@@ -30,9 +30,9 @@ DIRECTION = Axis("direction", ("x", "y", "z"))
 
 
 class Places(NamedTuple):
-    """Contact kinematics of all contact pairs, and the poses of bodies."""
+    """Contact kinematics of all contact pairs (`kinematics`), and the poses of all bodies."""
 
-    there: list[Meeting]
+    kinematics: list[Meeting]
     poses: list[Transform]
 
 
@@ -61,7 +61,9 @@ def _compliant_contacts(now: Sample) -> list[Recorded]:
     All quantities of one contact are computed together: compiled code is shorter if their common values are used soon.
     """
     memory, found = now.once(_memory), []
-    pairs = zip(now.system.mechanism.contact_pairs, memory.number, memory.anchor, now.once(_places).there, strict=True)
+    pairs = zip(
+        now.system.mechanism.contact_pairs, memory.number, memory.anchor, now.once(_places).kinematics, strict=True
+    )
     for pair, number, anchor, at in pairs:
         sticks = (number == STICKING) | (number == SLIPPING)
         state = grip(pair.contact, where(sticks, STICKING, number), anchor, at)
@@ -93,7 +95,7 @@ def _slip(now: Sample) -> Array:
     """Return the tangential velocities of touching contacts, zero for others."""
     if not now.system.rigid:
         return np.array([each.slip for each in now.once(_compliant_contacts)])
-    states, there = now.state.motion.contact_memory[:, 0], now.once(_places).there
+    states, there = now.state.motion.contact_memory[:, 0], now.once(_places).kinematics
     return np.array([_slip_velocity(at, number > APART) for number, at in zip(states, there, strict=True)])
 
 
@@ -102,10 +104,10 @@ def _energy(now: Sample) -> Number:
 
 
 def _wrenches(now: Sample) -> Array:
-    """Return contact wrenches at the body origins in body axes; for rigid contacts those of the last step."""
+    """Return the contact wrenches on the bodies, at the body origins in body axes; if rigid, those of the last step."""
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
-        return wrenches_of(pairs, forces_of(now.state.motion.contact_memory), places.there, places.poses)
+        return wrenches_of(pairs, forces_of(now.state.motion.contact_memory), places.kinematics, places.poses)
     return contact_wrenches(pairs, [each.grip for each in now.once(_compliant_contacts)], places.poses)
 
 

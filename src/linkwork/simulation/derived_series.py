@@ -31,7 +31,7 @@ ENERGIES = ("energy", "energy.kinetic", "energy.gravity", "energy.springs")
 
 
 def run_energies(run: RunData) -> Stored:
-    """Return the stored energies (*batch, T) [J] along a run."""
+    """Return the kinetic and potential energies (*batch, T) [J] along a run."""
     return stored_energies(run.dynamics, run.q, run.v, run.along_time())
 
 
@@ -84,7 +84,7 @@ def _of_frames(quantity: str) -> Callable[[RunFacts], tuple[str, ...]]:
 
 
 def _acting(facts: RunFacts) -> tuple[str, ...]:
-    """Return the names of the series of states and external forces."""
+    """Return the names of the series that forces are derived from: q, v and the recorded external forces."""
     acted = {
         "tau": facts.controlled,
         "stops": facts.stops,
@@ -96,7 +96,7 @@ def _acting(facts: RunFacts) -> tuple[str, ...]:
 
 
 def _wrenches(run: Run) -> Array | None:
-    """Return the sum of all wrenches (*batch, T, nbodies, 6) [N, N m] on bodies; None if there were none."""
+    """Return the sum (*batch, T, nbodies, 6) [N, N m] of all external wrenches on bodies; None if there are none."""
     acted = [run.recorded[name] for name in ("wrenches", "contact.wrenches") if name in run.recorded]
     return sum(acted[1:], acted[0]) if acted else None
 
@@ -130,7 +130,7 @@ def _reactions(run: Run) -> Array:
 
 
 def _carried(run: Run) -> Array:
-    """Return the multipliers of velocity constraints; slipping clutches and brakes have their capacity."""
+    """Return the multipliers of clutches and other velocity constraints; slipping ones have their capacity."""
     forces, wrenches, m = run.once(_joint_forces), _wrenches(run), run.mechanism
     carried = run.dynamics.carried(run.q, run.v, forces, wrenches, parameters=run.along_time())
     if "slip" not in run.recorded:

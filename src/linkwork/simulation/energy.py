@@ -33,7 +33,7 @@ LEAST_EXCHANGED = 1e-6
 
 
 class Stored(NamedTuple):
-    """Stored energies [J]: of one state, or (..., T) of all samples of a run."""
+    """Stored energies [J]: of one state, or arrays (..., T) for all samples of a run."""
 
     kinetic: Number
     gravity: Number
@@ -51,7 +51,7 @@ class Stored(NamedTuple):
 
 
 def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
-    """Return the energies [J] of one state q (nq,), v (nv,); floats or traced numbers."""
+    """Return the stored energies [J] in one state q (nq,), v (nv,) of floats or traced numbers."""
     tree = mechanism.tree
     position, speed = to_tree(mechanism, ("q", "v"), (q, v))
     gravity, springs = potential_energy(tree, position), spring_energy(tree, position)
@@ -59,7 +59,7 @@ def stored_energy(mechanism: Mechanism, q: Array, v: Array) -> Stored:
 
 
 def stored_energies(dynamics: evaluation.Dynamics, q: Array, v: Array, parameters: Mapping[str, Array]) -> Stored:
-    """Return the energies (...) [J] in states q (..., nq), v (..., nv), by compiled functions."""
+    """Return the stored energies (...) [J] in states q (..., nq), v (..., nv), by compiled functions."""
     kinetic, gravity = dynamics.energy(q, v, parameters=parameters)
     return Stored(kinetic, gravity, dynamics.spring_energy(q, parameters=parameters))
 
@@ -82,7 +82,7 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
 
 
 class Balance(NamedTuple):
-    """For each member (*batch,) [J]: the largest |E(t) - E(0) - work|, and the energy exchanged, its scale."""
+    """Energy balance (*batch,) [J]: the largest |E(t) - E(0) - work|, and the energy exchanged, which is its scale."""
 
     error: Array
     scale: Array

@@ -1,4 +1,4 @@
-"""Memory limits: the memory that a run needs is estimated before the run starts."""
+"""Memory limits: estimate the memory that a run needs, and refuse the run if the computer has less."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from linkwork.errors import LinkworkError
 
 PART_OF_MEMORY = 0.8  # largest part of the machine's memory that a run may need
-COPIES = 4  # of the state of every member, which a run holds at least
+COPIES = 4  # least number of copies of the state of all members that a run holds
 
 
 def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
-    """Raise a LinkworkError if `what` needs more bytes than this machine can give."""
+    """Raise a LinkworkError if `what`, such as "the recording", needs more bytes than the computer can provide."""
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         if needed > PART_OF_MEMORY * there:
@@ -24,6 +24,6 @@ def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
 
 
 def refuse_many_members(size: int, *states: ArrayLike | None) -> None:
-    """Raise a LinkworkError if states of `size` numbers, for all members of the batch, do not fit into memory."""
+    """Raise a LinkworkError if the memory is too small for states of `size` numbers for every batch member."""
     members = max([1, *(math.prod(np.shape(state)[:-1]) for state in states if state is not None)])
     refuse_beyond_memory(f"a batch of {members} members", 8.0 * members * COPIES * size, "simulate fewer at a time")

@@ -25,9 +25,10 @@ NUDGE = 1e-6  # [rad, m, rad/s, m/s] step of difference quotients
 
 
 class Choice(NamedTuple):
-    """A method, its step [s] (for adaptive methods the time between samples), the reason, and the order to compose to.
+    """The method and step of a run, with the reason for the choice.
 
-    `locate` says whether contact events are located within steps.
+    `dt` [s] is the step; for adaptive methods the time between samples. `order` is the order to which steps are
+    composed. `locate` is true if contact events are located within steps.
     """
 
     method: str
@@ -53,26 +54,29 @@ def chosen(
     if problem.compliant:
         return _for_contacts(problem, method, dt, duration)
     rate = fastest_rate(problem, derivative, problem.member(problem.first)[0])
-    first = _judged(problem, method, dt, duration, rate, "at the start")
+    first = _for_rate(problem, method, dt, duration, rate, "at the start")
     if dt is not None:
         return first
     # The motion may become faster during the run: estimate the fastest rate from a trial run
     rates = [fastest_rate(problem, derivative, state) for state in trial(first)]
-    return _judged(problem, method, dt, duration, max(rate, *rates), "in a trial run") if rates else first
+    return _for_rate(problem, method, dt, duration, max(rate, *rates), "in a trial run") if rates else first
 
 
 def _for_contacts(problem: Problem, method: str, dt: float | None, duration: float) -> Choice:
-    """Return a choice with a step small enough for the contact springs and the masses that they move."""
+    """Return a choice whose step is small enough for compliant contacts, given the rates of their springs."""
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
     method = "variational" if method == "auto" else method
     rate = max(rates.stiffness, rates.damping) if method == "rk4" else rates.stiffness
     reach = min(LONGEST["semi-implicit"], FINE / max(rate, 1e-9))
-    return Choice(method, dt or _fitting(reach, problem, duration), f"contact rate {rates.stiffness:.3g} 1/s")
+    return Choice(method, dt or _round_step(reach, problem, duration), f"contact rate {rates.stiffness:.3g} 1/s")
 
 
-def _judged(problem: Problem, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
-    """Return a choice for a motion with this fastest rate [1/s]."""
+def _for_rate(problem: Problem, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
+    """Return the choice of method and step for a motion whose fastest rate is `rate` [1/s].
+
+    `when` says where the rate was measured, for the reason text.
+    """
     why = f"fastest rate {rate:.3g} 1/s {when}"
     if problem.rigid:
         why = f"rigid contacts; {why}"
@@ -83,17 +87,18 @@ def _judged(problem: Problem, method: str, dt: float | None, duration: float, ra
     if dt is None:
         longest = LONGEST.get(method, LONG)
         reach = longest if method == "midpoint" else min(longest, FINE / max(rate, 1e-9))
-        dt = _fitting(reach, problem, duration)
+        dt = _round_step(reach, problem, duration)
     return Choice(method, dt, why)
 
 
-def _fitting(reach: float, problem: Problem, duration: float) -> float:
+def _round_step(reach: float, problem: Problem, duration: float) -> float:
     """Return a round step of at most `reach` [s] that divides the duration and the period of a sampled controller."""
     rate = None if problem.sampling is None else problem.sampling.rate
     span = duration if rate is None else min(duration, 1.0 / rate)
     decade = 10.0 ** floor(log10(reach))
     nice = decade * max(k for k in (1.0, 2.0, 5.0) if k * decade <= reach * (1.0 + 1e-9))
-    parts = 1 if rate is None else _denominator(duration / span)  # so that both spans are whole numbers of steps
+    # duration / span is a fraction; the step must also divide span / denominator, so that it divides the duration
+    parts = 1 if rate is None else _denominator(duration / span)
     return span / (parts * ceil(span / (parts * min(nice, span)) - 1e-9))
 
 
@@ -105,7 +110,10 @@ def _denominator(ratio: float) -> int:
 
 
 def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState) -> float:
-    """Return the fastest rate [1/s] of the first member in a state: the largest eigenvalue, or the angular speed."""
+    """Return the fastest rate [1/s] of the first batch member in the state `now`.
+
+    It is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is larger.
+    """
     m = problem.mechanism
     n, (_, values) = m.nv, problem.member(problem.first)
 

@@ -25,7 +25,7 @@ CONSTANT = "wrenches"  # constant wrenches are a gain of this name
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The simulated problem: mechanism, user functions, batch, start state and varied parameters."""
+    """The simulated problem: mechanism, user functions, batch shape, start state and varied parameters."""
 
     mechanism: Mechanism
     control: UserFunction | None
@@ -47,25 +47,25 @@ class Problem:
 
     @property
     def has_events(self) -> bool:
-        """Whether an event can occur within a step."""
+        """True if an event, such as a guard or a slipping clutch, can occur within a step."""
         return bool(self.mechanism.bounded or self.mechanism.self_switching or self.guards or self.commands)
 
     def parameters_in(self, modes: Array) -> dict[str, Array]:
-        """Return all parameters (*batch, shape), with the switched ones set to `modes` (*batch, m)."""
+        """Return all parameters, each (*batch, shape); the switchable ones have the values `modes` (*batch, m)."""
         return self.parameters | {name: np.asarray(modes)[..., k] for k, name in enumerate(self.switched)}
 
     @property
     def values(self) -> dict[str, Array]:
-        """Parameters and gains by name, each (*batch, shape) or one value for all members."""
+        """Parameters and gains by name, each (*batch, shape), or one value for all batch members."""
         return self.parameters | self.gains
 
     @property
     def first(self) -> tuple[int, ...]:
-        """The index of the first member in the batch."""
+        """The index of the first batch member."""
         return (0,) * len(self.batch)
 
     def core(self, name: str) -> Shape:
-        """Return the shape of a parameter or gain of one member."""
+        """Return the shape of the parameter or gain `name` for one batch member."""
         if name in self.parameters:
             return self.mechanism.parameters[name].shape
         if name == CONSTANT:
@@ -75,7 +75,7 @@ class Problem:
 
     @cached_property
     def facts(self) -> RunFacts:
-        """The facts that decide which series the run has."""
+        """The properties of the problem that decide which series the run has."""
         return RunFacts(
             self.mechanism,
             controlled=self.control is not None or self.sampler is not None,
@@ -88,7 +88,7 @@ class Problem:
         )
 
     def system(self, values: Values) -> System:
-        """Return the system of one member: the mechanism with its parameters, the functions with its gains."""
+        """Return the system of one batch member, whose parameters and gains are `values`."""
         varied = {name: values[name] for name in self.parameters}
         m, wrenches = self.mechanism.varied(varied) if varied else self.mechanism, self.wrenches
         control = None if self.control is None else self._commanding(self.control, values)
@@ -104,7 +104,7 @@ class Problem:
         )
 
     def _bound_guards(self, values: Values) -> Iterator[Guard]:
-        """Yield the guards of the schedule with the gains of one member."""
+        """Yield the guards of the schedule, bound to the gains in `values` of one batch member."""
         guarded = [switch for switch in self.switches if switch.guarded]
         for guard, switch in zip(self.guards, guarded, strict=True):
             only = isinstance(switch.when, OneShot)
@@ -112,7 +112,10 @@ class Problem:
             yield Guard(partial(_guarded, guard, values), mode, switch.value, only, switch.what)
 
     def sample(self, values: Values, t: Number, now: MemberState) -> Answer:
-        """Call the sampled controller: joint forces (nv,) [N m or N], memory (k,), and the modes it commands."""
+        """Call the sampled controller at time t [s] in the state `now` of one batch member.
+
+        Returns joint forces (nv,) [N m or N], the next memory (k,), and the modes that the controller commands.
+        """
         assert self.sampler
         sampler, shape = self._commanding(self.sampler, values), (self.mechanism.nv,)
         given = {**modes_of(self.mechanism), **values, **dict(zip(self.switched, now.motion.modes, strict=True))}
@@ -120,43 +123,46 @@ class Problem:
         return sampler.answer(given, shape, *state)
 
     def wanted(self, answer: Answer, modes: Array) -> Array:
-        """Return the modes (m,) after a controller's commands; modes without a command stay."""
+        """Return the modes (m,) after the commands in a controller's `answer`; modes without a command stay."""
         pairs = zip(self.switched, modes, strict=True)
         return np.array([self._possible(name, answer.modes.get(name, mode)) for name, mode in pairs])
 
     def _possible(self, name: str, mode: Number) -> Number:
-        """Return a commanded mode as its element allows it, such as the next lower gear number."""
+        """Return the commanded value `mode` of the parameter `name`, rounded to a value that its element allows.
+
+        For example, the gear of a transmission is rounded down to a whole number.
+        """
         element, key = self.mechanism.owner(name)
         return element.possible(key, mode)
 
     def motor_forces(self, values: Values, t: Number, now: MemberState) -> Array:
-        """Return the motor forces (ndrives,) [N m or N] of a controller that commands drives."""
+        """Return the motor forces (ndrives,) [N m or N] of a controller that commands the motors of drives."""
         motors = self._commanding(self.control, values).motors if self.control else None
         assert motors
         return motors.forces(values, (len(self.mechanism.actuators),), t, now.q, now.v)
 
     def _commanding(self, controller: UserFunction, values: Values) -> UserFunction:
-        """Return the controller for one member, whose drives may have varied parameters."""
+        """Return the controller for one batch member, with that member's parameters of the drives."""
         own = {name: values[name] for name in self.parameters if name.rpartition(".")[0] in self.mechanism.actuators}
         return controller.on(self.mechanism.varied(own)) if own else controller
 
     @property
     def compliant(self) -> bool:
-        """Whether there are compliant contacts."""
+        """True if the mechanism has compliant contacts."""
         return bool(self.mechanism.contact_pairs) and not self.rigid
 
     @property
     def in_python(self) -> bool:
-        """Whether the controller runs in Python, outside the compiled program (`lw.host`)."""
+        """True if the controller runs in Python, outside the compiled program (`lw.host`)."""
         return self.sampling is not None and self.sampling.in_python
 
     @property
     def traced_sampler(self) -> bool:
-        """Whether a sampled controller is part of the compiled program."""
+        """True if there is a sampled controller that is part of the compiled program."""
         return self.sampling is not None and not self.sampling.in_python
 
     def stop_function(self, values: Values, t: Number, q: Array, v: Array) -> Number:
-        """Return the event function of `stop_when`: negative where the run is to stop."""
+        """Return the event function of `stop_when` at t [s], q (nq,), v (nv,): negative where the run is to stop."""
         if self.stop is None:
             return 1.0
         found = self.stop(values, t, q, v)
@@ -164,11 +170,11 @@ class Problem:
         return where(found, -1.0, 1.0) if is_condition else -cast(Number, found)
 
     def stops_at(self, values: Values, t: Number, q: Array, v: Array) -> Condition:
-        """Return whether `stop_when` is true or positive in a state."""
+        """Return whether `stop_when` is true or positive at t [s], q (nq,), v (nv,)."""
         return self.stop_function(values, t, q, v) < 0.0
 
     def answers(self, values: Values, t: Number, now: MemberState) -> Iterator[Value]:
-        """Yield the results of all user functions in the compiled program, for one state of one member."""
+        """Yield the results of all compiled user functions in the state `now` of one batch member at t [s]."""
         state, system = (t, now.q, now.v), self.system(values)
         if system.control is not None:
             yield system.control(*state)
@@ -184,7 +190,7 @@ class Problem:
         yield from (guard.function(*state) for guard in system.guards)
 
     def alone(self) -> Problem:
-        """Return the problem of the first member alone."""
+        """Return the same problem with the first batch member only."""
         start, values = self.member(self.first)
         parameters = {name: np.asarray(values[name]) for name in self.parameters}
         gains = {name: np.asarray(values[name]) for name in self.gains}
@@ -194,7 +200,7 @@ class Problem:
         return replace(self, batch=(), start=start, parameters=parameters, gains=gains, switches=tuple(own))
 
     def member(self, index: tuple[int, ...]) -> tuple[MemberState, dict[str, Array]]:
-        """Return the start state and the parameters and gains of one member."""
+        """Return the start state, and the parameters and gains by name, of the batch member at `index`."""
         values = {}
         for name, value in self.values.items():
             core = self.core(name)

@@ -50,7 +50,7 @@ from linkwork.spatial.scalar import Array, Number
 
 
 class Continuation(NamedTuple):
-    """The run that is continued: mechanism, final state, parameters, step dt [s], end time [s], events and batch."""
+    """Data of the run to continue: mechanism, final state, parameters, step dt [s], end time [s], events, batch."""
 
     mechanism: Mechanism
     final: MemberState
@@ -112,7 +112,7 @@ class Arrays(NamedTuple):
 
 
 def problem_of(setup: Setup) -> Problem:
-    """Return the problem of a setup; raise an error that names an invalid argument."""
+    """Return the problem that the arguments in `setup` describe; raise an error that names an invalid argument."""
     m = _mechanism(setup)
     switches = _switches(m, setup)
     given = _parameters(m, setup, switches)
@@ -151,7 +151,7 @@ def problem_of(setup: Setup) -> Problem:
 def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
     """Return setup and problem with the modes that the controller switches; such a controller is sampled.
 
-    The controller is called once to find out which modes its result names.
+    The controller is called once to find the names of the modes in its result.
     """
     step = setup.dt or (setup.continued.dt if setup.continued is not None else 0.0)
     commands = try_once(problem, step)
@@ -169,7 +169,7 @@ def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
 
 
 def _mechanism(setup: Setup) -> Mechanism:
-    """Return the mechanism, with a brake on every joint that is to be locked."""
+    """Return the mechanism, with a brake added to every joint that the schedule or the controller locks."""
     m = setup.mechanism
     if not isinstance(m, Mechanism):
         raise LinkworkError(f"mechanism must be a Mechanism, from lw.load, lw.example or Builder.build; got {m!r:.80}")
@@ -186,7 +186,7 @@ def _mechanism(setup: Setup) -> Mechanism:
 
 
 def _joints_of(m: Mechanism, parameters: Iterable[str]) -> list[str]:
-    """Return the joints that need a brake, given the names of commanded parameters."""
+    """Return the joints without a brake that `parameters` names as "JOINT.engaged"; each gets a new brake."""
     names = [name.removesuffix(".engaged") for name in parameters if name not in m.parameters]
     return [name for name in names if name in m.joints]
 
@@ -201,7 +201,7 @@ def _switches(m: Mechanism, setup: Setup) -> Switches:
 
 
 def _parameters(m: Mechanism, setup: Setup, switches: Switches) -> dict[str, ArrayLike]:
-    """Return all parameters that the user gave or that can change during the run, by name."""
+    """Return by name all parameters that the user gave or that can be switched during the run."""
     given: dict[str, ArrayLike] = {
         **({} if setup.continued is None else setup.continued.parameters),
         **(setup.parameters or {}),
@@ -225,7 +225,7 @@ def _refuse_conflicts(m: Mechanism, setup: Setup, timeline: Sequence[Switch], pa
 
 
 def _gains(setup: Setup, given: Mapping[str, ArrayLike]) -> tuple[dict[str, ArrayLike], UserFunction | None]:
-    """Return the gains by name, including constant wrenches, and the function of wrenches."""
+    """Return the gains by name, and the function that computes wrenches; constant wrenches become a gain."""
     gains = dict(setup.gains or {})
     clash = [name for name in gains if name in given or name == CONSTANT]
     if clash:
@@ -250,7 +250,7 @@ def _gain(name: str, value: ArrayLike) -> Array:
 def _controllers(
     controller: Controller | Sampled | None, gains: list[str]
 ) -> tuple[UserFunction | None, UserFunction | None, Sampled | None]:
-    """Return the controller if continuous, the controller if sampled, and the sampling."""
+    """Return (continuous controller, sampled controller, sampling); entries that do not apply are None."""
     if controller is None:
         return None, None, None
     if isinstance(controller, Sampled):
@@ -262,7 +262,7 @@ def _controllers(
 
 
 def _first_memory(sampler: UserFunction | None, setup: Setup) -> Array:
-    """Return the first memory (k,) of a sampled controller."""
+    """Return the initial memory (k,) of a sampled controller."""
     if setup.continued is not None:
         return setup.continued.final.memory
     controller = setup.controller
@@ -290,7 +290,7 @@ def _guards(timeline: Sequence[Switch], gains: list[str]) -> tuple[UserFunction,
 
 
 def _refuse_unrepeatable(functions: Functions) -> None:
-    """Raise NotTraceable if a function that is to be traced names a clock or a random generator."""
+    """Raise NotTraceable if a function that is to be compiled refers to a clock or a random generator."""
     sampling = functions.sampling
     sampler = None if sampling is not None and sampling.in_python else functions.sampler
     for one in (functions.control, sampler, functions.wrenches, functions.stop, *functions.guards):
@@ -299,7 +299,7 @@ def _refuse_unrepeatable(functions: Functions) -> None:
 
 
 def _refuse_unused(gains: Mapping[str, Array], functions: Functions) -> None:
-    """Raise a LinkworkError if no function takes a gain."""
+    """Raise a LinkworkError if a gain was given that no user function takes."""
     users = (functions.control, functions.sampler, functions.wrenches, functions.stop, *functions.guards)
     for name in gains:
         if not any(one is not None and name in one.gains for one in users):
@@ -321,7 +321,7 @@ def positive(name: str, value: object) -> float:
 def _arrays(
     m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike], gains: Mapping[str, ArrayLike], memory: Array
 ) -> Arrays:
-    """Return states, constant wrenches and parameters as arrays of one batch."""
+    """Return start states, constant wrenches and parameters as arrays, broadcast to one batch shape."""
     refuse_many_members(m.nq + m.nv, setup.q0, setup.v0)
     run = setup.continued
     q = run.final.q if run is not None else _positions(m, setup.q0)
@@ -367,7 +367,7 @@ def _velocities(m: Mechanism, setup: Setup) -> ArrayLike:
 
 
 def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) -> MemberState:
-    """Return the start state (*batch, ...)."""
+    """Return the start state (*batch, ...) of a new or continued run."""
     batch, parameters = arrays.batch, arrays.parameters
     begin = _at_rest(m, arrays, setup.rigid) if setup.continued is None else _resumed(setup.continued, setup.dt)
     if setup.continued is None:
@@ -379,13 +379,13 @@ def _start(m: Mechanism, setup: Setup, arrays: Arrays, switched: Sequence[str]) 
 
 
 def _stacked(values: Sequence[Array | float], batch: tuple[int, ...]) -> Array:
-    """Stack one array per value into an array (*batch, n)."""
+    """Stack `values`, each a number or an array (*batch,), into one array (*batch, n)."""
     each = [np.broadcast_to(value, batch) for value in values]
     return np.stack(each, axis=-1) if each else np.zeros((*batch, 0))
 
 
 def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
-    """Return the start state of a run that begins at time 0 s."""
+    """Return the start state (*batch, ...) of a run that begins at time 0 s, from the checked arrays."""
     batch = arrays.batch
 
     def all_of(name: str) -> Array:
@@ -409,7 +409,7 @@ def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
 
 
 def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
-    """Return the contact memory with all contact pairs apart."""
+    """Return the contact memory (*batch, n, columns) in which all n contact pairs are apart."""
     size = remembered(m.contact_pairs) if rigid else CONTACT_COLUMNS
     found = np.zeros((*batch, len(m.contact_pairs), size))
     found[..., 0] = APART
@@ -417,9 +417,10 @@ def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
 
 
 def _resumed(run: Continuation, dt: float | None) -> MemberState:
-    """Return the final state of a run as a start state; members that Ctrl-C stopped run again.
+    """Return the final state of the run that is continued as a start state with the step dt [s].
 
-    With another dt the step count is converted; the end of the run must be a whole number of the new steps.
+    Members that Ctrl-C stopped run again. With another dt the step count is converted; the end time of the old run must
+    be a whole number of the new steps.
     """
     status = np.where(run.final.status == STOPPED, RUNNING, run.final.status)
     step = run.final.step
@@ -433,7 +434,7 @@ def _resumed(run: Continuation, dt: float | None) -> MemberState:
 
 
 def _with_log(problem: Problem, resumed: bool) -> MemberState:
-    """Return the start state with an event log, and the arming states of a resumed run if it has the same guards."""
+    """Return the start state with an event log; a `resumed` run with the same guards keeps their arming states."""
     start, batch, m = problem.start, problem.batch, problem.mechanism
     own, guards = len(m.self_switching), len(problem.guards)
     count = 2 * len(m.bounded) + own + guards + len(problem.commands)
@@ -445,7 +446,7 @@ def _with_log(problem: Problem, resumed: bool) -> MemberState:
 
 
 def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
-    """Return the critically damped springs at joint limits, with `time_constant` [s]; None if there are none."""
+    """Return the springs at joint limits, critically damped with `time_constant` [s]; None if not used."""
     tree = m.tree
     if time_constant is None or not any(np.isfinite([j.lower, j.upper]).any() for j in tree.joints):
         return None
@@ -458,10 +459,10 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
 
 
 def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
-    """Call every user function once, on floats, in the first state of the first member, so that its errors appear here.
+    """Call every user function once with floats, in the start state of the first batch member, to find errors early.
 
-    `dt` [s] is the step of a continued run; any other run begins at 0 s. Returns the parameters that the controller
-    switches.
+    `dt` [s] is the step of a continued run, None for a run that begins at 0 s. Returns the names of the parameters that
+    the controller switches.
     """
     if 0 in problem.batch:
         return ()

@@ -19,8 +19,8 @@ from linkwork.spatial.scalar import Array
 # Memory limits [bytes]. Without `every`, a run records at most COMFORTABLE. Above WORTH_A_WARNING it warns.
 COMFORTABLE = 2 << 30
 WORTH_A_WARNING = 1 << 30
-MOST_STEPS = 2.0**53  # a count of steps is a whole number that a float holds
-WHOLE = 1e-6  # part of the duration by which a whole number of steps may miss it
+MOST_STEPS = 2.0**53  # step counts are stored as floats, which hold whole numbers exactly up to here
+WHOLE = 1e-6  # largest difference between duration and whole steps, relative to the duration
 
 
 class Storage:
@@ -52,16 +52,16 @@ class Storage:
         self._axis = len(batch)
 
     def places(self) -> dict[str, Array]:
-        """Return the remaining part (*batch, samples left, ...) of every series' array."""
+        """Return views (*batch, samples left, ...) of the part of each series' array that is not filled yet."""
         return {name: array[self._between(self.samples, len(self.steps))] for name, array in self.arrays.items()}
 
     def empty(self, count: int) -> dict[str, Array]:
-        """Return arrays for `count` samples of every series, of which only some may be recorded."""
+        """Return new arrays (*batch, count, ...) for `count` samples of each series; not all need to be recorded."""
         shapes = {name: array.shape for name, array in self.arrays.items()}
         return {name: np.empty((*s[: self._axis], count, *s[self._axis + 1 :])) for name, s in shapes.items()}
 
     def put(self, samples: Mapping[str, Array], count: int) -> None:
-        """Record the next `count` samples, each series (*batch, count, ...)."""
+        """Append `count` samples to the recording; `samples` has an array (*batch, count, ...) per series."""
         for name, values in samples.items():
             self.arrays[name][self._between(self.samples, self.samples + count)] = values
         self.samples += count
@@ -70,11 +70,14 @@ class Storage:
         return (*(slice(None),) * self._axis, slice(start, stop))
 
     def cut(self, last: float) -> None:
-        """Discard samples after the step `last`, at which all members had ended."""
+        """Discard the samples after step number `last`, at which all batch members had ended."""
         self.samples = int(np.searchsorted(self.steps[: self.samples], last, side="right"))
 
     def recorded(self, ended: Array) -> dict[str, Array]:
-        """Return the samples so far, with nan for members after the step `ended` (*batch,) at which they ended."""
+        """Return all samples so far, with nan after the end of a batch member.
+
+        `ended` (*batch,) is the step number at which each member ended; inf if it still runs.
+        """
         steps = self.steps[: self.samples]
         late = steps > ended[..., None]
         found = {}
@@ -101,7 +104,7 @@ def _arrays(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
 
 
 def _names(record: Sequence[str] | None, facts: RunFacts, possible: Mapping[str, Series]) -> list[str]:
-    """Return the names of the series to record; with q and v, also those that derived series depend on."""
+    """Return the names of the series to record; if q and v are recorded, also the series that derived ones need."""
     if record is None:
         return [name for name, series in possible.items() if series.by_default]
     names = [record] if isinstance(record, str) else list(dict.fromkeys(record))
@@ -123,7 +126,7 @@ def _why_not(name: str, facts: RunFacts) -> str:
 
 
 def _every(every: int | None, count: int, sample: int) -> int:
-    """Return the steps between samples: as given, or as many as the memory limit requires."""
+    """Return the number of steps between samples: `every` if given, else the smallest that the memory limit allows."""
     if every is None:
         return max(1, math.ceil(sample * count / COMFORTABLE))
     if not (isinstance(every, (int, np.integer)) and every >= 1):
@@ -132,7 +135,7 @@ def _every(every: int | None, count: int, sample: int) -> int:
 
 
 def step_count(duration: float, dt: float) -> int:
-    """Return the number of steps of dt [s] in a duration [s]; raise a LinkworkError if it is not whole."""
+    """Return the number of steps dt [s] in `duration` [s]; raise a LinkworkError if it is not a whole number."""
     steps = duration / dt
     if steps > MOST_STEPS:
         raise LinkworkError(

@@ -30,7 +30,7 @@ OWN = {one.name: one for one in (*STATE_SERIES, *CONTACT_SERIES, *LOAD_SERIES, *
 SERIES: dict[str, Series | Family] = dict(OWN)  # in the order of runs; user-defined series follow linkwork's own
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_. ]*")
 IN_FILES = re.compile(r"time|member|about|mechanism|outcome.*|(final|parameter|event|batch)[_.].*")
-OURS = re.compile(r"(pose|velocity)\..*|.*\.(closed|engaged|ratio|direction|selected)")  # members of own families
+OURS = re.compile(r"(pose|velocity)\..*|.*\.(closed|engaged|ratio|direction|selected)")  # names of linkwork's families
 
 Formula = Callable[[Sample], Array]
 
@@ -60,7 +60,7 @@ def unregister(name: str) -> None:
 
 
 def _each(facts: RunFacts, recorded: bool) -> Iterator[Series]:
-    """Yield all series of a run, recorded or derived ones, with the members of families."""
+    """Yield all recordable series of a run, or all derived ones, with the members of families such as "pose.FRAME"."""
     for entry in tuple(SERIES.values()):
         if entry.recorded != recorded:
             continue
@@ -69,7 +69,7 @@ def _each(facts: RunFacts, recorded: bool) -> Iterator[Series]:
 
 
 def find(facts: RunFacts, name: str) -> Series | None:
-    """Return the series of this name, even if the run does not have it; None if it does not exist."""
+    """Return the series called `name`, even if the run does not have it; None if there is no such series."""
     one = SERIES.get(name)
     if isinstance(one, Series):
         return one
@@ -83,12 +83,12 @@ def recordable(facts: RunFacts) -> dict[str, Series]:
 
 
 def derivable(facts: RunFacts, recorded: Collection[str]) -> list[str]:
-    """Return the names of the series that can be derived from the recorded ones."""
+    """Return the names of the series that can be derived from the series named in `recorded`."""
     return [one.name for one in _each(facts, recorded=False) if not missing(facts, one, recorded)]
 
 
 def missing(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[str]:
-    """Return the unrecorded series that a derived series needs, directly or through others."""
+    """Return the names of unrecorded series that the derived `series` needs, directly or through other series."""
     found: list[str] = []
     for name in series.needed(facts):
         if name in recorded:
@@ -100,7 +100,7 @@ def missing(facts: RunFacts, series: Series, recorded: Collection[str]) -> list[
 
 
 def label_of(facts: RunFacts, name: str, shape: Shape = ()) -> Label:
-    """Return the label of a series; entries of an unregistered one, such as from a file, are numbered by `shape`."""
+    """Return the label of a series; the entries of an unregistered series are numbered according to `shape`."""
     series = find(facts, name)
     if series is not None:
         return series.label(facts)
@@ -112,7 +112,7 @@ def label_of(facts: RunFacts, name: str, shape: Shape = ()) -> Label:
 
 
 def formulas(facts: RunFacts, names: Iterable[str]) -> dict[str, Formula]:
-    """Return the formula of each recorded series for one state; shapes of user-defined ones are checked."""
+    """Return the formula of each recorded series for one state; results of user-defined formulas are checked."""
     users, found = of_users(facts, names := list(names)), {}
     for name in names:
         series = find(facts, name)
@@ -123,13 +123,13 @@ def formulas(facts: RunFacts, names: Iterable[str]) -> dict[str, Formula]:
 
 
 def sample_shapes(facts: RunFacts, names: Iterable[str]) -> list[Shape]:
-    """Return the shapes of one sample of recorded series."""
+    """Return the shape of one sample of each series in `names`."""
     every = [find(facts, name) for name in names]
     return [series.shape(facts) for series in every if series is not None]
 
 
 def of_users(facts: RunFacts, names: Iterable[str]) -> list[str]:
-    """Return the names of user-defined series: a name alone does not identify their formula."""
+    """Return those `names` that are user-defined series; their names do not identify their formulas."""
     families = [one for one in OWN.values() if isinstance(one, Family)]
     others = (name for name in names if name not in OWN)
     return [name for name in others if not any(name in family.members(facts) for family in families)]

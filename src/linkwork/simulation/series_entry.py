@@ -21,16 +21,16 @@ Value = TypeVar("Value")
 
 
 class Axis(NamedTuple):
-    """An axis of a series: its name, and the name of every entry."""
+    """One axis of a series: the name of the axis, and the names of its entries."""
 
     name: str
     entries: tuple[str, ...]
 
 
 class Label(NamedTuple):
-    """Title, axes after the batch and time axes, and units of the entries of the last axis.
+    """The title of a series, its axes, and the units of the entries of its last axis.
 
-    A scalar series has no axes and one unit.
+    Batch and time axes are not included. A scalar series has no axes and one unit.
     """
 
     title: str
@@ -39,22 +39,22 @@ class Label(NamedTuple):
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """The names of the entries of the last axis; one empty name for a scalar series."""
+        """Names of the entries of the last axis; one empty name for a scalar series."""
         return self.axes[-1].entries if self.axes else ("",)
 
     @property
     def unit(self) -> str:
-        """All different units, in order."""
+        """The units of the series without repetitions, in order, as one text."""
         return ", ".join(dict.fromkeys(self.units))
 
     @property
     def shape(self) -> Shape:
-        """The shape of one sample."""
+        """The shape of one sample of the series."""
         return tuple(len(axis.entries) for axis in self.axes)
 
 
 class RunFacts(NamedTuple):
-    """The facts that decide which series a run has, and their shapes; known before and after the run."""
+    """Properties of a run that decide which series it has and their shapes; known before and after the run."""
 
     mechanism: Mechanism
     controlled: bool = False  # whether there is a controller
@@ -67,10 +67,10 @@ class RunFacts(NamedTuple):
 
 
 class Sample:
-    """One member at one instant, the argument of the formula of a recorded series; floats or traced numbers.
+    """One batch member at one instant, the argument of the formula of a recorded series; floats or traced numbers.
 
     `t` [s]; `state` is the complete state of the member; `values` are its parameters and gains by name. Other
-    quantities are computed on first use, so that a kernel contains only those that are recorded.
+    quantities are computed on first use, so that a kernel contains only those that the recorded series need.
     """
 
     def __init__(
@@ -87,54 +87,54 @@ class Sample:
 
     @property
     def q(self) -> Array:
-        """Coordinates (nq,) [rad, m, quaternions]."""
+        """Coordinates (nq,) [rad, m, quaternions] of the state."""
         return self.state.q
 
     @property
     def v(self) -> Array:
-        """Velocities (nv,) [rad/s, m/s]."""
+        """Velocities (nv,) [rad/s, m/s] of the state."""
         return self.state.v
 
     @cached_property
     def system(self) -> System:
-        """The mechanism with the member's parameters, and the functions that act on it."""
+        """The system: the mechanism with the batch member's parameters, and the forces that act on it."""
         return self._make_system()
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """The mechanism with the member's parameters, and its clutches, brakes and loops in their present modes."""
+        """The mechanism with the batch member's parameters; clutches, brakes and loops are in their present modes."""
         return self.system.in_modes(self.state.motion.modes).mechanism
 
     @cached_property
     def loads(self) -> Loads:
-        """Joint forces (nv,) of controllers and stops [N m or N], and wrenches (nbodies, 6) [N, N m] on bodies."""
+        """External loads: joint forces (nv,) of controllers and stops [N m or N], wrenches (nbodies, 6) [N, N m]."""
         return self.system.loads(self.t, self.q, self.v, self.state.control)
 
     @cached_property
     def motor_forces(self) -> Array:
-        """Motor forces (ndrives,) [N m or N] of drives."""
+        """Motor forces (ndrives,) [N m or N] that the controller commands to drives."""
         return self._motors(self.state)
 
     def once(self, formula: Callable[[Sample], Value]) -> Value:
-        """Return `formula(self)`, cached for all series that use it."""
+        """Return `formula(self)`; the result is computed once and shared by all series that use it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
         return self._known[formula]  # type: ignore[return-value]
 
     def mapped(self, change: Callable[[Array], Array]) -> Sample:
-        """Return the sample with a function applied to every array of its state."""
+        """Return the sample with the function `change` applied to every array of its state."""
         return Sample(change(self.t), _mapped(self.state, change), self.values, self._make_system, self._motors)
 
 
 def _mapped(record: Value, change: Callable[[Array], Array]) -> Value:
-    """Return a (nested) named tuple with a function applied to every array."""
+    """Return the nested named tuple `record` with the function `change` applied to every array."""
     if isinstance(record, tuple) and hasattr(record, "_fields"):
         return type(record)(*(_mapped(one, change) for one in record))
     return change(record)  # type: ignore[arg-type, return-value]
 
 
 def always(_: RunFacts) -> bool:
-    """Return True: every run has the series."""
+    """Return True: the default of `Series.exists`, for a series that every run has."""
     return True
 
 
@@ -172,18 +172,18 @@ class Series:
 
     @property
     def recorded(self) -> bool:
-        """Whether it is recorded, not derived."""
+        """True if the series is recorded during the run, false if it is derived after the run."""
         return self.sample is not None
 
     def _axes(self, facts: RunFacts) -> tuple[Axis, ...]:
         return self.axes(facts) if callable(self.axes) else self.axes
 
     def shape(self, facts: RunFacts) -> Shape:
-        """Return the shape of one sample in a run."""
+        """Return the shape of one sample of the series in a run with these facts."""
         return tuple(len(axis.entries) for axis in self._axes(facts))
 
     def label(self, facts: RunFacts) -> Label:
-        """Return its title, axes and units in a run."""
+        """Return title, axes and units of the series in a run with these facts."""
         axes = self._axes(facts)
         units = self.units(facts) if callable(self.units) else self.units
         size = len(axes[-1].entries) if axes else 1
@@ -192,7 +192,7 @@ class Series:
         return Label(self.title, axes, (units,) * size if isinstance(units, str) else units)
 
     def needed(self, facts: RunFacts) -> tuple[str, ...]:
-        """Return the names of the series that it is derived from."""
+        """Return the names of the series from which this series is derived, in a run with these facts."""
         return self.needs(facts) if callable(self.needs) else self.needs
 
 

@@ -43,7 +43,7 @@ TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison r
 
 
 class Integration(NamedTuple):
-    """How a problem is integrated; field names are those of `simulate`."""
+    """The arguments of `simulate` that decide how a problem is integrated, under the same names."""
 
     method: str
     duration: float
@@ -71,7 +71,7 @@ class Integration(NamedTuple):
         )
 
     def continuing(self, run: Run) -> Integration:
-        """Return a copy in which arguments that were not given are those of the continued run."""
+        """Return a copy in which arguments that were not given have the values of the continued run."""
         auto, made = self.method == "auto", run.settings
         return self._replace(
             method=run.method if auto else self.method,
@@ -82,7 +82,7 @@ class Integration(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """What is recorded: names of series (None: default series), every `every` steps (None: as memory allows)."""
+    """The series to record (None: default series), and the steps between samples (None: as memory allows)."""
 
     series: Sequence[str] | None = None
     every: int | None = None
@@ -241,14 +241,14 @@ def simulate(
 
 
 def _continuation(run: Run) -> Continuation:
-    """Return the data that a continued run passes on."""
+    """Return the data of `run` that a run which continues it needs."""
     settings = run.settings
     end = float(run.t[-1]) if len(run.t) else 0.0
     return Continuation(run.mechanism, run.final, run.parameters, settings.dt or 0.0, end, run.events, run.batch)
 
 
 def _simulated(setup: Setup, how: Integration, recording: Recording, progress: bool | Watch | None) -> Run:
-    """Check a problem, run it, and return the run."""
+    """Build the problem from the setup, run it, and return the run."""
     setup, problem = with_commands(setup, problem_of(setup))
     if how.order is not None:
         if how.method not in METHODS:
@@ -307,7 +307,10 @@ def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, 
 
 
 def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberState]:
-    """Return states along a trial run of the first member; none if a controller in Python would be called twice."""
+    """Return states along a trial run of the first batch member.
+
+    The list is empty if the controller runs in Python, because a trial would call it twice.
+    """
     if problem.in_python:
         return []
     alone = problem.alone()
@@ -319,7 +322,7 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
 
 
 def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> Run:
-    """Run a runner and return the run; after Ctrl-C, the part that was computed."""
+    """Execute a runner and return its run; after Ctrl-C, the run up to the interruption."""
     begin = time.perf_counter() - building_seconds()
     try:
         title = f"{runner.problem.mechanism.name}, {settings.duration:g} s by {settings.method}"
@@ -353,7 +356,10 @@ def _run(runner: Runner, settings: Settings, wall: float) -> Run:
 
 
 def _finer(setup: Setup, problem: Problem, how: Integration, made: Settings) -> Run:
-    """Repeat a run with half the step, or 1/100 of the tolerances, with samples at least at the same times."""
+    """Repeat a run with half the step, or 1/100 of the tolerances; its samples include the times of the first run.
+
+    `made` are the settings of the first run.
+    """
     assert made.dt is not None
     whole = max(1, round(made.duration / made.dt)) * made.dt
     how, every = how._replace(duration=whole, dt=0.5 * made.dt), 2 * made.every

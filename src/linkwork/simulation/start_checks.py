@@ -17,7 +17,7 @@ ERRORS = "position error of {:.3g} m or rad", "velocity error of {:.3g} m/s or r
 def refuse_open(problem: Problem, opening: bool = True) -> None:
     """Raise a LinkworkError if the start state violates loops or engaged clutches and brakes.
 
-    For a continued run, velocity errors of loops are allowed (`opening` is false): some methods leave them.
+    `opening` is false for a continued run: velocity errors of loops are then allowed, because some methods leave them.
     """
     m, given = problem.mechanism, problem.parameters
     if m.frame_constraints:
@@ -34,7 +34,7 @@ def refuse_open(problem: Problem, opening: bool = True) -> None:
 
 
 def refuse_slipping(problem: Problem) -> None:
-    """Raise a LinkworkError if an engaged constraint that must not slip does so at the start."""
+    """Raise a LinkworkError if an engaged constraint without a capacity slips in the start state."""
     for name, speeds in slips(problem.mechanism, problem.start.v, problem.parameters).items():
         if speeds.max(initial=0.0) > CLOSURE_OPEN:
             raise LinkworkError(

@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 
-# Status of a member: running, or why it ended
+# Status of a batch member: running, or the reason for its end
 RUNNING, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED = 0.0, 1.0, 2.0, 3.0, 4.0
 HUGE = 1e300  # larger numbers count as infinite
 LOG_COLUMNS = 7  # numbers per line of the event log, see `events.log.Line`
@@ -25,14 +25,14 @@ Selected = TypeVar("Selected")  # a number, an array or a record
 
 
 class EventLog(NamedTuple):
-    """The events since the log was last read: `lines` (n, 7), and their number, which may exceed n."""
+    """Events since the log was last read: one per line of `lines` (n, 7). Their number `count` may exceed n."""
 
     lines: Array = np.zeros((0, LOG_COLUMNS))
     count: Number = 0.0
 
 
 class SolverState(NamedTuple):
-    """Solver statistics of a member.
+    """Solver statistics of a batch member.
 
     `iterations` of the last step. `projection` [m or rad]: largest change of a coordinate by a projection onto loops so
     far. `residual` [m/s]: largest violation of the contact laws of rigid contacts so far.
@@ -64,16 +64,16 @@ class StepState(NamedTuple):
     watched: Array = np.zeros(0)
 
     def solved_in(self, iterations: Number) -> StepState:
-        """Return the state with this number of iterations."""
+        """Return the state with the number of iterations of its last step set to `iterations`."""
         return self._replace(solver=self.solver._replace(iterations=iterations))
 
 
 class MemberState(NamedTuple):
-    """The complete state of one member, or of all members with batch axes in front.
+    """The complete state of one batch member, or of all members with the batch axes in front.
 
-    `step` counts steps since the start, so that the time is exactly step * dt; `status` is RUNNING or the reason for
-    the end; `control` (nv,) [N m or N] are the held joint forces of a sampled controller, `memory` (k,) is its memory;
-    `most_iterations` is the largest number of iterations in a step.
+    `step` counts steps since the start, so that the time is exactly step * dt. `status` is RUNNING or the reason for
+    the end. `control` (nv,) [N m or N] are the joint forces of a sampled controller since its last call, `memory` (k,)
+    is its memory. `most_iterations` is the largest number of iterations in a step.
     """
 
     step: Number
@@ -85,21 +85,21 @@ class MemberState(NamedTuple):
 
     @property
     def q(self) -> Array:
-        """Coordinates (..., nq)."""
+        """Coordinates (..., nq) [rad, m, quaternions]."""
         return self.motion.q
 
     @property
     def v(self) -> Array:
-        """Velocities (..., nv)."""
+        """Velocities (..., nv) [rad/s, m/s]."""
         return self.motion.v
 
     def moved(self, **changes: Value | EventLog | SolverState) -> MemberState:
-        """Return the member with fields of its motion replaced."""
+        """Return the state with the given fields of `motion` (a `StepState`) replaced."""
         return self._replace(motion=self.motion._replace(**changes))
 
 
 def select(condition: Condition, yes: Selected, no: Selected) -> Selected:
-    """Return `yes` if the condition holds, else `no`: numbers, arrays (also empty ones), or records."""
+    """Return `yes` where the condition is true, else `no`: numbers, arrays (also empty ones), or records."""
     one, other = cast(Any, yes), cast(Any, no)
     if isinstance(one, tuple):
         return cast(Any, type(one))(*(select(condition, a, b) for a, b in zip(one, other, strict=True)))
@@ -107,7 +107,7 @@ def select(condition: Condition, yes: Selected, no: Selected) -> Selected:
 
 
 def flatten(record: tuple[object, ...]) -> list[Value]:
-    """Return the leaves of a record, in order."""
+    """Return the leaves (numbers and arrays) of a nested record, in order."""
     return [leaf for part in record for leaf in (flatten(part) if isinstance(part, tuple) else [part])]
 
 
@@ -134,10 +134,10 @@ def leaf_names(record: tuple[object, ...], prefix: str = "") -> list[str]:
 
 
 def mapped(function: Callable[[Value], Value], record: Record) -> Record:
-    """Return the record with a function applied to every leaf."""
+    """Return the record with a function applied to every leaf (number or array)."""
     return unflatten(record, [function(leaf) for leaf in flatten(record)])
 
 
 def member(record: Record, index: tuple[int, ...]) -> Record:
-    """Return one member of a record with batch axes in front of all leaves."""
+    """Return the record of the batch member at `index`; all leaves of `record` have batch axes in front."""
     return mapped(lambda leaf: np.asarray(leaf)[index], record)

@@ -17,12 +17,12 @@ def six(linear: str, angular: str) -> tuple[str, ...]:
 
 
 def coordinate_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of all coordinates (nq,): that of the joint, or "joint.qw" if it has several."""
+    """Return the names of all coordinates (nq,): the joint's name, or "joint.qw" etc. if a joint has several."""
     return _of_joints(mechanism, lambda j: (_full(j, name) for name, _ in j.kind.coordinates))
 
 
 def velocity_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of all velocities (nv,): that of the joint, or "joint.wx" if it has several."""
+    """Return the names of all velocities (nv,): the joint's name, or "joint.wx" etc. if a joint has several."""
     return _of_joints(mechanism, lambda j: (_full(j, name) for name in j.kind.velocities))
 
 
@@ -35,27 +35,30 @@ def _full(joint: Joint, name: str) -> str:
 
 
 def coordinates(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return one axis over all coordinates."""
+    """Return the axis over all coordinates, as a tuple of one."""
     return (Axis("coordinate", coordinate_names(facts.mechanism)),)
 
 
 def velocities(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return one axis over all velocities."""
+    """Return the axis over all velocities, as a tuple of one."""
     return (Axis("velocity", velocity_names(facts.mechanism)),)
 
 
 def by_velocity(turning: str, sliding: str) -> Callable[[RunFacts], tuple[str, ...]]:
-    """Return a function that gives the units (nv,): one for rotational velocities, one for translational ones."""
+    """Return a function of the facts that gives the unit of each velocity's quantity (nv,).
+
+    The unit is `turning` for rotational velocities and `sliding` for translational ones.
+    """
     return lambda facts: _of_joints(facts.mechanism, lambda j: (turning if turn else sliding for turn in j.kind.turns))
 
 
 def bodies(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return an axis over bodies without the world, and one over wrench components."""
+    """Return two axes: over all bodies except the world, and over the six wrench components."""
     return (Axis("body", facts.mechanism.bodies.names[1:]), WRENCH)
 
 
 def drives(facts: RunFacts) -> tuple[Axis, ...]:
-    """Return one axis over drives."""
+    """Return the axis over all drives, as a tuple of one."""
     return (Axis("drive", facts.mechanism.actuators.names),)
 
 

@@ -1,4 +1,4 @@
-"""A mechanism with all forces that act on it: forces are summed here only. One state; floats or traced numbers."""
+"""A mechanism with all forces on it; forces are summed only here. All functions take one state, floats or traced."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ PASSIVE = "passive"  # joint forces of the tree are reduced in the same way as `
 
 
 class ContactLoads(NamedTuple):
-    """Compliant contacts at one instant: the state of each, their wrenches (nbodies, 6) [N, N m], and body poses."""
+    """Compliant contacts at one instant: state and force of each, wrenches (nbodies, 6) [N, N m], and body poses."""
 
-    grips: list[Grip]
+    contacts: list[Grip]
     wrenches: Array
     poses: list[Transform]
 
@@ -40,7 +40,8 @@ class ContactLoads(NamedTuple):
 class Loads(NamedTuple):
     """External loads at one instant: joint forces `control` (nv,) and `stops` (nv,) [N m or N], and wrenches on bodies.
 
-    `wrenches` (nbodies, 6) are the user's, `touching` those of compliant contacts; None if there are none.
+    `wrenches` (nbodies, 6) [N, N m] are the user's; `touching` are the loads of compliant contacts. Both are None if
+    there are none.
     """
 
     control: Array
@@ -50,7 +51,7 @@ class Loads(NamedTuple):
 
     @property
     def outside(self) -> Array | None:
-        """All wrenches (nbodies, 6) [N, N m] on the bodies, including contacts; None if there are none."""
+        """All external wrenches (nbodies, 6) [N, N m] on the bodies, with those of contacts; None if there are none."""
         if self.touching is None:
             return self.wrenches
         return self.touching.wrenches if self.wrenches is None else self.wrenches + self.touching.wrenches
@@ -71,7 +72,7 @@ class System:
     rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
 
     def in_modes(self, modes: Array) -> System:
-        """Return the system with its switched parameters set to `modes` (m,)."""
+        """Return the system with the parameters named in `System.modes` set to the values `modes` (m,)."""
         if not self.modes:
             return self
         named = dict(zip(self.modes, modes, strict=True))
@@ -80,7 +81,7 @@ class System:
     # --- forces ---
 
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
-        """Return the external loads in a state; `held` (nv,) [N m or N] are the forces of sampled controllers."""
+        """Return the external loads in a state; `held` (nv,) [N m or N] are joint forces of a sampled controller."""
         control = held if self.control is None else held + self.control(t, q, v)
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
         wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
@@ -91,14 +92,17 @@ class System:
         return loads.control + loads.stops + coupled(PASSIVE, passive, ("q", "v"))(self.mechanism, q, v)
 
     def _stop_forces(self, _: Number, q: Array, v: Array) -> Array:
-        """Return the forces (nv,) of the joint stops."""
+        """Return the forces (nv,) [N m or N] of the springs and dampers at joint limits."""
         assert self.stops
         stops = self.stops
         return coupled(PASSIVE, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(self.mechanism, q, v)
 
     @property
     def force_laws(self) -> list[ForceLaw]:
-        """The force laws (nv,) whose derivatives Newton's matrix needs and the mechanism does not provide."""
+        """Force laws (nv,) that implicit steps must differentiate: controller, joint stops, force elements.
+
+        The mechanism itself provides the derivatives of all other forces.
+        """
         return [one for one in (self.control, self.stops and self._stop_forces, self.element_law) if one is not None]
 
     @property
@@ -108,13 +112,13 @@ class System:
         return (lambda _, q, v: forces(self.mechanism, q, v)) if self.mechanism.forces else None
 
     def begun(self, t: Number, contact_memory: Array) -> System:
-        """Return the system at the start t [s] of a step, with the memory (n, 5) of its compliant contacts."""
+        """Return the system for a step that begins at t [s], with the memory (n, 5) of its compliant contacts."""
         if self.rigid or not self.mechanism.contact_pairs:
             return self
         return replace(self, memory=Memory.of(contact_memory).begun(t))
 
     def _contact_loads(self, t: Number, q: Array, v: Array) -> ContactLoads | None:
-        """Return the loads of compliant contacts in a state."""
+        """Return the loads of compliant contacts at t [s], q (nq,), v (nv,); None if there are none."""
         m = self.mechanism
         if self.memory is None:
             return None
@@ -125,11 +129,14 @@ class System:
     # --- derivatives of contact forces for implicit steps ---
 
     def contact_matrix(self, q: Array, touching: ContactLoads, of: Callable[[ContactLaw, Grip], Array]) -> Array:
-        """Return the sum (nv, nv) of J^T C J over contacts, with C (3, 3) or (6, 6) from `of`."""
+        """Return the sum (nv, nv) of J^T C J over all contacts, with the Jacobian J of each contact.
+
+        The function `of` returns the matrix C of a contact: (3, 3) for the force, or (6, 6) with the torque.
+        """
 
         def of_tree(m: Mechanism, q: Array) -> Array:
             S, total = subspaces(m, q), [[0.0] * m.nv for _ in range(m.nv)]
-            for pair, one in zip(m.contact_pairs, touching.grips, strict=True):
+            for pair, one in zip(m.contact_pairs, touching.contacts, strict=True):
                 C = of(pair.contact, one)
                 J = contact_rows(m, touching.poses, S, pair, one.at)[: len(C)]
                 joints = to_meeting(m, pair.contact.at.body, pair.surface.place.body)
@@ -143,15 +150,15 @@ class System:
         return coupled("mass_matrix", of_tree, ("q",))(self.mechanism, q)
 
     def contact_step_matrix(self, q: Array, touching: ContactLoads, h: Number) -> Array:
-        """Return the derivative (nv, nv) of contact impulses at mid-step by the velocities at the end of a step h [s].
+        """Return the derivative (nv, nv) of the contact impulses of a step h [s] by the velocities at its end.
 
-        It is not symmetric if friction depends on the normal force.
+        The contact forces are those at mid-step. The matrix is not symmetric if friction depends on the normal force.
         """
-        return self.contact_matrix(q, touching, lambda contact, grip: step_change(contact, grip, h) * h)
+        return self.contact_matrix(q, touching, lambda force_law, contact: step_change(force_law, contact, h) * h)
 
     def viscous(self, q: Array, touching: ContactLoads) -> Array:
         """Return the damping matrix (nv, nv) of contact dampers and contact friction."""
-        return self.contact_matrix(q, touching, lambda _, grip: grip.viscous)
+        return self.contact_matrix(q, touching, lambda _, contact: contact.viscous)
 
     # --- equations of motion ---
 
@@ -160,8 +167,8 @@ class System:
     ) -> Array:
         """Return the accelerations (nv,) under the loads and the joints' springs, dampers and friction.
 
-        With `implicit` a step h [s], dampers and friction act with the velocity at its end: (M + h D) a = ... - D v.
-        `viscous` (nv, nv) is the damping matrix of contacts.
+        If `implicit` is a step h [s], dampers and friction act with the velocity at its end: (M + h D) a = ... - D v,
+        with the damping matrix D. `viscous` (nv, nv) is the damping matrix of contacts.
         """
         m, tau = self.mechanism, self.joint_forces(q, v, loads)
         if isinstance(implicit, float) and implicit == 0.0:
@@ -182,11 +189,11 @@ class System:
         return coupled("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.outside))
 
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
-        """Return the residual joint forces (nv,) [N m or N] of the equations of motion at the acceleration a."""
+        """Return the residual (nv,) [N m or N] of the equations of motion at the acceleration a (nv,)."""
         return self.needed(q, v, a, loads) - self.joint_forces(q, v, loads)
 
     def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
-        """Return the joint forces (nv,) [N m or N] that produce the acceleration a under the wrenches of the loads."""
+        """Return the joint forces (nv,) [N m or N] that, with the wrenches of `loads`, produce the acceleration a."""
         names = ("q", "v", "a", "wrenches")[: 3 if loads.outside is None else 4]
         needed = coupled("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
         return needed(self.mechanism, q, v, a, *_given(loads.outside))
@@ -216,12 +223,15 @@ def with_armature(mechanism: Mechanism, extra: Array) -> Mechanism:
 
 
 def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list[Number]) -> Array:
-    """Return the mass matrix (nv, nv) plus `extra` (tree.nv,) as armature and weight * row row^T of each spring."""
+    """Return the mass matrix (nv, nv) plus stiffness and damping terms of an implicit step.
+
+    `extra` (tree.nv,) is added as armature of the joints; each spring between bodies adds weight * row row^T.
+    """
     m = with_armature(mechanism, extra)
     M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
     return M + coupled("mass_matrix", lambda m, q: frame_spring_matrix(m, q, weights), ("q",))(m, q)
 
 
 def stiffened_solver(mechanism: Mechanism, M: Array) -> Callable[[Array], Array]:
-    """Return the solver with such a matrix of the mechanism."""
+    """Return the function that solves M x = b, for a matrix M (nv, nv) of `stiffened_matrix`."""
     return (ldlt(M) if mechanism.mimics or mechanism.line_forces else solver(mechanism, M)).solve

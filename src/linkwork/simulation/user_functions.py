@@ -28,14 +28,14 @@ Controller = Callable[..., Value | Sequence[Value] | tuple[object, Value] | Mapp
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """A controller called `rate` times per second [1/s], once per step with None; its forces are held between calls."""
+    """A controller that is called `rate` times per second, with constant forces between calls; None: once per step."""
 
     function: Controller
     rate: float | None = None
     in_python: bool = False
 
     def every(self, dt: float) -> int:
-        """Return the number of steps of dt [s] between two calls."""
+        """Return the number of steps dt [s] between two calls of the controller."""
         if self.rate is None:
             return 1
         steps = 1.0 / (self.rate * dt)
@@ -152,7 +152,7 @@ class Answer(NamedTuple):
 
 
 class UserFunction:
-    """A user function of (t, q, v), perhaps memory, and those gains that its signature names."""
+    """A user function of (t, q, v), possibly of memory, and of the gains that are named in its signature."""
 
     def __init__(self, what: str, function: Controller | StateFunction | StopCondition, gains: Sequence[str]):
         self.what, self.function = what, function
@@ -176,7 +176,7 @@ class UserFunction:
             raise LinkworkError(f"a {what} must take {wanted} and gains by name; it takes {_listing(parameters)}")
 
     def __call__(self, values: Values, *state: Value) -> Any:
-        """Call the function with the gains that it names, and with all modes if it has an argument `modes`."""
+        """Call the user function with its gains from `values`, and with all modes if it has an argument `modes`."""
         names = [*self.gains, *(name for name in values if self.takes_modes and name.endswith(SWITCHED))]
         gains = [values[name] for name in names]
 
@@ -207,7 +207,7 @@ class UserFunction:
         )
 
     def on(self, mechanism: Mechanism) -> UserFunction:
-        """Return the function for one member of a batch, whose drives may have varied parameters."""
+        """Return the function for one batch member, whose drives have the parameters of `mechanism`."""
         bound = getattr(self.function, "on", None)
         if bound is None:
             return self
@@ -217,16 +217,16 @@ class UserFunction:
 
     @property
     def motors(self) -> UserFunction | None:
-        """The controller of the motor forces (ndrives,) [N m or N] if it commands drives, else None."""
+        """The function of the motor forces (ndrives,) [N m or N] if the controller commands drives, else None."""
         function = getattr(self.function, "motors", None)
         return None if function is None else UserFunction(f"{self.what} of motors", function, self.gains)
 
     def forces(self, values: Values, shape: tuple[int, ...], *state: Value) -> Array:
-        """Call the function and check that its result has the shape `shape`."""
+        """Call the user function and return its result; raise a ShapeError if it does not have the shape `shape`."""
         return self.shaped(self(values, *state), shape)
 
     def answer(self, values: Values, shape: tuple[int, ...], *state: Value) -> Answer:
-        """Call a sampled controller and check its joint forces, its next memory and its modes."""
+        """Call a sampled controller and return its checked result: joint forces, next memory and commanded modes."""
         found, memory = self(values, *state), np.zeros(0)
         if self.has_memory:
             if not (isinstance(found, tuple) and len(found) == 2):
@@ -249,7 +249,7 @@ class UserFunction:
         return number if off is None else where(number > 0.0, 1.0, where(number <= 0.0, off, np.nan))
 
     def shaped(self, value: object, shape: tuple[int, ...], part: str = "") -> Array:
-        """Return `value` as an array of this shape; raise a ShapeError if it has another."""
+        """Return `value` as an array of the shape `shape`; raise a ShapeError that names `part` if it has another."""
         array = value if isinstance(value, np.ndarray) else _as_array(value)
         if array is None or array.shape != shape:
             got = f"shape {array.shape}" if array is not None else f"{value!r:.60}"

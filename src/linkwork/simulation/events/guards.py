@@ -14,7 +14,7 @@ from linkwork.simulation.user_functions import StateFunction
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
 AGAIN = 1e-9  # a guard that fired is armed again once its value is below -AGAIN
-NEVER = -1e300  # the same threshold for one-shot guards: no value is below it
+NEVER = -1e300  # in place of -AGAIN for one-shot guards: no value is below it
 
 
 class OneShot(NamedTuple):
@@ -59,7 +59,7 @@ def one_shot(guard: StateFunction) -> OneShot:
 
 
 class Guard(NamedTuple):
-    """A guard bound to one member: it sets mode number `mode` where `function(t, q, v)` becomes positive.
+    """A guard bound to one batch member: it sets mode number `mode` where `function(t, q, v)` becomes positive.
 
     `value` is the new value of the mode; with None the mode changes its sign. A guard with `once` fires at most once.
     `what` is the text of the event.
@@ -72,28 +72,28 @@ class Guard(NamedTuple):
     what: str
 
     def applied(self, modes: Sequence[Number]) -> Number:
-        """Return the new value of the mode, given all `modes` (m,)."""
+        """Return the value of the mode after the guard fires, given the values `modes` (m,) of all modes before."""
         return -modes[self.mode] if self.value is None else self.value
 
 
 def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the parameter names of the modes that elements switch by themselves (latches)."""
+    """Return the names of the parameters that elements switch without a command, such as latches."""
     return tuple(f"{one.name}.{one.fires[0]}" for one in mechanism.self_switching)
 
 
 def distances(mechanism: Mechanism, q: Array) -> list[Number]:
-    """Return the distance [rad or m] of each latch's joint beyond its latching position, for coordinates q (nq,)."""
+    """Return how far [rad or m] the joint of each latch is beyond the latching position, at coordinates q (nq,)."""
     tree = mechanism.tree
     (position,) = to_tree(mechanism, ("q",), (q,))
     return [one.distance(lambda joint: position[tree.joints[joint].q]) for one in mechanism.self_switching]
 
 
 def armed_again(mechanism: Mechanism, q: Array, values: Sequence[Number], armed: Array) -> Array:
-    """Return the arming state (g,) of latches and guards.
+    """Return the updated arming state (g,) of all latches and guards, in a state with coordinates q (nq,).
 
-    For a latch it is the side from which the joint approaches the latching position. For a guard it is 1 if armed,
-    else the negative threshold below which the guard is armed again. `values` are the guards' values, `armed` (g,)
-    is the arming state before.
+    For a latch it is the side from which the joint approaches the latching position. For a guard it is 1 if armed, else
+    the negative threshold below which the guard is armed again. `values` are the guards' values, `armed` (g,) is the
+    arming state before.
     """
     found = []
     for one, d, before in zip(mechanism.self_switching, distances(mechanism, q), armed, strict=False):
@@ -111,6 +111,6 @@ def guard_functions(mechanism: Mechanism, q: Array, values: Sequence[Number], ar
 
 
 def disarmed(mechanism: Mechanism, guards: Sequence[Guard], armed: Array, fired: Sequence[Condition]) -> Array:
-    """Return the arming state (g,) after the latches and guards `fired` (g,)."""
+    """Return the arming state (g,) after the latches and guards with `fired` (g,) true have fired."""
     after = [one.disarmed for one in mechanism.self_switching] + [NEVER if guard.once else -AGAIN for guard in guards]
     return np.array([where(which, new, old) for which, new, old in zip(fired, after, armed, strict=True)])

@@ -49,8 +49,8 @@ class Impact(NamedTuple):
     gaps: Array
 
 
-class Push(NamedTuple):
-    """Simultaneous impulses: the velocities (nv,) after them, and their sizes (n,) and energies (n,) by constraint."""
+class ConstraintImpulses(NamedTuple):
+    """Simultaneous constraint impulses: velocities v (nv,) after them; impulse (n,) and energy (n,) per constraint."""
 
     v: Array
     impulses: Array
@@ -87,7 +87,7 @@ def impact(
     trial = np.array([where(same, s, new) for same, s, new in zip(unchanged, slip, free, strict=True)])
 
     def improve(slip: Array, *_: Value) -> tuple[Leaves, Condition]:
-        push = _pushed(holding(m, slip), q, v)
+        push = _constraint_impulses(holding(m, slip), q, v)
         speeds, least = slip_speeds(m, push.v), -PULL * largest(push.impulses) - BOUND_SLACK
         changed, settled = list(slip), 1.0
         for k in one_way:
@@ -103,9 +103,9 @@ def impact(
     if one_way:
         none = np.zeros(len(m.constraints))
         (trial, *push), _, _ = iterate(2 * 2 ** min(len(one_way), 5), improve, trial, v, none, none)
-        push = Push(*push)
+        push = ConstraintImpulses(*push)
     else:
-        push = _pushed(holding(m, trial), q, v)
+        push = _constraint_impulses(holding(m, trial), q, v)
     found = slip_of_speeds(m.bounded, slip_speeds(m, push.v), slip)
     slip = np.array([x if k in one_way else where(unchanged[k], slip[k], found[k]) for k, x in enumerate(trial)])
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
@@ -117,19 +117,24 @@ def impact(
     return Impact(q, push.v, slip, energy, possible, push.impulses, energies, gaps)
 
 
-def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
-    """Return the impulses that remove all constraint rates, with the smallest change in the kinetic-energy metric."""
+def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> ConstraintImpulses:
+    """Return the impulses that make all constraint rates zero, with the smallest velocity change in kinetic energy."""
     rows = held(mechanism, q)
     rates = rows.rates(v)
     push = rows.push(rates)
     work = [-0.5 * impulse * rate for impulse, rate in zip(push.multipliers, rates, strict=True)]
-    return Push(v - push.a, by_constraint(mechanism, -push.multipliers, size_of), by_constraint(mechanism, work, sum))
+    return ConstraintImpulses(
+        v - push.a, by_constraint(mechanism, -push.multipliers, size_of), by_constraint(mechanism, work, sum)
+    )
 
 
 def by_constraint(
     mechanism: Mechanism, rows: Sequence[Number] | Array, reduce: Callable[[Sequence[Number]], Number]
 ) -> Array:
-    """Reduce values of all constraint rows (nh,) to one value per constraint (n,): loops, then velocity constraints."""
+    """Reduce the values `rows` (nh,) of all constraint rows to one value per constraint (n,).
+
+    `reduce` maps the values of one constraint to a number. The order is loops, then velocity constraints.
+    """
     values = iter(rows)
     found = [reduce([next(values) for _ in one.rows]) for one in mechanism.frame_constraints]
     names = [row.name for row in mechanism.velocity_rows]
@@ -138,14 +143,14 @@ def by_constraint(
 
 
 def size_of(rows: Sequence[Number]) -> Number:
-    """Return the value of a single row, or the norm of several rows."""
+    """Return the value of a constraint with a single row, or the norm over its rows if it has several."""
     if len(rows) < 2:
         return rows[0] if rows else 0.0
     return np.sqrt(sum((x * x for x in rows), 0.0))
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
-    """Return the constraint force (n,) [N m or N] of each constraint of a system in its modes; 0 if it slips."""
+    """Return the force (n,) [N m or N] of each constraint in a system whose modes are set; 0 if it slips."""
     m = system.mechanism
     loads = system.begun(t, now.contact_memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))
     tau = system.joint_forces(now.q, now.v, loads)
@@ -160,7 +165,7 @@ def constraint_forces(system: System, t: Number, now: StepState, held: Array) ->
 
 
 def impossible(mechanism: Mechanism, q: Array) -> str:
-    """Return why the engaged constraints cannot be satisfied at q (nq,); empty if they can."""
+    """Return the reason why the engaged constraints cannot be satisfied at q (nq,); empty if they can."""
     for fault in contradictions(mechanism):
         return f"{fault.element} {fault.reason}"
     errors = np.abs(held(mechanism, q).errors[: mechanism.nc])

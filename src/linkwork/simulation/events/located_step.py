@@ -1,4 +1,4 @@
-"""A step with event location: one search finds the events of slip, latches, guards and contacts."""
+"""A step with event location: one search locates the events of slip, latches, guards and contacts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from linkwork.spatial.scalar import Array, Condition, Number
 
 
 def with_events(step: Step, implicit: bool = False, locate_contacts: bool = False) -> Step:
-    """Return the step with event location: it is split into substeps, with the events between them.
+    """Return a step that runs `step` in substeps between located events.
 
     Events change modes, slip directions, contact states and velocities. The equations of an `implicit` step hold at its
     middle; such a step is shortened if contacts leave its equations without a solution. Contact states change at the
-    ends of steps, or with `locate_contacts` at the located instants. If nothing can switch, the result is the step
-    itself.
+    ends of steps, or with `locate_contacts` at the located instants. A system without events makes the plain step.
     """
     through = step if locate_contacts else with_contacts(step, in_the_middle=implicit)
 
@@ -43,7 +42,8 @@ def with_events(step: Step, implicit: bool = False, locate_contacts: bool = Fals
 class _Events:
     """The events of one step: slip, latches and guards, and contact events if these are located.
 
-    `alone` is true if no contact ends a substep; then every substep that ends early has an event of the other sources.
+    If `alone` is true, contacts do not end substeps: every substep that ends early then has an event of slip, a latch
+    or a guard.
     """
 
     def __init__(self, system: System, held: Array, step: Step, touching: ContactSwitching | NoSwitching, alone: bool):
@@ -51,7 +51,7 @@ class _Events:
         self.count = len(sources(system)) if has_events(system) else 0  # event functions without those of contacts
 
     def switching(self, t: Number) -> Switching:
-        """Return the functions that the search calls, for a step that begins at time t [s]."""
+        """Return the functions that the event search calls, for a step that begins at time t [s]."""
         return Switching(
             lambda begin, elapsed, duration: self._advance(t + elapsed, begin, duration),
             self._functions,
@@ -59,16 +59,16 @@ class _Events:
         )
 
     def begin(self, t: Number, now: StepState) -> StepState:
-        """Return the state at which the search begins, with its event functions."""
+        """Return the state at the start t [s] of the step, with its event functions."""
         now = self.touching.begin(now)
         return watch(self.system, t, now, self.held) if self.count else now
 
     def end(self, t: Number, moved: StepState) -> StepState:
-        """Return the state at the end of the step."""
+        """Return the state at the end t [s] of the step, with changes of contact states."""
         return self.touching.end(moved, t)
 
     def possible(self, moved: StepState, solved: Condition) -> Condition:
-        """Return whether the step was solved and its last event was possible."""
+        """Return whether all substeps were solved and the constraints can be satisfied after the last event."""
         return solved & (moved.watched[-1] > 0.0) if self.count else solved
 
     def _advance(self, t: Number, begin: StepState, h: Number) -> tuple[StepState, Condition]:

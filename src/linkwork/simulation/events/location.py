@@ -21,7 +21,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, Value, maximum, mi
 BEHIND = 1e-9  # largest delay of a located event, and shortest substep, as fractions of the step
 ROUNDED = 1.001  # a bracket this many times BEHIND is narrow enough
 TRIALS = 60  # trial substeps per step, at most; the last one takes the rest of the step and ignores events
-EXACT, EXACT_TRIALS = 4e-16, 200  # of `first_event`: largest delay as a fraction of the curve, and most trials
+EXACT, EXACT_TRIALS = 4e-16, 200  # `first_event`: largest delay as a fraction of the curve; most trials
 
 
 class Switching(NamedTuple):
@@ -53,7 +53,10 @@ class Bracket(NamedTuple):
     side: Number
 
     def after(self, to: Number, functions: Array, solved: Number) -> Bracket:
-        """Return the bracket after a trial to `to` with these event functions; `solved` is 1 or 0."""
+        """Return the bracket after a trial step to the time `to`, where the event functions are `functions` (k,).
+
+        `solved` is 1 if the equations of the trial step were solved, else 0.
+        """
         late = (solved == 0.0) | (_least(functions) < 0.0)
         # Illinois: halve the value of an end that did not move twice in a row; plain false position converges slowly
         over = select(late, self.over * where(self.side > 0.0, 0.5, 1.0), functions)
@@ -63,7 +66,7 @@ class Bracket(NamedTuple):
         return Bracket(low, over, high, under, where(late, 1.0, -1.0))
 
     def root(self) -> Number:
-        """Return the false-position estimate of the first zero; the midpoint if `high` is only an unsolved trial."""
+        """Return the false-position estimate of the first zero; the midpoint if the trial to `high` was not solved."""
         root, lowest = self.high, np.inf
         for a, b in zip(self.over, self.under, strict=True):
             crosses, lowest = b < 0.0, minimum(lowest, b)
@@ -85,10 +88,10 @@ def _least(values: Array) -> Number:
 
 
 class Search(NamedTuple):
-    """The progress of a step with events: trials so far, whether all substeps were `solved` (1 or 0), the next substep.
+    """The progress of a step with events: number of trials, whether all substeps were `solved` (1 or 0), next substep.
 
-    The next substep begins in the state `begin`, `elapsed` after the start of the step, and is tried up to `to`; both
-    are fractions of the step.
+    The next substep begins in the state `begin` at the time `elapsed`, and is tried up to the time `to`; both are
+    measured from the start of the step as fractions of it.
     """
 
     tried: Number
@@ -100,7 +103,7 @@ class Search(NamedTuple):
 
 
 def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, Condition]:
-    """Return the state after a step h [s] with all its events, and whether all substeps were solved."""
+    """Return the state after a step h [s] from `now` with all its events, and whether all substeps were solved."""
     first = switching.functions(now, now)
     bracket = Bracket(0.0, first, 1.0, np.zeros(len(first)), 0.0)
     search = Search(0.0, 1.0, 0.0, 1.0, bracket, now.solved_in(0.0))
@@ -115,7 +118,7 @@ def locate(switching: Switching, now: StepState, h: Number) -> tuple[StepState, 
 
 
 def _tried(switching: Switching, now: Search, h: Number) -> tuple[Search, Condition]:
-    """Make one trial substep; return the search after it, and whether the step has ended."""
+    """Make one trial substep of a step h [s]; return the search after it, and whether the step has ended."""
     last = now.tried >= TRIALS - 1
     to = where(last, 1.0, now.to)
     moved, solved = switching.advance(now.begin, now.elapsed * h, (to - now.elapsed) * h)

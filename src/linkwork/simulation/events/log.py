@@ -17,10 +17,10 @@ SMALLEST_GAP = 1e-6  # [m or rad] smaller loop closure errors are left out of an
 
 
 class Line(NamedTuple):
-    """One event: number of its source, resulting slip direction or mode, time [s], and the impulse data.
+    """One event: number of its source, resulting slip direction or mode, time [s], and data of the impulse.
 
-    `energy` [J] gained, `impulse` [N s or N m s] and force `carried` [N or N m] are those of the constraint that
-    switched. `gap` [m or rad] is the loop closure error that was removed.
+    `energy` [J] gained, `impulse` [N s or N m s] and `carried`, the constraint force [N or N m], are those of the
+    constraint that was switched. `gap` [m or rad] is the loop closure error that was removed.
     """
 
     source: Number
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Number]]) -> EventLog:
-    """Return the log with the lines for which `which` is true; lines that do not fit are only counted.
+    """Return the log with those `lines` appended for which `which` is true; lines that do not fit are only counted.
 
     Contact events write source, result and time only; the other columns keep their old values.
     """
@@ -47,9 +47,10 @@ def write(log: EventLog, which: Sequence[Condition], lines: Sequence[Sequence[Nu
 
 
 def events_of(text: Callable[[int, float], str], log: Array, count: int, member: tuple[int, ...]) -> Iterator[Event]:
-    """Yield the events of one member's log (n, 7) with `count` events; a last event reports those that did not fit.
+    """Yield the events in the log (n, 7) of one batch member; `count` is the number of events that occurred.
 
-    `text(source, result)` returns the text of an event.
+    If some did not fit into the log, the last event reports their number. `text(source, result)` returns the text of an
+    event.
     """
     for numbers in log[:count].tolist():
         line = Line(*numbers)
@@ -65,7 +66,7 @@ def events_of(text: Callable[[int, float], str], log: Array, count: int, member:
 def event(
     what: str, time: float, member: tuple[int, ...], energy: float, impulse: float, carried: float, gap: float = 0.0
 ) -> Event:
-    """Return an event; its text includes the removed loop closure error [m or rad] and the energy [J] gained."""
+    """Return an event whose text includes the loop closure error `gap` [m or rad] removed and the energy [J] gained."""
     words = [("closure error", gap, "m or rad", SMALLEST_GAP), ("energy", energy, "J", SMALLEST_ENERGY)]
     more = [f"{name} {size:.3g} {unit}" for name, size, unit, least in words if abs(size) > least]
     return Event(time, member, what + (f" ({', '.join(more)})" if more else ""), energy, impulse, carried)

@@ -32,7 +32,7 @@ LOCKS = ("lock", "unlock")  # verbs that also take the name of a joint
 
 
 class Switch(NamedTuple):
-    """One entry of a schedule: at a time [s], one time per member (*batch,), or a guard, `parameter` gets a new value.
+    """One entry of a schedule: `parameter` gets the value `value` at `when`, a time [s], times (*batch,), or a guard.
 
     With `value` None the parameter changes its sign. `what` is the text of the event.
     """
@@ -45,16 +45,16 @@ class Switch(NamedTuple):
 
     @property
     def guarded(self) -> bool:
-        """Whether a guard triggers it, not a time."""
+        """True if a guard triggers the switch, false if it occurs at a given time."""
         return callable(self.when) or isinstance(self.when, OneShot)
 
     def applied(self, now: Value) -> Value:
-        """Return the new value of the parameter, given its present value."""
+        """Return the new value of the parameter, given its present value `now`."""
         return -now if self.value is None else self.value
 
 
 def verbs() -> dict[str, dict[str, Change]]:
-    """Return the verbs of schedules: for each, by element section, the mode that it sets and the new value."""
+    """Return the verbs of schedules: verb to element section to the mode that the verb sets and its new value."""
     found: dict[str, dict[str, Change]] = {}
     for section, kind in kinds().items():
         for verb, change in kind.switches.items():
@@ -63,7 +63,7 @@ def verbs() -> dict[str, dict[str, Change]]:
 
 
 def modes_of(mechanism: Mechanism) -> dict[str, float]:
-    """Return all modes of a mechanism as built: parameter name to value."""
+    """Return the names of all modes of a mechanism with the values in its model."""
     return {name: float(mechanism.parameters[name]) for name in mechanism.modes}
 
 
@@ -77,7 +77,7 @@ def entries_of(schedule: object) -> list[object]:
 
 
 def locked_names(schedule: Sequence[object]) -> list[str]:
-    """Return the names that a schedule locks or unlocks."""
+    """Return the names of joints and brakes that a schedule locks or unlocks."""
     entries = [entry for entry in schedule if isinstance(entry, (tuple, list)) and len(entry) == 3]
     return [str(name) for _, verb, name in entries if isinstance(verb, str) and verb in LOCKS]
 
@@ -93,7 +93,10 @@ def scheduled(mechanism: Mechanism, schedule: Sequence[object]) -> tuple[Switch,
 
 
 def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
-    """Return the switch of one entry (time or guard, verb, name); raise an error that names what is invalid."""
+    """Return the switch of one entry (time or guard, verb, name); raise an error that names the invalid item.
+
+    `where_` is the entry's name in messages.
+    """
     when, verb, name, ratio = _checked_entry(where_, entry)
     rules = verbs()[verb]
     owners = {section: getattr(mechanism, section) for section in rules}
@@ -118,7 +121,7 @@ def switch_of(mechanism: Mechanism, where_: str, entry: object) -> Switch:
 
 
 def _near(mechanism: Mechanism, sections: Iterable[str]) -> list[str]:
-    """Return linkwork's own sections, and those sections of user-defined elements that the mechanism has."""
+    """Return those element sections whose names an error message lists: linkwork's, and user-defined ones in use."""
     return [name for name in sections if getattr(mechanism, name) or kinds()[name].__module__.startswith(PACKAGE)]
 
 
@@ -144,7 +147,10 @@ def check_times(switches: Sequence[Switch], batch: Shape) -> tuple[Switch, ...]:
 
 
 def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) -> Switch:
-    """Return the switch without the members that the continued run already switched at its `end` (*batch,) [s]."""
+    """Return the switch of a continued run without those members that the first run already switched.
+
+    `end` (*batch,) [s] is the end of the first run, `dt` [s] its step, and `events` are its events.
+    """
     if switch.guarded:
         return switch
     made = np.zeros(end.shape, dtype=bool)
@@ -155,7 +161,7 @@ def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) ->
 
 
 def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
-    """Return time or guard, verb, name and ratio of an entry; raise an error that names what is invalid."""
+    """Return time or guard, verb, name and ratio of an entry; raise an error that names the invalid item."""
     if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
         raise LinkworkError(f"{where_} must be (time, verb, name) or (guard, verb, name); got {entry!r}")
     when, verb, name = entry[:3]
@@ -179,7 +185,7 @@ def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
 
 
 def mode_event(parameter: str, value: float) -> str:
-    """Return the event text for a parameter that is switched to a value."""
+    """Return the text of the event in which `parameter` is switched to `value`."""
     name, _, key = parameter.rpartition(".")
     words = {"closed": ("open", "close"), "engaged": ("release", "engage")}
     if key in words:
@@ -190,7 +196,10 @@ def mode_event(parameter: str, value: float) -> str:
 
 
 def command_status(names: Iterable[str], modes: Iterable[Number]) -> Number:
-    """Return the status of a member whose controller commands these modes: RUNNING if valid, else why it ends."""
+    """Return the status of a batch member whose controller sets the modes `names` to the values `modes`.
+
+    It is RUNNING if all values are valid, else the reason why the member ends.
+    """
     code: Number = RUNNING
     for name, mode in zip(names, modes, strict=True):
         if name.endswith(".ratio"):
@@ -200,7 +209,10 @@ def command_status(names: Iterable[str], modes: Iterable[Number]) -> Number:
 
 
 def slips(mechanism: Mechanism, v: Array, given: Mapping[str, Array]) -> dict[str, Array]:
-    """Return slip speeds (...) [rad/s or m/s] at v (..., nv) of engaged constraints that must not slip, by label."""
+    """Return the slip speeds (...) [rad/s or m/s] of engaged constraints that must not slip, by label.
+
+    `v` has shape (..., nv); `given` are parameters that differ from the model.
+    """
     found: dict[str, Array] = {}
     for name, item, speed in row_speeds(mechanism, v, given):
         ahead, behind = map(is_finite, item.capacities)

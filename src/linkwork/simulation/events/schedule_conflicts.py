@@ -19,7 +19,7 @@ def refuse_contradictions(
 ) -> None:
     """Raise a LinkworkError if couplings contradict each other at time `begin` [s] or after an entry of the schedule.
 
-    `given` are parameters that differ from those built, for all members or per member. Switches at the same time act
+    `given` are parameters that differ from the model, for all members or per member. Switches at the same time act
     together, in any order. Elements that guards or controllers (`commands`) switch count as released here: their
     conflicts are checked during the run. A guard that engages couplings which can never agree is an error here.
     """
@@ -44,7 +44,7 @@ def refuse_contradictions(
         if now is not None and _owner(switch.parameter) not in loose:
             new, entry = switch.applied(now), f"{switch.what}, {switch.entry}"
             modes[switch.parameter] = new if due.all() else np.where(due, new, now)
-        last = np.True_ if following is None else following.when > switch.when  # whether it is the last at its time
+        last = np.True_ if following is None else following.when > switch.when  # last switch at its time
         if entry:
             refuse(modes, due & last, entry)
         if last.all():
@@ -60,13 +60,13 @@ def _owner(parameter: str) -> str:
 
 
 def _released(modes: Mapping[str, Value], names: Iterable[str]) -> dict[str, Value]:
-    """Return the modes with the elements of these names released."""
+    """Return a copy of `modes` in which the elements called `names` are released."""
     free = {f"{name}.{key}" for name in names for key in ("engaged", "selected")}
     return {name: np.zeros(()) if name in free else value for name, value in modes.items()}
 
 
 def _combinations(modes: Mapping[str, Value], who: Array | np.bool_) -> list[tuple[float, ...]]:
-    """Return the distinct combinations of mode values among the members for which `who` (*batch,) is true."""
+    """Return the distinct combinations of mode values among those batch members for which `who` (*batch,) is true."""
     if not any(np.ndim(value) for value in modes.values()):
         return [tuple(map(float, modes.values()))] if who.any() else []
     *values, chosen = np.broadcast_arrays(*modes.values(), who)

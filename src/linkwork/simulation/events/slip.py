@@ -25,7 +25,7 @@ NOTHING_GIVEN: Mapping[str, Value] = MappingProxyType({})
 
 
 def holding(mechanism: Mechanism, slip: Array) -> Mechanism:
-    """Return the mechanism with slipping constraints released."""
+    """Return the mechanism with all slipping constraints released; `slip` (n,) are the slip directions."""
     pairs = zip(mechanism.bounded, slip, strict=True)
     engaged = {f"{item.name}.engaged": item.engaged * where(s == 0.0, 1.0, 0.0) for item, s in pairs}
     return mechanism.varied(engaged) if engaged else mechanism
@@ -38,22 +38,22 @@ def unbounded(mechanism: Mechanism) -> Mechanism:
 
 
 def slip_rows(mechanism: Mechanism) -> Array:
-    """Return the rows (n, nv) of all bounded constraints, engaged or not; rows @ v is the slip speed."""
+    """Return the constraint rows (n, nv) of all bounded constraints, engaged or not; rows @ v are the slip speeds."""
     tree = [factors(mechanism.tree, next(iter(item.velocity_rows))) for item in mechanism.bounded]
     return np.array(tree).reshape(len(tree), mechanism.tree.nv) @ mechanism.spread
 
 
 def slip_speeds(mechanism: Mechanism, v: Array) -> Array:
-    """Return the slip speed (n,) [rad/s or m/s] of each bounded constraint."""
+    """Return the slip speed (n,) [rad/s or m/s] of each bounded constraint at velocities v (nv,)."""
     return slip_rows(mechanism) @ v
 
 
 def slip_multipliers(
     mechanism: Mechanism, slip: Iterable[Value], given: Mapping[str, Value] = NOTHING_GIVEN
 ) -> list[Value]:
-    """Return the multiplier [N m or N] of each slipping constraint, at its bound, as if engaged; 0 if it holds.
+    """Return the multiplier [N m or N] of each bounded constraint: at its bound if it slips, 0 if it holds.
 
-    `given` are parameters by name.
+    Constraints that are not engaged are treated as engaged. `given` are parameters by name.
     """
     found = []
     for item, s in zip(mechanism.bounded, slip, strict=True):
@@ -65,7 +65,7 @@ def slip_multipliers(
 
 
 def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
-    """Return the joint forces (nv,) [N m or N] of slipping constraints."""
+    """Return the joint forces (nv,) [N m or N] that slipping constraints exert; `slip` (n,) are their directions."""
     pushes = zip(slip_multipliers(mechanism, slip), mechanism.bounded, strict=True)
     return slip_rows(mechanism).T @ np.array([push * item.engaged for push, item in pushes])
 
@@ -73,7 +73,7 @@ def slip_forces(mechanism: Mechanism, slip: Array) -> Array:
 def slip_of_speeds(
     bounded: Sequence[VelocityConstraint], speeds: Iterable[Value], slip: Iterable[Value]
 ) -> list[Value]:
-    """Return the slip direction of each constraint at these speeds; `slip` if the speed is zero.
+    """Return the slip direction of each bounded constraint at the given speeds; `slip` where the speed is zero.
 
     A constraint without a bound in the direction of its speed holds.
     """
@@ -85,10 +85,10 @@ def slip_of_speeds(
 
 
 def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequence[Number]) -> list[Number]:
-    """Return two event functions per constraint (2n,), not negative while it keeps slipping or holding.
+    """Return two event functions per bounded constraint (2n,), not negative while it continues to slip or hold.
 
-    The first belongs to backward slip, the second to forward slip: negative where slip in that direction begins or
-    ends. `carried` are the constraint forces [N m or N].
+    The first belongs to backward slip, the second to forward slip: it is negative where slip in that direction begins
+    or ends. `carried` are the constraint forces [N m or N].
     """
     found: list[Number] = []
     for item, s, w, force in zip(mechanism.bounded, slip, slip_speeds(mechanism, v), carried, strict=True):
@@ -102,7 +102,7 @@ def slip_functions(mechanism: Mechanism, slip: Array, v: Array, carried: Sequenc
 
 
 def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
-    """Return the events (2n,) without those of constraints that begin to slip after the first.
+    """Return the slip events `which` (2n,) with at most one constraint that begins to slip, the first.
 
     All multipliers change when one constraint begins to slip, so that the others may hold. They are checked again.
     """
@@ -116,7 +116,7 @@ def one_releases(slip: Array, which: Sequence[Condition]) -> list[Condition]:
 
 
 def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
-    """Return the slip direction of each constraint after the events `which` (2n,)."""
+    """Return the slip direction of each bounded constraint, from `slip` before, after the events `which` (2n,)."""
     pairs = zip(slip, which[::2], which[1::2], strict=True)
     return [
         where(backward, where(s == 0.0, -1.0, 0.0), where(forward, where(s == 0.0, 1.0, 0.0), s))
@@ -127,9 +127,9 @@ def slip_after(slip: Array, which: Sequence[Condition]) -> list[Number]:
 def row_speeds(
     mechanism: Mechanism, v: Array, given: Mapping[str, Array]
 ) -> Iterator[tuple[str, VelocityConstraint, Array]]:
-    """Yield for each velocity constraint its label, the constraint with parameters `given`, and its slip speed.
+    """Yield label, constraint with the parameter values `given`, and slip speed of every velocity constraint row.
 
-    `v` has shape (..., nv).
+    The speed (...) [rad/s or m/s] is that at velocities v (..., nv); it is 0 while the constraint is satisfied.
     """
     velocities = mechanism.tree_velocity(v)
     for item in mechanism.velocity_constraints:

@@ -22,7 +22,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
 class Source(NamedTuple):
-    """An event source: event texts by resulting slip direction (-1, 0, 1), and the number of its constraint."""
+    """An event source: its event texts by resulting slip direction (-1, 0, 1), and the number of its constraint."""
 
     what: tuple[str, ...]
     constraint: int
@@ -31,7 +31,7 @@ class Source(NamedTuple):
 def sources(system: System) -> list[Source]:
     """Return all event sources in the order of their event functions: two per bounded constraint, latches, guards.
 
-    With rigid contacts the step itself decides which constraints slip, and logs it.
+    With rigid contacts the integration step determines and logs slip itself.
     """
     m = system.mechanism
     names, count = [item.name for item in m.constraints], len(m.frame_constraints)
@@ -48,20 +48,20 @@ def sources(system: System) -> list[Source]:
 
 
 def has_events(system: System) -> bool:
-    """Return whether an event can occur within a step that the step does not handle itself."""
+    """Return whether the system has events within a step that must be located."""
     m = system.mechanism
     return bool(m.self_switching or system.guards or (m.bounded and not system.rigid))
 
 
 def constraint_number(mechanism: Mechanism, parameter: str) -> int:
-    """Return the number of the loop or velocity constraint that has this parameter."""
+    """Return the number of the loop or velocity constraint that `parameter` belongs to."""
     name, _, key = parameter.rpartition(".")
     pairs = enumerate(mechanism.constraints)
     return next(k for k, one in pairs if key in one.modes() and name in (one.name, f"{one.section}.{one.name}"))
 
 
 def any_of(conditions: Sequence[Condition]) -> Condition:
-    """Return whether any condition holds; the conditions may be traced."""
+    """Return whether any of the conditions is true; conditions may be traced."""
     found = conditions[0]
     for condition in conditions[1:]:
         found = found | condition
@@ -69,7 +69,7 @@ def any_of(conditions: Sequence[Condition]) -> Condition:
 
 
 def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) -> str:
-    """Return a text that names a guard that is nan in one of these (time [s], state) pairs; empty if there is none."""
+    """Return a message that names a guard with the value nan in one of the (time [s], state) pairs; else ""."""
     for t, now in states:
         for guard in system.guards:
             if np.isnan(guard.function(t, now.q, now.v)):
@@ -125,7 +125,7 @@ def apply_events(system: System, t: Number, end: StepState, held: Array, which: 
 def _logged(
     system: System, t: Number, end: StepState, after: StepState, found: Impact, which: list[Condition]
 ) -> StepState:
-    """Return the state with one log line per event."""
+    """Return the state `after` the events with one log line for each event in `which`; `end` is the state before."""
     known = sources(system)
     count, bounded = len(known), len(end.slip)
     lines = []

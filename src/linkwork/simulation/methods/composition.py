@@ -19,7 +19,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, Value, lookup, max
 
 
 class Composition(NamedTuple):
-    """The lengths of the substeps, as parts of the step with the sum 1, and the order of the composed step."""
+    """Lengths of the substeps of a composed step, as `parts` of the step with the sum 1; and its order."""
 
     name: str
     order: int
@@ -27,14 +27,14 @@ class Composition(NamedTuple):
 
 
 class Substep(NamedTuple):
-    """One substep: its start and its length, both in the unit of the step."""
+    """One substep: the offset of its start from the start of the step, and its length, in the unit of the step."""
 
     offset: Number
     h: Number
 
 
 def _symmetric(*first: float) -> tuple[float, ...]:
-    """Return coefficients, a middle one that makes their sum 1, and their mirror image."""
+    """Return the symmetric coefficients that begin with `first`; the middle one makes their sum 1."""
     return (*first, 1.0 - 2.0 * sum(first), *first[::-1])
 
 
@@ -59,7 +59,7 @@ COMPOSITIONS = (
 
 
 def composition(order: int) -> Composition:
-    """Return the composition of an order: 2 (the method itself), 4 or 6."""
+    """Return the composition of order 2 (the method itself), 4 or 6."""
     for one in COMPOSITIONS:
         if one.order == order:
             return one
@@ -78,7 +78,7 @@ def part_of_iteration(order: int, k: Number) -> Number:
 
 
 def substeps(order: int, h: Number) -> list[Substep]:
-    """Return the substeps of a step h of this order, in sequence."""
+    """Return the substeps of a step h that is composed to this order, in sequence; h in any unit."""
     found, offset = [], 0.0
     for part in composition(order).parts:
         found.append(Substep(offset * h, part * h))
@@ -87,7 +87,10 @@ def substeps(order: int, h: Number) -> list[Substep]:
 
 
 def composed(step: Step, parts: tuple[float, ...]) -> Step:
-    """Return the step composed of substeps of these parts, each with the forces of its own time."""
+    """Return a step composed of substeps; `parts` are their lengths as parts of the step, of which some are negative.
+
+    Each substep evaluates the forces at its own time.
+    """
     lengths = np.array(parts)
     begins = np.cumsum(lengths) - lengths
 

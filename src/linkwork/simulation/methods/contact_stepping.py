@@ -49,25 +49,26 @@ def contact_event(mechanism: Mechanism, source: int, result: float) -> str:
 
 
 def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
-    """Return the step with changes of contact states at its end.
+    """Return a step that also updates the states of compliant contacts at its end.
 
-    States follow from the kinematics at the end of the step, or at the middle for steps whose equations hold there; for
-    these, the touching contacts are predicted at the start.
+    The states follow from the kinematics at the end of the step. With `in_the_middle` they follow from the kinematics
+    at the middle of the step, for methods whose equations hold there; which pairs are in contact is then predicted from
+    the velocities at the start.
     """
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         m, memory = system.mechanism, system.begun(t, now.contact_memory).memory
         if memory is None:
             return step(system, t, now, h, held)
-        first = _meetings(m, now.q, now.v)
+        first = _contact_kinematics(m, now.q, now.v)
         if in_the_middle:
             memory = memory._replace(foreseen=[_predicted(at, 0.5 * h) < 0.0 for at in first])
         moved, solved = step(replace(system, memory=memory), t, now, h, held)
-        end = there = _meetings(m, moved.q, moved.v)
+        end = there = _contact_kinematics(m, moved.q, moved.v)
         rolled, at = _rolled(first, end, h), t + h
         if in_the_middle:
             motion, at = difference(m, now.q, moved.q), t + 0.5 * h
-            there = _meetings(m, integrate(m, now.q, motion * 0.5), motion / h)
+            there = _contact_kinematics(m, integrate(m, now.q, motion * 0.5), motion / h)
             rolled = [meeting.rolling * h for meeting in there]
         number = [found.number for found in grips(m.contact_pairs, memory, at, there)]
         return moved._replace(contact_memory=_changed(memory, number, rolled, end, t + h).stored), solved
@@ -76,7 +77,7 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
 
 
 class ContactSwitching:
-    """The contact events of one step that begins at `t` [s]; contact forces have no kink within a substep.
+    """The contact events of one step that begins at `t` [s]. Contact forces have no kink within a substep.
 
     A contact that lands and does not slide sticks at once. Changes without a zero crossing of an event function, such
     as a contact that has begun to slip and is still slow, take effect at the end of the whole step (S4 section 5.2).
@@ -88,34 +89,34 @@ class ContactSwitching:
         self.still = [np.zeros(3)] * len(self.force_laws)  # `advance` has already moved the anchors
 
     def begin(self, now: StepState) -> StepState:
-        """Return the state at the start of the step, with contact states that can last."""
+        """Return the state at the start of the step; transitional contact states are replaced by lasting ones."""
         return now._replace(contact_memory=Memory.of(now.contact_memory).begun(self.t).stored)
 
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make a substep in which every contact keeps its mode."""
+        """Make a substep h [s] from `begin` at t [s] in which no contact changes its mode."""
         m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
-        first = _meetings(m, begin.q, begin.v)
+        first = _contact_kinematics(m, begin.q, begin.v)
         modes = [mode_of(*one) for one in zip(self.force_laws, memory.anchor, first, strict=True)]
         moved, solved = step(replace(system, memory=memory._replace(modes=modes)), t, begin, h, held)
-        rolled = _rolled(first, _meetings(m, moved.q, moved.v), h)
+        rolled = _rolled(first, _contact_kinematics(m, moved.q, moved.v), h)
         anchor = [before + path for before, path in zip(memory.anchor, rolled, strict=True)]
         return moved._replace(contact_memory=memory._replace(anchor=anchor).stored), solved
 
     def functions(self, begin: StepState, end: StepState) -> Array:
-        """Return three event functions per contact pair, not negative while it stays in the mode at `begin`."""
+        """Return three event functions per contact pair, not negative while the pair stays in its mode at `begin`."""
         before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
         pairs = zip(self.force_laws, before.number, before.anchor, after.anchor, strict=True)
-        first, last = (_meetings(self.mechanism, state.q, state.v) for state in (begin, end))
+        first, last = (_contact_kinematics(self.mechanism, state.q, state.v) for state in (begin, end))
         found: list[Number] = []
         for (contact, number, was, anchor), a, b in zip(pairs, first, last, strict=True):
             found += mode_margins(contact, number, anchor, b, mode_of(contact, was, a))
         return np.array(found)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
-        """Return the state after the contacts with negative event functions changed their states."""
-        memory, found, there = self._judged(end, t)
+        """Return the state at t [s] after the contact events `which` (3 per pair), with new contact states."""
+        memory, found, there = self._contact_states(end, t)
         number = []
         for k, (contact, at) in enumerate(zip(self.force_laws, there, strict=True)):
             mine = which[3 * k] | which[3 * k + 1] | which[3 * k + 2]
@@ -133,18 +134,18 @@ class ContactSwitching:
         return write(before.log, [new != old for old, new in pairs], lines)
 
     def end(self, moved: StepState, t: Number) -> StepState:
-        """Return the state at the end of the whole step, with changes that had no located event."""
-        memory, number, there = self._judged(moved, t)
+        """Return the state at the end t [s] of the whole step, with contact changes that had no located event."""
+        memory, number, there = self._contact_states(moved, t)
         return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).stored)
 
-    def _judged(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[Meeting]]:
+    def _contact_states(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[Meeting]]:
         memory = Memory.of(end.contact_memory)._replace(since=t)
-        there = _meetings(self.mechanism, end.q, end.v)
+        there = _contact_kinematics(self.mechanism, end.q, end.v)
         return memory, [found.number for found in grips(self.mechanism.contact_pairs, memory, t, there)], there
 
 
 class NoSwitching:
-    """The same interface for steps without located contact events."""
+    """The interface of `ContactSwitching` for steps without located contact events."""
 
     def begin(self, now: StepState) -> StepState:
         """Return the state unchanged."""
@@ -153,7 +154,7 @@ class NoSwitching:
     def advance(
         self, step: Step, system: System, t: Number, begin: StepState, h: Number, held: Array
     ) -> tuple[StepState, Condition]:
-        """Make the step itself."""
+        """Make the step without changes of contacts."""
         return step(system, t, begin, h, held)
 
     def functions(self, begin: StepState, end: StepState) -> Array:
@@ -170,7 +171,7 @@ class NoSwitching:
 
 
 def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: list[Meeting], at: Number) -> Memory:
-    """Return the contact memory for states `number` at time `at` [s], given the memory before.
+    """Return the new contact memory for contact states `number` at time `at` [s]; `memory` is the one before.
 
     Anchors move by the rolling distances `rolled` (n, 3) [m]; contacts that stop get an anchor at their present point.
     """
@@ -186,10 +187,10 @@ def _rolled(first: list[Meeting], last: list[Meeting], h: Number) -> list[Array]
     return [(a.rolling + b.rolling) * (0.5 * h) for a, b in zip(first, last, strict=True)]
 
 
-def _meetings(m: Mechanism, q: Array, v: Array) -> list[Meeting]:
+def _contact_kinematics(m: Mechanism, q: Array, v: Array) -> list[Meeting]:
     return meetings(m.tree, *to_tree(m, ("q", "v"), (q, v)))[0]
 
 
 def _predicted(at: Meeting, ahead: Number) -> Number:
-    """Return the distance [m] after a time [s] at constant velocity."""
+    """Return the distance [m] of a contact pair after the time `ahead` [s] at constant velocity."""
     return at.distance + dot(at.normal, at.velocity) * ahead

@@ -45,11 +45,11 @@ from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat, largest, lu, may_be_nonzero, where
 
 
-class Between(NamedTuple):
-    """The evaluation of a guess of the motion: increments of joints and bodies, second position, loads and residual.
+class MotionEvaluation(NamedTuple):
+    """The evaluation of a guess of the joint motion: increments of joints and bodies, second position, loads, residual.
 
-    `residual` (nv,) [N s, N m s] is the momentum residual at the start, `momentum` (nv,) that at the end. `pressed` [N
-    s] is the size of all impulses, the scale of the residual if there is no momentum.
+    `residual` (nv,) [N s, N m s] is the momentum residual at the start of the step, `momentum` (nv,) the momentum at
+    its end. `impulse_sum` [N s] is the sum of all impulses, which is the scale of the residual if there is no momentum.
     """
 
     joints: list[Increment]
@@ -58,11 +58,11 @@ class Between(NamedTuple):
     loads: Loads
     residual: Array
     momentum: Array
-    pressed: Number
+    impulse_sum: Number
 
 
 class Interval:
-    """One step h [s] of a system from a state; evaluates guesses of the joint motion.
+    """The discrete equations of one step h [s] of a system from the state `now`; evaluates guesses of the joint motion.
 
     With `at_ends` springs act at the ends of the step instead of at its middle.
     """
@@ -79,7 +79,7 @@ class Interval:
         self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
     def reduced(self, forces: Array) -> Array:
-        """Return forces of the tree joints as forces (nv,) of the independent joints."""
+        """Return forces (nv,) of the independent joints, from those of all joints (tree.nv,) with mimic joints."""
         return reduced("bias", self.mechanism, forces)
 
     def second(self, dv: Array) -> tuple[list[Increment], Position]:
@@ -89,8 +89,8 @@ class Interval:
         X = [X @ moved.transform for X, moved in zip(self.first.X, joints, strict=True)]
         return joints, Position(X, subspaces(self.tree, integrate(self.tree, self.q, tree_motion)))
 
-    def between(self, dv: Array) -> Between:
-        """Evaluate the motion dv (nv,)."""
+    def evaluate(self, dv: Array) -> MotionEvaluation:
+        """Evaluate the residual, the momentum and the loads of a joint motion dv (nv,) through the step."""
         tree, h = self.tree, self.h
         joints, second = self.second(dv)
         bodies = body_increments(tree, self.first.X, joints)
@@ -109,19 +109,25 @@ class Interval:
             acting = acting + elements(self.t + 0.5 * h, middle, mean) * (0.5 * h)
         residual = self.p + self.reduced(before + own_before) + acting
         momentum = self.reduced(after + own_after) + acting
-        return Between(joints, bodies, second, loads, residual, momentum, self.pressed(loads, own_before))
+        return MotionEvaluation(joints, bodies, second, loads, residual, momentum, self.impulse_sum(loads, own_before))
 
-    def pressed(self, loads: Loads, own: Array) -> Number:
-        """Return the sum of impulse sizes [N s] in a step: weight, controllers, contacts, springs and `own` (nv,)."""
+    def impulse_sum(self, loads: Loads, own: Array) -> Number:
+        """Return the sum of impulses [N s] in a step: weight, controllers, contacts, springs, and `own` (nv,)."""
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
-        grips = [] if loads.touching is None else loads.touching.grips
-        found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
+        contacts = [] if loads.touching is None else loads.touching.contacts
+        found = self.weight + sum(
+            (largest(force) for force in (*forces, *(contact.force for contact in contacts))), 0.0
+        )
         for spring, line in zip(self.tree.line_forces, self.lines, strict=True):
             found = found + abs(spring.stiffness * (_direction(line)[1] - spring.length))
         return found * abs(self.h) + largest(own)  # h < 0 in composed steps
 
     def _impulses(self, loads: Loads, X: list[Transform]) -> Callable[[int], tuple[Force, ...]]:
-        """Return half the impulse of gravity, wrenches and springs on a body, at its first and its second pose."""
+        """Return a function of the body number: half the impulses of gravity, wrenches and springs on that body.
+
+        It returns two wrench impulses, at the pose of the body before and after the step. X are the joint poses after
+        it.
+        """
         half, tree = 0.5 * self.h, self.tree
         outside = external_forces(tree, loads.wrenches)
         drawn, falls = self._pulls(loads, X), (self.falls, body_gravity(tree, X))
@@ -134,10 +140,10 @@ class Interval:
         return on
 
     def _pulls(self, loads: Loads, X: list[Transform]) -> tuple[list[Force], list[Force]]:
-        """Return half the impulse of springs and contacts on every body, at the first and the second pose."""
+        """Return half the impulses of springs and contacts on all bodies, at their poses before and after the step."""
         half, tree = 0.5 * self.h, self.tree
         found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
-        held, there = ([], []) if loads.touching is None else (loads.touching.grips, loads.touching.poses)
+        contacts, there = ([], []) if loads.touching is None else (loads.touching.contacts, loads.touching.poses)
         poses = world_poses(tree, X)
         for spring, first in zip(tree.line_forces, self.lines, strict=True):
             lines = [first, _point(poses, spring.to) - _point(poses, spring.at)]
@@ -149,16 +155,16 @@ class Interval:
                 for place, sign in ((spring.at, half), (spring.to, -half)):
                     felt = at[place.body].R.T @ (pull * sign)
                     each[place.body] = each[place.body] + Force(felt, cross(place.pose.p, felt))
-        for pair, grip in zip(
-            tree.contact_pairs if held else (), held, strict=True
+        for pair, contact in zip(
+            tree.contact_pairs if contacts else (), contacts, strict=True
         ):  # with the same world direction at both ends of the step
             for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
                 for at, each in zip((self.poses, poses), found, strict=True):
-                    each[body] = each[body] + grip.on(there[body], at[body]) * sign
+                    each[body] = each[body] + contact.on(there[body], at[body]) * sign
         return found
 
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
-        """Return the momenta (tree.nv,) that joints add before and after: rotors, springs, dampers and friction."""
+        """Return the momenta (tree.nv,) of rotors, springs, dampers and friction in joints, before and after a step."""
         half, rate = 0.5 * self.h, dv / self.h
         rubbing, turning = resistance(self.tree, rate) * rate * half, rotor_momenta(self.tree, rate)
         before, after = [np.zeros(0)], [np.zeros(0)]
@@ -174,13 +180,14 @@ class Interval:
         return np.concatenate(before), np.concatenate(after)
 
     def _has_middle(self, joint: Joint) -> bool:
-        """Return whether a joint's spring acts at mid-step: coordinates with quaternions have no midpoint."""
+        """Return whether a joint's spring acts at mid-step; coordinates with quaternions have no midpoint."""
         return joint.kind.nq == joint.kind.nv and not self.at_ends
 
     def rows(self, at: Position, dv: Array) -> tuple[Array, Array]:
-        """Return the constraint errors (nh,) in a position reached by dv (nv,), and the rows J (nh, nv) there.
+        """Return the constraint errors (nh,) and the constraint rows J (nh, nv) at the position `at`.
 
-        Errors of loops are closure errors; those of clutches and brakes are the slip in the step.
+        dv (nv,) is the motion from the start of the step to this position. Errors of loops are closure errors; errors
+        of clutches and brakes are their slip in the step.
         """
         tree = self.tree
         loops = closure.closed(tree, at.X)
@@ -188,12 +195,12 @@ class Interval:
         return np.concatenate([closure.errors(loops), J[tree.nc :] @ dv]), J
 
     def work(self, dv: Array, loads: Loads) -> Number:
-        """Return the work [J] in the step of forces that store no energy."""
+        """Return the work [J] of forces that store no energy, in a step with the motion dv (nv,)."""
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.power(middle, dv / self.h, loads) * self.h
 
-    def solver(self, guess: Between, dv: Array) -> Callable[[Array], Array]:
-        """Return the solver with Newton's matrix: residual (nv,) or (nv, k) to the change of the motion."""
+    def solver(self, guess: MotionEvaluation, dv: Array) -> Callable[[Array], Array]:
+        """Return the solver for Newton's matrix: it maps a residual (nv,) or (nv, k) to a change of the motion."""
         m, tree, touching = self.mechanism, self.tree, guess.loads.touching
         by_motion = self._force_jacobian(dv)
         if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.contact_pairs)):
@@ -219,7 +226,7 @@ class Interval:
         return -sum((force_jacobian(impulse(one), dv) for one in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
     def _coupling_rows(self) -> list[Row]:
-        """Return the rows that couple tree joints: rotors of several joints, and springs between bodies."""
+        """Return the rows of Newton's matrix for rotors that couple several joints and springs between bodies."""
         found = [row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors]
         for spring, stretch in zip(self.tree.line_forces, stretches(self.tree, self.q), strict=True):
             weight = spring.damping * 0.5 + spring.stiffness * (0.25 * self.h)
@@ -227,12 +234,16 @@ class Interval:
         return found
 
     def joint_stiffness(self, dv: Array) -> Array:
-        """Return the derivative (tree.nv,) of the residual by the motion dv, of joint springs and dampers."""
+        """Return the derivative (tree.nv,) of the residual by the motion dv, due to joint springs and dampers."""
         springs = [j.stiffness * (0.25 * self.h if self._has_middle(j) else 0.0) for j in outward(self.tree)]
         return resistance(self.tree, dv / self.h) * 0.5 + np.concatenate([np.zeros(0), *springs])
 
     def _coupled_solver(self, touching: ContactLoads | None, dv: Array, by_motion: Array) -> Callable[[Array], Array]:
-        """Return the solver if mimic joints or contacts couple bodies; the inertia is that of the first pose."""
+        """Return the solver for Newton's matrix if mimic joints or contacts couple bodies.
+
+        The inertia is that at the start of the step. `by_motion` (nv, nv) is the negative derivative of the impulses of
+        force laws.
+        """
         m, tree, h = self.mechanism, self.tree, self.h
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in outward(tree))])
         extra = resistance(tree, m.tree_velocity(dv) / h) * (0.5 * h) + stiffness * (0.25 * h * h)
@@ -242,53 +253,53 @@ class Interval:
             M = M + self.system.contact_step_matrix(self.now.q, touching, h)
         return lambda residual: lu(M).solve(residual) * h
 
-    def _contacts(self, guess: Between) -> list[Array]:
-        """Return the derivatives (6, 6) of contact forces with the world by the motion of each body (S4 5.3)."""
+    def _contacts(self, guess: MotionEvaluation) -> list[Array]:
+        """Return for each body the derivative (6, 6) of its contact forces with the world by its motion (S4 5.3)."""
         found = [np.zeros((6, 6)) for _ in self.tree.bodies]
         if guess.loads.touching is None:
             return found
         poses = world_poses(self.tree, guess.second.X)
-        for pair, grip in zip(self.tree.contact_pairs, guess.loads.touching.grips, strict=True):
-            change = step_change(pair.contact, grip, self.h)
-            body, R = pair.contact.at.body, grip.at.pose.R
-            arm = grip.at.on(guess.loads.touching.poses[body])
+        for pair, contact in zip(self.tree.contact_pairs, guess.loads.touching.contacts, strict=True):
+            change = step_change(pair.contact, contact, self.h)
+            body, R = pair.contact.at.body, contact.at.pose.R
+            arm = contact.at.on(guess.loads.touching.poses[body])
             before, after = (_at_point(R.T @ X[body].R, arm)[: len(change)] for X in (self.poses, poses))
             found[body] = found[body] + before.T @ change @ after
         return found
 
 
 def force_rows(tree: Mechanism, by_motion: Array) -> list[Row]:
-    """Return the coupling of tree joints by force derivatives (nv, nv): one row per force."""
+    """Return the rows that couple tree joints through force derivatives `by_motion` (nv, nv), one per coupled force."""
     others = by_motion - np.diag(np.diag(by_motion))
     coupled = [k for k, each in enumerate(others) if any(map(may_be_nonzero, each))]
     return [row(tree, np.eye(len(by_motion))[k], others[k]) for k in coupled]
 
 
 def _at_point(R: Array, arm: Array) -> Array:
-    """Return the matrix (6, 6) from a body twist to the twist at its point `arm` (3,) [m], in axes rotated by R."""
+    """Return the matrix (6, 6) from a body twist to the twist at its point `arm` (3,) [m], with axes rotated by R."""
     return np.block([[R, -R @ hat(arm)], [np.zeros((3, 3)), R]])
 
 
 def _point(poses: list[Transform], place: Place) -> Array:
-    """Return the world position (3,) [m] of a place on a body."""
+    """Return the world position (3,) [m] of a place on a body, for the poses of all bodies."""
     return poses[place.body].point(place.pose.p)
 
 
 def _direction(line: Array) -> tuple[Array, Number]:
-    """Return the unit vector (3,) along a line (3,) and its length [m]; zeros if its ends coincide."""
+    """Return the unit vector along the vector `line` (3,) and its length [m]; zeros for a zero vector."""
     apart = dot(line, line) > 0.0
     length = np.sqrt(where(apart, dot(line, line), 1.0))
     return line / length, where(apart, length, 0.0)
 
 
 def _pull(spring: LineForce, line: Array) -> Array:
-    """Return the force (3,) [N] of a spring on its first end, for the line (3,) [m] between its ends."""
+    """Return the force (3,) [N] of a spring on its first end; `line` (3,) [m] is the vector to its second end."""
     along, length = _direction(line)
     return along * (spring.stiffness * (length - spring.length))
 
 
 def momenta_of_joints(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Return M v (nv,) [N s, N m s] of a tree at q (nq,) with velocities v (nv,)."""
+    """Return the generalized momenta M v (nv,) [N s, N m s] of a tree at q (nq,) with velocities v (nv,)."""
     at = Position(joint_poses(mechanism, q), subspaces(mechanism, q))
     twists = kinematics(mechanism, q, v).twist
     own = [body.inertia @ V for body, V in zip(mechanism.bodies, twists, strict=True)]
@@ -296,7 +307,7 @@ def momenta_of_joints(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def body_gravity(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
-    """Return gravity (3,) [m/s^2] in the frame of every body, from the joint poses."""
+    """Return the gravity vector (3,) [m/s^2] in the frame of every body; X are the joint poses."""
     found = [mechanism.gravity]
     for j in outward(mechanism):
         found.append(X[j.o].R.T @ found[j.i])
@@ -306,9 +317,10 @@ def body_gravity(mechanism: Mechanism, X: list[Transform]) -> list[Array]:
 def joint_projections(
     mechanism: Mechanism, positions: Sequence[Position], wrenches: Callable[[int], Sequence[Force]]
 ) -> list[Array]:
-    """Return joint forces (nv,) in each position from wrenches on the bodies, by the transposed Jacobian.
+    """Return the joint forces (nv,) due to wrenches on the bodies in each position, by the transposed Jacobian.
 
-    Wrenches are in body frames. They are computed one body at a time, so that few exist at once.
+    `wrenches(k)` returns the wrenches on body k in its frame, one per position. It is called for one body at a time, so
+    that few wrenches exist at once.
     """
     carried = [[Force.zero() for _ in positions] for _ in mechanism.bodies]
     found = [[np.zeros(0)] for _ in positions]

@@ -24,14 +24,15 @@ from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, ld
 from linkwork.tolerances import HUGE, TINY
 
 KICKS = 12  # largest number of secant iterations for the kick
-BALANCED, STALLED = 1e-15, 1e-13  # relative energy error that ends them; that ends them if it no longer decreases
-STANDING = 1e-15  # relative kinetic energy of internal motion too slow for a kick to change the energy
+BALANCED, STALLED = 1e-15, 1e-13  # relative energy errors that end these iterations: always; if no longer decreasing
+AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kick to change the energy
 
 
 class Kick(NamedTuple):
-    """The iterate of the secant method for the kick, an impulse along the motion: the next kick, and the best so far.
+    """The iterate of the secant method for the kick (see `EnergyMomentum`): the next kick to try, and the best so far.
 
-    `gained` is the relative energy error of the best one; `dv` and the fields after it describe the motion under it.
+    `gained` is the relative energy error of the best kick. `dv` and the later fields describe the motion under that
+    kick.
     """
 
     next: Number
@@ -45,11 +46,11 @@ class Kick(NamedTuple):
 
 
 class EnergyMomentum(Variational):
-    """The variational step with one more unknown, an impulse along the internal motion, that balances energy. Order 2.
+    """The variational step with one more unknown, an impulse along the motion, that balances the energy. Order 2.
 
     As in the discrete gradient of Gonzalez, the impulse closes the energy balance and vanishes with the square of the
-    step. It is the kick (a factor) times the momentum of the motion, at both ends of the step, without the rigid motion
-    of symmetries, so that their momenta are conserved too.
+    step. It is a factor, the kick, times the momentum of the internal motion, and acts at both ends of the step.
+    Internal motion excludes the rigid motion of symmetries, so that their momenta are conserved too.
     """
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
@@ -62,13 +63,13 @@ class EnergyMomentum(Variational):
         return mechanism.nv + mechanism.nh + 1
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0) -> Tried:
-        """Evaluate a motion dv (nv,) with multipliers (nh,) and a kick."""
+        """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,) and a kick."""
         tried, q, u = super().tried(dv, multipliers), integrate(self.mechanism, self.now.q, dv), dv / self.h
         begin, end = self.balance.first.momenta(u), self.balance.at(q).momenta(u)
         return tried._replace(residual=tried.residual + begin * kick, momentum=tried.momentum + end * kick)
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the arguments of `tried` that an unknown consists of."""
+        """Return the parts of the unknown (n,): motion dv (nv,), multipliers (nh,) and kick."""
         return *super().split(unknown), unknown[-1]
 
     def residual(self, unknown: Array) -> Array:
@@ -79,12 +80,15 @@ class EnergyMomentum(Variational):
         return np.concatenate([tried.residual, tried.errors, np.array([gained / scale])])
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
-        """Return the solver with Newton's matrix, without constraints; the kick scales the momentum."""
+        """Return the solver for Newton's matrix without constraints; the kick scales the momentum."""
         solve = super().solver(tried, dv, kick)
         return lambda residual: solve(residual) / (1.0 - kick)
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations: the secant method for the kick, Newton's method for the motion under each kick."""
+        """Solve the equations of the step: a secant iteration for the kick, Newton's method for the motion under it.
+
+        `history` receives the residual of each iteration; it is used with floats only, not while tracing.
+        """
         none, free = np.zeros(self.mechanism.nh), np.zeros(self.mechanism.nv)
         begin = Kick(0.0, 0.0, HUGE, 0.0, self.first_guess(), none, free, 0.0)
 
@@ -95,7 +99,7 @@ class EnergyMomentum(Variational):
             better = good & (abs(gained) < abs(best.gained))
             apart, first = best.next - best.best, best.gained == HUGE
             slope = where(first, power, (gained - best.gained) / where(apart == 0.0, 1.0, apart))
-            standing = first & (power <= STANDING)
+            at_rest = first & (power <= AT_REST)
             nearer, least = where(better, best.next, best.best), where(better, gained, best.gained)
             secant = nearer - least / where(slope == 0.0, 1.0, slope)
             found = Kick(
@@ -108,7 +112,7 @@ class EnergyMomentum(Variational):
                 where(better, guess.momentum, best.momentum),
                 where(better, guess.work, best.work),
             )
-            return tuple(found), good & (standing | (abs(least) <= BALANCED) | ~better & (abs(best.gained) <= STALLED))
+            return tuple(found), good & (at_rest | (abs(least) <= BALANCED) | ~better & (abs(best.gained) <= STALLED))
 
         found, _, solved = iterate(KICKS, improve, *begin)
         best = Kick(*found)
@@ -118,7 +122,7 @@ class EnergyMomentum(Variational):
         return Solution(np.concatenate([best.dv, best.multipliers, np.array([best.best])]), moved, solved)
 
     def _gained(self, guess: Guess) -> tuple[Number, Number]:
-        """Return the relative energy error of a motion, and its derivative by the kick to first order."""
+        """Return the relative energy error of a guessed motion, and its derivative by the kick to first order."""
         q, v = self.arrived(guess.dv, guess.momentum)
         gained, scale = self.balance.gained(q, v, guess.work, guess.dv)
         u = guess.dv / self.h
@@ -126,41 +130,45 @@ class EnergyMomentum(Variational):
 
 
 class Balance:
-    """The energy balance of a step, and the impulse along the motion that closes it."""
+    """The energy balance of one step; `at` gives the internal motion, along which the balancing impulse acts."""
 
     def __init__(self, interval: Interval):
         self.interval, system, now = interval, interval.system, interval.now
         self.kinetic, self.stored = system.energies(now.q, now.v)
         loads = system.loads(interval.t, now.q, now.v, interval.held)
-        self.pressed = interval.pressed(loads, np.zeros(0))
+        self.impulse_sum = interval.impulse_sum(loads, np.zeros(0))
         self.twists = symmetries(interval.mechanism)
         self.first = self.at(now.q)
         self.given = self._given() if interval.mechanism.constrained else 0.0
 
     def gained(self, q: Array, v: Array, work: Number, dv: Array) -> tuple[Number, Number]:
-        """Return the energy [J] that a step by dv (nv,) to q (nq,), v (nv,) gains beyond the work, and its scale [J].
+        """Return the energy [J] gained beyond the work in a step, and the scale [J] of this error.
 
-        The scale includes the energy that forces exchange during the step, which dominates near rest.
+        The step moves by dv (nv,) to q (nq,) and v (nv,). The scale includes the energy that forces exchange during the
+        step, which dominates near rest.
         """
         kinetic, stored = self.interval.system.energies(q, v)
-        passed = self.pressed * largest(dv) / abs(self.interval.h)
+        passed = self.impulse_sum * largest(dv) / abs(self.interval.h)
         scale = kinetic + self.kinetic + abs(stored) + abs(self.stored) + self.given + passed + TINY
         return (kinetic - self.kinetic) + (stored - self.stored) - work, scale
 
     def _given(self) -> Number:
-        """Return the energy [J] that all forces would add in a step without constraints, for the energy scale."""
+        """Return the energy [J] that all forces would add in a step without constraints; part of the energy scale."""
         interval, system, now = self.interval, self.interval.system, self.interval.now
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)
         push = (loads.control + loads.stops - system.needed(now.q, rest, rest, loads)) * interval.h
         return 0.5 * abs(push @ velocities(unconstrained(interval.mechanism), now.q, push))
 
     def at(self, q: Array) -> Internal:
-        """Return the internal motion at q (nq,)."""
+        """Return the internal motion at the coordinates q (nq,)."""
         return Internal(self.interval, q, self.twists)
 
 
 class Internal:
-    """Motion in one position without the rigid motion of symmetries, which have twists (k, 6) of the world."""
+    """Internal motion at one position: joint motion without the rigid motion of symmetries.
+
+    `twists` (k, 6) are the world twists of the symmetries.
+    """
 
     def __init__(self, interval: Interval, q: Array, twists: Array):
         self.interval, self.mechanism = interval, interval.mechanism
@@ -168,14 +176,18 @@ class Internal:
         tree = self.mechanism.tree
         if len(twists):
             twists = centred(twists, joint_poses(tree, self.q)[1].p)
-        self.whole = generators(self.mechanism, q, twists)  # (nv, k)
+        self.rigid_motions = generators(self.mechanism, q, twists)  # (nv, k)
         if len(twists):
             rotors = generators(tree, self.q, twists).T @ rotor_matrix(tree)
-            felt = twists @ momentum_about_origin(tree, self.q) + rotors
-            self.felt = np.array([interval.reduced(one) for one in felt])  # momenta (k, nv) of the symmetries
-            self.inertia = ldlt(self.felt @ self.whole)
+            each = twists @ momentum_about_origin(tree, self.q) + rotors
+            self.symmetry_momenta = np.array([interval.reduced(one) for one in each])  # (k, nv)
+            self.inertia = ldlt(self.symmetry_momenta @ self.rigid_motions)
 
     def momenta(self, u: Array) -> Array:
-        """Return the momenta (nv,) of velocities u (nv,), without those of the symmetries."""
+        """Return the momenta (nv,) of velocities u (nv,) without the part due to the rigid motion of symmetries."""
         p = self.interval.reduced(momenta_of_joints(self.mechanism.tree, self.q, self.mechanism.tree_velocity(u)))
-        return p - self.felt.T @ self.inertia.solve(self.felt @ u) if self.whole.shape[1] else p
+        return (
+            p - self.symmetry_momenta.T @ self.inertia.solve(self.symmetry_momenta @ u)
+            if self.rigid_motions.shape[1]
+            else p
+        )

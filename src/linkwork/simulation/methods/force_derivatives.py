@@ -20,9 +20,9 @@ NEAR = 1e-7  # [rad, m] step of difference quotients on floats
 
 
 def force_jacobian(forces: Callable[[Array], Array], x: Array) -> Array:
-    """Return the derivative (nv, nv) of forces (nv,) by x (nv,), 0.0 where forces do not depend on it.
+    """Return the derivative (nv, nv) of forces(x) (nv,) by x (nv,); entries are 0.0 if a force does not depend on x.
 
-    On traced numbers it is exact, but left out for long functions. On floats it is a difference quotient. Newton's
+    It is exact for traced numbers, but zero if the function is too long, and a difference quotient for floats. Newton's
     method converges to the same solution with any derivative.
     """
     if x.dtype == object:

@@ -18,7 +18,7 @@ Step = Callable[[System, Number, StepState, Number, Array], tuple[StepState, Con
 
 
 class Solution(NamedTuple):
-    """The solution of a step's equations: the unknown (n,), the next state, and whether Newton's method converged."""
+    """The solution of a step's equations: unknown (n,), state after the step, and whether the equations were solved."""
 
     unknown: Array
     moved: StepState
@@ -26,7 +26,7 @@ class Solution(NamedTuple):
 
 
 class IterationHistory:
-    """The relative residual after every iteration, for equations that are solved on floats.
+    """The relative residual after every iteration of a solver that runs on floats.
 
     `residual` (nv,) and constraint `errors` (nh,) are those of the best iterate.
     """
@@ -36,7 +36,7 @@ class IterationHistory:
         self.residual, self.errors = np.zeros(0), np.zeros(0)
 
     def record(self, size: float, residual: Array, errors: Array, better: bool) -> None:
-        """Record one iteration: the relative residual, and the residual and errors if it is the best so far."""
+        """Record the relative residual `size` of one iteration; if it is `better`, also its residual and errors."""
         self.sizes.append(float(size))
         if better or len(self.sizes) == 1:
             self.residual, self.errors = np.asarray(residual, dtype=float), np.asarray(errors, dtype=float)
@@ -49,30 +49,33 @@ def changing(mechanism: Mechanism) -> str:
 
 
 class Equations(Protocol):
-    """The equations of one step from one state, solved by iteration."""
+    """The equations of one integration step from a given state, which are solved by iteration."""
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array): ...
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns."""
+        """Return the number of unknowns for a mechanism."""
         ...
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations; `history` records the iterations, on floats only."""
+        """Solve the equations of the step.
+
+        `history` receives the residual of each iteration; it is used with floats only, not while tracing.
+        """
         ...
 
     def residual(self, unknown: Array) -> Array:
-        """Return the residual (n,) at the unknown (n,); zero at the solution."""
+        """Return the residual (n,) of the equations at a value of the unknown (n,); zero at the solution."""
         ...
 
     def moved(self, unknown: Array) -> StepState:
-        """Return the state at the end of the step, given the solution."""
+        """Return the state at the end of the step, given the solution `unknown` (n,)."""
         ...
 
 
 def solving(equations: type[Equations]) -> Step:
-    """Return the step that solves these equations."""
+    """Return a step function that solves these equations."""
 
     def run(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
         found = equations(system, t, now, h, held).solve()

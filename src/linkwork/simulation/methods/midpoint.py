@@ -28,7 +28,7 @@ from linkwork.tolerances import HUGE, TINY
 
 ITERATIONS = 60  # largest number of iterations
 CONVERGED = 1e-14  # change of the velocities, relative to the largest, at which the iteration ends
-ROUND_OFF = 1e-10  # the same if changes no longer decrease: round-off of springs between bodies and loops
+ROUND_OFF = 1e-10  # the same if changes no longer decrease, due to round-off of loops and springs between bodies
 SLOW = 1e-6  # the same if changes decrease by less than half: near singular positions of loops
 SHORTEST = 1e-3  # fraction of a correction below which the line search accepts a step over a contact kink
 
@@ -36,8 +36,8 @@ SHORTEST = 1e-3  # fraction of a correction below which the line search accepts 
 class ContactGuess(NamedTuple):
     """The iterate of Newton's method with contacts: best velocities (nv,) and impulses (nh,), and the next correction.
 
-    The fraction `part` of the correction (`move`, `more`) is tried next; `least` is the relative residual of the best
-    iterate.
+    The next trial applies the fraction `part` of the correction, `move` (nv,) of the velocities and `more` (nh,) of the
+    impulses. `least` is the relative residual of the best iterate.
     """
 
     best: Array
@@ -49,7 +49,7 @@ class ContactGuess(NamedTuple):
 
 
 class Midpoint:
-    """The equations of one step of the implicit midpoint rule; unknowns are v at its end and the impulses (nh,)."""
+    """The equations of an implicit midpoint step; unknowns are v (nv,) at its end and constraint impulses (nh,)."""
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
@@ -57,21 +57,21 @@ class Midpoint:
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
-        """Return the number of unknowns."""
+        """Return the number of unknowns, velocities and constraint impulses."""
         return mechanism.nv + mechanism.nh
 
     def _middle(self, v: Array) -> tuple[Array, Array]:
-        """Return coordinates (nq,) at mid-step and the mean velocity (nv,), for velocities v (nv,) at the end."""
+        """Return coordinates (nq,) at mid-step and mean velocity (nv,), for velocities v (nv,) at the end."""
         mean = (self.now.v + v) * 0.5
         return integrate(self.mechanism, self.now.q, mean * (0.5 * self.h)), mean
 
     def _imbalance(self, q: Array, mean: Array, v: Array) -> Array:
-        """Return the impulse residual (nv,) [N s, N m s] for velocities v at the end."""
+        """Return the impulse residual (nv,) [N s, N m s] of the equations of motion, for v (nv,) at the end."""
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         return self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
 
     def _force_jacobian(self, v: Array) -> Array:
-        """Return the negative derivative (nv, nv) of the force laws' impulses by the velocities v (nv,) at the end."""
+        """Return the negative derivative (nv, nv) of impulses of force laws by the velocities v (nv,) at the end."""
 
         def impulse(force_law: ForceLaw) -> Callable[[Array], Array]:
             return lambda v: force_law(self.t + 0.5 * self.h, *self._middle(v)) * self.h
@@ -83,14 +83,14 @@ class Midpoint:
         return held_rows(self.mechanism, q)
 
     def residual(self, unknown: Array) -> Array:
-        """Return the impulse residual (nv,) and the constraint rates (nh,) at velocities and impulses."""
+        """Return impulse residual (nv,) and constraint rates (nh,) for velocities and impulses (nv + nh,)."""
         v, impulses = unknown[: self.mechanism.nv], unknown[self.mechanism.nv :]
         q, mean = self._middle(v)
         J = self._rows(q)
         return np.concatenate([self._imbalance(q, mean, v) - J.T @ impulses, J @ mean])
 
     def moved(self, unknown: Array) -> StepState:
-        """Return the state at the end of the step."""
+        """Return the state at the end of the step, given the solution (nv + nh,)."""
         v = unknown[: self.mechanism.nv]
         q, mean = self._middle(v)
         power = self.system.power(q, mean, self.system.loads(self.t + 0.5 * self.h, q, mean, self.held))
@@ -98,7 +98,10 @@ class Midpoint:
         return self.now._replace(q=after, v=v, work=self.now.work + self.h * power)
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations of a step; `history`, given with floats only, records the residuals."""
+        """Solve the equations of a step.
+
+        `history` receives the residual of each iteration; it is used with floats only, not while tracing.
+        """
         m, h, now = self.mechanism, self.h, self.now
         stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
         (speed,) = to_tree(m, ("v",), (now.v,))
@@ -111,7 +114,7 @@ class Midpoint:
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
     def _smooth(self, M: Array, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
-        """Solve without contacts: Newton's method with one matrix for all iterations."""
+        """Solve the equations of a step without contacts, by Newton's method with one matrix M for all iterations."""
         m, now, by_velocity = self.mechanism, self.now, self._force_jacobian(self.now.v)
         coupled = any(map(may_be_nonzero, (by_velocity - np.diag(np.diag(by_velocity))).ravel()))
         solve = lu(M + by_velocity).solve if coupled else stiffened_solver(m, M + by_velocity)
@@ -137,7 +140,10 @@ class Midpoint:
         return np.concatenate([v, *rest[1:]]), iterations, solved
 
     def _with_contacts(self, M: Array) -> tuple[Array, Number, Condition]:
-        """Solve with contacts, whose forces have kinks: the matrix of their present states, and a line search."""
+        """Solve the equations of a step with contacts, by Newton's method with a line search.
+
+        Contact forces have kinks, so the matrix includes the derivatives for the present contact states.
+        """
         m = self.mechanism
 
         def improve(*state: Value) -> tuple[Leaves, Condition]:
@@ -161,15 +167,18 @@ class Midpoint:
         return np.concatenate([v, impulses]), iterations, solved
 
     def _contact_correction(self, M: Array, v: Array, along: Array) -> tuple[Number, Array, Array]:
-        """Return the relative residual at velocities v and impulses `along`, and the corrections (nv,), (nh,)."""
+        """Return the relative residual, and the corrections of velocities (nv,) and impulses (nh,).
+
+        They are evaluated at velocities v (nv,) and impulses `along` (nh,) of the constraints.
+        """
         q, mean = self._middle(v)
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         assert loads.touching is not None
         A = M + self._force_jacobian(v) + self.system.contact_step_matrix(q, loads.touching, self.h)
         J = self._rows(q)
         residual = self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h - J.T @ along
-        pressed = sum((largest(grip.force) for grip in loads.touching.grips), 0.0) * self.h
-        size = largest(residual) / (largest(M @ self.now.v) + largest(M @ v) + pressed + TINY)
+        impulse_sum = sum((largest(contact.force) for contact in loads.touching.contacts), 0.0) * self.h
+        size = largest(residual) / (largest(M @ self.now.v) + largest(M @ v) + impulse_sum + TINY)
         size = size + largest(J @ mean) / (largest(v) + 1.0)
         factored = lu(A)
         change, constraints = factored.solve(residual), DenseConstraints.of(J, factored.solve, symmetric=False)

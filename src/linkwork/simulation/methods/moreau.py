@@ -56,14 +56,14 @@ FAR = 1e3  # [m or rad] larger than any push-out distance: no limit
 
 
 def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Make one step: half a step, impulses, half a step. Order 1 with impacts, 2 between them.
+    """Make one step h [s] of Moreau's method: half a step, impulses, half a step. Order 1 with impacts, 2 without.
 
-    Velocity-dependent forces use the mean of old and new velocities, found in two passes.
+    Velocity-dependent forces use the mean of the velocities before and after the step, found in two passes.
     """
     bounded, free = system.mechanism.bounded, replace(system, mechanism=unbounded(system.mechanism))
     m, middle = free.mechanism, _middle(free, t, now, h, held)
     boxes = [_box(system.mechanism, middle)] if bounded else []
-    there = _there(m, middle, len(boxes))
+    there = _mid_step_contacts(m, middle, len(boxes))
     blocks: list[Block] = [*boxes, *(block for one in there for block in one.blocks)]
     bounces = any(_may_bounce(pair.contact) for pair in m.contact_pairs)
     guess = np.concatenate([*(_at_bound(box, now.slip) for box in boxes), *_remembered(there, now.contact_memory, h)])
@@ -78,12 +78,14 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
     power = free.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
     q = integrate(m, middle.q, found.v * (0.5 * h))
     pushes = list(zip([one.facing for one in there], _push_out_distances(m, there, p, found.v, h), strict=True))
-    out = _out(free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))])
-    done = power * h + work(blocks, found.p, now.v, found.v) + out.work
+    push_out = _push_out(
+        free, q, found.v, [*pushes, *(row for box in boxes for row in _one_way(bounded, box, found.v, h))]
+    )
+    done = power * h + work(blocks, found.p, now.v, found.v) + push_out.work
     touch = [
         _contact_state(one, p, before, found.v, h, t + h) for one, before in zip(there, now.contact_memory, strict=True)
     ]
-    moved = now._replace(q=out.q, v=found.v, work=now.work + done, contact_memory=np.array(touch))
+    moved = now._replace(q=push_out.q, v=found.v, work=now.work + done, contact_memory=np.array(touch))
     residual = maximum(now.solver.residual, found.left)
     moved = moved._replace(solver=moved.solver._replace(iterations=found.iterations, residual=residual))
     return (_slipped(system, t, moved, h, held, boxes[0], p[0]) if boxes else moved), True
@@ -91,10 +93,10 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
 @dataclass(frozen=True, eq=False)
 class Middle:
-    """The middle q (nq,) of a step h [s], with all quantities that do not depend on the velocities at its end.
+    """The state at the middle of a step h [s], with all quantities that do not depend on the velocities at the end.
 
-    `solve` maps impulses (nv,) [N s, N m s] to velocities (nv,), with dampers included. `project` removes velocity
-    components (nv,) that violate loops.
+    `q` (nq,) are the coordinates at mid-step. `solve` maps impulses (nv,) [N s, N m s] to velocities (nv,), with
+    dampers included. `project` removes velocity components (nv,) that violate loops.
     """
 
     system: System
@@ -107,11 +109,14 @@ class Middle:
     project: Callable[[Array], Array]
 
     def loads(self, v: Array) -> Loads:
-        """Return the loads if the velocities at the end are v (nv,)."""
+        """Return the external loads at mid-step, if the velocities at the end of the step are v (nv,)."""
         return self.system.loads(self.t + 0.5 * self.h, self.q, (self.now.v + v) * 0.5, self.held)
 
     def free(self, v: Array) -> Array:
-        """Return the velocities (nv,) at the end without contacts; velocity-dependent forces are those at v (nv,)."""
+        """Return the velocities (nv,) at the end of the step without contact impulses.
+
+        Velocity-dependent forces are evaluated as if the velocities at the end were v (nv,).
+        """
         system, last, m = self.system, self.now.v, self.system.mechanism
         loads = self.loads(v)
         needed = system.needed(self.q, (last + v) * 0.5, np.zeros(m.nv), loads)
@@ -120,7 +125,7 @@ class Middle:
         return self.project(last + found) - last
 
     def response(self, row: Array) -> Array:
-        """Return the velocity change (nv,) due to a unit impulse [N s] along a row (nv,)."""
+        """Return the velocity change (nv,) due to a unit impulse [N s] along the constraint row `row` (nv,)."""
         return self.project(self.solve(row))
 
 
@@ -133,10 +138,11 @@ def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -
     return Middle(system, t, now, h, held, q, solve, DenseConstraints.of(held_rows(m, q), solve).without_rates)
 
 
-class There(NamedTuple):
-    """A contact at the middle of a step: `distance` [m], axes (3, 3) in the world, and its impulse rows.
+class MidStepContact(NamedTuple):
+    """A contact pair at the middle of a step: `distance` [m], contact axes (3, 3) in the world, and impulse blocks.
 
-    Its blocks begin at `number`: the contact itself, then rolling and spinning friction if it has them.
+    `facing` is the block of the contact force; `rolling` and `spinning` are blocks of friction torques, or None.
+    `number` is the number of its first block in the list of all blocks.
     """
 
     distance: Number
@@ -148,22 +154,22 @@ class There(NamedTuple):
 
     @property
     def blocks(self) -> list[Block]:
-        """All blocks that bound its impulses."""
+        """The blocks of the contact: force, then rolling and spinning friction if it has them."""
         return [self.facing, *(ball for ball in (self.rolling, self.spinning) if ball is not None)]
 
     def force(self, p: Sequence[Array]) -> Array:
-        """Return its impulse (3,) [N s] in its axes, from the impulses of all blocks."""
+        """Return the impulse (3,) [N s] of the contact in contact axes; p are the impulses of all blocks."""
         return p[self.number]
 
     def torque(self, p: Sequence[Array]) -> Array:
-        """Return its angular impulse (3,) [N m s] in its axes, from the impulses of all blocks."""
+        """Return the angular impulse (3,) [N m s] of the contact in contact axes; p are the impulses of all blocks."""
         roll = np.zeros(2) if self.rolling is None else p[self.number + 1]
         spin = np.zeros(1) if self.spinning is None else p[self.number + len(self.blocks) - 1]
         return np.concatenate([spin, roll])
 
 
-def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
-    """Return all contacts at the middle of a step; blocks are numbered from `number`."""
+def _mid_step_contacts(m: Mechanism, middle: Middle, number: int) -> list[MidStepContact]:
+    """Return all contact pairs at the middle of a step; their blocks are numbered from `number` on."""
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
     met, poses = meetings(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
@@ -185,13 +191,13 @@ def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
                 balls.append(Ball(facing.acts, turn, moves, coefficient, number))
             else:
                 balls.append(None)
-        found.append(There(at.distance, at.pose.R @ own, facing, number, *balls))
+        found.append(MidStepContact(at.distance, at.pose.R @ own, facing, number, *balls))
         number += len(found[-1].blocks)
     return found
 
 
-def _remembered(there: list[There], touch: Array, h: Number) -> list[Array]:
-    """Return the impulses of all contact blocks in a step h [s], from the forces of the last step: a first guess."""
+def _remembered(there: list[MidStepContact], touch: Array, h: Number) -> list[Array]:
+    """Return a first guess of all contact impulses in a step h [s], from the contact forces of the last step."""
     found = []
     for one, force in zip(there, forces_of(touch), strict=True):
         found.append(one.axes.T @ force[:3] * h)
@@ -203,7 +209,7 @@ def _remembered(there: list[There], touch: Array, h: Number) -> list[Array]:
 
 
 def _box(mechanism: Mechanism, middle: Middle) -> Box:
-    """Return the rows of clutches, brakes and ratchets that can slip, with their impulse bounds in a step."""
+    """Return the constraint rows of clutches, brakes and ratchets that can slip, with impulse bounds for one step."""
     K, bounds = slip_rows(mechanism), [item.capacities for item in mechanism.bounded]
     free = [middle.solve(row) for row in K]
     return Box(
@@ -217,7 +223,10 @@ def _box(mechanism: Mechanism, middle: Middle) -> Box:
 
 
 def _at_bound(box: Box, slip: Array) -> Array:
-    """Return impulses (k,) at the bounds of slipping constraints, 0 for others: a first guess."""
+    """Return a first guess of the impulses (k,) of bounded constraints: at the bound if slipping, else 0.
+
+    `slip` (k,) are the slip directions.
+    """
     found = []
     for s, (low, high) in zip(slip, box.bounds(), strict=True):
         bound = where(s > 0.0, low, where(s < 0.0, high, 0.0))
@@ -226,9 +235,10 @@ def _at_bound(box: Box, slip: Array) -> Array:
 
 
 def _slipped(system: System, t: Number, moved: StepState, h: Number, held: Array, box: Box, p: Array) -> StepState:
-    """Return the state with the slip directions at the end of a step from t [s], for impulses p (k,) in it.
+    """Return the state with updated slip directions at the end of a step from t [s] to t + h.
 
-    The log gets a line for each constraint that began to slip or to hold.
+    `p` (k,) are the impulses of the bounded constraints in the step. The log gets a line for each constraint that began
+    to slip or to hold.
     """
     m, found = system.mechanism, []
     for k, (impulse, w, (low, high)) in enumerate(zip(p, box.K @ moved.v, box.bounds(), strict=True)):
@@ -253,22 +263,24 @@ def _slow(m: Mechanism, h: Number) -> Number:
 
 
 def _may_bounce(contact: ContactLaw) -> bool:
-    """Return whether a contact has restitution, or a traced one that may be nonzero."""
+    """Return whether a contact has a coefficient of restitution above 0, or a traced one, whose value is unknown."""
     return np.asarray(contact.restitution).dtype == object or contact.restitution > 0.0
 
 
-class Out(NamedTuple):
-    """Coordinates (nq,) after the push-out, and its work [J]."""
+class PushOut(NamedTuple):
+    """Coordinates q (nq,) after penetration was removed, and the work [J] of this correction."""
 
     q: Array
     work: Number
 
 
-def _push_out_distances(m: Mechanism, there: list[There], p: Sequence[Array], v: Array, h: Number) -> list[Number]:
-    """Return the push-out distance [m] of each contact at the end of a step h [s], for contacts at rest in a surface.
+def _push_out_distances(
+    m: Mechanism, there: list[MidStepContact], p: Sequence[Array], v: Array, h: Number
+) -> list[Number]:
+    """Return for each contact at rest in a surface the distance [m] to push it out at the end of a step h [s].
 
     The depth that gravity causes in a step remains, so that a contact on a curved surface does not separate. Bouncing
-    contacts separate by themselves.
+    contacts separate without a correction.
     """
     distances, slow = [], _slow(m, h)
     for one in there:
@@ -282,8 +294,8 @@ def _push_out_distances(m: Mechanism, there: list[There], p: Sequence[Array], v:
 def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[Facing, Number]]:
     """Return the rows of ratchets without a force limit, and their smallest allowed motion during the push-out.
 
-    They must not move back by more than they advanced in the step h [s]. Constraints with a capacity yield, as in an
-    impact.
+    These ratchets must not move back by more than they advanced in the step h [s]. Constraints with a capacity yield,
+    as in an impact.
     """
     found = []
     for k, item in enumerate(bounded):
@@ -293,17 +305,22 @@ def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Numbe
     return found
 
 
-def _out(system: System, q: Array, v: Array, pushes: list[tuple[Facing, Number]]) -> Out:
-    """Move q (nq,) along rows by the given distances [m or rad], smallest in kinetic energy; v (nv,) is unchanged."""
+def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[Facing, Number]]) -> PushOut:
+    """Move q (nq,) by at least the given distances [m or rad] along constraint rows; velocities v (nv,) do not change.
+
+    The motion is the smallest one in the kinetic-energy metric.
+    """
     rows, distances = zip(*pushes, strict=True)
     after = integrate(system.mechanism, q, pushed_out(rows, np.array(distances)))
-    return Out(after, sum(system.energies(after, v)) - sum(system.energies(q, v)))
+    return PushOut(after, sum(system.energies(after, v)) - sum(system.energies(q, v)))
 
 
-def _contact_state(one: There, impulses: Sequence[Array], before: Array, v: Array, h: Number, at: Number) -> Array:
-    """Return the memory of a contact (5,): state number, force (3,) [N] in world axes, and start time of the state [s].
+def _contact_state(
+    one: MidStepContact, impulses: Sequence[Array], before: Array, v: Array, h: Number, at: Number
+) -> Array:
+    """Return the memory (5,) of a contact: state number, force (3,) [N] in world axes, start time [s] of the state.
 
-    If a contact of the mechanism has rolling or spinning friction, its torque (3,) [N m] follows: (8,).
+    If any contact of the mechanism has rolling or spinning friction, the torque (3,) [N m] follows: shape (8,).
     """
     p = one.force(impulses)
     limit, u = one.facing.friction * p[0] * HELD, one.facing.K @ v

@@ -1,4 +1,4 @@
-"""Newton's method with a line search and a fixed number of iterations; each member of a batch converges on its own."""
+"""Newton's method with a line search and an iteration limit. In a batch, each member converges separately."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Correction = Callable[[Array, Array], tuple[Array, Array]]  # (unknown, multipli
 
 
 class Root(NamedTuple):
-    """The result: unknowns (n,), multipliers (m,), number of iterations, and whether they are a solution."""
+    """The result of `newton`: unknowns (n,), multipliers (m,), number of iterations, and whether it converged."""
 
     unknown: Array
     multipliers: Array
@@ -27,17 +27,18 @@ class Root(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """Correction sizes at round-off: `sure` always ends the iteration, `stalled` if corrections no longer decrease."""
+    """Round-off sizes of corrections: `sure` always ends the iteration, `stalled` only if they no longer decrease."""
 
     sure: Number
     stalled: Number
 
 
 def newton(correction: Correction, unknown: Array, multipliers: Array, floor: Floor, most: int = ITERATIONS) -> Root:
-    """Return the root near a guess; it ends where corrections are smaller than CLOSE times the unknown, or round-off.
+    """Return the root near the guess `unknown` (n,), `multipliers` (m,).
 
-    Each iteration tries a fraction of the last correction. If the correction at the new point is smaller, the point is
-    accepted, else half of that fraction is tried. This measure does not depend on the units of the equations.
+    The iteration ends when corrections are smaller than CLOSE times the unknown, or at round-off. Each iteration tries
+    a fraction of the last correction. If the correction at the new point is smaller, the point is accepted, else half
+    of that fraction is tried. The size of corrections does not depend on the units of the equations.
     """
 
     def iteration(

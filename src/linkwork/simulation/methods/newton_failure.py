@@ -1,4 +1,4 @@
-"""Diagnosis of a step whose equations were not solved: it is repeated in plain Python, then with smaller steps."""
+"""Diagnosis of a step whose equations were not solved: repeat the step in plain Python, then try smaller steps."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ SHOWN = 3  # number of first iterations whose residuals are reported, beside the
 
 
 class Unsolved(NamedTuple):
-    """The relative residual after every iteration, the joint or loop with the largest one, and a smaller step [s].
+    """Diagnosis of a step that was not solved.
 
-    `step` is solved; it is None if no smaller step was solved.
+    `history` has the relative residual after every iteration, `worst` names the joint or loop with the largest
+    residual, and `step` [s] is a smaller step that is solved, or None if none was found.
     """
 
     history: tuple[float, ...]
@@ -28,7 +29,7 @@ class Unsolved(NamedTuple):
     step: float | None
 
     def text(self, h: float) -> str:
-        """Return the diagnosis as text, for a step h [s]."""
+        """Return the diagnosis of a step h [s] as text."""
         left = [f"{size:.1e}" for size in self.history]
         if len(left) > SHOWN + 1:
             left = [*left[:SHOWN], "...", left[-1]]
@@ -39,7 +40,10 @@ class Unsolved(NamedTuple):
 
 
 def unsolved(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Unsolved | None:
-    """Return the diagnosis of a step from a state; None if the step is solved, is explicit, or can have events."""
+    """Return the diagnosis of a step h [s] from the state `now` that was not solved.
+
+    None if the step is solved, the method is explicit, or events can occur within the step.
+    """
     if not method.implicit or changing(system.mechanism):
         return None
     with np.errstate(all="ignore"):
@@ -54,7 +58,7 @@ def unsolved(method: Method, system: System, t: float, now: StepState, h: float,
 def _failing(
     method: Method, system: System, t: float, now: StepState, h: float, held: Array
 ) -> IterationHistory | None:
-    """Return the iteration history of the first substep that is not solved; None if all are."""
+    """Return the iteration history of the first substep that is not solved; None if all substeps are solved."""
     assert method.equations
     for part in method.parts:
         history = IterationHistory()
@@ -66,7 +70,7 @@ def _failing(
 
 
 def _worst(system: System, history: IterationHistory) -> str:
-    """Return the joint with the largest residual, or the loop that is not closed."""
+    """Return the name of the joint with the largest residual, or of the loop that is not closed."""
     m = system.mechanism
     errors: Any = np.nan_to_num(np.abs(history.errors), nan=np.inf)
     if errors.max(initial=0.0) > CLOSURE_OPEN:

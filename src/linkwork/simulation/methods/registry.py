@@ -18,12 +18,13 @@ from linkwork.simulation.methods.projection import projected
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """An integration method: name, order, purpose (`about`), and the location of its step.
+    """An integration method: its name, order, purpose (`about`), and the source of its step.
 
     `source` is "file.name" in this package: the step, or the equations that an `implicit` method solves. It is imported
     at the first step; a run with a cached kernel does not need it. Methods with `projects` project onto the constraints
-    after each step. `symmetric` methods can be composed of substeps `parts` to higher orders. With `opens`, velocities
-    satisfy the constraints to the method's order only. `locates` says whether contact events are located within a step.
+    after each step. Steps of `symmetric` methods can be composed to higher orders; `parts` are the lengths of the
+    substeps. With `opens`, velocities satisfy the constraints to the method's order only. `locates` is true if contact
+    events are located within a step.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Method:
 
     @property
     def title(self) -> str:
-        """Name, order, and whether contact events are located: distinguishes methods in kernel names."""
+        """A text that distinguishes methods in kernel names: name, order, and whether contact events are located."""
         return f"{self.name}, order {self.order}{', located' if self.locates else ''}"
 
     @cached_property
@@ -50,7 +51,7 @@ class Method:
 
     @cached_property
     def step(self) -> Step:
-        """The complete step, with projection, contacts, events and composition."""
+        """The complete step function, with projection, contacts, events and composition."""
         bare: Step = solving(self.equations) if self.equations else self._defined()
         whole = with_events(projected(bare) if self.projects else bare, self.implicit, self.locates)
         return whole if len(self.parts) == 1 else composed(whole, self.parts)
@@ -109,7 +110,7 @@ RIGID = _projecting("moreau", "moreau.moreau", 1, "impacts and friction of rigid
 
 
 def method_of_order(name: str, order: int | None, locate: bool = False) -> Method:
-    """Return the method of this name, composed to `order`; raise a LinkworkError if it cannot be composed.
+    """Return the method called `name`, composed to `order`; raise a LinkworkError if it cannot be composed.
 
     With `locate`, contact events are located within its steps.
     """
@@ -123,7 +124,10 @@ def method_of_order(name: str, order: int | None, locate: bool = False) -> Metho
 
 
 def refuse_composed(mechanism: Mechanism, method: Method, guarded: bool = False) -> None:
-    """Raise a LinkworkError if a composed method would step backward in time through events."""
+    """Raise a LinkworkError if the method is composed and events can occur in its steps.
+
+    Composed methods make substeps backward in time. `guarded` is true if the schedule has guards.
+    """
     if len(method.parts) > 1 and (what := "guards" if guarded else changing(mechanism)):
         reason = f"uses substeps backward in time, which are impossible with {what}"
         raise LinkworkError(f"order={method.order} {reason}; leave out `order`")

@@ -12,7 +12,7 @@ from linkwork.spatial.scalar import Array, Condition, Number, where
 
 
 def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Make one step of order 4, with its stages in the tangent space of the coordinates."""
+    """Make one Runge-Kutta step h [s] of order 4, with its stages in the tangent space of the coordinates."""
     m, zero = system.mechanism, np.zeros(system.mechanism.nv)
 
     def stage(k: Number, dq: Array, dv: Array, sum_q: Array, sum_v: Array, sum_work: Number) -> Leaves:

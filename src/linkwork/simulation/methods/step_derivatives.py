@@ -32,7 +32,7 @@ RANK = 1e-11  # relative to the terms of rows and columns: smaller singular valu
 
 
 class StepDerivatives(NamedTuple):
-    """A (2 nv, 2 nv) and B (2 nv, nv) of a step: (dq, dv) after = A (dq, dv) + B dtau, with dq in the tangent space."""
+    """Matrices A (2 nv, 2 nv) and B (2 nv, nv) of a step: (dq, dv) after = A (dq, dv) before + B dtau, dq tangent."""
 
     A: Array
     B: Array
@@ -41,7 +41,8 @@ class StepDerivatives(NamedTuple):
 class StepMap:
     """One step of a method as a map of states (nq + nv,) under joint forces (nv,), with its derivatives.
 
-    `system` returns the stepped system, given arrays of the shapes `changes`; `name` distinguishes it.
+    `system(*changes)` returns the system to step; `changes` has the shapes of its arguments. `name` distinguishes this
+    system in kernel names.
     """
 
     def __init__(
@@ -61,7 +62,10 @@ class StepMap:
         self._kernels: dict[str, Kernel] = {}
 
     def derivatives(self, x: Array, tau: Array, *changes: Array) -> StepDerivatives:
-        """Return the derivatives of the step from x (nq + nv,) under tau (nv,)."""
+        """Return the derivatives of the step from the state x (nq + nv,) under joint forces tau (nv,).
+
+        `changes` are the arguments of `system`.
+        """
         nv = self.problem.mechanism.nv
         A, B = np.eye(2 * nv), np.zeros((2 * nv, nv))
         for part in self.method.parts:
@@ -74,7 +78,10 @@ class StepMap:
         return StepDerivatives(A, B)
 
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
-        """Return the derivatives (2 nv, 2 nv) and (2 nv, nv) of one substep, at the solution of its equations."""
+        """Return the derivatives of one substep by the state (2 nv, 2 nv) and by joint forces (2 nv, nv).
+
+        `unknown` (n,) is the solution of the equations of the substep.
+        """
         m, n = self.problem.mechanism, self.unknowns
         nv = m.nv
         directions = np.eye(3 * nv + n)
@@ -89,7 +96,7 @@ class StepMap:
     # --- compiled functions ---
 
     def _found(self, x: Array, tau: Array, h: Number, *changes: Array) -> tuple[Array, Array]:
-        """Return the next state (nq + nv,), nan if unsolved, and the unknown (n,) that solves the step's equations."""
+        """Return the state (nq + nv,) after a step h [s], and the solution (n,) of its equations; nan if unsolved."""
         nq, system, equations = self.problem.mechanism.nq, self.system(*changes), self.method.equations
         now, unknown = StepState(x[:nq], x[nq:]), [np.zeros(0)]
 
@@ -105,9 +112,9 @@ class StepMap:
         return after if solved is True else where(solved, after, np.full(len(after), np.nan)), unknown[0]
 
     def _along(self, x: Array, tau: Array, h: Number, *rest: Array) -> Array:
-        """Return the rates (2 nv + n,) of the next state and of the residual along a direction (3 nv + n,).
+        """Return the derivative (2 nv + n,) of the next state and of the residual along a direction (3 nv + n,).
 
-        The direction consists of q in the tangent space, v, tau and the unknown.
+        The direction is a change of q in the tangent space, of v, of tau, and of the unknown, in this order.
         """
         *changes, unknown, direction = rest
         m, system, equations = self.problem.mechanism, self.system(*changes), self.method.equations
@@ -129,7 +136,7 @@ class StepMap:
 
     @property
     def base(self) -> Step:
-        """The single step of the method, without composition."""
+        """The step function of the method at its own order, without composition."""
         return METHODS[self.method.name].step
 
     def _run(self, what: str, arrays: list[Array], results: list[Shape], batch: Shape) -> list[Array]:
@@ -143,10 +150,10 @@ class StepMap:
 
 
 def _solved(matrix: Array, right: Array, terms: Array) -> Array:
-    """Return the smallest solution (n, k) of matrix (n, n) @ x = right (n, k), after scaling rows and columns.
+    """Return the smallest x (n, k) with matrix (n, n) @ x = right (n, k), found after scaling rows and columns.
 
-    Equations and unknowns are nv of motion, nh of constraints, and perhaps others. Constraint rows may be redundant or
-    vanish, so they are scaled by the squared `terms` (nh, nv) whose sums they are.
+    Rows and columns are nv of motion, nh of constraints, and possibly others. Constraint rows may be redundant or zero,
+    so they are scaled by `terms` (nh, nv), the squared sizes of the terms that they are sums of.
     """
     nh, nv = terms.shape
     held = slice(nv, nv + nh)

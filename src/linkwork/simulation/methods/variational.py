@@ -15,7 +15,7 @@ from linkwork.algorithms.constraints.dense import DenseConstraints
 from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.reduction import velocities
 from linkwork.model.mechanism import Mechanism
-from linkwork.simulation.methods.discrete_equations import Between, Interval
+from linkwork.simulation.methods.discrete_equations import Interval, MotionEvaluation
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System, with_armature
@@ -24,8 +24,8 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest, minimum, 
 from linkwork.tolerances import TINY
 
 ITERATIONS = 50  # largest number of iterations
-SOLVED, NEAR = 1e-15, 1e-6  # relative momentum residual at which the iteration ends, and that of the iterate before
-PRESSED = 1e-13  # the first of these with contacts, whose forces are large compared with momenta
+SOLVED, NEAR = 1e-15, 1e-6  # relative momentum residuals of the last and the previous iterate that end the iteration
+SOLVED_WITH_CONTACTS = 1e-13  # in place of SOLVED with contacts, whose forces are large compared with momenta
 ROUND_OFF = 2e-16
 ROUNDED = 1e-9  # relative residual at which the iteration ends if it no longer decreases
 OPEN = 0.1  # weight [1/m or 1/rad] of constraint errors in the residual
@@ -33,9 +33,9 @@ SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
 class Guess(NamedTuple):
-    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), and the fraction of its correction to try.
+    """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), and `part` of the next correction to try.
 
-    `momentum` (nv,) [N s, N m s] and `work` [J] are those at the end of the motion.
+    `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step.
     """
 
     dv: Array
@@ -48,10 +48,10 @@ class Guess(NamedTuple):
 class Tried(NamedTuple):
     """The evaluation of an iterate: momentum residual (nv,), constraint errors (nh,) and constraint rows J (nh, nv).
 
-    `momentum` (nv,) [N s, N m s] is that at the end of the step.
+    `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step.
     """
 
-    between: Between
+    motion: MotionEvaluation
     residual: Array
     errors: Array
     J: Array
@@ -76,33 +76,33 @@ class Variational:
         return mechanism.nv + mechanism.nh
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0) -> Tried:
-        """Evaluate a motion dv (nv,) with multipliers (nh,); `kick` is for subclasses with an energy impulse."""
-        between = self.interval.between(dv)
-        errors, J = self.interval.rows(between.second, dv)
-        residual, momentum = between.residual + self.rows.T @ multipliers, between.momentum
+        """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,); only subclasses use `kick`."""
+        motion = self.interval.evaluate(dv)
+        errors, J = self.interval.rows(motion.second, dv)
+        residual, momentum = motion.residual + self.rows.T @ multipliers, motion.momentum
         if not self.projected:
             momentum = momentum + J.T @ multipliers
-        return Tried(between, residual, errors, J, momentum, self.interval.work(dv, between.loads))
+        return Tried(motion, residual, errors, J, momentum, self.interval.work(dv, motion.loads))
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
-        """Return coordinates (nq,) and velocities (nv,) after a motion dv (nv,) that ends with this momentum (nv,)."""
+        """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum."""
         q = integrate(self.mechanism, self.now.q, dv)
         return q, velocities(self.mechanism if self.projected else unconstrained(self.mechanism), q, momentum)
 
     # --- the interface Equations ---
 
     def split(self, unknown: Array) -> tuple[Array, ...]:
-        """Return the arguments of `tried` that an unknown consists of."""
+        """Return the parts of the unknown (n,): motion dv (nv,) and multipliers (nh,)."""
         nv = self.mechanism.nv
         return unknown[:nv], unknown[nv : nv + self.mechanism.nh]
 
     def residual(self, unknown: Array) -> Array:
-        """Return the momentum residual (nv,) and the constraint errors (nh,) at an unknown."""
+        """Return momentum residual (nv,) and constraint errors (nh,) for an unknown (n,)."""
         tried = self.tried(*self.split(unknown))
         return np.concatenate([tried.residual, tried.errors])
 
     def moved(self, unknown: Array) -> StepState:
-        """Return the state at the end of the step."""
+        """Return the state at the end of the step, given the solution `unknown` (n,)."""
         tried = self.tried(*self.split(unknown))
         q, v = self.arrived(unknown[: self.mechanism.nv], tried.momentum)
         return self.now._replace(q=q, v=v, work=self.now.work + tried.work)
@@ -110,7 +110,10 @@ class Variational:
     # --- Newton's method ---
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
-        """Solve the equations; `history` records the iterations, on floats only."""
+        """Solve the equations of the step.
+
+        `history` receives the residual of each iteration; it is used with floats only, not while tracing.
+        """
         best, iterations, solved = self.newton(self.first_guess(), np.zeros(self.mechanism.nh), 0.0, history)
         q, v = self.arrived(best.dv, best.momentum)
         moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(iterations)
@@ -119,7 +122,8 @@ class Variational:
     def first_guess(self) -> Array:
         """Return a first guess of the motion (nv,), of second order in the step if that costs less than an iteration.
 
-        Joint springs and dampers count as in Newton's matrix, so that stiff ones do not spoil the guess.
+        The guess treats joint springs and dampers implicitly, as Newton's matrix does, so that it is useful for stiff
+        ones.
         """
         m, h, now, interval = self.mechanism, self.h, self.now, self.interval
         straight = now.v * h
@@ -132,7 +136,10 @@ class Variational:
     def newton(
         self, dv: Array, multipliers: Array, kick: Number, history: IterationHistory | None
     ) -> tuple[Guess, Number, Condition]:
-        """Solve for the motion under a kick; return the last iterate, the iterations, and whether they converged."""
+        """Solve for the motion by Newton's method, for a given `kick` (0 except for energy-momentum steps).
+
+        Returns the last iterate, the number of iterations, and whether they converged.
+        """
         begin = Guess(dv, multipliers, 1.0, np.zeros(self.mechanism.nv), 0.0)
         found, iterations, solved = iterate(
             ITERATIONS, lambda *state: self._improved(Guess(*state), kick, history), *begin
@@ -158,14 +165,15 @@ class Variational:
             where(better, there.momentum, here.momentum),
             where(better, there.work, here.work),
         )
-        solved = PRESSED if self.has_contacts else SOLVED * np.sqrt(1.0 + m.nv / 64.0)  # round-off of sums over joints
+        # The factor is the round-off of sums over joints
+        solved = SOLVED_WITH_CONTACTS if self.has_contacts else SOLVED * np.sqrt(1.0 + m.nv / 64.0)
         ended = (after <= solved) & (before <= NEAR)
         still = largest(move) <= ROUND_OFF * largest(self.now.q)  # the correction is below the round-off of q
         return tuple(found), ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
 
     def _size(self, tried: Tried) -> Number:
-        """Return the relative residual of an iterate."""
-        scale = largest(self.interval.p) + largest(tried.momentum) + tried.between.pressed + TINY
+        """Return the relative residual of an evaluated iterate."""
+        scale = largest(self.interval.p) + largest(tried.momentum) + tried.motion.impulse_sum + TINY
         return largest(tried.residual) / scale + largest(tried.errors) * OPEN
 
     def _correction(self, tried: Tried, dv: Array, kick: Number) -> tuple[Array, Array]:
@@ -180,27 +188,27 @@ class Variational:
         return tangent_rate(self.mechanism, dv, move), more
 
     def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
-        """Return the solver with Newton's matrix, without constraints."""
-        return self.interval.solver(tried.between, dv)
+        """Return the solver for Newton's matrix without constraints: residual (nv,) to change of the motion (nv,)."""
+        return self.interval.solver(tried.motion, dv)
 
 
 class Rattle(Variational):
-    """The variational step with springs evaluated at both ends of the step (S4 2.33 to 2.37)."""
+    """The equations of RATTLE: a variational step with springs evaluated at both ends of the step (S4 2.33 to 2.37)."""
 
     at_ends = True
 
 
 class Shake(Rattle):
-    """The positions of RATTLE; its velocities are not projected and satisfy loops to second order (S4 2.31, 2.32).
+    """The equations of SHAKE: the positions of RATTLE, with velocities that satisfy loops to second order only.
 
-    The multipliers of a loop act equally at both ends of a step; RATTLE solves for those at its end. The resulting
-    momentum error is along the constraint rows, and the multipliers of the next step absorb it: the positions are the
-    same.
+    Velocities are not projected (S4 2.31, 2.32). The multipliers of a loop act equally at both ends of a step; RATTLE
+    solves for those at the end. The resulting momentum error is along the constraint rows, and the multipliers of the
+    next step absorb it, so that the positions are the same.
     """
 
     projected = False
 
 
 def unconstrained(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism without constraints except its joints."""
+    """Return the mechanism without loops, clutches and brakes; only its joints remain."""
     return mechanism.keeping(lambda one: False)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
-    """Return the named series of a run, or all recorded ones, as a Dataset with outcomes and parameters."""
+    """Return the named series of a run, or all recorded ones, as a Dataset that includes outcomes and parameters."""
     try:
         import xarray
     except ImportError:
@@ -47,28 +47,28 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
 
 
 def _axis_name(axis: Axis, series: str, taken: Mapping[str, Axis]) -> str:
-    """Return the name of a dimension: the axis name, prefixed with the series if another axis has that name."""
+    """Return the name of a dimension: the axis name, with `series` in front if `taken` has another such axis."""
     return axis.name if taken.get(axis.name, axis).entries == axis.entries else f"{series}_{axis.name}"
 
 
 def batch_axes(run: RunData) -> tuple[str, ...]:
-    """Return the names of the batch axes."""
+    """Return the names of the batch axes of a run."""
     return ("member",) if len(run.batch) == 1 else tuple(f"batch_{k}" for k in range(len(run.batch)))
 
 
 def run_label(run: RunData, series: str) -> Label:
-    """Return the label of a series of a run."""
+    """Return the label (title, axes, units) of a series of a run."""
     return label_of(run.facts, series, run[series].shape[len(run.batch) + 1 :])
 
 
 def attributes(label: Label) -> dict[str, str]:
-    """Return the title and the units of a series; if entries have different units, also all units in order."""
+    """Return title and unit of a series as attributes; if entries have different units, also the list of all units."""
     found = {"long_name": label.title, "units": label.unit}
     return found if len(set(label.units)) <= 1 else found | {"units_of_entries": ", ".join(label.units)}
 
 
 def _parameter(run: RunData, name: str, values: Array) -> tuple[tuple[str, ...], Array, dict[str, str]]:
-    """Return axes, values (*batch, shape) and title of a parameter, broadcast if all members share one value."""
+    """Return axis names, values (*batch, shape) and title of a parameter; a value shared by all members is repeated."""
     core = run.mechanism.parameters[name].shape
     axes = tuple(f"parameter.{name}_{k}" for k in range(len(core)))
     return (*batch_axes(run), *axes), np.broadcast_to(values, run.batch + core), {"long_name": f"parameter {name}"}

@@ -41,19 +41,19 @@ Place = tuple[int, Array]  # body number and a point (3,) [m] in its frame
 
 
 class View(NamedTuple):
-    """Unit vectors (3,) of the world that point right and up in the drawing, and their names if they are axes."""
+    """The view of a drawing: world vectors (3,) that point right and up in it, and their names if they are axes."""
 
     right: Array
     up: Array
     names: tuple[str, str] | None
 
     def of(self, points: Array) -> Array:
-        """Return points (..., 3) [m] projected to the drawing (..., 2) [m]."""
+        """Return points (..., 3) [m] of the world projected to the drawing plane (..., 2) [m]."""
         return points @ np.column_stack([self.right, self.up])
 
 
 class Skeleton(NamedTuple):
-    """The elements of a drawing in body frames, independent of the position."""
+    """The elements of a drawing, given in body frames, so that they do not depend on the position."""
 
     shapes: list[tuple[int, Array]]  # for each body except the world: points (n, 3) [m] in its frame
     pins: list[Place]  # joints, on their outboard bodies
@@ -132,7 +132,7 @@ def draw_run(run: RunData, at: float | Sequence[float] = (), path: str | os.Path
 
 
 def skeleton(m: Mechanism) -> Skeleton:
-    """Return the points of a mechanism's joints, loops, springs, centres of mass and frames."""
+    """Return the skeleton of a mechanism: its joints, loops, springs, centres of mass and frames."""
     points: list[list[Array]] = [[] for _ in m.bodies]
     found = Skeleton([], [], [], [], [], [], [], [])
     for j in m.joints:
@@ -167,7 +167,10 @@ def skeleton(m: Mechanism) -> Skeleton:
 
 
 def _mass_points(body: Body, points: list[Array]) -> list[Array]:
-    """Return the centre of mass and, for a body with a single joint, the far end of a thin bar of the same inertia."""
+    """Return the centre of mass of a body; if the body has a single joint, also the far end of an equivalent bar.
+
+    The bar is thin and has the same inertia. `points` (3,) [m] are the joints of the body, in its frame.
+    """
     if not body.mass > 0.0:
         return []
     centre = body.inertia.moment / body.mass
@@ -183,7 +186,10 @@ def _mass_points(body: Body, points: list[Array]) -> list[Array]:
 
 
 def view_of(points: Array, gravity: Array) -> View:
-    """Return the view of points (n, 3) [m]: normal to their coordinate plane if they have one, gravity downward."""
+    """Return the view of points (n, 3) [m] with gravity downward.
+
+    If all points are in a plane normal to a coordinate axis, the view is along that axis, else it is oblique.
+    """
     axes, size = np.eye(3), max(float(np.ptp(points, axis=0).max()), 1e-9)
     weight = np.linalg.norm(gravity)
     upward = -gravity / weight if weight > 0.0 else axes[2]
@@ -205,7 +211,7 @@ def view_of(points: Array, gravity: Array) -> View:
 
 
 def _not_collinear(points: Array) -> bool:
-    """Return whether points (n, 3) are not collinear, so that they define a view without the solids."""
+    """Return whether points (n, 3) are not all on one line; then they define a view without the visual shapes."""
     sizes = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return len(sizes) > 1 and bool(sizes[1] > FLAT * sizes[0])
 
@@ -218,7 +224,7 @@ def outline(points: Array) -> Array:
         return np.array(ordered) * size
 
     def half(along: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-        """One side of the hull: the corners with a left turn (Andrew's monotone chain)."""
+        """Return one side of the hull: the corners with a left turn (Andrew's monotone chain)."""
         hull: list[tuple[float, float]] = []
         for x, y in along:
             while len(hull) > 1:
@@ -236,7 +242,7 @@ def outline(points: Array) -> Array:
 
 
 def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
-    """Return a figure of the mechanism with body poses (..., nbodies, 4, 4), and of curves (n, 3) [m] in the world."""
+    """Return a figure of the mechanism at body poses (..., nbodies, 4, 4), with world curves `paths` (n, 3) [m]."""
     poses = poses.reshape(max(1, math.prod(poses.shape[:-3])), m.nbodies, 4, 4)
     poses = np.concatenate([np.broadcast_to(np.eye(4), (len(poses), 1, 4, 4)), poses], axis=1)  # the world is body 0
     bones = skeleton(m)
@@ -265,7 +271,7 @@ def _drawn(m: Mechanism, poses: Array, paths: list[Array]) -> Figure:
 
 
 def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, order: int, few: bool) -> None:
-    """Draw one position, distant bodies first."""
+    """Draw the mechanism in one position, with body poses X; distant bodies are drawn first."""
     width = 5.0 if few else 3.0
     away = np.cross(view.up, view.right)
     for k, (body, points) in sorted(enumerate(bones.shapes), key=lambda shape: _depth(X, bones, *shape[1], away)):
@@ -298,13 +304,13 @@ def _position(axes: Axes, view: View, X: Array, bones: Skeleton, shade: float, o
 
 
 def _depth(X: Array, bones: Skeleton, body: int, points: Array, away: Array) -> float:
-    """Return the mean distance [m] of a body towards the viewer, for the drawing order."""
+    """Return the mean coordinate [m] of a body along the direction `away`, which decides the drawing order."""
     own = [points, *(solid.points for solid in bones.solids if solid.body == body)]
     return -float((_points(X, body, np.concatenate(own)) @ away).mean()) if any(map(len, own)) else 0.0
 
 
 def _solid(axes: Axes, view: View, X: Array, solid: Solid, color: Color, shade: float, order: int) -> None:
-    """Draw a visual shape: its filled outline and its edges."""
+    """Draw a visual shape of a body: its filled outline and its edges."""
     corners = outline(view.of(_points(X, solid.body, solid.points)))
     look: dict[str, Any] = {"linewidth": 0.8, "zorder": order}
     if len(corners) > 2:
@@ -356,7 +362,7 @@ def _frame(axes: Axes, view: View, middle: Array, span: Array) -> None:
 
 
 def _color(bones: Skeleton, number: int) -> Color:
-    """Return the colour of a body, by its number in the skeleton: that of its solids, or the next default colour."""
+    """Return the colour of body `number` in the skeleton: that of its visual shapes, or the next default colour."""
     body, _ = bones.shapes[number]
     own = [solid.color for solid in bones.solids if solid.body == body and solid.color is not None]
     ours = COLORS[number % len(COLORS)]
@@ -364,7 +370,7 @@ def _color(bones: Skeleton, number: int) -> Color:
 
 
 def _at(X: Array, place: Place) -> Array:
-    """Return the world position (3,) [m] of a place, for body poses (nbodies + 1, 4, 4)."""
+    """Return the world position (3,) [m] of a place (body number, point), for body poses X (nbodies + 1, 4, 4)."""
     body, point = place
     return X[body, :3, :3] @ point + X[body, :3, 3]
 
@@ -374,7 +380,7 @@ def _points(X: Array, body: int, points: Array) -> Array:
 
 
 def _moved(X: Array, bones: Skeleton) -> Array:
-    """Return all points (n, 3) [m] of a skeleton in the world."""
+    """Return the world positions (n, 3) [m] of all points of a skeleton, for body poses X."""
     own = [_points(X, body, points) for body, points in bones.shapes]
     own += [_points(X, solid.body, solid.points) for solid in bones.solids]
     return np.concatenate([*own, np.array([_at(X, place) for place in bones.ground]).reshape(-1, 3)])

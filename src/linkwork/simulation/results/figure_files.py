@@ -17,7 +17,7 @@ DPI = 110
 
 
 def empty_figure(width: float, height: float, layout: Literal["constrained", "compressed"] = "constrained") -> Figure:
-    """Return an empty figure of this size [inches], unknown to pyplot; use "compressed" for axes of equal scale."""
+    """Return an empty figure of this size [inches], without pyplot; layout "compressed" is for axes of equal scale."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -26,7 +26,7 @@ def empty_figure(width: float, height: float, layout: Literal["constrained", "co
 
 
 def checked_path(path: str | os.PathLike[str] | None) -> Path | None:
-    """Return the path of a figure file, or None; raise an error if its type is not supported."""
+    """Return `path` as the path of a figure file, or None; raise an error if its file type is not supported."""
     if path is None:
         return None
     try:
@@ -39,7 +39,7 @@ def checked_path(path: str | os.PathLike[str] | None) -> Path | None:
 
 
 def save_figure(figure: Figure, file: Path | None) -> None:
-    """Write a figure to its file, if there is one; the file is complete or not written."""
+    """Write a figure to `file`, or do nothing if it is None; a failed write leaves no partial file."""
     if file is None:
         return
     try:

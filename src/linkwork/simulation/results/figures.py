@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_LINES = 8  # most coloured lines in a panel; the others are grey
-MOST_BANDS = 4  # the same for a batch, where each line has a band
+MOST_BANDS = 4  # in place of MOST_LINES for a batch, where each line has a band
 SINGLE_MEMBERS = 3  # single members drawn beside each band
 BAND = (5.0, 95.0)  # percentiles of the band
 POINTS = 2000  # most points per line: more than a figure has pixels
@@ -34,7 +34,7 @@ GREY = "0.75"
 
 
 class Panel(NamedTuple):
-    """One panel of a figure: title, unit, and named lines over time."""
+    """One panel of a figure: title, unit, names of its lines, and their values over time."""
 
     title: str
     unit: str  # empty if dimensionless
@@ -43,7 +43,7 @@ class Panel(NamedTuple):
 
 
 def plot_run(run: RunData, series: Sequence[str] = (), path: str | os.PathLike[str] | None = None) -> Figure:
-    """Return a figure of series; by default positions, velocities, joint forces of controllers, and energies."""
+    """Return a figure of the named series; by default positions, velocities, controller forces and energies."""
     file = checked_path(path)
     panels = [panel for name in series or _default(run) for panel in _panels(run, name)]
     across = 1 if len(panels) <= 2 else 2
@@ -83,7 +83,7 @@ def _title(run: RunData) -> str:
 
 
 def _panels(run: RunData, series: str) -> Iterator[Panel]:
-    """Yield the panels of a series, one per unit; all energies and the work share one panel."""
+    """Yield the panels of a series of a run, one per unit; all energies and the work share one panel."""
     if series == "energy":
         parts = [*ENERGIES, "work"] if "work" in run.recorded else [*ENERGIES]
         named = {name: run[name] for name in parts}
@@ -141,18 +141,18 @@ def _draw(axes: Axes, run: RunData, panel: Panel) -> None:
 
 
 def _by_range(lines: Array) -> Array:
-    """Return the line numbers, largest range first."""
+    """Return the numbers of the lines, ordered by the range of their values, largest first."""
     flat = np.nan_to_num(lines.reshape(len(lines), -1), posinf=0.0, neginf=0.0)
     return np.argsort(-np.ptp(flat, axis=1), kind="stable") if flat.shape[1] else np.arange(len(lines))
 
 
 def _members(line: Array) -> Array:
-    """Return a line of all members as (members, T)."""
+    """Return one line of all batch members as an array (members, T)."""
     return line.reshape(-1, line.shape[-1])
 
 
 def _line(axes: Axes, t: Array, line: Array, name: str, color: str, batch: bool) -> None:
-    """Draw one line; for a batch the median, a percentile band and a few members."""
+    """Draw one line of a panel; for a batch its median, a percentile band and a few members."""
     members = _members(line)
     if not batch:
         axes.plot(t, members[0], color=color, linewidth=1.3, label=name, zorder=3)
@@ -177,7 +177,7 @@ def _frame(axes: Axes, lines: Array) -> None:
 
 
 def _mark_end(axes: Axes, run: RunData) -> None:
-    """Mark the end of a single run that ended early."""
+    """Mark the time at which a single run ended early."""
     if not run.batch and run.outcome.kind != "finished":
         axes.axvline(run.outcome.time, color="firebrick", linestyle="--", linewidth=1.0)
         axes.annotate(

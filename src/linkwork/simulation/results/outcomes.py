@@ -10,7 +10,7 @@ KINDS = (FINISHED, EVENT, NOT_CONVERGED, NON_FINITE, STOPPED)
 
 
 class Outcome(NamedTuple):
-    """How a member ended: one of `KINDS`, the time [s] of its last valid state, and the diagnosis of a failure."""
+    """How a batch member ended: one of `KINDS`, the time [s] of its last valid state, and a failure diagnosis."""
 
     kind: str
     time: float
@@ -18,7 +18,7 @@ class Outcome(NamedTuple):
 
     @property
     def evidence(self) -> str:
-        """The old name of `diagnosis`."""
+        """The failure diagnosis; deprecated name of `diagnosis`."""
         warnings.warn("linkwork: Outcome.evidence is now Outcome.diagnosis", DeprecationWarning, stacklevel=2)
         return self.diagnosis
 

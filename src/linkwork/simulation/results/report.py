@@ -32,7 +32,7 @@ NO_POSITIONS, NO_STATES = "q was not recorded", "q and v were not both recorded"
 
 
 def report(run: RunData, compare: bool = False, structure: bool = False) -> Report:
-    """Return all checks of a run.
+    """Return a report with all checks of a run.
 
     With `compare` the run is repeated with smaller steps to estimate the error of its states. With `structure` the
     symplectic defect of some steps is computed.
@@ -64,7 +64,7 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
 
 
 def _method(run: RunData) -> Method | None:
-    """Return the method of a run; None for SciPy's methods."""
+    """Return the integration method of a run; None for SciPy's methods."""
     return RIGID if run.method == RIGID.name else METHODS.get(run.method)
 
 
@@ -90,7 +90,7 @@ def _outcomes(run: RunData) -> Row:
 
 
 def _finite(run: RunData) -> Row:
-    """Whether all recorded samples of a member until its end are finite."""
+    """Return the row that checks whether all samples of each batch member, until its end, are finite."""
     ended = np.array([outcome.time for outcome in run.outcomes.flat]).reshape(*run.batch, 1)
     before_end = run.t <= ended + limits.SAME_TIME * np.abs(ended)
     for name, values in run.recorded.items():
@@ -123,7 +123,7 @@ def _quaternions(run: RunData) -> Row:
 
 
 def _loops(run: RunData) -> Iterator[Row]:
-    """Yield position and velocity errors of loop closure, the projection, and the conditioning of the loops."""
+    """Yield the report rows for errors of loop closure, the projection onto loops, and the loop conditioning."""
     if not run.mechanism.frame_constraints:
         return
     if not {"q", "v"} <= run.recorded.keys():
@@ -148,7 +148,7 @@ def _loops(run: RunData) -> Iterator[Row]:
 
 
 def _slips(run: RunData) -> Iterator[Row]:
-    """Yield the largest slip speed of engaged clutches and brakes that must not slip."""
+    """Yield the row for the largest slip speed of engaged clutches and brakes that must not slip."""
     speeds = slips(run.mechanism, run.v, run.along_time()) if "v" in run.recorded else {}
     if speeds:
         name = max(speeds, key=lambda name: float(np.nanmax(speeds[name], initial=0.0)))
@@ -163,7 +163,7 @@ def _slips(run: RunData) -> Iterator[Row]:
 
 
 def _singular(run: RunData, J: Array) -> Row:
-    """Return the smallest conditioning of the loops, from the singular values of their rows J (*batch, T, nc, nv)."""
+    """Return the row for the worst conditioning of the loops, from their constraint rows J (*batch, T, nc, nv)."""
     name, flat = "loop conditioning", J.reshape(-1, *J.shape[-2:])
     times = np.broadcast_to(run.t, J.shape[:-2]).reshape(-1)
     finite = np.flatnonzero(np.isfinite(flat).all(axis=(-2, -1)))[:: max(1, len(flat) // limits.POSITIONS_CHECKED)]
@@ -182,7 +182,10 @@ def _singular(run: RunData, J: Array) -> Row:
 
 
 def _joint_limits(run: RunData) -> Row:
-    """Return the largest violation of joint limits, relative to the range of the joint; stops are stiff springs."""
+    """Return the row for the largest violation of a joint limit, relative to the range of the joint.
+
+    Violations occur because joint stops are stiff springs.
+    """
     name, tree = "joint limits", run.mechanism.tree
     limited = [(j, d) for j in tree.joints for d in np.flatnonzero(np.isfinite(j.lower) | np.isfinite(j.upper))]
     if not limited:
@@ -202,7 +205,7 @@ def _joint_limits(run: RunData) -> Row:
 
 
 def _velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
-    """By how much joint velocities and the controller's forces exceeded the limits of joints; not a check."""
+    """Yield rows on joint velocities and controller forces that exceed the limits of joints; they are no checks."""
     m = run.mechanism
     kinds = (
         ("velocity limits", "v", "velocity_limit", "rad/s or m/s"),
@@ -221,7 +224,7 @@ def _velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
 
 
 def _range(joint: Joint, d: int) -> float:
-    """Return the range [rad or m] of a joint, or an assumed one if it has only one limit."""
+    """Return the range [rad or m] of coordinate d of a joint, or an assumed range if it has only one limit."""
     width = joint.upper[d] - joint.lower[d]
     if np.isfinite(width) and width > 0.0:
         return float(width)
@@ -229,7 +232,7 @@ def _range(joint: Joint, d: int) -> float:
 
 
 def _iterations(run: RunData) -> Iterator[Row]:
-    """Yield the iterations per step of implicit methods, or of the contact solver."""
+    """Yield the report rows for the iterations per step of implicit methods, or of the contact solver."""
     method, name = _method(run), "Newton iterations"
     most = f"at most {float(np.max(run.final.most_iterations, initial=0.0)):g}"
     if method is RIGID:
@@ -252,7 +255,7 @@ def _contact_residual(run: RunData) -> Row:
 
 
 def _symplectic(run: RunData) -> Row:
-    """Return the symplectic defect of steps from some samples of the first member."""
+    """Return the row for the symplectic defect of steps from some samples of the first batch member."""
     name, why_not, method = "symplectic defect", without_form(run), _method(run)
     if why_not or method is None:
         return Row(name, "unknown", note=why_not, not_checked=why_not)
@@ -269,7 +272,10 @@ def _speed(run: RunData) -> Row:
 
 
 def _state_error(run: RunData) -> Row:
-    """Return the Richardson estimate of the state error: half the step leaves 1 / 2^p of the error at order p."""
+    """Return the row for the error of q and v, estimated by Richardson extrapolation from a run with half the step.
+
+    At order p, half the step leaves 1 / 2^p of the error.
+    """
     if run.again is None:
         raise LinkworkError(
             "report(compare=True) must repeat the run, which needs its controller; a run that was read from a file or "

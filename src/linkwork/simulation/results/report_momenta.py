@@ -24,7 +24,7 @@ NOT_CONSERVED = "not conserved"
 
 
 def momenta(run: RunData) -> Iterator[Row]:
-    """Yield the rows of all conserved momenta, or a row with the reason why momentum is not checked."""
+    """Yield a row for each conserved momentum, or one row with the reason why momentum is not checked."""
     names = "momentum", "angular momentum"
     why_not = _what_changes_momentum(run)
     if why_not:
@@ -45,7 +45,7 @@ def momenta(run: RunData) -> Iterator[Row]:
 
 
 def _of_symmetries(run: RunData) -> Iterator[Row]:
-    """Yield the rows of momenta conserved by symmetries of a mechanism that is connected to the world."""
+    """Yield a row for each momentum that a symmetry conserves in a mechanism connected to the world."""
     if not {"q", "v"} <= run.recorded.keys():
         return
     m = run.varied((0,) * len(run.batch))
@@ -67,7 +67,7 @@ def _of_symmetries(run: RunData) -> Iterator[Row]:
 
 
 def _same_symmetries(run: RunData, first: Mechanism) -> bool:
-    """Return whether gravity and the joints at the world are the same for all members."""
+    """Return whether gravity and the joints at the world are the same in all batch members."""
     roots = tuple(f"{joint.name}." for joint in first.joints if joint.i == WORLD)
     return all(
         bool((x == first.parameters[name]).all())
@@ -80,7 +80,7 @@ def _same_symmetries(run: RunData, first: Mechanism) -> bool:
 
 
 def _what_changes_momentum(run: RunData) -> str:
-    """Return why momentum is not conserved; empty if it is."""
+    """Return the reason why total momentum is not conserved or cannot be checked; empty if it is conserved."""
     if not {"q", "v"} <= run.recorded.keys():
         return "q and v were not both recorded"
     for joint in run.mechanism.joints:
@@ -104,7 +104,7 @@ def _what_changes_momentum(run: RunData) -> str:
 
 
 def _what_pushes(run: RunData) -> str:
-    """Return what acts on bodies from outside, or on joints at the world; empty if nothing does."""
+    """Return which wrench or controller acts on the mechanism from the world; empty if none does."""
     if run.settings.pushed:
         return "wrenches act"
     if run.settings.controlled and "tau" not in run.recorded:
@@ -117,7 +117,7 @@ def _what_pushes(run: RunData) -> str:
 
 
 def _has_forces(run: RunData, joint: Joint) -> bool:
-    """Return whether springs, dampers, friction, stops or a rotor act between a body and the world."""
+    """Return whether springs, dampers, friction, stops or a rotor act in a joint to the world."""
     own = [joint.damping, joint.stiffness, joint.armature, joint.friction]
     turning = [one for one in run.mechanism.actuators if joint.name in one.joints]
     own += [
@@ -130,7 +130,7 @@ def _has_forces(run: RunData, joint: Joint) -> bool:
 
 
 def _weight(run: RunData) -> Array:
-    """Return mass times gravity (..., 3) [N] of every member."""
+    """Return mass times gravity (..., 3) [N] of the mechanism for every batch member."""
     own, mass = run.mechanism.parameters, np.asarray(run.mechanism.mass)
     for name, value in run.parameters.items():
         if name.endswith(".mass"):
@@ -139,7 +139,10 @@ def _weight(run: RunData) -> Array:
 
 
 def _momentum_scale(run: RunData) -> tuple[Array, Array]:
-    """Return the sums of the joint contributions to linear and angular momentum (*batch,), largest in time."""
+    """Return the scales of linear and angular momentum (*batch,).
+
+    Each is the sum of the momenta of single joint velocities, at the sample where it is largest.
+    """
     every = max(1, math.prod(run.q.shape[:-1]) // STATES_FOR_MOMENTUM_SCALE)
     q, v = run.q[..., ::every, :], run.v[..., ::every, :]
     parts = run.dynamics.momentum_matrix(q, parameters=run.along_time()) * v[..., None, :]

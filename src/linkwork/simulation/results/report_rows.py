@@ -46,7 +46,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether no check failed."""
+        """True if no check failed."""
         return not self.failures
 
     @property
@@ -102,7 +102,10 @@ class Report:
 
 
 def checked(run: RunData, name: str, values: Array, note: str, bound: float | None = None) -> Row:
-    """Return a row that checks the largest of values (*batch,); without a bound, with that of energy and momenta."""
+    """Return a row that checks the largest of `values` (*batch,) against `bound`.
+
+    Without a bound it is the limit for energy and momenta.
+    """
     bound = _balance(run) if bound is None else bound
     flat = np.asarray(values).reshape(-1)
     if not flat.size:
@@ -117,7 +120,7 @@ def _balance(run: RunData) -> float:
 
 
 def member_name(run: RunData, number: int) -> str:
-    """Return the name of a member, by its flat number, to begin a note with; empty for a single run."""
+    """Return the text "member 3: " for the batch member with the flat number `number`; empty for a single run."""
     if not run.batch:
         return ""
     index = [int(k) for k in np.unravel_index(number, run.batch)]
@@ -125,5 +128,5 @@ def member_name(run: RunData, number: int) -> str:
 
 
 def verdict(good: bool | np.bool_) -> str:
-    """Return the verdict of a check that passed or failed."""
+    """Return the verdict text for a check that is `good` (passed) or not."""
     return PASSED if good else FAILED

@@ -122,7 +122,7 @@ class RunData:
 
     @cached_property
     def facts(self) -> RunFacts:
-        """The facts that decide which series the run has."""
+        """The properties of the run that decide which series it has."""
         return RunFacts(
             self.mechanism,
             controlled=self.settings.controlled,
@@ -140,7 +140,7 @@ class RunData:
 
     @cached_property
     def _known(self) -> dict[object, object]:
-        """Cache of derived series by registry entry or name, and of shared intermediate results by function."""
+        """Cache of derived series by registry entry or name, and of intermediate results by function."""
         return {}
 
     def _derived(self, name: str) -> Array:
@@ -152,13 +152,13 @@ class RunData:
         return series.derive(self)  # type: ignore[arg-type]  # a Run
 
     def once(self, formula: Callable[[Self], Value]) -> Value:
-        """Return `formula(self)`, cached for all derived series that use it."""
+        """Return `formula(self)`; the result is computed once and shared by all derived series that use it."""
         if formula not in self._known:
             self._known[formula] = formula(self)
         return cast("Value", self._known[formula])
 
     def along_time(self) -> dict[str, Array]:
-        """Return the parameters as (..., 1, shape) if constant, or (..., T, shape) if they were switched."""
+        """Return all parameters for each sample: (..., 1, shape) if constant, (..., T, shape) if they were switched."""
         core = self.mechanism.parameters
         constant = {name: np.expand_dims(x, x.ndim - core[name].ndim) for name, x in self.parameters.items()}
         found = constant | {name: self.recorded[name] for name in constant if name in self.recorded}
@@ -168,7 +168,7 @@ class RunData:
         return found
 
     def varied(self, index: tuple[int, ...]) -> Mechanism:
-        """Return the mechanism of one member, with its parameters."""
+        """Return the mechanism with the parameters of the batch member at `index`."""
         core = self.mechanism.parameters
         own = {name: np.broadcast_to(x, self.batch + core[name].shape)[index] for name, x in self.parameters.items()}
         return self.mechanism.varied(own) if own else self.mechanism
@@ -178,7 +178,7 @@ class RunData:
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"again": None}
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        """Return a copy in this process, which keeps user functions."""
+        """Return a deep copy; unlike a pickle it keeps user functions."""
         return type(self)(**{field.name: deepcopy(getattr(self, field.name), memo) for field in fields(self)})
 
     # --- text ---
@@ -190,7 +190,7 @@ class RunData:
 
     @property
     def ending(self) -> str:
-        """A short text on how the members ended."""
+        """A short text that says how the batch members ended."""
         kinds = [outcome.kind for outcome in self.outcomes.flat]
         if len(kinds) == 1:
             return str(self.outcomes.flat[0])

@@ -58,7 +58,7 @@ UNREADABLE = (
 
 
 class About(TypedDict):
-    """The contents of the JSON text: settings, names of series, parameters and arrays, and computing time [s]."""
+    """The contents of the JSON text of a run file: settings, names of its arrays, and computing time [s]."""
 
     settings: dict[str, Any]
     series: list[str]
@@ -68,7 +68,7 @@ class About(TypedDict):
 
 
 class Contents(NamedTuple):
-    """The contents of a file: named arrays, the JSON text that describes them, and the mechanism document."""
+    """The contents of a run file: named arrays, the JSON text that describes them, and the mechanism document."""
 
     arrays: Mapping[str, Array]
     about: str
@@ -76,9 +76,9 @@ class Contents(NamedTuple):
 
 
 def save_run(run: RunData, path: str | os.PathLike[str]) -> None:
-    """Write a run to `path` (.npz or .nc); `read_run` restores it exactly.
+    """Write a run to `path` (.npz or .nc), so that `read_run` restores it exactly.
 
-    An older file is replaced in one operation once the new one is complete.
+    An existing file is replaced in one operation, after the new file is complete.
     """
     path = _path(path)
     write, _ = _form(path)
@@ -91,7 +91,7 @@ def save_run(run: RunData, path: str | os.PathLike[str]) -> None:
 
 
 def read_run(path: str | os.PathLike[str]) -> RunData:
-    """Read a run that `save_run` wrote; raise a LinkworkError if the file is damaged, foreign or newer."""
+    """Read a run that `save_run` wrote; raise a LinkworkError if the file is damaged, no run file, or too new."""
     path = _path(path)
     _, read = _form(path)
     if not path.is_file():
@@ -162,7 +162,7 @@ def _about(run: RunData, arrays: Mapping[str, Array]) -> str:
 
 
 def _described(path: Path, text: str) -> About:
-    """Return the contents of the JSON text; raise a LinkworkError if the file is foreign or newer."""
+    """Return the parsed JSON text; raise a LinkworkError if the file is no run file or of a newer version."""
     try:
         about = json.loads(text)
     except ValueError:
@@ -179,7 +179,7 @@ def _described(path: Path, text: str) -> About:
 
 
 def _restored(path: Path, contents: Contents, about: About) -> RunData:
-    """Return the run if the contents of the file are consistent; raise a ValueError if not."""
+    """Return the run from the contents of a file; raise a ValueError if they are not consistent."""
     m, arrays = _mechanism(path, contents.document), contents.arrays
     batch = arrays["outcome"].shape
     run = RunData(
@@ -208,7 +208,7 @@ EMPTY = MemberState(
 
 
 def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], rigid: bool) -> MemberState:
-    """Return the final state (*batch, ...) of a file."""
+    """Return the final state (*batch, ...) of the run from the arrays of a file."""
     sizes: dict[str, tuple[int | None, ...]] = {
         "motion.q": (m.nq,),
         "motion.v": (m.nv,),
@@ -226,7 +226,7 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], ri
 
 
 def _numbers(arrays: Mapping[str, Array], name: str, shape: tuple[int | None, ...] | None = None) -> Array:
-    """Return an array of float64 of this shape; raise a ValueError if it differs."""
+    """Return the array `name` as float64; raise a ValueError if it does not have the shape `shape`."""
     array = arrays[name]
     if array.dtype != np.float64:
         raise ValueError(f"{name!r} has dtype {array.dtype}; expected float64")
@@ -323,7 +323,7 @@ def _write_netcdf(run: RunData, contents: Contents, path: Path) -> None:
 
 
 def _axes(run: RunData, name: str, values: Array) -> tuple[str, ...]:
-    """Return axis names for an array that is not a series: batch axes, then its own."""
+    """Return axis names for an array that is not a series: batch axes, then numbered axes of the array."""
     shared = batch_axes(run) if name.startswith(("final", "outcome")) else ()
     return shared + tuple(f"{name}_{k}" for k in range(values.ndim - len(shared)))
 
@@ -338,19 +338,19 @@ def _read_netcdf(path: Path) -> Contents:
 
 
 def _plain(dataset: h5py.Dataset) -> Array:
-    """Return a data set as a NumPy array: texts as str, numbers in native byte order."""
+    """Return an HDF5 data set as a NumPy array: texts as str, numbers in native byte order."""
     if dataset.dtype.kind == "O":
         return np.array(dataset.asstr()[()], dtype=str).reshape(dataset.shape)
     return np.array(dataset[()], dataset.dtype.newbyteorder("="), order="C")
 
 
 def _seal(checksum: int) -> bytes:
-    """Return the checksum line at the end of a netCDF file, which HDF5 ignores."""
+    """Return the line with the checksum that ends a netCDF file; HDF5 ignores it."""
     return f"\nlinkwork run, crc32 {checksum:08x}\n".encode()
 
 
 def _refuse_unsealed(path: Path) -> None:
-    """Raise a ValueError if the file was modified after writing: HDF5 may hang on a damaged file."""
+    """Raise a ValueError if the final checksum of the file is wrong or missing: HDF5 may hang on a damaged file."""
     size, checksum = path.stat().st_size - len(_seal(0)), 0
     with open(path, "rb") as stream:
         while left := max(0, size - stream.tell()):

@@ -1,4 +1,4 @@
-"""Visual shapes of bodies for drawings: points whose convex hull is the shape, and its edges."""
+"""Visual shapes of bodies for drawings: points whose convex hull is the shape, and the edges of the shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UPWARD = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 25)  # latitudes of points on a 
 
 
 class Solid(NamedTuple):
-    """A visual shape on a body: `points` (n, 3) [m] with the shape as convex hull, and `edges`, polylines (k, 3) [m].
+    """A visual shape of a body: `points` (n, 3) [m] whose convex hull is the shape, and `edges`, polylines (k, 3) [m].
 
     All points are in the frame of body number `body`. `color` is (red, green, blue) from 0 to 1, or None.
     """
@@ -27,7 +27,7 @@ class Solid(NamedTuple):
 
 
 def solids_of(body: Body) -> list[Solid]:
-    """Return the visual shapes of a body, without meshes and planes."""
+    """Return the visual shapes of a body for drawings, except meshes and planes."""
     found = []
     for geometry in body.geometry:
         if geometry.role == "visual" and isinstance(geometry.shape, Box | Sphere | Cylinder):
@@ -39,7 +39,7 @@ def solids_of(body: Body) -> list[Solid]:
 
 
 def _hull(shape: Shape) -> tuple[Array, list[Array]]:
-    """Return points (n, 3) [m] whose convex hull is the shape, in its own frame, and its edges."""
+    """Return points (n, 3) [m] in the shape's frame whose convex hull is the shape, and its edges (k, 3) [m]."""
     match shape:
         case Box(size):
             signs = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1], [1, 1]])

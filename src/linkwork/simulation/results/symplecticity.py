@@ -28,7 +28,7 @@ STEPS = 5  # number of samples of a run from which steps are checked
 
 
 def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
-    """Return Omega (2 nv, 2 nv) for changes (dq, dv) of one state, with dq in the tangent space."""
+    """Return the matrix Omega (2 nv, 2 nv) of the form at q (nq,), v (nv,), for changes (dq, dv), dq tangent."""
     m = d.mechanism
     zero, M = np.zeros(m.nv), d.mass_matrix(q)
     p = M @ v
@@ -40,7 +40,10 @@ def symplectic_form(d: Dynamics, q: Array, v: Array) -> Array:
 
 
 def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
-    """Return |A^T Omega_1 A - Omega_0| / |Omega_0| of a simulator's next step, and make this step."""
+    """Return |A^T Omega_1 A - Omega_0| / |Omega_0| of the next step of a simulator, with its derivative A.
+
+    The simulator makes this step.
+    """
     m, before = sim.mechanism, sim.state
     A = sim.step_derivatives().A
     sim.step()
@@ -53,7 +56,7 @@ def symplectic_defect(sim: Simulator, d: Dynamics) -> float:
 
 
 def without_form(run: RunData) -> str:
-    """Return why the symplectic defect of a run is not computed; empty if it is."""
+    """Return the reason why the symplectic defect of a run cannot be computed; empty if it can."""
     m, settings = run.varied((0,) * len(run.batch)), run.settings
     if run.method not in METHODS:
         return "the method has adaptive steps"
@@ -79,13 +82,13 @@ def without_form(run: RunData) -> str:
 
 
 def _bends(kind: JointKind) -> bool:
-    """Return whether the velocities of a joint are not rates of coordinates, since they do not commute."""
+    """Return whether the velocities of a kind of joint are not rates of coordinates, as for rotations in space."""
     x, y = np.arange(1.0, kind.nv + 1.0), np.ones(kind.nv)
     return bool((kind.tangent_rate(x, y) != y).any())
 
 
 def run_defect(run: RunData) -> float:
-    """Return the largest symplectic defect of steps from some samples of the first member."""
+    """Return the largest symplectic defect among steps from some samples of the first batch member."""
     index, settings = (0,) * len(run.batch), run.settings
     m = run.varied(index)
     q, v = run.q[index], run.v[index]

@@ -1,4 +1,4 @@
-"""The runner for SciPy's adaptive methods: member by member, for the same equations of motion."""
+"""The runner for SciPy's adaptive methods; it integrates one batch member after the other."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SOLVERS = {"dop853": "DOP853", "radau": "Radau", "lsoda": "LSODA"}
 
 
 class Solver(Protocol):
-    """A SciPy solver after a step from time `t_old` to `t` [s], with the state `y` (n,)."""
+    """The interface of a SciPy solver after a step from time `t_old` to `t` [s], with the state `y` (n,)."""
 
     t: float
     t_old: float
@@ -56,7 +56,7 @@ class Solver(Protocol):
 
 
 class Adaptive:
-    """A run by one of SciPy's methods, each member alone, from sample to sample of its controller."""
+    """A run by one of SciPy's methods, one batch member after the other."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Adaptive:
         storage.samples = len(storage.steps)
 
     def go(self, watch: Watch) -> None:
-        """Run to the end; call `watch` with the completed fraction."""
+        """Run all batch members to the end; call `watch` with the completed fraction."""
         members = max(1, self.now.step.size)
         for done, index in enumerate(np.ndindex(self.problem.batch)):
             if self.now.status[index] == STOPPED:
@@ -92,18 +92,18 @@ class Adaptive:
             if self.now.step.ndim == 0 and last > self.storage.steps[self.storage.samples - 1]:
                 self.storage.steps[self.storage.samples] = last
                 one = Member(self, ())
-                one.keep(self.storage.samples, one.now)
+                one.record(self.storage.samples, one.now)
                 self.storage.samples += 1
         watch(1.0)
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Evaluate the state derivative of one member in plain Python, to raise its error."""
+        """Evaluate the state derivative of one batch member in plain Python, so that its error is raised."""
         x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         self.derivative.one(np.array([float(now.step) * self.dt]), x, now.control, *flat)
 
     def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return why SciPy's method failed."""
+        """Return the reason why SciPy's method failed in the state `now` of a batch member."""
         system, t = self.problem.system(values).in_modes(now.motion.modes), float(now.step) * self.dt
         return (
             impossible(system.mechanism, now.q)
@@ -113,7 +113,7 @@ class Adaptive:
 
 
 class Member:
-    """One member of an adaptive run."""
+    """One batch member of an adaptive run."""
 
     def __init__(self, runner: Adaptive, index: tuple[int, ...]):
         self.runner, self.index, self.problem = runner, index, runner.problem
@@ -131,7 +131,7 @@ class Member:
             self._sample(self.first)
         if now := [switch for switch in self.timed if self._when(switch) == self.first]:
             self._switch(self.first, now)
-        self.keep(0, self.now)
+        self.record(0, self.now)
         actions = self._actions(times)
         for begin, end in pairwise([self.first, *actions]):
             self._span(begin, end, times, lambda t: watch((t - times[0]) / (times[-1] - times[0])))
@@ -139,16 +139,16 @@ class Member:
                 if self.now.status == RUNNING:
                     act()
             for sample in np.flatnonzero(times == end) if self.now.status == RUNNING else ():
-                self.keep(int(sample), self.now)  # the sample has the new forces and modes
+                self.record(int(sample), self.now)  # the sample has the new forces and modes
             for array, value in zip(flatten(runner.now), flatten(self.now), strict=True):
                 array[self.index] = value
             if self.now.status != RUNNING:  # the end may coincide with a sample
                 for sample in np.flatnonzero(runner.storage.steps == self.now.step):
-                    self.keep(int(sample), self.now)
+                    self.record(int(sample), self.now)
                 break
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
-        """Return the actions between intervals of smooth motion by time [s]: projections, controllers, switches."""
+        """Return the actions by time [s] between intervals of smooth motion: projections, controllers, switches."""
         found: dict[float, list[Callable[[], None]]] = {}
 
         def at(t: float, act: Callable[[], None]) -> None:
@@ -156,7 +156,7 @@ class Member:
             found.setdefault(float(near[0]) if len(near) else t, []).append(act)
 
         for t in times[1:].tolist() if self.problem.mechanism.constraints else ():
-            at(t, self._close)
+            at(t, self._project)
         sampling, end = self.problem.sampling, times[-1]
         if sampling is not None:
             period = self.runner.dt if sampling.rate is None else 1.0 / sampling.rate
@@ -168,18 +168,18 @@ class Member:
         at(end, lambda: None)
         return dict(sorted(found.items()))
 
-    def _close(self) -> None:
+    def _project(self) -> None:
         m, motion = self.problem.system(self.values).mechanism, self.now.motion
         after = closed_again(holding(m, motion.slip), motion.q, motion.v)
         solver = motion.solver._replace(projection=np.maximum(motion.solver.projection, after.moved))
         self.now = self.now.moved(q=after.q, v=after.v, solver=solver)
 
     def _when(self, switch: Switch) -> float:
-        """Return the time [s] of a switch for this member."""
+        """Return the time [s] at which a switch acts on this member."""
         return float(np.broadcast_to(switch.when, self.problem.batch)[self.index])
 
     def _switch(self, t: float, switches: Sequence[Switch]) -> None:
-        """Apply the switches of one time [s]."""
+        """Apply the switches of the schedule at time t [s]."""
         modes = np.array(self.now.motion.modes)
         for switch in switches:
             k = self.problem.switched.index(switch.parameter)
@@ -187,7 +187,7 @@ class Member:
         self._switch_to(modes, t, [(switch.parameter, switch.what) for switch in switches])
 
     def _switch_to(self, modes: Array, t: float, changes: Sequence[tuple[str, str]]) -> None:
-        """Change modes (m,) at a time [s]; `changes` are (parameter, event text)."""
+        """Set the modes to `modes` (m,) at time t [s]; `changes` are pairs (parameter, event text)."""
         now = self.now._replace(step=np.array(1.0))
         after, found, carried = self.runner.program.switched(self.values, t, now, modes)
         self.now = mapped(np.asarray, after._replace(step=self.now.step))
@@ -212,28 +212,28 @@ class Member:
             self._switch_to(modes, t, changed)
 
     def _span(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> None:
-        """Integrate from `begin` to `end` [s], with events between intervals of smooth motion."""
+        """Integrate from `begin` to `end` [s], in intervals of smooth motion with events between them."""
         last, often = begin, 0
         while begin < end and self.now.status == RUNNING:
             self._apply_events(begin)
-            begin = self._stretch(begin, end, times, watch)
+            begin = self._integrate(begin, end, times, watch)
             often = often + 1 if begin == last else 0
             last = begin
             if often > AT_ONCE:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED))
 
     def _watched(self, now: MemberState) -> StepState:
-        """Return a state with its event functions."""
+        """Return the step state of `now` with its event functions evaluated."""
         return watch(self.problem.system(self.values), float(now.step) * self.runner.dt, now.motion, now.control)
 
     def _functions(self, now: MemberState) -> Array:
-        """Return the event functions (k,) of a state: slip, latches, guards, and the stop condition."""
+        """Return the event functions (k,) in a state: slip, latches, guards, and the stop condition."""
         watched = self._watched(now).watched[: self.watched] if self.watched else ()
         stop = self.problem.stop_function(self.values, float(now.step) * self.runner.dt, now.q, now.v)
         return np.array([*watched, stop], dtype=float)
 
     def _apply_events(self, t: float) -> None:
-        """Apply events that are due, and update the arming states of latches and guards."""
+        """Apply the events at time t [s] whose functions are negative, and update the arming states."""
         if not self.watched:
             return
         system, motion = self.problem.system(self.values), self._watched(self.now)
@@ -253,15 +253,15 @@ class Member:
         self.now = self.now.moved(log=log._replace(count=np.zeros(())))
 
     def _acting(self) -> tuple[Array, Values]:
-        """Return the joint forces (nv,) with those of slipping constraints, and values in which these are released."""
+        """Return the joint forces (nv,) including those of slipping constraints, and parameters with these released."""
         slip = self.now.motion.slip
         m = self.problem.system(self.values).in_modes(self.now.motion.modes).mechanism
         engaged = {f"{item.name}.engaged" for item in m.bounded}
         stuck = holding(m, slip).parameters
         return self.now.control + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
 
-    def _stretch(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
-        """Integrate smooth motion to its end or to an event; return the time [s] reached."""
+    def _integrate(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
+        """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached."""
         derivative, (held, values) = self.runner.derivative, self._acting()
         x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
 
@@ -276,7 +276,7 @@ class Member:
                     finite = np.isfinite(solver.y).all() and np.isfinite(rates(solver.t, solver.y)).all()
                     self.now = self.now._replace(status=np.array(NOT_CONVERGED if finite else NON_FINITE))
                     return end
-                last = self._accepted(solver, times)
+                last = self._record_step(solver, times)
                 if self.now.status != RUNNING:
                     return end
                 if last < solver.t or (self.watched and (self._functions(self.now) < 0.0).any()):
@@ -284,12 +284,12 @@ class Member:
                 watch(solver.t)
         return end
 
-    def _accepted(self, solver: Solver, times: Array) -> float:
-        """Record a step of SciPy's solver up to its first event; return the time [s] of its end."""
+    def _record_step(self, solver: Solver, times: Array) -> float:
+        """Record samples of one SciPy step up to its first event; return the time [s] of that event or of the end."""
         curve = solver.dense_output()
         last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, solver.t)
         for sample in np.flatnonzero((times > solver.t_old) & (times <= last)):
-            self.keep(int(sample), self._at(times[sample], curve(times[sample])))
+            self.record(int(sample), self._at(times[sample], curve(times[sample])))
         self.now = self._at(last, curve(last) if last < solver.t else solver.y)
         if self._stops(self.now):
             self.now = self.now._replace(status=np.array(EVENT))
@@ -308,8 +308,8 @@ class Member:
     def _stops(self, now: MemberState) -> bool:
         return bool(self.problem.stops_at(self.values, float(now.step) * self.runner.dt, now.q, now.v))
 
-    def keep(self, sample: int, now: MemberState) -> None:
-        """Record a sample."""
+    def record(self, sample: int, now: MemberState) -> None:
+        """Record the state `now` as sample number `sample`."""
         found = self.runner.program.series_values(self.values, self.runner.dt, now)
         for name, value in zip(self.runner.storage.series, found, strict=True):
             self.runner.storage.arrays[name][(*self.index, sample)] = value

@@ -1,4 +1,4 @@
-"""Failure diagnosis: the failed step is repeated in plain Python to find the joint and the line of code."""
+"""Failure diagnosis: repeat the failed step in plain Python to find the joint and the line of code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def outcomes(runner: Runner) -> tuple[Array, tuple[Event, ...]]:
 
 
 def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
-    """Return why a member could not continue from its last valid state."""
+    """Return the reason why the batch member at `index`, with status `code`, could not continue."""
     problem = runner.problem
     _, values = problem.member(index)
     now = member(runner.now, index)

@@ -1,4 +1,4 @@
-"""The fixed-step runner: a run is made in pieces, so that it can show progress, stop and call Python between them."""
+"""The fixed-step runner: it runs in pieces, to show progress, to stop on Ctrl-C, and to call Python between them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ MOST_BYTES = 64 << 20  # largest size of a piece's samples [bytes]
 
 
 class FixedSteps:
-    """A run by a method with fixed steps: pieces of samples, each one call of the compiled program.
+    """A run by a method with fixed steps, in pieces: each piece is one call of the compiled program.
 
-    Between pieces, Python calls controllers that run in Python and applies the schedule.
+    Between pieces, the runner calls controllers that run in Python and applies the schedule.
     """
 
     def __init__(self, problem: Problem, choice: Choice, storage: Storage, target: str, threads: int | None):
         self.problem, self.storage, self.dt = problem, storage, choice.dt
-        self.now, self.done = _with_room(problem, choice.locate), 0
+        self.now, self.done = _with_contact_log(problem, choice.locate), 0
         sampling = problem.sampling
         self.in_python = problem.in_python
         self.tick = 1 if sampling is None else sampling.every(choice.dt)
@@ -84,7 +84,7 @@ class FixedSteps:
         watch(1.0)
 
     def _stops(self) -> list[int]:
-        """Return the steps at which Python acts, and the last step."""
+        """Return the step numbers at which the compiled program stops for Python code, and the last step."""
         last = self.storage.count
         calls = range(self.tick, last, self.tick) if self.in_python else ()
         return sorted({*calls, *(step for step in self.switches if 0 < step < last), last})
@@ -99,11 +99,11 @@ class FixedSteps:
     def _wanted(self, steps: Array) -> Array: ...
 
     def _wanted(self, steps: int | Array) -> bool | Array:
-        """Return whether a sample is recorded after `steps` steps."""
+        """Return whether the sample after `steps` steps is recorded."""
         return (steps % self.storage.every == 0) | (steps == self.storage.count)
 
     def _advance(self, stop: int, watch: Watch) -> None:
-        """Run pieces until `stop` steps are done."""
+        """Run pieces of the compiled program until `stop` steps are done; call `watch` with the completed fraction."""
         storage, length = self.storage, self.program.every
         most = max(1, MOST_BYTES * len(storage.steps) // max(storage.bytes, 1))
         while self.done < stop and self._running():
@@ -119,7 +119,7 @@ class FixedSteps:
                 watch(self.done / storage.count)
 
     def _try(self, piece: Callable[[], None], steps: int) -> bool:
-        """Run a piece of `steps` steps; if its log overflows, undo it and make the next piece shorter."""
+        """Run `piece`, which makes `steps` steps; if its log overflows, undo it and make later pieces shorter."""
         before = self.now, self.done, self.storage.samples
         piece()
         length, log = self.program.every, self.now.motion.log
@@ -136,14 +136,14 @@ class FixedSteps:
         return False
 
     def _steps_that_fit(self, log: EventLog, steps: int) -> int:
-        """Return how many of `steps` steps fit into the log that overflowed: those before the time of its last line."""
+        """Return how many of `steps` steps would not overflow the log: those before the time of its last line."""
         full = np.asarray(log.count) > log.lines.shape[-2]
         times = log.lines[..., -1, Line._fields.index("time")]
         fits = int(np.asarray(np.floor(times / self.dt) - self.now.step)[full].min())
         return max(1, fits if fits < steps else steps // 2)
 
     def _read_log(self) -> None:
-        """Convert the lines of all logs to events."""
+        """Convert the log lines of all batch members to events, and clear the logs."""
         log = self.now.motion.log
         counts = np.asarray(log.count)
         if counts.any():
@@ -153,7 +153,10 @@ class FixedSteps:
             self.now = self.now.moved(log=log._replace(count=np.zeros_like(counts)))
 
     def _text(self, source: int, result: float) -> str:
-        """Return the text of an event, by source number and result; commands of controllers follow the sources."""
+        """Return the text of an event from the numbers of its source and result.
+
+        Sources: contact pairs (negative), then slip, latches and guards, then modes that the controller commands.
+        """
         if source < 0:
             return contact_event(self.problem.mechanism, source, result)
         if source < len(self.sources):
@@ -182,7 +185,7 @@ class FixedSteps:
     # --- actions of Python between pieces ---
 
     def _act(self) -> None:
-        """Call controllers in Python and apply the schedule; repeat a sample that was already recorded at this step."""
+        """Call a controller in Python and apply the schedule at the present step; replace the sample of this step."""
         called = self.in_python and self.done % self.tick == 0
         if called:
             self._call()
@@ -209,7 +212,7 @@ class FixedSteps:
         self._switch_to(modes, [(switch.parameter, switch.what, who) for switch, who in switches])
 
     def _switch_to(self, modes: Array, changes: Sequence[tuple[str, str, Array]]) -> None:
-        """Change modes (*batch, m); `changes` are (parameter, event text, members (*batch,))."""
+        """Set the modes to `modes` (*batch, m); `changes` are (parameter, event text, switched members (*batch,))."""
         if not changes:
             return
         batch = self.problem.batch
@@ -228,7 +231,7 @@ class FixedSteps:
                     self.events.append(event(what, at, k, *numbers))
 
     def _call(self) -> None:
-        """Call a controller in Python for each member: new joint forces, memory and modes."""
+        """Call a controller that runs in Python for each batch member; store its joint forces, memory and modes."""
         now, problem = self.now, self.problem
         control, memory, status, modes = (np.array(x) for x in (now.control, now.memory, now.status, now.motion.modes))
         for index in np.ndindex(problem.batch):
@@ -246,7 +249,10 @@ class FixedSteps:
         self._switch_to(modes, list(self._commanded(modes)))
 
     def _commanded(self, modes: Array) -> Iterator[tuple[str, str, Array]]:
-        """Yield the switches that a controller in Python commands by modes (*batch, m): name, event text, members."""
+        """Yield the switches that a controller in Python commands: parameter, event text, switched members (*batch,).
+
+        `modes` (*batch, m) are the commanded values.
+        """
         for name in self.problem.commands:
             k = self.problem.switched.index(name)
             before = self.now.motion.modes[..., k]
@@ -258,12 +264,12 @@ class FixedSteps:
     # --- failures ---
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Make one step of one member in plain Python."""
+        """Make one step of one batch member in plain Python, so that its error is raised."""
         system, t = self.problem.system(values), float(now.step) * self.dt
         self.program.method.step(system, t, now.motion, self.dt, now.control)
 
     def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return why the equations of a member's next step were not solved."""
+        """Return the reason why the equations of a batch member's next step were not solved."""
         from linkwork.simulation.methods.newton_failure import unsolved
 
         t, system, method = float(now.step) * self.dt, self.problem.system(values), self.program.method
@@ -291,8 +297,8 @@ class FixedSteps:
             storage.put(self.batch_program.sample(self.now)[1], 1)
 
 
-def _with_room(problem: Problem, locate: bool) -> MemberState:
-    """Return the start state, whose event log is long enough for all contact pairs if their events are located."""
+def _with_contact_log(problem: Problem, locate: bool) -> MemberState:
+    """Return the start state with an event log that has space for one event per contact pair, if these are located."""
     start, pairs = problem.start, len(problem.mechanism.contact_pairs) if locate else 0
     lines = start.motion.log.lines
     if not pairs:
@@ -302,7 +308,10 @@ def _with_room(problem: Problem, locate: bool) -> MemberState:
 
 
 def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> MemberState:
-    """Return members (*batch,) from `yes` where the condition is true, else from `no`."""
+    """Return the batch members of `yes` where the condition (*batch,) is true, else those of `no`.
+
+    `axes` is the number of batch axes.
+    """
 
     def of(a: Array, b: Array) -> Array:
         return np.where(condition.reshape(condition.shape + (1,) * (np.ndim(b) - axes)), a, b)
@@ -312,5 +321,5 @@ def _chosen(condition: Array, yes: MemberState, no: MemberState, axes: int) -> M
 
 
 def ended_at(now: MemberState) -> Array:
-    """Return the step at which each member ended; inf for members that still run."""
+    """Return the step number (*batch,) at which each batch member ended; inf for members that still run."""
     return np.where(np.asarray(now.status) == RUNNING, np.inf, now.step)

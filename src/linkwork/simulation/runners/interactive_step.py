@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def flat_state(now: StepState) -> Array:
-    """Return the state as one array: q, v, contact memory, slip directions, latch modes, arming states."""
+    """Return a step state as one array: q, v, contact memory, slip directions, latch modes, arming states."""
     return np.concatenate([now.q, now.v, np.ravel(now.contact_memory), now.slip, now.modes, now.armed])
 
 
 def state_of(m: Mechanism, x: Array) -> StepState:
-    """Return the state from the array that `flat_state` made."""
+    """Return the step state of the mechanism m from the array x that `flat_state` returned."""
     count, others = len(m.contact_pairs), [len(m.bounded), len(m.self_switching)]
     size = (len(x) - m.nq - m.nv - sum(others) - len(m.self_switching)) // max(count, 1)
     q, v, contacts, slip, modes, armed = np.split(x, np.cumsum([m.nq, m.nv, size * count, *others]))
@@ -40,9 +40,9 @@ def state_of(m: Mechanism, x: Array) -> StepState:
 
 
 class StepKernel:
-    """The compiled step. It falls back to `_slow` for inputs that are not float64 arrays of the right shape.
+    """The compiled step of a simulator; inputs that are not float64 arrays of the right shape are converted first.
 
-    With `changed` it also takes wrenches (nbodies, 6) [N, N m] and modes (k,).
+    With `changed` the step also takes wrenches (nbodies, 6) [N, N m] and modes (k,).
     """
 
     def __init__(self, simulator: Simulator, changed: bool):
@@ -50,7 +50,7 @@ class StepKernel:
         self.step: Callable[..., Array] = self._build
 
     def system(self, *changes: Array) -> System:
-        """Return the system that is stepped."""
+        """Return the system to step; `changes` are wrenches (nbodies, 6) and modes (k,) if `changed`, else empty."""
         sim = self.simulator
         m, forces = sim.mechanism, None
         if self.changed:
@@ -61,7 +61,7 @@ class StepKernel:
 
     @cached_property
     def map(self) -> StepMap:
-        """The step as a map with derivatives."""
+        """The step as a map of states, which computes the derivatives of the step."""
         sim = self.simulator
         name = repr(list(sim._modes)) if self.changed else ""
         return StepMap(sim._problem, sim._method, sim.dt, self.system, self.shapes[2:], name)
@@ -74,7 +74,7 @@ class StepKernel:
         return [sim._x.shape, (sim.mechanism.nv,), *changes]
 
     def one(self, x: Array, tau: Array, *changes: Array) -> Array:
-        """Return the next state (nq + nv + 5 n + k,), or nan if its equations were not solved."""
+        """Return the flat state after one step from the flat state x; nan if its equations were not solved."""
         sim, system = self.simulator, self.system(*changes)
         moved, solved = sim._method.step(system, 0.0, state_of(system.mechanism, x), sim.dt, tau)
         found = flat_state(moved)
@@ -88,7 +88,7 @@ class StepKernel:
         return self.step(*inputs)
 
     def _slow(self, x: Array, tau: ArrayLike, *changes: Array) -> Array:
-        """Convert the inputs and step; if that fails, raise an error that names the cause."""
+        """Convert the inputs and make the step; if it fails, raise an error that names the cause."""
         forces = as_numbers("tau", tau)
         if forces.shape != (self.simulator.mechanism.nv,):
             raise ShapeError(f"tau has shape {forces.shape}, expected ({self.simulator.mechanism.nv},)")

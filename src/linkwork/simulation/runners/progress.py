@@ -1,4 +1,4 @@
-"""Progress of a run: a bar at a terminal, or a function of the user."""
+"""Progress of a run: a bar at a terminal, or a user function that receives the completed fraction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Watch = Callable[[float], None]
 
 @contextmanager
 def watching(progress: bool | Watch | None, title: str) -> Iterator[Watch]:
-    """Provide a function of the completed fraction: the user's, one that draws a bar, or one that does nothing."""
+    """Provide the function that receives the completed fraction: the user's, one that draws a bar, or an empty one."""
     if callable(progress):
         yield progress
     elif progress or (progress is None and sys.stderr.isatty()):

@@ -36,14 +36,21 @@ def kernel_of(
     results: Sequence[Shape | Rows],
     counts: int = 0,
 ) -> Kernel:
-    """Return the kernel of a program of a problem, new or cached; `name` distinguishes the programs of a problem."""
+    """Return the kernel of a program, cached if possible; `name` distinguishes the programs of a problem.
+
+    `shapes` are those of its inputs, `results` those of its outputs, and `counts` is the number of loop counts it
+    takes.
+    """
     title = f"{name[0]} of {problem.mechanism.name}"
     key = _key(problem, *name, repr(shapes), repr(results))
     return shared(Kernel(title, program, shapes, results, key, counts))
 
 
 def _key(problem: Problem, *name: str) -> str | None:
-    """Return the cache key of a kernel, from everything that determines its program; None if only its graph does."""
+    """Return the cache key of a kernel, made from everything that determines its program.
+
+    None if the mechanism has user-defined joint kinds or elements: then only the traced graph identifies the program.
+    """
     m = problem.mechanism
     if has_kinds_of_users(m):
         return None
@@ -56,7 +63,7 @@ def _key(problem: Problem, *name: str) -> str | None:
 
 
 def _functions_digest(problem: Problem) -> str:
-    """Return a digest of the user functions: which there are, and their graphs."""
+    """Return a digest of all user functions of a problem: which exist, and their traced graphs."""
     users = [
         problem.control,
         problem.sampler if problem.traced_sampler else None,
@@ -85,7 +92,10 @@ def _functions_digest(problem: Problem) -> str:
 def formula_digest(
     problem: Problem, formulas: Callable[[dict[str, Array], Number, MemberState], tuple[Array, ...]]
 ) -> str:
-    """Return a digest of the graphs of user-defined series, as functions of values, step and state of a member."""
+    """Return a digest of the traced graphs of user-defined series.
+
+    `formulas(values, dt, now)` returns one sample of these series for a batch member.
+    """
     size = len(flatten(problem.start))
 
     def all_of_them(dt: Number, *inputs: Array) -> tuple[Array, ...]:
@@ -97,14 +107,14 @@ def formula_digest(
 
 
 def _graph_of(function: Callable[..., Value | Leaves], shapes: Sequence[Shape]) -> str:
-    """Return the graph of a function as text."""
+    """Return the traced graph of a function, for inputs of these shapes, as text."""
     from linkwork.compiler import description, trace  # imported here: runs without user functions do not trace
 
     return description(trace(function, shapes))
 
 
 def _contacts(mechanism: Mechanism) -> Iterator[str | bytes]:
-    """Yield the fingerprints of elements that only affect motion: contacts and surfaces."""
+    """Yield the fingerprints of contacts and surfaces, which `mechanism_digest` leaves out."""
     for items in mechanism.elements.values():
         for one in items:
             if one.acts_in_motion_only:

@@ -1,4 +1,4 @@
-"""The compiled program of a run: control, steps and recording of one member, compiled for any batch."""
+"""The compiled program of a run: control, steps and recording of one batch member, compiled for any batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from linkwork.spatial.scalar import Array, Number, Value, maximum, where
 
 @dataclass(frozen=True, eq=False)
 class MemberProgram:
-    """The program of one member: problem, method, recorded series, and the number of steps between samples.
+    """The program of one batch member: problem, method, recorded series, and number of steps between samples (`every`).
 
     A sampled controller is called every `tick` steps.
     """
@@ -51,7 +51,7 @@ class MemberProgram:
     tick: int = 1
 
     def step(self, values: Values, dt: Number, now: MemberState) -> MemberState:
-        """Make one step; a member that has ended keeps its last valid state, and its status says why."""
+        """Make one step dt [s]; a member that has ended keeps its last valid state, and `status` is the reason."""
         before = now.motion
         moved, solved = self.method.step(self.problem.system(values), now.step * dt, before, dt, now.control)
         size: Number = abs(moved.work)
@@ -73,7 +73,7 @@ class MemberProgram:
         )
 
     def steps(self, values: Values, dt: Number, now: MemberState, count: int | Count) -> MemberState:
-        """Make `count` steps without recording."""
+        """Make `count` steps dt [s] without recording."""
 
         def one(_: Number, *state: Value) -> Leaves:
             after = self.step(values, dt, unflatten(now, state))
@@ -85,7 +85,10 @@ class MemberProgram:
     def run_samples(
         self, values: Values, dt: Number, now: MemberState, count: int | Count
     ) -> tuple[MemberState, Leaves]:
-        """Make `count` samples: for each, the steps between two samples, then one value of every series."""
+        """Run for `count` samples; return the last state and the recorded series.
+
+        Each sample takes `every` steps of dt [s], then evaluates every series.
+        """
         sampled = self.problem.traced_sampler
         inner = gcd(self.every, self.tick) if sampled else self.every
 
@@ -107,30 +110,30 @@ class MemberProgram:
 
     @cached_property
     def formulas(self) -> dict[str, Formula]:
-        """The formula of each recorded series."""
+        """The formula of each recorded series, by name."""
         return formulas(self.problem.facts, self.series)
 
     @cached_property
     def shapes(self) -> dict[str, Shape]:
-        """The shape of one sample of each recorded series."""
+        """The shape of one sample of each recorded series, by name."""
         return dict(zip(self.series, sample_shapes(self.problem.facts, self.series), strict=True))
 
     def sample(self, values: Values, dt: Number, now: MemberState) -> Sample:
-        """Return the argument of the formulas of recorded series in a state."""
+        """Return the `Sample` of the state `now`, which the formulas of recorded series take."""
         t, problem = now.step * dt, self.problem
         return Sample(
             t, now, values, lambda: problem.system(values), lambda state: problem.motor_forces(values, t, state)
         )
 
     def series_values(self, values: Values, dt: Number, now: MemberState) -> tuple[Array, ...]:
-        """Return one sample of every recorded series."""
+        """Return one sample of every recorded series in the state `now`."""
         sample = self.sample(values, dt, now)
         return tuple(formula(sample) for formula in self.formulas.values())
 
     # --- sampled controllers, and switches by controllers and schedules ---
 
     def sampled(self, values: Values, dt: Number, now: MemberState, always: bool) -> MemberState:
-        """Return the state with new joint forces of the sampled controller, if it is due."""
+        """Return the state after a call of the sampled controller, if one is due or `always` is true."""
         answer = self.problem.sample(values, now.step * dt, now)
         running = now.status == RUNNING
         if not always:
@@ -145,7 +148,7 @@ class MemberProgram:
         return self._commanded(values, dt, after._replace(status=status), wanted)
 
     def _commanded(self, values: Values, dt: Number, now: MemberState, wanted: Array) -> MemberState:
-        """Return the state after the switches that a controller commands, with their events in the log."""
+        """Return the state after switching to the modes `wanted` (m,) of a controller, with the events in the log."""
         problem, system = self.problem, self.problem.system(values)
         after, found, carried = self.switched(values, dt, now, wanted)
         fired, lines, known = [], [], len(sources(system))
@@ -158,10 +161,10 @@ class MemberProgram:
         return select(any_of(fired), after.moved(log=log), now)
 
     def switched(self, values: Values, dt: Number, now: MemberState, modes: Array) -> tuple[MemberState, Impact, Array]:
-        """Switch modes (m,): return the state after the impact, the impact, and the constraint forces (n,) [N or N m].
+        """Set the modes to `modes` (m,); return the state after the impact, the impact, and constraint forces (n,).
 
-        A member that cannot satisfy the constraints ends. Forces are those after the impact, or before it for
-        constraints that are released.
+        A member that cannot satisfy the constraints ends. Forces [N or N m] are those after the impact, or before it
+        for constraints that are released.
         """
         system, running, t = self.problem.system(values), now.status == RUNNING, now.step * dt
         before, motion = constraint_forces(system.in_modes(now.motion.modes), t, now.motion, now.control), now.motion
@@ -182,7 +185,7 @@ class MemberProgram:
 
 
 def _repeated(count: int, body: Callable[..., Leaves], *state: Value) -> Leaves:
-    """Repeat a loop body `count` times; a single iteration needs no loop."""
+    """Repeat a loop body `count` times; a single repetition needs no traced loop."""
     return body(0.0, *state) if count == 1 else repeat(count, body, *state)
 
 
@@ -194,10 +197,10 @@ def _floor(x: Number) -> Number:
 
 
 class Switched(NamedTuple):
-    """The effect of switching for every member and constraint, each (*batch, n).
+    """The effects of switching modes on every batch member and constraint, each (*batch, n).
 
-    `energies` [J], `impulses` [N s or N m s], constraint forces `carried` [N or N m], and loop closure errors `gaps` [m
-    or rad].
+    `energies` [J] gained, `impulses` [N s or N m s], constraint forces `carried` [N or N m], and loop closure errors
+    `gaps` [m or rad] that were removed.
     """
 
     energies: Array
@@ -210,21 +213,25 @@ RUN, STEPS, SWITCH, SAMPLE, FIRST_SAMPLE = "run", "steps", "switch", "sample", "
 
 
 class BatchProgram:
-    """The program of a member for a whole batch, compiled or in plain Python."""
+    """The program of one member applied to a whole batch, compiled or in plain Python."""
 
     def __init__(self, program: MemberProgram, dt: float, target: str, threads: int | None):
         self.program, self.dt, self.threads, self.target = program, dt, threads, target
         self._kernels: dict[str, Kernel] = {}
 
     def run_samples(self, now: MemberState, count: int, places: Mapping[str, Array], capacity: int) -> MemberState:
-        """Return the state (*batch, ...) after `count` samples, and write every series to its place.
+        """Return the state (*batch, ...) after `count` samples, which are written to `places`.
 
-        A place is the position of the first sample in an array (*batch, capacity, ...) in C order.
+        `places` has for each series a view that begins at its first sample, in an array (*batch, capacity, ...) in C
+        order.
         """
         return unflatten(now, self._run(RUN, now, (count, capacity), places)[: len(flatten(now))])
 
     def sample(self, now: MemberState, control: bool = False) -> tuple[MemberState, dict[str, Array]]:
-        """Return the state, with new forces of a sampled controller if `control`, and its sample (*batch, 1, ...)."""
+        """Return the state and one sample (*batch, 1, ...) of each series.
+
+        With `control`, the sampled controller is called first.
+        """
         size, axis = len(flatten(now)), len(self.program.problem.batch)
         found = self._run(FIRST_SAMPLE if control else SAMPLE, now, ())
         values = zip(self.program.series, found[size:], strict=True)
@@ -235,12 +242,16 @@ class BatchProgram:
         return unflatten(now, self._run(STEPS, now, (count,)))
 
     def switched(self, now: MemberState, modes: Array) -> tuple[MemberState, Switched]:
-        """Switch to modes (*batch, m); return the state (*batch, ...) and the effect of switching."""
+        """Set the modes to `modes` (*batch, m); return the state (*batch, ...) and the effects of switching."""
         found, size = self._run(SWITCH, now, (), modes=modes), len(flatten(now))
         return unflatten(now, found[:size]), Switched(*found[size:])
 
     def _member(self, what: str, like: MemberState, *inputs: Any) -> Leaves:
-        """Run one member; inputs are its state, the step dt, its values, and the number of samples or steps."""
+        """Run the program `what` for one batch member; return the leaves of its state and its results.
+
+        Inputs are the leaves of its state, the step dt [s], its parameters and gains, and the count of samples or
+        steps, or the new modes.
+        """
         program, size = self.program, len(flatten(like))
         now, dt = unflatten(like, inputs[:size]), inputs[size]
         values = dict(zip(program.problem.values, inputs[size + 1 :], strict=False))
@@ -288,7 +299,7 @@ class BatchProgram:
         return self._kernels[what].over_batch(arrays, batch, self.threads, outs, counts)[0]
 
     def _results(self, what: str) -> dict[str, Shape]:
-        """Return the results of a program beside the state: name and shape for one member."""
+        """Return name and shape, for one batch member, of the results that the program `what` has beside the state."""
         problem = self.program.problem
         if what == STEPS:
             return {}
@@ -298,7 +309,7 @@ class BatchProgram:
 
     @cached_property
     def _users_formulas(self) -> str:
-        """A digest of the formulas of user-defined series; empty without them."""
+        """A digest of the formulas of recorded user-defined series; empty if there are none."""
         program = self.program
         users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
         if not users:
@@ -306,7 +317,7 @@ class BatchProgram:
         return formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
 
     def _name(self, what: str) -> tuple[str, ...]:
-        """Return the texts that distinguish this program among those of the same problem."""
+        """Return the texts that distinguish the program `what` from the other programs of the same problem."""
         program = self.program
         timing = f"{program.every} {program.tick}"
         series = f"{program.series} {self._users_formulas}"
@@ -320,7 +331,7 @@ def _in_plain_python(
     batch: Shape,
     counts: tuple[int, ...],
 ) -> list[Array]:
-    """Run the program on floats, member by member: the reference implementation."""
+    """Run the program on floats, one batch member after the other; the reference for compiled programs."""
     size = int(np.prod(batch, dtype=int))
     flat = [np.broadcast_to(a, batch + core).reshape(size, *core) for a, core in zip(arrays, cores, strict=True)]
     with np.errstate(all="ignore"):

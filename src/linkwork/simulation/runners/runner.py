@@ -13,7 +13,7 @@ from linkwork.simulation.user_functions import Values
 
 
 class Runner(Protocol):
-    """A run of a problem: `now` is the state of all members, `dt` [s] the step or the time between samples."""
+    """The interface of a run in progress: `now` is the state of the batch, `dt` [s] the step or sample interval."""
 
     problem: Problem
     storage: Storage
@@ -26,9 +26,9 @@ class Runner(Protocol):
         ...
 
     def again(self, values: Values, now: MemberState) -> None:
-        """Repeat the failed step of one member in plain Python, to raise its error."""
+        """Repeat the failed step of one batch member in plain Python, so that its error is raised."""
         ...
 
     def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return why the equations of a member's next step were not solved."""
+        """Return the reason why the equations of a batch member's next step were not solved."""
         ...

@@ -14,13 +14,13 @@ from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
-# Number of calls in a process after which a fast entry is worth its cost: loading it takes 1 ms, building it 15 ms
+# Number of calls in a process after which a fast entry point is worth its cost: 1 ms to load it, 15 ms to build it
 MANY = 100
 _calls = count(1)
 
 
 class StateDerivative:
-    """Rates (..., nq + nv + 1) of coordinates, velocities and work in states (..., nq + nv + 1), as machine code."""
+    """The compiled time derivative of the state x (nq + nv + 1,), which consists of q, v and the work [J]."""
 
     def __init__(self, problem: Problem, target: str):
         self.problem, self.target = problem, target
@@ -30,7 +30,11 @@ class StateDerivative:
         self._quick = False
 
     def one(self, t: Array, x: Array, held: Array, *values: Array) -> Array:
-        """Return the rates in one state x at time t (1,) [s], for sampled forces `held` (nv,) and values."""
+        """Return the derivative of the state x (nq + nv + 1,) at time t (1,) [s].
+
+        `held` (nv,) [N m or N] are the joint forces of a sampled controller; `values` are parameters and gains in
+        order.
+        """
         problem, nq = self.problem, self.nq
         given = {name: np.reshape(a, problem.core(name))[()] for name, a in zip(problem.values, values, strict=True)}
         system = problem.system(given)
@@ -41,7 +45,7 @@ class StateDerivative:
         return np.concatenate([qdot(system.mechanism, q, v), a, np.reshape(np.asarray(power, dtype=a.dtype), 1)])
 
     def __call__(self, t: float, x: Array, held: Array, values: Values) -> Array:
-        """Return the rates in one state x at time t [s]."""
+        """Return the derivative of the state x (nq + nv + 1,) at time t [s], for parameters and gains `values`."""
         arrays = [np.reshape(np.asarray(a, dtype=float), -1) for a in values.values()]
         if self.target == "numpy":
             return np.asarray(self.one(np.array([t]), x, held, *arrays), dtype=float)
@@ -52,7 +56,7 @@ class StateDerivative:
         return self._rates(np.array([t]), x, held, *arrays)
 
     def _compiled(self, shapes: list[Shape], quick: bool) -> Callable[..., Array]:
-        """Return `one` as machine code for arrays of these shapes."""
+        """Return `one` as machine code for arrays of these shapes; `quick` adds an entry point with little overhead."""
         name = ("rates", repr(list(self.problem.parameters)))
         kernel = kernel_of(self.problem, name, self.one, shapes, [(self.size,)])
 
