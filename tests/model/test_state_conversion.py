@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.conversion import FORMS
+from linkwork.model.state_conversion import FORMS
 from linkwork.spatial.rotation import matrix_from_rpy
 from random_mechanisms import MOVING_KINDS, random_kind
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from linkwork.compiler.rows import Count
+from linkwork.compiler.kernel_shapes import Count
 from linkwork.spatial.noise import pair
 
 Node = tuple[Any, ...]

@@ -15,8 +15,8 @@ import numpy as np
 
 from linkwork.compiler import kernel_cache
 from linkwork.compiler.build_lock import BUILDING
+from linkwork.compiler.kernel_shapes import Rows, Shape
 from linkwork.compiler.result_buffers import Results
-from linkwork.compiler.rows import Rows, Shape
 from linkwork.compiler.targets import Batch, Code, OneStateCall, target_named
 from linkwork.spatial.scalar import Array
 
@@ -59,7 +59,7 @@ class Kernel:
         """The identity of the function: equal keys mean equal functions."""
         with BUILDING:
             if self._key is None:
-                from linkwork.compiler.building import description
+                from linkwork.compiler.program_building import description
 
                 ports = repr((self.shapes, self.results))
                 self._key = kernel_cache.digest(compiler_digest(), ports, description(self.traced()))
@@ -69,7 +69,7 @@ class Kernel:
         """The graph of the function, traced at the first call."""
         with BUILDING:
             if self._traced is None:
-                from linkwork.compiler.building import trace  # here: cached kernels do not need it
+                from linkwork.compiler.program_building import trace  # here: cached kernels do not need it
 
                 self._traced = trace(self._function, self.shapes, self.results, self.counts)
             return self._traced
@@ -88,7 +88,7 @@ class Kernel:
 
     def _built(self, variant: str) -> bytes:
         """The code of one variant, built from the graph."""
-        from linkwork.compiler.building import program_of
+        from linkwork.compiler.program_building import program_of
 
         with CompileNotice(self.name):
             fuse = self._machine.has_fused_multiply_add()

@@ -189,7 +189,7 @@ def _live_out_groups(
     """The values of a cut that are needed outside it, in groups with the last cut that uses them; None for outputs.
 
     With `grouped`, values with the same last use are in adjacent slots, so that equal chunks find most of their values
-    at the same distances (see `chunk_sharing`). Single slots leave fewer gaps.
+    at the same distances (see `shared_chunks`). Single slots leave fewer gaps.
     """
     found: dict[Any, list[int]] = {}
     ends = {k: None if k in outputs else last_use[k] for k in nodes if k in outputs or k in last_use}

@@ -1,6 +1,6 @@
 """Repeated patterns of operations in a graph, such as those of equal legs of a mechanism.
 
-Chunks can share code only if equal patterns are divided equally (see `chunk_sharing`). Chunks should therefore end at
+Chunks can share code only if equal patterns are divided equally (see `shared_chunks`). Chunks should therefore end at
 the borders of repeated patterns, and a chunk that begins like an earlier one should end like it.
 """
 

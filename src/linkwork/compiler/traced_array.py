@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.ufuncs import apply, plain
+from linkwork.compiler.traced_ufuncs import apply, plain
 from linkwork.spatial.scalar import own_copy, where
 
 SELECT = np.frompyfunc(where, 3, 1)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiler.graph import Graph, pruned
-from linkwork.compiler.program import LoopTracer, Series, TracedTable, inputs
-from linkwork.compiler.rows import Count, Rows, Shape
-from linkwork.compiler.traced import Scope, operand
+from linkwork.compiler.kernel_shapes import Count, Rows, Shape
+from linkwork.compiler.traced_loops import LoopTracer, Series, TracedTable, inputs
+from linkwork.compiler.traced_number import Scope, operand
 from linkwork.errors import NotTraceable
 from linkwork.spatial.loops import traced_by
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.errors import unknown_name
-from linkwork.model.answers import answer
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, over_batch
-from linkwork.model.copies import freeze
+from linkwork.model.deferred_methods import call_implementation
 from linkwork.model.elements.constraint import Constraint, FrameConstraint
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
@@ -22,11 +21,12 @@ from linkwork.model.mechanism_parameters import ParameterViews
 from linkwork.model.mimic import Mimic, numbered
 from linkwork.model.naming import Named, Sections
 from linkwork.model.placed_joint import Joint
+from linkwork.model.read_only_arrays import freeze
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
-    from linkwork.model.analyses import Independent, LoopCheck, Symmetry
+    from linkwork.model.analysis_results import Independent, LoopCheck, Symmetry
 
 __all__ = ["WORLD", "Joint", "Mechanism", "numbered"]
 WORLD = 0  # the world's body number
@@ -304,7 +304,7 @@ class Mechanism(ElementViews, ParameterViews):
         1
 
         """
-        return answer("check_loops", self, q)
+        return call_implementation("check_loops", self, q)
 
     def independent(self, q: Any, v: Any = None, choose: str | Iterable[str] | None = None) -> Independent:
         """Return independent velocities of a mechanism with constraints, and the map from them to all velocities.
@@ -332,7 +332,7 @@ class Mechanism(ElementViews, ParameterViews):
         (3, 1)
 
         """
-        return answer("independent", self, q, v, choose)
+        return call_implementation("independent", self, q, v, choose)
 
     def symmetries(self) -> tuple[Symmetry, ...]:
         """Return the rigid motions of the whole mechanism that leave its dynamics unchanged (Noether symmetries).
@@ -351,7 +351,7 @@ class Mechanism(ElementViews, ParameterViews):
         ['angular momentum about z']
 
         """
-        return answer("symmetries", self)
+        return call_implementation("symmetries", self)
 
     # --- mimic joints ---
 

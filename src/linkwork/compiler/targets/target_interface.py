@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from linkwork.compiler.rows import Count, Shape
+from linkwork.compiler.kernel_shapes import Count, Shape
 from linkwork.errors import unknown_name
 from linkwork.spatial.scalar import Array
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.builder import Builder
-from linkwork.model.conversion import FORMS
 from linkwork.model.documents.mjcf_actuators import drives_of
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mjcf_text import MjcfText
@@ -29,6 +28,7 @@ from linkwork.model.documents.xml_parser import Element, shown
 from linkwork.model.faults import Fault
 from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
+from linkwork.model.state_conversion import FORMS
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_quaternion
 from linkwork.spatial.scalar import Array, congruence

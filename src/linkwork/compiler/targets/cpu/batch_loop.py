@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from linkwork.compiler.chunk_sharing import SharedChunk, shared_chunks
+from linkwork.compiler.kernel_shapes import Count
 from linkwork.compiler.plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.result_buffers import LARGE_BYTES
-from linkwork.compiler.rows import Count
+from linkwork.compiler.shared_chunks import SharedChunk, shared_chunks
 from linkwork.compiler.targets.cpu.printer import ChunkPrinter, whole_numbers
 from linkwork.compiler.targets.cpu.transfers import NONTEMPORAL, TransferPrinter
 from linkwork.compiler.targets.target_interface import Program

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.differentiate import pullback, pushforward
+from linkwork.compiler.automatic_differentiation import pullback, pushforward
 from linkwork.compiler.graph import needed
-from linkwork.compiler.program import flat, inputs
-from linkwork.compiler.traced import Scope, Traced, operand, wrap
+from linkwork.compiler.traced_loops import flat, inputs
+from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.loops import traced_by
 from linkwork.spatial.scalar import Array

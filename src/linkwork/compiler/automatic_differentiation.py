@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiler.graph import RANDOM, TRUTHS, Graph, Lookup
-from linkwork.compiler.traced import Scope, Traced, operand, wrap
+from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import Array
 

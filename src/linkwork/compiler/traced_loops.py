@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.compiler.graph import Loop, Table, Value
-from linkwork.compiler.rows import Count, Rows, Shape
-from linkwork.compiler.traced import Scope, Traced, operand, wrap
+from linkwork.compiler.kernel_shapes import Count, Rows, Shape
+from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import where
 

@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import Any
 
 # By method name: the module and the function that implement it; the mechanism is the function's first argument
-ANSWERS: dict[str, tuple[str, str]] = {}
+IMPLEMENTATIONS: dict[str, tuple[str, str]] = {}
 
 
-def answer(method: str, *arguments: Any) -> Any:
+def call_implementation(method: str, *arguments: Any) -> Any:
     """Call the function that implements a method of Mechanism, and return its result."""
-    module, function = ANSWERS[method]
+    module, function = IMPLEMENTATIONS[method]
     return getattr(import_module(module), function)(*arguments)

@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwork.compiler.graph import Graph, Lookup
 from linkwork.compiler.traced_array import apply_function, lift
-from linkwork.compiler.ufuncs import apply
+from linkwork.compiler.traced_ufuncs import apply
 from linkwork.errors import NotTraceable
 from linkwork.spatial.noise import STREAMS
 
