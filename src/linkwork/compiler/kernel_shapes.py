@@ -1,4 +1,4 @@
-"""Shapes of kernel arguments and results: fixed shapes, and rows whose number is given at the call."""
+"""Shapes of kernel arguments and results: fixed shapes, and `Rows`, whose number of rows is given at the call."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ Shape = tuple[int, ...]
 
 
 class Count(NamedTuple):
-    """A number of iterations given when the kernel is called: the `number`-th of its counts."""
+    """An iteration count that the caller of a kernel gives: entry `number` of the kernel's counts."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The shape of a table or a series: `count` rows of shape `row`; the count is given when the kernel is called.
+    """The shape of a table or a series: `count` rows of shape `row`, where the count is given at the call.
 
-    If a series is part of a longer array, `capacity` is the number of rows between the starts of successive states.
+    A series may be part of a longer array. `capacity` is then the number of rows from the first row of one state to the
+    first row of the next state.
     """
 
     count: Count

@@ -1,7 +1,7 @@
 """Checks that a user's function can be traced: it must compute the same formulas every time it is called.
 
 A traced function runs once, and its formulas become machine code. A clock, a random generator or a variable that the
-function changes would keep the value that it has at that moment. `refuse_unrepeatable` finds clocks and generators by
+function changes would have the same value at every later step. `refuse_unrepeatable` finds clocks and generators by
 name; `Repeatable` traces twice and compares the graphs and the function's variables.
 """
 
@@ -28,7 +28,10 @@ REMEDY = "lw.host(f, rate=...) calls a function in Python at a given rate instea
 
 
 def refuse_unrepeatable(what: str, function: Callable[..., Any]) -> None:
-    """Raise NotTraceable if a function, or one that it calls, names a clock or a random generator."""
+    """Raise NotTraceable if a function, or a function that it calls, uses a clock or a random generator.
+
+    `what` names the function in the message, such as "controller".
+    """
     for name in _unrepeatable_names(function, set()):
         raise NotTraceable(
             f"the {what} uses {name}: a traced function runs once, so the value would be the same at every step. "
@@ -37,7 +40,10 @@ def refuse_unrepeatable(what: str, function: Callable[..., Any]) -> None:
 
 
 def _unrepeatable_names(function: Any, seen: set[int]) -> Iterator[str]:
-    """Yield the names of clocks and generators in the code of a function and of the functions that it names."""
+    """Yield the names of clocks and random generators that a function uses, directly or in its callees.
+
+    `seen` has the ids of the functions that were already searched.
+    """
     code = _python_function(function)
     if code is None or id(code) in seen:
         return
@@ -62,7 +68,7 @@ def _unrepeatable_names(function: Any, seen: set[int]) -> Iterator[str]:
 
 
 def _python_function(function: Any) -> types.FunctionType | None:
-    """The Python function behind a partial, a method or a callable object; None if there is none."""
+    """Return the Python function behind a partial, a method or a callable object, or None."""
     while isinstance(function, functools.partial):
         function = function.func
     function = getattr(function, "__func__", function)
@@ -72,7 +78,7 @@ def _python_function(function: Any) -> types.FunctionType | None:
 
 
 def _named_values(function: types.FunctionType) -> Iterator[tuple[str, Any, str]]:
-    """Yield the global and enclosing variables that a function reads: name, value, and the attribute read from it."""
+    """Yield the global and enclosing variables that a function reads: name, value, and the attribute it reads."""
     enclosing = _enclosing(function)
     codes = [function.__code__]
     while codes:
@@ -90,6 +96,7 @@ def _named_values(function: types.FunctionType) -> Iterator[tuple[str, Any, str]
 
 
 def _enclosing(function: types.FunctionType) -> dict[str, Any]:
+    """Return the enclosing variables (closure cells) of a function, by name."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -100,16 +107,19 @@ def _enclosing(function: types.FunctionType) -> dict[str, Any]:
 
 
 class Repeatable:
-    """The trace of users' functions, which must be the same when it is repeated.
+    """Traces users' functions twice and raises NotTraceable if the two traces differ.
 
-    `functions` are the users' functions by what they are, such as "controller".
+    `functions` are pairs of a description, such as "controller", and a function.
     """
 
     def __init__(self, functions: Iterable[tuple[str, Any]]):
         self.functions = [(what, one) for what, one in functions if not _is_of_library(one)]
 
     def trace(self, described: Callable[[], str]) -> str:
-        """Return what `described` returns, the text of the functions' graphs; NotTraceable if it changes."""
+        """Call `described` twice and return its result, the text of the functions' graphs.
+
+        Raise NotTraceable if the results differ, or if a function changes one of its variables.
+        """
         text = described()
         if not self.functions:
             return text
@@ -133,7 +143,7 @@ class Repeatable:
 
 
 def _is_of_library(function: Any) -> bool:
-    """Whether a function is linkwork's own, and encloses no function of a user."""
+    """Return whether a function belongs to linkwork, NumPy or SciPy and encloses no function of a user."""
     code = _python_function(function)
     if code is None:
         return False
@@ -142,7 +152,10 @@ def _is_of_library(function: Any) -> bool:
 
 
 def _variables(function: Any) -> dict[str, object]:
-    """What the variables of a function hold: enclosing and global ones that it names, and its object's attributes."""
+    """Return comparable contents of a function's variables, by name.
+
+    These are the enclosing and global variables that the function reads, and the attributes of its object.
+    """
     code = _python_function(function)
     found: dict[str, object] = {}
     if code is not None:
@@ -153,7 +166,7 @@ def _variables(function: Any) -> dict[str, object]:
 
 
 def _content(value: Any) -> object:
-    """What can be compared of a variable's value; None if nothing can."""
+    """Return a comparable form of a variable's value, or None if its type is not supported."""
     if isinstance(value, (bool, int, float, complex, str)):
         return repr(value)
     if isinstance(value, np.ndarray) and value.dtype != object:

@@ -1,4 +1,4 @@
-"""Tracing: runs a plain function on traced numbers and returns the graph of its operations."""
+"""Tracing: runs a plain function on traced numbers and records its operations as a graph."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ def trace(
     results: Sequence[Shape | Rows] | None = None,
     counts: int = 0,
 ) -> Graph:
-    """The graph of `function` on arrays of the given shapes; inputs and outputs are numbered in C order.
+    """Return the graph of `function` for arguments of the given shapes.
 
-    An argument with `Rows` is a table that a loop reads row by row. After the arrays the function gets `counts`
-    iteration counts, which are given when the kernel is called. A function with several results returns a tuple, with
-    recorded series at its end. `results`, if given, are the expected shapes.
+    The graph's inputs and outputs are the numbers of the arrays in C order. An argument with shape `Rows` is a table
+    that a loop reads row by row. After its arrays, the function gets `counts` iteration counts, whose values are given
+    when the kernel is called. A function with several results returns a tuple, with recorded series at its end.
+    `results`, if given, are the expected shapes.
     """
     graph = Scope()
     tracer = LoopTracer(graph)
@@ -59,6 +60,7 @@ def trace(
 
 
 def _same_sizes(found: Sequence[Shape | Rows], wanted: Sequence[Shape | Rows]) -> bool:
+    """Return whether two lists of shapes have the same number of entries each; `Rows` must be equal."""
     return len(found) == len(wanted) and all(
         isinstance(a, Rows) and isinstance(b, Rows) and (a.count, a.row) == (b.count, b.row)
         if isinstance(a, Rows) or isinstance(b, Rows)
