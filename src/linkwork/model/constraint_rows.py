@@ -1,7 +1,7 @@
-"""Constraint rows between two frames A and B: the position errors that a loop closure keeps at zero.
+"""Constraint rows between two frames A and B: position errors that a loop closure must bring to zero.
 
-X is the pose of B in A, and V the twist of B relative to A, in the axes of B. A row has an error and a wrench on B (in
-B, for a multiplier of 1). The power of that wrench on V is the rate of the error.
+X is the pose of B in A, with position p and rotation R, and V the twist of B relative to A, in the axes of B. A row has
+an error and a wrench on B (in B, for a multiplier of 1). The power of this wrench on V is the rate of the error.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ class Row(ABC):
 
     @abstractmethod
     def error(self, X: Transform) -> Number:
-        """Return the error [m or rad]."""
+        """Return the position error [m or rad] at the relative pose X."""
 
     @abstractmethod
     def wrench(self, X: Transform) -> Force:
-        """Return the wrench on B, in B, whose power on V is the rate of the error."""
+        """Return the wrench on B, in B, whose power on V is the rate of the error, for a multiplier of 1."""
 
     @abstractmethod
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
-        """Return the time derivative of that wrench in B, for the relative twist V."""
+        """Return the time derivative of `wrench`, in B, for the relative twist V."""
 
 
 @dataclass(frozen=True, eq=False)
 class Offset(Row):
-    """Zero offset of B's origin along `u` (3,), which is fixed in A: u . p."""
+    """Constraint row: the offset of B's origin along `u` (3,), fixed in A, is zero. Error: u . p."""
 
     u: Array
 
@@ -53,7 +53,10 @@ class Offset(Row):
 
 @dataclass(frozen=True, eq=False)
 class Alignment(Row):
-    """Constant angle between `u` (3,), fixed in A, and `w` (3,), fixed in B: u . R w - cosine."""
+    """Constraint row: the angle between `u` (3,), fixed in A, and `w` (3,), fixed in B, is constant.
+
+    Error: u . R w - cosine.
+    """
 
     u: Array
     w: Array
@@ -71,7 +74,7 @@ class Alignment(Row):
 
 @dataclass(frozen=True, eq=False)
 class Turn(Row):
-    """Zero rotation of B about the axis `u` (3,) of A.
+    """Constraint row: the rotation of B about the axis `u` (3,) of A is zero.
 
     The error is the component along u of 2 sin(angle / 2) times the rotation axis. For small rotations this is the
     angle; it increases monotonically up to half a turn.
@@ -100,7 +103,10 @@ def _turned(X: Transform) -> tuple[Number, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Distance(Row):
-    """Constant distance `length` [m] between the origins of A and B: (p . p - length^2) / (2 length)."""
+    """Constraint row: the distance between the origins of A and B is `length` [m].
+
+    Error: (p . p - length^2) / (2 length).
+    """
 
     length: float
 
@@ -122,24 +128,24 @@ NO_ANGLE = 1e-20
 
 
 def nearest(gap: Number, period: float) -> Number:
-    """Return the gap [m or rad] reduced by whole periods to its smallest magnitude."""
+    """Return `gap` [m or rad] plus a multiple of `period`, with the smallest magnitude."""
     return gap - period * np.floor(real(gap) / period + 0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class Angle:
-    """Rotation angle [rad] of B about the axis `n` (3,) of A: the angle of the vector `across` (3,), fixed in B."""
+    """The rotation angle [rad] of B about the axis `n` (3,) of A: the angle of the vector `across` (3,), fixed in B."""
 
     n: Array
     across: Array
 
     @staticmethod
     def about(n: Array) -> Angle:
-        """Return the angle about a unit axis n (3,)."""
+        """Return the rotation angle about a unit axis n (3,)."""
         return Angle(n, perpendicular(n)[0])
 
     def of(self, X: Transform) -> Number:
-        """Return the angle [rad], from -pi to pi."""
+        """Return the angle [rad], from -pi to pi, at the relative pose X."""
         return _angle(self.n, self.across, X.R @ self.across)
 
     def torque(self, X: Transform) -> Array:
@@ -147,31 +153,31 @@ class Angle:
         return cross(self.across, _per_square(cross(X.R.T @ self.n, self.across), NO_ANGLE))
 
     def torque_rate(self, X: Transform, V: Motion) -> Array:
-        """Return the time derivative (3,) of that torque, in B."""
+        """Return the time derivative (3,) of `torque`, in B, for the relative twist V."""
         n = X.R.T @ self.n
         h, rate = cross(n, self.across), cross(cross(n, V.angular), self.across)
         return cross(self.across, _per_square_rate(h, rate, NO_ANGLE))
 
 
 def _angle(n: Array, across: Array, direction: Array) -> Number:
-    """Return the angle [rad] from `across` (3,) to a direction (3,) about n (3,)."""
+    """Return the angle [rad] from `across` (3,) to `direction` (3,) about the axis n (3,)."""
     return arctan2(dot(cross(n, across), direction), dot(across, direction))
 
 
 def _per_square(h: Array, least: float = 0.0) -> Array:
-    """Return h / h^2 (3,), with h^2 >= `least`; for h = n x r, this is the gradient of the angle of r about n."""
+    """Return h / max(h . h, least) (3,); for h = n x r, this is the gradient of the angle of r about n."""
     return h * (1.0 / maximum(dot(h, h), least))
 
 
 def _per_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
-    """Return the time derivative (3,) of h / h^2, given that of h (3,)."""
+    """Return the time derivative (3,) of h / (h . h), given the time derivative `rate` of h (3,)."""
     inverse = 1.0 / maximum(dot(h, h), least)
     return (rate - h * (dot(h, rate) * inverse * 2.0)) * inverse
 
 
 @dataclass(frozen=True, eq=False)
 class Advance(Row):
-    """Screw motion with `pitch` [m/rad]: n . p - pitch angle."""
+    """Constraint row: screw motion with `pitch` [m/rad]. Error: n . p - pitch angle."""
 
     turn: Angle
     pitch: float
@@ -189,9 +195,10 @@ class Advance(Row):
 
 @dataclass(frozen=True, eq=False)
 class Roll(Row):
-    """A, with pitch `radius` [m], rolls on a line of B along `u` (3,), fixed in B: excess of the rolled distance [m].
+    """Constraint row: A, a pinion with pitch radius `radius` [m], rolls on a line of B along `u` (3,), fixed in B.
 
-    A's origin is on the side n x u of the line. The teeth mesh again after each `period` [m].
+    The error is the excess of the rolled distance [m]. A's origin is on the side n x u of the line. The teeth mesh
+    again after each `period` [m].
     """
 
     turn: Angle
@@ -212,10 +219,11 @@ class Roll(Row):
 
 @dataclass(frozen=True, eq=False)
 class Teeth(Row):
-    """Two meshing gears. The line of centres has the angle alpha about the axis n (3,) in A, and beta in B.
+    """Constraint row: two meshing gears.
 
-    With `ratio` = teeth of A / teeth of B, the error is -(beta + ratio alpha) - phase [rad], the excess rotation of B,
-    modulo the angle `period` [rad] between its teeth. The centres may move.
+    The line of centres has the angle alpha about the axis n (3,) in A, and beta in B. With `ratio` = teeth of A / teeth
+    of B, the error is -(beta + ratio alpha) - phase [rad], the excess rotation of B, modulo the angle `period` [rad]
+    between its teeth. The centres may move.
     """
 
     n: Array
@@ -247,7 +255,10 @@ class Teeth(Row):
 
 
 def perpendicular(n: Array) -> tuple[Array, Array]:
-    """Return two unit vectors (3,) normal to the unit vector n (3,) and to each other; coordinate axes if n is one."""
+    """Return two unit vectors (3,) that are normal to the unit vector n (3,) and to each other.
+
+    They are coordinate axes if n is one.
+    """
     first = np.roll(AXES, -1, axis=0)[int(np.argmax(np.abs(n)))]
     e = first - n * (n @ first)
     e = e / np.sqrt(e @ e)
@@ -255,20 +266,20 @@ def perpendicular(n: Array) -> tuple[Array, Array]:
 
 
 def at_point() -> tuple[Row, ...]:
-    """Return three rows: the origins of A and B coincide."""
+    """Return three constraint rows: the origins of A and B coincide."""
     return tuple(Offset(axis) for axis in AXES)
 
 
 def on_axis(n: Array) -> tuple[Row, ...]:
-    """Return two rows: B's origin is on A's axis n."""
+    """Return two constraint rows: B's origin is on A's axis n."""
     return tuple(Offset(e) for e in perpendicular(n))
 
 
 def axes_along(n: Array) -> tuple[Row, ...]:
-    """Return two rows: the axis n of B is parallel or antiparallel to that of A."""
+    """Return two constraint rows: the axis n of B is parallel or antiparallel to the axis n of A."""
     return tuple(Alignment(e, n) for e in perpendicular(n))
 
 
 def unturned() -> tuple[Row, ...]:
-    """Return three rows: B has the orientation of A."""
+    """Return three constraint rows: B has the orientation of A."""
     return tuple(Turn(axis) for axis in AXES)

@@ -1,7 +1,7 @@
-"""Methods of a Mechanism that higher packages implement.
+"""Registry of Mechanism methods that a higher package implements.
 
-The package `evaluation` enters its functions here; each is imported at its first call. So the package `model` needs no
-import from packages above it.
+The package `evaluation` registers its functions here; each is imported when it is first called. The package `model`
+therefore needs no import from packages above it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ IMPLEMENTATIONS: dict[str, tuple[str, str]] = {}
 
 
 def call_implementation(method: str, *arguments: Any) -> Any:
-    """Call the function that implements a method of Mechanism, and return its result."""
+    """Call the registered function for a method of Mechanism, and return its result."""
     module, function = IMPLEMENTATIONS[method]
     return getattr(import_module(module), function)(*arguments)
