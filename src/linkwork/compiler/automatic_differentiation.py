@@ -17,7 +17,7 @@ from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import Array
 
-Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]  # of a graph, a node and its operands
+Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]  # (graph, node, operands) -> partial derivatives
 
 
 def _operation(operation: str) -> Callable[..., int]:
@@ -50,7 +50,7 @@ def _choice(g: Graph, second: int) -> Sequence[int]:
     return g.apply("select", second, zero, one), g.apply("select", second, one, zero)
 
 
-# The partial derivatives of each operation by its operands; `r` is the node itself.
+# The partial derivatives of each operation with respect to its operands x; `r` is the node of the result.
 PARTIALS: dict[str, Partial] = {
     "add": lambda g, r, x: (g.constant(1.0), g.constant(1.0)),
     "sub": lambda g, r, x: (g.constant(1.0), g.constant(-1.0)),
@@ -99,7 +99,7 @@ def pullback(outputs: Array, inputs: Array, weights: Array) -> Array:
     graph, starts, ends, order = _path(outputs, inputs)
     rows = []
     for weight in np.asarray(weights).reshape(len(weights), -1):
-        shares: dict[int, int] = {}  # derivative of the sum by each node
+        shares: dict[int, int] = {}  # derivative of the sum with respect to each node
         for end, share in zip(ends, weight, strict=True):
             _gain(graph, shares, end, operand(graph, share))
         _propagate_back(graph, order, shares)
@@ -120,7 +120,7 @@ def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], l
 
 
 def _nonzero(graph: Scope, numbers: Sequence[int], values: Iterable[Any]) -> dict[int, int]:
-    """Return the nodes of `values` by the node `numbers` that they belong to, without constants 0.0."""
+    """Return a dict from the nodes `numbers` to the nodes of their `values`, without values that are constant 0.0."""
     rates = {number: operand(graph, value) for number, value in zip(numbers, values, strict=True)}
     return {number: rate for number, rate in rates.items() if graph.value(rate) != 0.0}
 

@@ -41,7 +41,7 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "min": min,
     "max": max,
 }
-RANDOM: dict[str, Callable[..., float]] = {  # of seed, counter, stream plus block: the two numbers of a block
+RANDOM: dict[str, Callable[..., float]] = {  # the two numbers of a block; operands: seed, counter, stream + block
     "uniform": lambda *numbers: pair(*numbers)[0],
     "uniform_second": lambda *numbers: pair(*numbers)[1],
 }

@@ -14,7 +14,7 @@ from stat import S_ISREG
 
 MAGIC = b"linkwork object code 1\n"
 MAX_BYTES = 1 << 30  # size limit; the least recently used kernels are removed beyond it
-CHECKSUM_BYTES = 32  # of SHA-256
+CHECKSUM_BYTES = 32  # length of a SHA-256 checksum
 
 
 def folder() -> Path:
@@ -36,7 +36,7 @@ def _base(variable: str, *below_home: str) -> Path:
     has no home folder.
     """
     named = Path(os.environ.get(variable, ""))
-    if named.is_absolute():  # others are to be ignored (XDG Base Directory Specification)
+    if named.is_absolute():  # relative paths must be ignored (XDG Base Directory Specification)
         return named
     try:
         return Path.home().joinpath(*below_home)
@@ -89,7 +89,7 @@ def load(key: str) -> bytes | None:
     except OSError:
         return None
     if hasattr(os, "getuid") and state.st_uid != os.getuid():
-        warnings.warn(f"linkwork: the cached kernel {path} belongs to another user; it is not used", stacklevel=2)
+        warnings.warn(f"linkwork: the cached kernel {path} belongs to another user; it is ignored", stacklevel=2)
         return None
     head = MAGIC + key.encode() + b"\n"
     body = data[len(head) + CHECKSUM_BYTES :]

@@ -35,7 +35,7 @@ def refuse_unrepeatable(what: str, function: Callable[..., Any]) -> None:
     for name in _unrepeatable_names(function, set()):
         raise NotTraceable(
             f"the {what} uses {name}: a traced function runs once, so the value would be the same at every step. "
-            "lw.random_normal and lw.white_noise give random numbers that are traced, t is the time; " + REMEDY
+            "Use lw.random_normal or lw.white_noise for random numbers, and the argument t for the time; " + REMEDY
         )
 
 
@@ -48,7 +48,7 @@ def _unrepeatable_names(function: Any, seen: set[int]) -> Iterator[str]:
     if code is None or id(code) in seen:
         return
     seen.add(id(code))
-    if (code.__module__ or "").split(".")[0] in LIBRARIES:  # it may enclose functions of a user
+    if (code.__module__ or "").split(".")[0] in LIBRARIES:  # a library's function may enclose functions of a user
         for value in _enclosing(code).values():
             yield from _unrepeatable_names(value, seen)
         return
@@ -86,7 +86,7 @@ def _named_values(function: types.FunctionType) -> Iterator[tuple[str, Any, str]
         codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
         steps = list(dis.get_instructions(code))
         for step, following in zip(steps, [*steps[1:], None], strict=True):
-            if step.opname == "IMPORT_NAME":  # inside the function
+            if step.opname == "IMPORT_NAME":  # an import inside the function
                 yield step.argval, sys.modules.get(step.argval, types.ModuleType(step.argval)), ""
             if step.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT")):
                 name = step.argval
@@ -136,8 +136,8 @@ class Repeatable:
         if again != text:
             names = " or ".join(dict.fromkeys(what for what, _ in self.functions))
             raise NotTraceable(
-                f"the {names} computes something else each time it is called, from a clock, a random generator or a "
-                "counter, and a traced function runs once. " + REMEDY
+                f"the {names} computes a different result each time it is called, because it uses a clock, a random "
+                "generator or a counter; a traced function runs once. " + REMEDY
             )
         return text
 

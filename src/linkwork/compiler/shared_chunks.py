@@ -106,7 +106,7 @@ def _merged(members: list[tuple[Chunk, ChunkForm]]) -> SharedChunk:
             constants[k] = len(columns)
             columns.append(bits)
     slots: dict[int, SlotAddress] = {}
-    bases: dict[tuple[int, ...], tuple[int, int]] = {}  # by the shifts from chunk to chunk: a column and its first slot
+    bases: dict[tuple[int, ...], tuple[int, int]] = {}  # column and its first slot, by the shifts between chunks
     for i, k in enumerate(first.slotted):
         own = tuple(one.slots[form.slotted[i]] for one, form in members)
         if len(set(own)) == 1:

@@ -72,7 +72,9 @@ class LoopTracer:
     def new_series(self, count: int | Count, row: Shape) -> Series:
         """Add a kernel result to which a loop writes one row of shape `row` in each iteration."""
         if not isinstance(count, Count) or self.scope.depth > 0:
-            raise NotTraceable("a loop that records must not be inside another loop, and its count must be an argument")
+            raise NotTraceable(
+                "a loop that records values must not be inside another loop, and its count must be a kernel argument"
+            )
         self.series.append(Series(len(self.series), Rows(count, row)))
         return self.series[-1]
 

@@ -41,7 +41,7 @@ def trace(
     except TypeError as failure:
         if "has no callable" in str(failure):  # NumPy's message for a function without an object loop
             raise NotTraceable(
-                f"{failure}: np.array([...]) mixed traced with plain numbers; combine them with np.stack([...]) or "
+                f"{failure}: np.array([...]) cannot mix traced and plain numbers; combine them with np.stack([...]) or "
                 "np.concatenate([...]), or apply the function to the numbers first"
             ) from failure
         raise

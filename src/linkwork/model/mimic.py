@@ -36,7 +36,7 @@ class Mimic:
         return q * self.multiplier + self.offset
 
     def through(self, next_: Mimic) -> Mimic:
-        """Return the relation of this mimic joint to the joint `next_.of`; `next_` is the relation of `of`."""
+        """Return the relation of this mimic joint to the joint that `of` mimics; `next_` is the relation of `of`."""
         return Mimic(
             self.joint,
             next_.of,

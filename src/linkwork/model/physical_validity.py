@@ -61,7 +61,7 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
         q = joint.kind.random(rng)
         S, composite = joint.kind.subspace(q), outer[joint.o]
         inertia = S.pair(composite.articulated() @ S) + np.diag(tree.armature[tree.joints[joint.name].v])
-        # The terms that add up to the inertia; the inertia of a point on the joint's axis is only their round-off
+        # Scale of the inertia: that of a point mass on the joint's axis is only the round-off of larger terms
         about = abs(float(np.trace(composite.rotational))) * (S.angular**2).sum(axis=0)
         terms = np.sqrt(composite.mass * (S.linear**2).sum(axis=0) + about + np.abs(np.diag(inertia)))
         part = float(np.linalg.eigvalsh(inertia / np.maximum(np.outer(terms, terms), 1e-300))[0])

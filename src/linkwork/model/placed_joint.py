@@ -15,7 +15,7 @@ from linkwork.spatial.scalar import Array
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint of a mechanism. `i` and `o` are the numbers of its inboard and outboard body (k.i and k.o in S4).
+    """A joint of a mechanism. `i` and `o` are the numbers of its inboard and outboard body (Wendlandt's k.i and k.o).
 
     `q` and `v` are the slices of its coordinates and velocities. These have one number per velocity: `armature` [kg m^2
     or kg], `damping` [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] about the coordinates `rest` (nq,), dry

@@ -52,9 +52,9 @@ class KeyframeSpecification(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """The content of a Builder before it is built.
+    """The content of a Builder before `build`: bodies, joints, mimic relations and elements.
 
-    These are the names of bodies, the joints and mimic relations by name, and the elements by section and name.
+    `bodies` are names; `joints` and `mimics` are by joint name, `elements` by section and name.
     """
 
     bodies: Collection[str]

@@ -132,7 +132,8 @@ class Contact(Element, section="contacts"):
         along, losses = self.tangential_stiffness, self.tangential_damping
         if not self.stiffness and (self.damping or self.dissipation is not None or along or losses):
             raise ModelError(
-                "damping, dissipation and tangential numbers need a stiffness; a rigid contact has none of them",
+                "damping, dissipation, tangential_stiffness and tangential_damping need a stiffness; "
+                "omit them for a contact that is rigid only",
                 self.label,
             )
         if self.dissipation is not None and (self.damping or along is None):

@@ -16,7 +16,7 @@ from linkwork.model.faults import Fault
 from linkwork.model.specifications import Draft
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum, where
 
-HUGE = 1e300  # larger numbers are treated as infinite
+HUGE = 1e300  # larger numbers count as infinite
 
 
 class Transmission(VelocityConstraint, section="transmissions"):

@@ -12,7 +12,7 @@ from linkwork.errors import ModelError
 from linkwork.model.geometry import Near, Shape, plain_numbers
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum
 
-NUDGE = 1e-4  # [m], step of the finite differences of a height function
+NUDGE = 1e-4  # [m], step size of the finite differences of a height function
 Two = Sequence[float]  # two numbers; stored as a tuple
 Rows = Sequence[Sequence[float]] | Array  # numbers in rows of equal length; stored as tuples
 
@@ -64,7 +64,7 @@ class HeightField:
         if not size.all():
             raise ModelError(f"size must be 2 finite numbers > 0; got {self.size!r}")
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
-            raise ModelError("heights must be finite numbers in two or more rows of equal length, two or more in each")
+            raise ModelError("heights must be an array (nx, ny) of finite numbers, with nx and ny at least 2")
         object.__setattr__(self, "size", tuple(size.tolist()))
         rows: Any = heights.tolist()
         object.__setattr__(self, "heights", tuple(map(tuple, rows)))

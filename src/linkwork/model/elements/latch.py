@@ -40,8 +40,8 @@ class Latch(VelocityConstraint, section="latches"):
     engaged: Number = engaged_key(False)
 
     switches_itself = True
-    fires = ("engaged", 1.0)  # the mode that it sets, and its value, when the event function becomes negative
-    disarmed = 0.0  # its memory after that
+    fires = ("engaged", 1.0)  # mode that is set when the event function becomes negative, and its value
+    disarmed = 0.0  # value of `armed` after the latch has engaged
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:

@@ -78,7 +78,7 @@ def _linker() -> llvm.LLJIT:
     return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
 
 
-_numbers = count()  # numbers of the libraries
+_numbers = count()  # serial numbers, for unique library names
 
 
 class Loaded:

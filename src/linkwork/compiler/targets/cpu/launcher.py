@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
 HEADER = struct.Struct("<qq")  # before object code: vector width, and workspace size in doubles
 MIN_BLOCKS_PER_THREAD = 64  # with fewer blocks, starting a thread costs more than it saves
-MIN_POOL_THREADS = 8  # of the pool, so that a user may use more threads than processors
+MIN_POOL_THREADS = 8  # smallest size of the thread pool, so that a user may use more threads than processors
 
 
 def packed(width: int, workspace: int, object_code: bytes) -> bytes:
@@ -96,7 +96,7 @@ def _pool() -> ThreadPoolExecutor:
 
 def _fresh_pool() -> None:
     """Discard the thread pool in a child process after a fork."""
-    _POOL.clear()  # a child process has none of its parent's threads
+    _POOL.clear()  # the parent's threads do not exist in a child process
     _POOL_LOCK.release()
 
 

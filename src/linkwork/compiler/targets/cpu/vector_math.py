@@ -68,7 +68,7 @@ ATAN = (
 HALF_PI = (math.pi / 2, 6.123233995736766e-17, -1.4973849048591698e-33)
 LN_2 = (0.6931471805599453, 2.3190468138462996e-17)
 
-LIMIT = 1e5  # of the reduction by HALF_PI: larger arguments go to the C library
+LIMIT = 1e5  # largest argument of the reduction by HALF_PI; the C library computes larger ones
 ROUND = 1.5 * 2.0**52  # x + ROUND is rounded to an integer, whose two's complement is in the low bits of the sum
 
 
