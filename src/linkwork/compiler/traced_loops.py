@@ -73,7 +73,8 @@ class LoopTracer:
         """Add a kernel result to which a loop writes one row of shape `row` in each iteration."""
         if not isinstance(count, Count) or self.scope.depth > 0:
             raise NotTraceable(
-                "a loop that records values must not be inside another loop, and its count must be a kernel argument"
+                "a loop that records values must not be inside another loop, and its count must be an argument of the "
+                "kernel"
             )
         self.series.append(Series(len(self.series), Rows(count, row)))
         return self.series[-1]

@@ -184,7 +184,10 @@ class Contact(Element, section="contacts"):
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:
-        """Return the stiffness [N/m] and damping [N s/m] along the normal, linearized at a normal force [N]."""
+        """Return the stiffness [N/m] and damping [N s/m] along the normal, linearized at a normal force.
+
+        `load` [N] is this normal force.
+        """
         if self.dissipation is None:
             return self.stiffness, self.damping
         depth = (load / self.stiffness) ** (2.0 / 3.0)
