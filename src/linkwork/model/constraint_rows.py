@@ -20,24 +20,33 @@ AXES = np.eye(3)
 
 
 class Row(ABC):
-    """One scalar constraint: an error [m or rad] that must be zero."""
+    """A scalar constraint between the frames A and B: a position error [m or rad] that must be zero."""
 
     @abstractmethod
     def error(self, X: Transform) -> Number:
-        """Return the position error [m or rad] at the relative pose X."""
+        """Return the position error [m or rad] at the pose X of frame B in frame A."""
 
     @abstractmethod
     def wrench(self, X: Transform) -> Force:
-        """Return the wrench on B, in B, whose power on V is the rate of the error, for a multiplier of 1."""
+        """Return the wrench on frame B, in B, whose power is the rate of the error, for a multiplier of 1.
+
+        X is the pose of B in A.
+        """
 
     @abstractmethod
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
-        """Return the time derivative of `wrench`, in B, for the relative twist V."""
+        """Return the time derivative of `wrench`, in frame B.
+
+        X is the pose of B in A, and V the twist of B relative to A, in B.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class Offset(Row):
-    """Constraint row: the offset of B's origin along `u` (3,), fixed in A, is zero. Error: u . p."""
+    """Constraint row: the origin of frame B has no offset along `u` (3,), which is fixed in frame A.
+
+    The error is u . p [m], where p is the position of B in A.
+    """
 
     u: Array
 
@@ -53,9 +62,9 @@ class Offset(Row):
 
 @dataclass(frozen=True, eq=False)
 class Alignment(Row):
-    """Constraint row: the angle between `u` (3,), fixed in A, and `w` (3,), fixed in B, is constant.
+    """Constraint row: the angle between `u` (3,), fixed in frame A, and `w` (3,), fixed in frame B, is constant.
 
-    Error: u . R w - cosine.
+    The error is u . R w - cosine, where R is the rotation of B in A and `cosine` that of the constant angle.
     """
 
     u: Array
@@ -74,7 +83,7 @@ class Alignment(Row):
 
 @dataclass(frozen=True, eq=False)
 class Turn(Row):
-    """Constraint row: the rotation of B about the axis `u` (3,) of A is zero.
+    """Constraint row: frame B has no rotation about the axis `u` (3,) of frame A.
 
     The error is the component along u of 2 sin(angle / 2) times the rotation axis. For small rotations this is the
     angle; it increases monotonically up to half a turn.
@@ -96,16 +105,16 @@ class Turn(Row):
 
 
 def _turned(X: Transform) -> tuple[Number, Array]:
-    """Return cos(angle / 2), and 2 sin(angle / 2) times the axis (3,), of the rotation from A to B."""
+    """Return cos(angle / 2), and 2 sin(angle / 2) times the axis (3,), of the rotation in the pose X."""
     q = quaternion_from_matrix(X.R)
     return q[0], q[1:] * 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Distance(Row):
-    """Constraint row: the distance between the origins of A and B is `length` [m].
+    """Constraint row: the distance between the origins of the frames A and B is `length` [m].
 
-    Error: (p . p - length^2) / (2 length).
+    The error is (p . p - length^2) / (2 length) [m], where p is the position of B in A.
     """
 
     length: float
@@ -134,7 +143,10 @@ def nearest(gap: Number, period: float) -> Number:
 
 @dataclass(frozen=True, eq=False)
 class Angle:
-    """The rotation angle [rad] of B about the axis `n` (3,) of A: the angle of the vector `across` (3,), fixed in B."""
+    """The rotation angle [rad] of frame B about the axis `n` (3,) of frame A.
+
+    It is the angle about n from `across` (3,), in A, to the same vector fixed in B.
+    """
 
     n: Array
     across: Array
@@ -145,15 +157,15 @@ class Angle:
         return Angle(n, perpendicular(n)[0])
 
     def of(self, X: Transform) -> Number:
-        """Return the angle [rad], from -pi to pi, at the relative pose X."""
+        """Return the angle [rad], from -pi to pi, at the pose X of frame B in frame A."""
         return _angle(self.n, self.across, X.R @ self.across)
 
     def torque(self, X: Transform) -> Array:
-        """Return the torque (3,) on B, in B, whose power is the rate of the angle."""
+        """Return the torque (3,) on frame B, in B, whose power is the rate of the angle."""
         return cross(self.across, _per_square(cross(X.R.T @ self.n, self.across), NO_ANGLE))
 
     def torque_rate(self, X: Transform, V: Motion) -> Array:
-        """Return the time derivative (3,) of `torque`, in B, for the relative twist V."""
+        """Return the time derivative (3,) of `torque`, in frame B, for the twist V of B relative to A."""
         n = X.R.T @ self.n
         h, rate = cross(n, self.across), cross(cross(n, V.angular), self.across)
         return cross(self.across, _per_square_rate(h, rate, NO_ANGLE))
@@ -177,7 +189,11 @@ def _per_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Advance(Row):
-    """Constraint row: screw motion with `pitch` [m/rad]. Error: n . p - pitch angle."""
+    """Constraint row: frame B moves relative to frame A as a screw with `pitch` [m/rad].
+
+    The error is n . p - pitch angle [m], where p is the position of B in A, and n and angle are axis and angle of
+    `turn`.
+    """
 
     turn: Angle
     pitch: float
@@ -195,9 +211,10 @@ class Advance(Row):
 
 @dataclass(frozen=True, eq=False)
 class Roll(Row):
-    """Constraint row: A, a pinion with pitch radius `radius` [m], rolls on a line of B along `u` (3,), fixed in B.
+    """Constraint row: a pinion fixed to frame A, with pitch radius `radius` [m], rolls on a rack fixed to frame B.
 
-    The error is the excess of the rolled distance [m]. A's origin is on the side n x u of the line. The teeth mesh
+    The pitch line of the rack has the direction `u` (3,), fixed in B. The error is the excess of the rolled distance
+    [m]. A's origin is on the side n x u of the line, where n is the axis of the rotation angle `turn`. The teeth mesh
     again after each `period` [m].
     """
 
@@ -219,7 +236,7 @@ class Roll(Row):
 
 @dataclass(frozen=True, eq=False)
 class Teeth(Row):
-    """Constraint row: two meshing gears.
+    """Constraint row: two meshing gears, fixed to the frames A and B.
 
     The line of centres has the angle alpha about the axis n (3,) in A, and beta in B. With `ratio` = teeth of A / teeth
     of B, the error is -(beta + ratio alpha) - phase [rad], the excess rotation of B, modulo the angle `period` [rad]
@@ -266,20 +283,20 @@ def perpendicular(n: Array) -> tuple[Array, Array]:
 
 
 def at_point() -> tuple[Row, ...]:
-    """Return three constraint rows: the origins of A and B coincide."""
+    """Return three constraint rows: the origins of the frames A and B coincide."""
     return tuple(Offset(axis) for axis in AXES)
 
 
 def on_axis(n: Array) -> tuple[Row, ...]:
-    """Return two constraint rows: B's origin is on A's axis n."""
+    """Return two constraint rows: the origin of frame B is on the axis n (3,) of frame A."""
     return tuple(Offset(e) for e in perpendicular(n))
 
 
 def axes_along(n: Array) -> tuple[Row, ...]:
-    """Return two constraint rows: the axis n of B is parallel or antiparallel to the axis n of A."""
+    """Return two constraint rows: the axis n of frame B is parallel or antiparallel to the axis n of frame A."""
     return tuple(Alignment(e, n) for e in perpendicular(n))
 
 
 def unturned() -> tuple[Row, ...]:
-    """Return three constraint rows: B has the orientation of A."""
+    """Return three constraint rows: frame B has the orientation of frame A."""
     return tuple(Turn(axis) for axis in AXES)
