@@ -2,7 +2,7 @@
 
 MuJoCo's compiler resolves defaults, includes, angles, frames and inertia from geometry. Coordinates have MuJoCo's
 values: a joint's `ref` becomes part of its placement. In MuJoCo a body can have several joints with different anchors.
-In linkwork every joint has a separate child body, so massless bodies called `body/joint` are added between such joints,
+In linkwork every joint has its own child body, so massless bodies called `body/joint` are added between such joints,
 and after a joint whose anchor is not the body's origin.
 """
 
@@ -158,10 +158,7 @@ class _MjcfReader:
         return next(make(c.jnt_axis[j]) for name, make in KINDS.items() if c.is_a(c.jnt_type[j], name))
 
     def joint(self, j: int, kind: JointKind, parent: str, child: str, place: Transform) -> None:
-        """Add joint j with the pose `place` of its frame in the parent's frame.
-
-        MuJoCo's coordinate is `ref` at that pose.
-        """
+        """Add one joint at its `place` in the parent's frame; MuJoCo's coordinate is `ref` at that pose."""
         c = self.compiled
         q, v = self.slices(j, kind)
         if kind.nq == 1:
@@ -189,7 +186,7 @@ class _MjcfReader:
         )
 
     def slices(self, j: int, kind: JointKind) -> tuple[slice, slice]:
-        """Return the slices of joint j's coordinates and velocities in MuJoCo's arrays."""
+        """Return the slices of a joint's coordinates and velocities in MuJoCo's arrays."""
         q, v = int(self.compiled.jnt_qposadr[j]), int(self.compiled.jnt_dofadr[j])
         return slice(q, q + kind.nq), slice(v, v + kind.nv)
 

@@ -101,7 +101,7 @@ class _UrdfReader(Reader):
     # --- attributes and children ---
 
     def only(self, at: Element, tag: str) -> Element | None:
-        """Return the only child of `at` with this tag, or None; record an error if there are several."""
+        """Return the only child with that tag, or None; record an error if there are several."""
         found = at.all(tag)
         if len(found) > 1:
             self.error(found[1], f"there is more than one <{tag}>", "remove all but one")

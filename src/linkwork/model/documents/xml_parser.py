@@ -80,7 +80,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def parse(data: bytes, file: str) -> Element:
-    """Return the root element of an XML text; raise a ModelError with the line if it has a syntax error."""
+    """Return the root element of an XML text; raise a ModelError with the line of a syntax error."""
     _refuse_encodings(data, file)
     reader = _TreeReader(file)
     try:
@@ -104,7 +104,7 @@ def _refuse_encodings(data: bytes, file: str) -> None:
 
 
 class _TreeReader:
-    """Handlers for expat, which build the tree and refuse document types and files that exceed the limits."""
+    """Handlers for expat: they build the tree, and refuse document types and files that exceed the limits."""
 
     def __init__(self, file: str):
         self.file = file
