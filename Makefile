@@ -26,7 +26,7 @@ test-all: lint
 	$(BIN)/pytest -n $(JOBS) -m ''
 
 test-portable: $(VENV)/.installed-test
-	$(BIN)/python tests/other_processors.py
+	$(BIN)/python tests/processor_variants.py
 
 fuzz: $(VENV)/.installed-test
 	$(BIN)/python tests/fuzz_models.py 100000

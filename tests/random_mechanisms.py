@@ -16,7 +16,7 @@ from linkwork.model.mechanism import numbered
 from linkwork.model.mimic import Mimic
 from linkwork.spatial import Transform
 from linkwork.spatial.scalar import Array
-from quick_samples import mark_slow_except
+from quick_test_selection import mark_slow_except
 
 TREES = 300  # for tests of mechanics identities
 QUICK = 60  # of them always: every size twice, every kind of joint often

@@ -9,7 +9,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.spatial.scalar import Array
-from other_processors import apply_processor_variant
+from processor_variants import apply_processor_variant
 
 
 def motion(d: lw.Dynamics) -> list[Array]:

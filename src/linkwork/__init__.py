@@ -55,15 +55,15 @@ if TYPE_CHECKING:
     from linkwork.evaluation.cross_check import CrossCheck, cross_check
     from linkwork.evaluation.formulations import formulations
     from linkwork.lagrangian.discrete import discrete
-    from linkwork.model.conversion import convert
     from linkwork.model.documents.loading import load
     from linkwork.model.documents.toml_writer import save
+    from linkwork.model.state_conversion import convert
     from linkwork.simulation import Run, Simulator, host, one_shot, open_run, sampled, simulate
     from linkwork.simulation.results.drawing import draw
 
 # Names that are imported at their first use, so that importing linkwork stays quick
 ON_DEMAND = {
-    "convert": "linkwork.model.conversion",
+    "convert": "linkwork.model.state_conversion",
     "discrete": "linkwork.lagrangian.discrete",
     "draw": "linkwork.simulation.results.drawing",
     "formulations": "linkwork.evaluation.formulations",

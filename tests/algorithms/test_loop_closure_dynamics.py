@@ -15,7 +15,7 @@ from linkwork.model.elements.loop import Loop
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array
 from opaque_scalars import from_opaque, to_opaque
-from quick_samples import mark_slow_except
+from quick_test_selection import mark_slow_except
 from random_loops import CASES, CLOSING_KINDS, SMALL, label, looped_tree, with_loops
 from random_mechanisms import State, relative, state, tree
 from random_spatial import rate

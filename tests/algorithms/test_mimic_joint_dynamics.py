@@ -5,7 +5,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.spatial.scalar import Array
-from quick_samples import mark_slow_except
+from quick_test_selection import mark_slow_except
 from random_mechanisms import relative, state, tree, tree_with_mimics
 
 SEEDS = [seed for seed in range(60) if tree_with_mimics(seed).mimics]

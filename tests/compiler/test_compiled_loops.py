@@ -10,7 +10,7 @@ import linkwork as lw
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.compiler.graph import Count, Loop, fused, verify
 from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.program import Rows
+from linkwork.compiler.traced_loops import Rows
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import iterate, record, repeat
 from linkwork.spatial.scalar import Array, where

@@ -8,11 +8,11 @@ import pytest
 
 from linkwork.algorithms.forward import forward_dynamics
 from linkwork.compiler import plan as planning
-from linkwork.compiler.chunk_sharing import shared_chunks
 from linkwork.compiler.chunking import MAX_OPERATIONS, MIN_OPERATIONS
 from linkwork.compiler.chunking import chunks as cut
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.plan import Plan, Workspace, chunks_of, plan
+from linkwork.compiler.shared_chunks import shared_chunks
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, lookup, where

@@ -7,7 +7,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.spatial.scalar import Array
-from quick_samples import mark_slow_except
+from quick_test_selection import mark_slow_except
 from random_mechanisms import State, relative, state, tree
 
 SEEDS = (0, 1, 4, 6, 30)  # every joint kind, fixed and free bases

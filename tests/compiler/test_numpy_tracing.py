@@ -9,8 +9,8 @@ import pytest
 import linkwork as lw
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.traced_array import lifted
+from linkwork.compiler.traced_ufuncs import NUMBERWISE
 from linkwork.compiler.tracing import trace
-from linkwork.compiler.ufuncs import NUMBERWISE
 from linkwork.spatial.scalar import Array
 
 GAINS = np.array([[2.0, 0.1, 0.0], [0.0, 1.0, -0.5], [0.3, 0.0, 3.0]])

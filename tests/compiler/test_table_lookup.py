@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwork.compiler.differentiate import pullback, pushforward
+from linkwork.compiler.automatic_differentiation import pullback, pushforward
 from linkwork.compiler.graph import Count, Graph, Lookup, fused, pruned, verify
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.plan import plan
-from linkwork.compiler.program import Rows
 from linkwork.compiler.targets.cpu import cpu_target
 from linkwork.compiler.targets.cpu.batch_loop import emit
 from linkwork.compiler.targets.cpu.printer import table_definition
 from linkwork.compiler.targets.target_interface import Port, Program
+from linkwork.compiler.traced_loops import Rows
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import record
 from linkwork.spatial.scalar import Array, lookup

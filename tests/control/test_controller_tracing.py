@@ -9,8 +9,8 @@ import pytest
 import linkwork as lw
 from linkwork.compiler.graph import Count
 from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.program import Rows
 from linkwork.compiler.traced_array import TracedArray, lifted
+from linkwork.compiler.traced_loops import Rows
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import record
 from linkwork.spatial.scalar import Array

@@ -10,8 +10,8 @@ from scipy.interpolate import CubicSpline
 import linkwork as lw
 from linkwork.compiler.graph import Count, Lookup
 from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.program import Rows
 from linkwork.compiler.traced_array import lifted
+from linkwork.compiler.traced_loops import Rows
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import record
 from linkwork.spatial.scalar import Array

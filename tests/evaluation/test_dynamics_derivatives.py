@@ -10,12 +10,12 @@ from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.algorithms.momentum import energy
-from linkwork.compiler.differentiate import PARTIALS, pullback, pushforward
+from linkwork.compiler.automatic_differentiation import PARTIALS, pullback, pushforward
 from linkwork.compiler.graph import BINARY, UNARY
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.scalar import Array, maximum, minimum, where
-from quick_samples import mark_slow_except
+from quick_test_selection import mark_slow_except
 from random_mechanisms import State, relative, state, tree
 
 SEEDS = (0, 1, 2, 3, 32, 35)  # every joint kind between them, fixed and free bases

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.conversion import FORMS
+from linkwork.model.state_conversion import JOINT_LAYOUTS
 from linkwork.spatial.rotation import matrix_from_rpy
 from random_mechanisms import MOVING_KINDS, random_kind
 
@@ -30,7 +30,7 @@ def chain(kinds: Sequence[str], seed: int = 0) -> lw.Mechanism:
     return b.build()
 
 
-@pytest.mark.parametrize("tool", FORMS)
+@pytest.mark.parametrize("tool", JOINT_LAYOUTS)
 @pytest.mark.parametrize("batch", [(), (7,), (2, 0), (2, 1, 3)])
 def test_conversion_round_trip_restores_the_state(tool: str, batch: tuple[int, ...]) -> None:
     m, rng = chain(HAVE[tool]), np.random.default_rng(1)
@@ -96,7 +96,7 @@ def test_invalid_conversions_are_rejected() -> None:
     assert_rejected(r"q\[1\] is nan", lw.NonFinite, q=[0, np.nan])
 
 
-@pytest.mark.parametrize("tool", FORMS)
+@pytest.mark.parametrize("tool", JOINT_LAYOUTS)
 def test_joints_without_a_counterpart_are_named(tool: str) -> None:
     for kind in MOVING_KINDS:
         if kind not in HAVE[tool]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.model.elements.conflicts import agreeing, contradictions
+from linkwork.model.elements.conflicts import contradictions, couplings_agree
 from shaft_mechanisms import shafts, two_wheels
 
 RUN: dict[str, Any] = {"duration": 1.0, "dt": 0.01}
@@ -141,7 +141,7 @@ def test_check_during_steps_matches_singular_values(seed):
         )
         free = np.linalg.svd(rows)[2][np.linalg.matrix_rank(rows) :] if len(rows) else np.eye(5)
         kinds.append(bool(np.abs(free).max(axis=0, initial=0.0).min() > 1e-9))
-        assert bool(agreeing(found)) == kinds[-1]
+        assert bool(couplings_agree(found)) == kinds[-1]
         assert bool(list(contradictions(found))) != kinds[-1]
     assert len(set(kinds)) == 2  # both happen
 
@@ -150,4 +150,4 @@ def test_large_ratios_are_not_a_contradiction():
     b = shafts()
     for one, other in ("ab", "bc", "cd", "de"):
         b.clutch(one + other, one, other, 100.0, engaged=True)
-    assert agreeing(b.build())
+    assert couplings_agree(b.build())

@@ -7,7 +7,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.spatial.scalar import Array
-from quick_samples import mark_slow_except
+from quick_test_selection import mark_slow_except
 from random_mechanisms import state, tree, tree_with_mimics
 
 ORDERS = {"semi-implicit": 1, "midpoint": 2, "rk4": 4}

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compiler.differentiate import pushforward
+from linkwork.compiler.automatic_differentiation import pushforward
 from linkwork.compiler.graph import Count, fused, verify
 from linkwork.compiler.kernel import Kernel
-from linkwork.compiler.program import Rows
 from linkwork.compiler.targets.cpu import cpu_target
 from linkwork.compiler.traced_array import lifted
+from linkwork.compiler.traced_loops import Rows
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.loops import record
 from linkwork.spatial.noise import philox, uniform, uniforms

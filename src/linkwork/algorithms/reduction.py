@@ -17,7 +17,7 @@ from linkwork.algorithms.constraints.dense import DenseConstraints
 from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse import inverse_dynamics
 from linkwork.algorithms.mass import mass_matrix
-from linkwork.model.elements.velocity_constraint import may_hold
+from linkwork.model.elements.velocity_constraint import may_be_engaged
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt
 
@@ -236,7 +236,7 @@ def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Arra
     """Force (k,) [N m or N] of every clutch (on its b), brake and other velocity constraint; 0 if released."""
     forces = iter(closed_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
     rows = [row for item in mechanism.velocity_constraints for row in item.velocity_rows]
-    return np.array([next(forces) * row.engaged if may_hold(row.engaged) else 0.0 for row in rows])
+    return np.array([next(forces) * row.engaged if may_be_engaged(row.engaged) else 0.0 for row in rows])
 
 
 CLOSED: dict[str, Callable[..., Any]] = {

@@ -1,48 +1,49 @@
 """Compiler: traces plain NumPy functions of one state into expression graphs and compiles these to batch kernels.
 
-A `Kernel` traces its function (`tracing`, `traced`, `program`), plans the graph as chunks of operations (`plan`), lets
-a target build code from the plan (`targets`), caches the code on disk (`kernel_cache`) and runs it over batches.
-Derivatives are graphs too (`differentiate`, `calculus`). The compiler does not depend on mechanisms.
+A `Kernel` traces its function (`tracing`, `traced_number`, `traced_loops`), divides the graph into chunks of operations
+(`plan`), has a target generate machine code (`targets`), caches the code on disk (`kernel_cache`) and runs it over
+batches. Derivatives are graphs too (`automatic_differentiation`, `function_derivatives`). The compiler does not depend
+on mechanisms.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkwork.compiler.calculus import jacobian, jacobian_if_short, on_inputs, vanishes
-    from linkwork.compiler.differentiate import pushforward
+    from linkwork.compiler.automatic_differentiation import pushforward
+    from linkwork.compiler.function_derivatives import jacobian, jacobian_if_short, on_inputs, vanishes
     from linkwork.compiler.graph import description
     from linkwork.compiler.kernel import Kernel, building_seconds
     from linkwork.compiler.kernel_cache import digest, text_digest
+    from linkwork.compiler.kernel_shapes import Count, Rows
     from linkwork.compiler.loaded_kernels import shared
     from linkwork.compiler.repeatability import Repeatable, refuse_unrepeatable
     from linkwork.compiler.result_buffers import Results
-    from linkwork.compiler.rows import Count, Rows
     from linkwork.compiler.targets import target_named
     from linkwork.compiler.traced_array import lifted
     from linkwork.compiler.tracing import trace
 
 # Imported at first use, so that a package that needs one name does not load the whole compiler
 ON_DEMAND = {
-    "Count": "rows",
+    "Count": "kernel_shapes",
     "Kernel": "kernel",
     "Repeatable": "repeatability",
     "Results": "result_buffers",
-    "Rows": "rows",
+    "Rows": "kernel_shapes",
     "building_seconds": "kernel",
     "description": "graph",
     "digest": "kernel_cache",
-    "jacobian": "calculus",
-    "jacobian_if_short": "calculus",
+    "jacobian": "function_derivatives",
+    "jacobian_if_short": "function_derivatives",
     "lifted": "traced_array",
-    "on_inputs": "calculus",
-    "pushforward": "differentiate",
+    "on_inputs": "function_derivatives",
+    "pushforward": "automatic_differentiation",
     "refuse_unrepeatable": "repeatability",
     "shared": "loaded_kernels",
     "target_named": "targets",
     "text_digest": "kernel_cache",
     "trace": "tracing",
-    "vanishes": "calculus",
+    "vanishes": "function_derivatives",
 }
 
 __all__ = [

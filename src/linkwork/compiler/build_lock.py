@@ -1,7 +1,7 @@
-"""The lock that is held while kernels are built, the thread pool is started, and the compiler's modules are imported.
+"""The lock that a thread holds while it builds a kernel, starts the thread pool or imports the compiler's modules.
 
-There is one for all kernels. A process forks only when no thread holds it: a child never inherits it locked, nor a
-compiler in the middle of its work.
+All kernels share this lock. A process forks only when no thread holds the lock, so a child process never inherits a
+locked lock or a half-built kernel.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Division of a graph into chunks: sequences of operations that are compiled and run separately.
+"""Divides a graph into chunks: sequences of operations that are compiled and run separately.
 
-A value that leaves its chunk is stored and loaded again, so a chunk ends where few values are live.
+A value that is used outside its chunk is stored to memory and loaded again, so a chunk ends where few values are live.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ OTHER_LATENCY = 4  # cycles, for operations that LATENCY does not name
 
 
 def chunks(graph: Graph, work: list[int], share: bool) -> list[list[int]]:
-    """Operations of a graph, in order, divided into chunks where the fewest values are live.
+    """Divide the operations `work` of a graph into chunks that end where the fewest values are live.
 
-    With `share`, repeated patterns are divided like their first occurrence, and at their beginning and end.
+    `work` has the operations in order of evaluation. With `share`, each occurrence of a repeated pattern is divided
+    like the first one, and chunks also end where a pattern begins or ends.
     """
     codes = operation_codes(graph, work) if share else []
     alive, borders, known, cuts = _alive_after(graph, work), pattern_borders(codes), KnownChunks(codes), [0]
@@ -41,7 +42,7 @@ def chunks(graph: Graph, work: list[int], share: bool) -> list[list[int]]:
 
 
 def _limit(graph: Graph, work: list[int], start: int) -> int:
-    """The latest end of a chunk that begins at `start`."""
+    """Return the largest possible end (an index of `work`) of a chunk that begins at `start`."""
     ready: dict[int, int] = {}  # the cycle in which each value of the chunk is computed
     for i in range(start, min(start + MAX_OPERATIONS, len(work))):
         operation, *operands = graph.nodes[work[i]]
@@ -52,7 +53,7 @@ def _limit(graph: Graph, work: list[int], start: int) -> int:
 
 
 def _alive_after(graph: Graph, work: list[int]) -> list[int]:
-    """After each operation, the number of values that later operations need."""
+    """Return, for each operation, the number of live values after it: those that later operations use."""
     position = {k: i for i, k in enumerate(work)}
     last_use = list(range(len(work)))
     for i, k in enumerate(work):

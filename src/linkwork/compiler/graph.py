@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from linkwork.compiler.rows import Count
+from linkwork.compiler.kernel_shapes import Count
 from linkwork.spatial.noise import pair
 
 Node = tuple[Any, ...]
@@ -41,7 +41,7 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "min": min,
     "max": max,
 }
-RANDOM: dict[str, Callable[..., float]] = {  # of seed, counter, stream plus block: the two numbers of a block
+RANDOM: dict[str, Callable[..., float]] = {  # the two numbers of a block; operands: seed, counter, stream + block
     "uniform": lambda *numbers: pair(*numbers)[0],
     "uniform_second": lambda *numbers: pair(*numbers)[1],
 }
@@ -79,11 +79,12 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """An operation: `count` iterations of a body, or fewer if no lane continues.
+    """An operation that runs `body` for `count` iterations, or fewer if no lane needs another one.
 
-    Operands are the initial state and the values that the body takes from outside. The body's inputs are the state, one
-    row of each table, and the outside values. Its outputs are the next state and the values that the iteration records
-    in the kernel's results `series`. The loop continues while the state's number `watch` is nonzero in any lane.
+    Operands are the initial state and the values that the body uses from the enclosing graph. The body's inputs are the
+    state, one row of each table, and these outside values. Its outputs are the next state and the values that the
+    iteration records in the kernel's results `series`. If `watch` is given, the loop continues only while entry `watch`
+    of the state is nonzero in any lane.
     """
 
     body: Graph
@@ -95,17 +96,17 @@ class Loop:
 
 
 class Value(NamedTuple):
-    """An operation on a loop: the `number`-th entry of its final state."""
+    """An operation whose operand is a loop: returns entry `number` of the loop's final state."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """An operation on an index: entry `column` of a row of a constant table with `size` doubles per row.
+    """An operation whose operand is an index: returns entry `column` of the table row with this index.
 
-    The index is rounded down and clamped to the table; NaN reads the first row. The table is stored as `bytes`, which
-    compare bit by bit and cache their hash.
+    The table is constant and has `size` doubles per row. The index is rounded down and clamped to the table; NaN reads
+    the first row. The table is stored as `bytes`, which compare bit by bit and cache their hash.
     """
 
     table: bytes
@@ -114,21 +115,24 @@ class Lookup:
 
     @property
     def rows(self) -> int:
-        """Number of rows of the table."""
+        """The number of rows of the table."""
         return len(self.table) // (8 * self.size)
 
     def at(self, index: float) -> float:
-        """The entry at an index."""
+        """Return the entry for a constant `index`."""
         row = int(min(max(0.0, index), self.rows - 1.0))
         return struct.unpack_from("<d", self.table, 8 * (row * self.size + self.column))[0]
 
     def is_constant(self) -> bool:
-        """Whether the column has the same bits in every row."""
+        """Return whether the column has the same bits in every row."""
         return len(set(memoryview(self.table).cast("q")[self.column :: self.size])) == 1
 
 
 class Graph:
-    """Nodes in order of evaluation. Build with `constant`, `input` and `apply`; `outputs` are set at the end."""
+    """An expression graph: its nodes in order of evaluation.
+
+    Add nodes with `constant`, `input` and `apply`, then set `outputs`. A node is identified by its index in `nodes`.
+    """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -137,11 +141,12 @@ class Graph:
         self._numbers: dict[Node, int] = {}
 
     def operands(self, number: int) -> Sequence[int]:
-        """The operands of a node."""
+        """Return the operands of node `number`."""
         node = self.nodes[number]
         return () if node[0] in LEAVES else node[1:]
 
     def _node(self, node: Node) -> int:
+        """Return the index of a node; append the node if the graph does not have it yet."""
         key = node
         if node[0] == "const" and isinstance(node[1], bool):
             key = (*node, True)  # True equals 1.0 in Python, but is a truth value here
@@ -152,21 +157,21 @@ class Graph:
         return number
 
     def constant(self, value: float | bool) -> int:
-        """The node of a constant."""
+        """Return the node of a constant."""
         return self._node(("const", value))
 
     def input(self) -> int:
-        """The node of the next input."""
+        """Add an input to the graph and return its node."""
         self.ninputs += 1
         return self._node(("input", self.ninputs - 1))
 
     def value(self, number: int) -> Any:
-        """The value of a constant node; None for other nodes."""
+        """Return the value of node `number` if it is a constant, else None."""
         node = self.nodes[number]
         return node[1] if node[0] == "const" else None
 
     def apply(self, operation: str | Loop | Value | Lookup, *operands: int) -> int:
-        """The node of an operation on nodes, after simplification and constant folding."""
+        """Return the node of an operation on operand nodes, after simplification and constant folding."""
         if operation in PLAIN:  # the most frequent case: no rule applies
             a, b = operands
             nodes = self.nodes
@@ -261,12 +266,12 @@ def _div(g: Graph, a: int, b: int) -> int | None:
 
 
 def _odd(operation: str) -> Callable[[Graph, int], int | None]:
-    """Rule for an odd function: f(-x) = -f(x)."""
+    """Return the simplification rule f(-x) = -f(x) of an odd function."""
     return lambda g, a: g.apply("neg", g.apply(operation, g.nodes[a][1])) if g.nodes[a][0] == "neg" else None
 
 
 def _even(operation: str) -> Callable[[Graph, int], int | None]:
-    """Rule for an even function: f(-x) = f(x)."""
+    """Return the simplification rule f(-x) = f(x) of an even function."""
     return lambda g, a: g.apply(operation, g.nodes[a][1]) if g.nodes[a][0] == "neg" else None
 
 
@@ -278,7 +283,7 @@ def _select(g: Graph, condition: int, yes: int, no: int) -> int | None:
 
 
 def _same(value: bool | None) -> Callable[[Graph, int, int], int | None]:
-    """Rule for equal operands: the result is `value`, or the operand if `value` is None."""
+    """Return the simplification rule for equal operands: the result is `value`, or the operand if `value` is None."""
     return lambda g, a, b: None if a != b else a if value is None else g.constant(value)
 
 
@@ -304,7 +309,7 @@ RULES: dict[str, Callable[..., int | None]] = {
 
 
 def needed(graph: Graph, outputs: Iterable[int]) -> list[bool]:
-    """For each node, whether an output depends on it or it records values."""
+    """Return for each node whether it is live: an output depends on it, or it is a loop that records values."""
     live = [isinstance(node[0], Loop) and bool(node[0].series) for node in graph.nodes]
     for number in outputs:
         live[number] = True
@@ -316,12 +321,15 @@ def needed(graph: Graph, outputs: Iterable[int]) -> list[bool]:
 
 
 def pruned(graph: Graph) -> Graph:
-    """The graph without the nodes that no output needs."""
+    """Return the graph without dead nodes."""
     return _rewritten(graph, lambda node, uses, nodes: node)
 
 
 def fused(graph: Graph) -> Graph:
-    """The graph with products that only one sum uses fused into it, so that all vector widths round equally."""
+    """Return the graph with fused multiply-adds, so that all vector widths round equally.
+
+    A product is fused into a sum or difference if nothing else uses the product.
+    """
 
     def fuse(node: Node, uses: list[int], nodes: list[Node]) -> Node:
         if node[0] not in ("add", "sub"):
@@ -337,7 +345,10 @@ def fused(graph: Graph) -> Graph:
 
 
 def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Node]) -> Graph:
-    """A copy of the needed nodes, each mapped by `change`, which gets the use counts and nodes of the original."""
+    """Return a copy of the live nodes, each mapped by `change(node, uses, nodes)`.
+
+    `uses` are the numbers of uses of the original `nodes`.
+    """
     live = needed(graph, graph.outputs)
     uses = [0] * len(graph.nodes)
     for number in range(len(graph.nodes)):
@@ -360,7 +371,7 @@ def _rewritten(graph: Graph, change: Callable[[Node, list[int], list[Node]], Nod
 
 
 def description(graph: Graph) -> str:
-    """A graph as text; graphs with equal texts give equal results."""
+    """Return the graph as text; graphs with equal texts compute equal results."""
 
     def text_of(part: Any) -> str:
         return repr(replace(part, body=None)) + description(part.body) if isinstance(part, Loop) else repr(part)  # type: ignore[arg-type]
@@ -405,11 +416,11 @@ def _verify_loop(loop: Loop, noperands: int) -> None:
 
 
 def is_truth(graph: Graph, number: int) -> bool:
-    """Whether a node has a truth value rather than a number."""
+    """Return whether the value of node `number` is a truth value rather than a number."""
     node = graph.nodes[number]
     return node[0] in TRUTHS or (node[0] == "const" and isinstance(node[1], bool))
 
 
 def bits_of(number: float) -> int:
-    """The 64-bit pattern of a double."""
+    """Return the 64-bit pattern of a double as a signed integer."""
     return struct.unpack("<q", struct.pack("<d", number))[0]

@@ -15,25 +15,26 @@ import numpy as np
 
 from linkwork.compiler import kernel_cache
 from linkwork.compiler.build_lock import BUILDING
+from linkwork.compiler.kernel_shapes import Rows, Shape
 from linkwork.compiler.result_buffers import Results
-from linkwork.compiler.rows import Rows, Shape
 from linkwork.compiler.targets import Batch, Code, OneStateCall, target_named
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
     from linkwork.compiler.graph import Graph
 
-NOTICE_AFTER = 2.0  # s of compile time after which a user at a terminal gets a notice
+NOTICE_AFTER = 2.0  # [s] compile time after which a user at a terminal gets a notice
 
 
 class Kernel:
-    """A compiled function of one state. It is built at first use, or loaded from the disk cache.
+    """A function of one state, compiled to machine code that runs over batches of states.
 
-    `shapes` are the shapes of the function's arguments, `results` those of its values, for one state; a function with
-    several values returns a tuple. Tables that a loop reads and series that it records have the shape `Rows`; the
-    function then takes `counts` further arguments after its arrays (see `trace`). `key` identifies the function: equal
-    keys must mean equal functions. If no such name exists, as for user functions, `key` is None: the function is
-    traced, and its graph is the key. `target` names the hardware that the kernel is compiled for (see `targets`).
+    The code is built at first use, or loaded from the disk cache. `shapes` are the shapes of the function's arguments
+    and `results` those of its values, for one state; a function with several values returns a tuple. Tables that a loop
+    reads and series that it records have the shape `Rows`; the function then takes `counts` further arguments after its
+    arrays (see `trace`). `key` identifies the function: equal keys must mean equal functions. If `key` is None, as for
+    functions of users, the function is traced and its graph becomes the key. `target` names the hardware (see
+    `targets`).
     """
 
     def __init__(
@@ -56,26 +57,26 @@ class Kernel:
 
     @property
     def key(self) -> str:
-        """The identity of the function: equal keys mean equal functions."""
+        """The identity of the function, as a string: kernels with equal keys compute the same function."""
         with BUILDING:
             if self._key is None:
-                from linkwork.compiler.building import description
+                from linkwork.compiler.program_building import description
 
                 ports = repr((self.shapes, self.results))
                 self._key = kernel_cache.digest(compiler_digest(), ports, description(self.traced()))
             return self._key
 
     def traced(self) -> Graph:
-        """The graph of the function, traced at the first call."""
+        """Return the graph of the function; the function is traced at the first call."""
         with BUILDING:
             if self._traced is None:
-                from linkwork.compiler.building import trace  # here: cached kernels do not need it
+                from linkwork.compiler.program_building import trace  # here: cached kernels do not need it
 
                 self._traced = trace(self._function, self.shapes, self.results, self.counts)
             return self._traced
 
     def _build(self, variant: str) -> Code:
-        """The code of one variant, from disk or built from the graph."""
+        """Return the loaded code of one variant, from memory, from the disk cache, or built from the graph."""
         with BUILDING:
             if variant in self._codes:
                 return self._codes[variant]
@@ -87,8 +88,8 @@ class Kernel:
             return self._codes[variant]
 
     def _built(self, variant: str) -> bytes:
-        """The code of one variant, built from the graph."""
-        from linkwork.compiler.building import program_of
+        """Build the code of one variant from the graph and return it as bytes."""
+        from linkwork.compiler.program_building import program_of
 
         with CompileNotice(self.name):
             fuse = self._machine.has_fused_multiply_add()
@@ -102,10 +103,12 @@ class Kernel:
         outs: Sequence[Array | None] | None = None,
         counts: Sequence[int] = (),
     ) -> tuple[list[Array], bool]:
-        """The results, each (*batch, *result), for arrays that broadcast to `batch`, and whether all are finite.
+        """Evaluate the function for a batch; return the results and whether all their numbers are finite.
 
-        `outs`, if given, has an array for each result, or None for results to be allocated. A longer
-        series needs an array; it begins at the series' first row in C-ordered memory.
+        `arrays` broadcast to the batch shape `batch`; each result has the shape (*batch, *result). `threads` is the
+        largest number of threads, None for all available. `outs`, if given, has an array for each result, or None for a
+        result to be allocated. A series with a `capacity` larger than its count needs an array that begins at its first
+        row in C-ordered memory. `counts` are the iteration counts.
         """
         count = math.prod(batch)
         given = outs or [None] * len(self.results)
@@ -123,10 +126,10 @@ class Kernel:
         return found, code.launch(states, threads)
 
     def fast_call(self, general: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
-        """A function `name` that runs the kernel on one state with little overhead, for kernels with one result.
+        """Return a function called `name` that evaluates the kernel for one state with little overhead.
 
-        It accepts contiguous float64 arrays of one state. For other arguments and non-finite results it calls
-        `general`.
+        The kernel must have one result. The function accepts contiguous float64 arrays of one state; for other
+        arguments and for non-finite results it calls `general`. `doc` becomes its docstring.
         """
         (result,) = self.results
         shapes = [shape for shape in self.shapes if not isinstance(shape, Rows)]
@@ -142,23 +145,26 @@ _building = threading.local()
 
 
 def building_seconds() -> float:
-    """Time [s] that this thread has spent on building and loading kernels."""
+    """Return the time [s] that this thread has spent on building and loading kernels."""
     return getattr(_building, "seconds", 0.0)
 
 
 @cache
 def compiler_digest() -> str:
-    """A digest of the compiler's source, because another compiler may build different code from the same graph."""
+    """Return a digest of the compiler's source: another version may build other code from the same graph."""
     return kernel_cache.text_digest(Path(__file__).parent)
 
 
 def _shape(shape: Shape | Rows, counts: Sequence[int]) -> Shape:
-    """The shape of an argument or a result, for one state and these counts."""
+    """Return the shape of an argument or a result for one state, with `Rows` replaced by the given row counts."""
     return (counts[shape.count.number], *shape.row) if isinstance(shape, Rows) else shape
 
 
 def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:
-    """The array with states in sequence, and their stride in doubles; 0 if all states share one."""
+    """Return the array in C order, one state after another, and the stride between states in doubles.
+
+    The stride is 0 if all states of the batch share one value. `shape` is the shape for one state.
+    """
     size = math.prod(shape)
     leading = array.shape[: array.ndim - len(shape)]
     if math.prod(leading) == 1:
@@ -167,7 +173,7 @@ def _by_state(array: Array, batch: Shape, shape: Shape) -> tuple[Array, int]:
 
 
 class CompileNotice:
-    """Prints a notice on a terminal if compiling takes longer than NOTICE_AFTER."""
+    """A context manager that prints a notice on a terminal if compiling takes longer than NOTICE_AFTER."""
 
     def __init__(self, name: str):
         self._name, self._start = name, 0.0

@@ -1,4 +1,4 @@
-"""Disk cache of compiled code. Each file contains its key and a checksum, which are verified."""
+"""Disk cache of compiled code. Each file contains its key and a checksum, and both are verified on loading."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from stat import S_ISREG
 
 MAGIC = b"linkwork object code 1\n"
 MAX_BYTES = 1 << 30  # size limit; the least recently used kernels are removed beyond it
-CHECKSUM_BYTES = 32  # of SHA-256
+CHECKSUM_BYTES = 32  # length of a SHA-256 checksum
 
 
 def folder() -> Path:
-    """The cache folder: $LINKWORK_CACHE_DIR, or the user's cache folder."""
+    """Return the cache folder: $LINKWORK_CACHE_DIR if set, else the user's cache folder."""
     chosen = os.environ.get("LINKWORK_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -30,9 +30,13 @@ def folder() -> Path:
 
 
 def _base(variable: str, *below_home: str) -> Path:
-    """The folder that a variable of the environment names, else one below the home folder, else a temporary one."""
+    """Return the folder that the environment variable `variable` names.
+
+    If it does not name an absolute path: the folder `below_home` in the home folder, or a temporary folder if the user
+    has no home folder.
+    """
     named = Path(os.environ.get(variable, ""))
-    if named.is_absolute():  # others are to be ignored (XDG Base Directory Specification)
+    if named.is_absolute():  # relative paths must be ignored (XDG Base Directory Specification)
         return named
     try:
         return Path.home().joinpath(*below_home)
@@ -42,7 +46,7 @@ def _base(variable: str, *below_home: str) -> Path:
 
 
 def digest(*parts: str | bytes) -> str:
-    """A digest (name) of a sequence of strings or bytes."""
+    """Return the SHA-256 digest of a sequence of strings or bytes, as a hexadecimal string."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -52,7 +56,7 @@ def digest(*parts: str | bytes) -> str:
 
 
 def text_digest(*folders: Path) -> str:
-    """A digest of the text of all Python files in some folders."""
+    """Return a digest of the text of all Python files in the given folders."""
     walked = (path for folder in folders for path in os.walk(folder))
     files = sorted(os.path.join(path, name) for path, _, names in walked for name in names if name.endswith(".py"))
     return digest(*map(_bytes_of, files))
@@ -64,7 +68,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def stored(key: str, build: Callable[[], bytes]) -> bytes:
-    """The code stored under `key`; if there is none, the result of `build`, which is then stored."""
+    """Return the code stored under `key`; if there is none, call `build` and store its result."""
     code = load(key)
     if code is None:
         code = build()
@@ -73,7 +77,10 @@ def stored(key: str, build: Callable[[], bytes]) -> bytes:
 
 
 def load(key: str) -> bytes | None:
-    """The code stored under `key`, or None; a damaged file, or a file of another user, is ignored with a warning."""
+    """Return the code stored under `key`, or None.
+
+    A damaged file, or a file of another user, is ignored with a warning.
+    """
     path = folder() / key[:2] / key
     try:
         with open(path, "rb", opener=_without_waiting) as file:
@@ -82,7 +89,7 @@ def load(key: str) -> bytes | None:
     except OSError:
         return None
     if hasattr(os, "getuid") and state.st_uid != os.getuid():
-        warnings.warn(f"linkwork: the cached kernel {path} belongs to another user; it is not used", stacklevel=2)
+        warnings.warn(f"linkwork: the cached kernel {path} belongs to another user; it is ignored", stacklevel=2)
         return None
     head = MAGIC + key.encode() + b"\n"
     body = data[len(head) + CHECKSUM_BYTES :]
@@ -95,12 +102,12 @@ def load(key: str) -> bytes | None:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; do not wait for a writer if it is a pipe."""
+    """Open a file without blocking if it is a pipe without a writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def store(key: str, body: bytes) -> None:
-    """Store `body` under `key` atomically; warn if that is impossible."""
+    """Write `body` to the cache under `key`, atomically; warn if the cache is not writable."""
     path = folder() / key[:2] / key
     data = MAGIC + key.encode() + b"\n" + hashlib.sha256(body).digest() + body
     try:
@@ -121,7 +128,10 @@ def store(key: str, body: bytes) -> None:
 
 
 def _remove_least_recent() -> None:
-    """Remove the least recently used files until the total is within MAX_BYTES; other processes may do the same."""
+    """Remove the least recently used files until the cache is within MAX_BYTES.
+
+    Other processes may do the same at the same time.
+    """
     found = []
     for path in folder().glob("??/*"):
         with suppress(OSError):

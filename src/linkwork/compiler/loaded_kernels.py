@@ -1,4 +1,4 @@
-"""Cache of loaded kernels: equal kernels share one compiled code."""
+"""Cache of kernels in memory: kernels with the same key and target share one compiled code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _recent: OrderedDict[tuple[str, str], Kernel] = OrderedDict()
 
 
 def shared(kernel: Kernel) -> Kernel:
-    """A recently used kernel with the same key and target, else this kernel."""
+    """Return the cached kernel with the same key and target; if there is none, add this kernel to the cache."""
     key = kernel.target, kernel.key
     found = _recent.pop(key, kernel)
     _recent[key] = found
@@ -22,5 +22,5 @@ def shared(kernel: Kernel) -> Kernel:
 
 
 def forget() -> None:
-    """Release all kernels; the next ones are loaded from disk or built."""
+    """Empty the cache; later kernels are loaded from disk or built."""
     _recent.clear()

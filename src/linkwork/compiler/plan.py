@@ -1,8 +1,9 @@
-"""The plan of a kernel: its steps (chunks of a graph, moves and loops), before a target prints code.
+"""The plan of a kernel: its steps (chunks of operations, moves and loops), independent of the target.
 
-The steps work on a workspace of slots with one number each (a vector if lanes run in parallel). A chunk is a bounded
-sequence of operations that keeps its values in registers and stores values that others need in the workspace. Code
-generation therefore takes time linear in the size of the graph. A slot is reused when its value is no longer needed.
+The steps work on a workspace of slots with one number each, or one vector if lanes run in parallel. A chunk is a
+bounded sequence of operations. It holds its values in registers and stores live-out values, which other steps use, in
+the workspace. Code generation therefore takes time linear in the size of the graph. A slot is reused when its value is
+no longer needed.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ MIN_NODES_TO_SHARE = 10_000
 
 
 class Chunk(NamedTuple):
-    """Operations of a graph in order. `slots` are those of values that come from outside or are in `live_out`.
+    """A sequence of operations of a graph, in order of evaluation.
 
-    `live_out` are the nodes whose values are needed outside their chunk.
+    `live_out` are the nodes whose values are used outside their chunk. `slots` has the slot of each value that the
+    chunk loads or that is in `live_out`.
     """
 
     graph: Graph
@@ -34,17 +36,17 @@ class Chunk(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Simultaneous copies of numbers: each from a slot (int) or a constant (float) to a slot."""
+    """Simultaneous copies: each pair is a source, a slot (int) or a constant (float), and a target slot."""
 
     pairs: list[tuple[int | float, int]]
 
 
 class LoopStep(NamedTuple):
-    """A loop over steps. Table rows are loaded to the slots from `rows` on; `recorded` are the slots of recorded
-    values.
+    """A loop over steps.
 
-    `update` moves the next state to the slots that the next iteration reads. The loop continues while the number in
-    slot `watched`, if given, is nonzero in any lane.
+    Each iteration loads its table rows to the slots from `rows` on. `recorded` are the slots of the values that it
+    records. `update` moves the next state to the slots that the next iteration reads. If `watched` is given, the loop
+    continues only while the number in this slot is nonzero in any lane.
     """
 
     loop: Loop
@@ -60,19 +62,19 @@ Step = Chunk | Moves | LoopStep
 
 @dataclass
 class Workspace:
-    """Allocator of slots: contiguous ranges if `grouped`, else single slots, last freed first."""
+    """Allocator of slots. If `grouped`, it allocates contiguous ranges, else single slots, last freed first."""
 
     grouped: bool
     total: int = 0
     free: list[tuple[int, int]] = field(default_factory=list)  # ranges of slots: begin and end
 
     def region(self, size: int) -> int:
-        """The first of `size` new slots."""
+        """Append `size` new slots to the workspace and return the first one."""
         self.total += size
         return self.total - size
 
     def take(self, size: int = 1) -> int:
-        """The first of `size` contiguous free slots."""
+        """Allocate `size` contiguous slots, free ones if possible, and return the first one."""
         runs = range(len(self.free))
         for i in runs if self.grouped else reversed(runs):
             first, end = self.free[i]
@@ -82,7 +84,7 @@ class Workspace:
         return self.region(size)
 
     def give_back(self, first: int, size: int) -> None:
-        """Free `size` slots from `first` on. If grouped, ranges stay sorted and merge with their neighbours."""
+        """Free `size` slots from `first` on. If grouped, adjacent free ranges are merged."""
         end = first + size
         i = bisect(self.free, (first, end)) if self.grouped else len(self.free)
         before = self.grouped and i > 0 and self.free[i - 1][1] == first
@@ -92,9 +94,10 @@ class Workspace:
 
 
 class Plan(NamedTuple):
-    """Steps on a workspace of `total` slots: inputs are in the slots from 0 on, `outputs` are the slots of the results.
+    """The steps of a kernel on a workspace of `total` slots.
 
-    With `shares_chunks`, values that leave a chunk together are in adjacent slots, and equal chunks share code.
+    The inputs are in the slots from 0 on; `outputs` are the slots of the results. With `shares_chunks`, values that are
+    live out of the same chunk until the same step are in adjacent slots, and chunks with equal operations share code.
     """
 
     steps: list[Step]
@@ -104,7 +107,7 @@ class Plan(NamedTuple):
 
 
 def plan(graph: Graph) -> Plan:
-    """The steps that compute the outputs of a graph from its inputs."""
+    """Return the steps that compute the outputs of a graph from its inputs."""
     share = _length(graph) >= MIN_NODES_TO_SHARE
     workspace = Workspace(grouped=share)
     first = workspace.region(graph.ninputs)
@@ -113,13 +116,13 @@ def plan(graph: Graph) -> Plan:
 
 
 def _length(graph: Graph) -> int:
-    """Number of nodes of a graph, including its loops."""
+    """Return the number of nodes of a graph, including the bodies of its loops."""
     loops = (node[0].body for node in graph.nodes if isinstance(node[0], Loop))
     return len(graph.nodes) + sum(map(_length, loops))
 
 
 def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
-    """All chunks of some steps, including those in loops."""
+    """Yield all chunks of the steps, including those inside loops."""
     for step in steps:
         if isinstance(step, LoopStep):
             yield from chunks_of(step.steps)
@@ -128,10 +131,10 @@ def chunks_of(steps: Sequence[Step]) -> Iterator[Chunk]:
 
 
 def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[list[Step], list[int]]:
-    """The steps of one graph, whose inputs are in the given slots, and the slots of its outputs."""
-    cuts = _cut(graph, workspace.grouped)
-    home = {k: number for number, nodes in enumerate(cuts) for k in nodes}
-    last_use = _last_uses(graph, cuts, home)
+    """Return the steps of one graph and the slots of its outputs; `inputs` are the slots of its inputs."""
+    groups = _operation_groups(graph, workspace.grouped)
+    home = {k: number for number, nodes in enumerate(groups) for k in nodes}
+    last_use = _last_uses(graph, groups, home)
     slots = {k: inputs[node[1]] for k, node in enumerate(graph.nodes) if node[0] == "input"}
     outputs = set(graph.outputs)
     live_out = outputs | last_use.keys()
@@ -139,8 +142,8 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
     steps: list[Step] = []
     if constants:
         steps.append(Moves([(float(graph.value(k)), slot) for k, slot in constants.items()]))
-    ending: dict[int, list[tuple[int, int]]] = {}  # slots that are free after each cut
-    for number, nodes in enumerate(cuts):
+    ending: dict[int, list[tuple[int, int]]] = {}  # slots that are free after each group
+    for number, nodes in enumerate(groups):
         operation = graph.nodes[nodes[0]][0]
         if isinstance(operation, Loop):
             steps += _loop_steps(graph, nodes, operation, slots, workspace)
@@ -157,8 +160,8 @@ def _steps(graph: Graph, inputs: Sequence[int], workspace: Workspace) -> tuple[l
     return steps, [found[k] for k in graph.outputs]
 
 
-def _cut(graph: Graph, share: bool) -> list[list[int]]:
-    """The operations in order: each loop with its values, and chunks of the operations between loops."""
+def _operation_groups(graph: Graph, share: bool) -> list[list[int]]:
+    """Return the operations of a graph, in order, as groups: chunks, and loops with their `Value` nodes."""
     runs: list[list[int]] = [[]]
     loops: dict[int, list[int]] = {}
     for k, node in enumerate(graph.nodes):
@@ -169,13 +172,13 @@ def _cut(graph: Graph, share: bool) -> list[list[int]]:
             loops[node[1]].append(k)
         elif graph.operands(k):
             runs[-1].append(k)
-    return [cut for run in runs if run for cut in ([run] if run[0] in loops else chunks(graph, run, share))]
+    return [group for run in runs if run for group in ([run] if run[0] in loops else chunks(graph, run, share))]
 
 
-def _last_uses(graph: Graph, cuts: list[list[int]], home: dict[int, int]) -> dict[int, int]:
-    """For each value used outside its cut, the last cut that uses it."""
+def _last_uses(graph: Graph, groups: list[list[int]], home: dict[int, int]) -> dict[int, int]:
+    """Return, for each value that is used outside its group, the number of the last group that uses it."""
     found: dict[int, int] = {}
-    for number, nodes in enumerate(cuts):
+    for number, nodes in enumerate(groups):
         for k in nodes:
             for operand in graph.operands(k):
                 if operand in home and home[operand] != number:
@@ -186,10 +189,11 @@ def _last_uses(graph: Graph, cuts: list[list[int]], home: dict[int, int]) -> dic
 def _live_out_groups(
     nodes: list[int], outputs: set[int], last_use: dict[int, int], grouped: bool
 ) -> Iterator[tuple[int | None, list[int]]]:
-    """The values of a cut that are needed outside it, in groups with the last cut that uses them; None for outputs.
+    """Yield the live-out values of a group, and with them the last group that uses them; None for outputs.
 
-    With `grouped`, values with the same last use are in adjacent slots, so that equal chunks find most of their values
-    at the same distances (see `chunk_sharing`). Single slots leave fewer gaps.
+    With `grouped`, values with the same last use come together and get adjacent slots, so that chunks with equal
+    operations find most of their values at the same distances (see `shared_chunks`). Else values come one by one:
+    single slots leave fewer gaps.
     """
     found: dict[Any, list[int]] = {}
     ends = {k: None if k in outputs else last_use[k] for k in nodes if k in outputs or k in last_use}
@@ -199,9 +203,7 @@ def _live_out_groups(
 
 
 def _loop_steps(graph: Graph, nodes: list[int], loop: Loop, slots: dict[int, int], workspace: Workspace) -> list[Step]:
-    """The steps of a loop: move the initial state to its slots; each iteration computes the next state and moves it
-    there.
-    """
+    """Return the steps of a loop: the moves of the initial state to its slots, and the `LoopStep`."""
     operands = graph.operands(nodes[0])
     first, taken = operands[: loop.nstate], operands[loop.nstate :]
     state = workspace.region(loop.nstate)

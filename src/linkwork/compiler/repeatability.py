@@ -1,7 +1,7 @@
 """Checks that a user's function can be traced: it must compute the same formulas every time it is called.
 
 A traced function runs once, and its formulas become machine code. A clock, a random generator or a variable that the
-function changes would keep the value that it has at that moment. `refuse_unrepeatable` finds clocks and generators by
+function changes would have the same value at every later step. `refuse_unrepeatable` finds clocks and generators by
 name; `Repeatable` traces twice and compares the graphs and the function's variables.
 """
 
@@ -28,21 +28,27 @@ REMEDY = "lw.host(f, rate=...) calls a function in Python at a given rate instea
 
 
 def refuse_unrepeatable(what: str, function: Callable[..., Any]) -> None:
-    """Raise NotTraceable if a function, or one that it calls, names a clock or a random generator."""
+    """Raise NotTraceable if a function, or a function that it calls, uses a clock or a random generator.
+
+    `what` names the function in the message, such as "controller".
+    """
     for name in _unrepeatable_names(function, set()):
         raise NotTraceable(
             f"the {what} uses {name}: a traced function runs once, so the value would be the same at every step. "
-            "lw.random_normal and lw.white_noise give random numbers that are traced, t is the time; " + REMEDY
+            "Use lw.random_normal or lw.white_noise for random numbers, and the argument t for the time; " + REMEDY
         )
 
 
 def _unrepeatable_names(function: Any, seen: set[int]) -> Iterator[str]:
-    """Yield the names of clocks and generators in the code of a function and of the functions that it names."""
+    """Yield the names of clocks and random generators that a function uses, directly or in its callees.
+
+    `seen` has the ids of the functions that were already searched.
+    """
     code = _python_function(function)
     if code is None or id(code) in seen:
         return
     seen.add(id(code))
-    if (code.__module__ or "").split(".")[0] in LIBRARIES:  # it may enclose functions of a user
+    if (code.__module__ or "").split(".")[0] in LIBRARIES:  # a library's function may enclose functions of a user
         for value in _enclosing(code).values():
             yield from _unrepeatable_names(value, seen)
         return
@@ -62,7 +68,7 @@ def _unrepeatable_names(function: Any, seen: set[int]) -> Iterator[str]:
 
 
 def _python_function(function: Any) -> types.FunctionType | None:
-    """The Python function behind a partial, a method or a callable object; None if there is none."""
+    """Return the Python function behind a partial, a method or a callable object, or None."""
     while isinstance(function, functools.partial):
         function = function.func
     function = getattr(function, "__func__", function)
@@ -72,7 +78,7 @@ def _python_function(function: Any) -> types.FunctionType | None:
 
 
 def _named_values(function: types.FunctionType) -> Iterator[tuple[str, Any, str]]:
-    """Yield the global and enclosing variables that a function reads: name, value, and the attribute read from it."""
+    """Yield the global and enclosing variables that a function reads: name, value, and the attribute it reads."""
     enclosing = _enclosing(function)
     codes = [function.__code__]
     while codes:
@@ -80,7 +86,7 @@ def _named_values(function: types.FunctionType) -> Iterator[tuple[str, Any, str]
         codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
         steps = list(dis.get_instructions(code))
         for step, following in zip(steps, [*steps[1:], None], strict=True):
-            if step.opname == "IMPORT_NAME":  # inside the function
+            if step.opname == "IMPORT_NAME":  # an import inside the function
                 yield step.argval, sys.modules.get(step.argval, types.ModuleType(step.argval)), ""
             if step.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT")):
                 name = step.argval
@@ -90,6 +96,7 @@ def _named_values(function: types.FunctionType) -> Iterator[tuple[str, Any, str]
 
 
 def _enclosing(function: types.FunctionType) -> dict[str, Any]:
+    """Return the enclosing variables (closure cells) of a function, by name."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -100,16 +107,19 @@ def _enclosing(function: types.FunctionType) -> dict[str, Any]:
 
 
 class Repeatable:
-    """The trace of users' functions, which must be the same when it is repeated.
+    """Traces users' functions twice and raises NotTraceable if the two traces differ.
 
-    `functions` are the users' functions by what they are, such as "controller".
+    `functions` are pairs of a description, such as "controller", and a function.
     """
 
     def __init__(self, functions: Iterable[tuple[str, Any]]):
         self.functions = [(what, one) for what, one in functions if not _is_of_library(one)]
 
     def trace(self, described: Callable[[], str]) -> str:
-        """Return what `described` returns, the text of the functions' graphs; NotTraceable if it changes."""
+        """Call `described` twice and return its result, the text of the functions' graphs.
+
+        Raise NotTraceable if the results differ, or if a function changes one of its variables.
+        """
         text = described()
         if not self.functions:
             return text
@@ -126,14 +136,14 @@ class Repeatable:
         if again != text:
             names = " or ".join(dict.fromkeys(what for what, _ in self.functions))
             raise NotTraceable(
-                f"the {names} computes something else each time it is called, from a clock, a random generator or a "
-                "counter, and a traced function runs once. " + REMEDY
+                f"the {names} computes a different result each time it is called, because it uses a clock, a random "
+                "generator or a counter; a traced function runs once. " + REMEDY
             )
         return text
 
 
 def _is_of_library(function: Any) -> bool:
-    """Whether a function is linkwork's own, and encloses no function of a user."""
+    """Return whether a function belongs to linkwork, NumPy or SciPy and encloses no function of a user."""
     code = _python_function(function)
     if code is None:
         return False
@@ -142,7 +152,10 @@ def _is_of_library(function: Any) -> bool:
 
 
 def _variables(function: Any) -> dict[str, object]:
-    """What the variables of a function hold: enclosing and global ones that it names, and its object's attributes."""
+    """Return comparable contents of a function's variables, by name.
+
+    These are the enclosing and global variables that the function reads, and the attributes of its object.
+    """
     code = _python_function(function)
     found: dict[str, object] = {}
     if code is not None:
@@ -153,7 +166,7 @@ def _variables(function: Any) -> dict[str, object]:
 
 
 def _content(value: Any) -> object:
-    """What can be compared of a variable's value; None if nothing can."""
+    """Return a comparable form of a variable's value, or None if its type is not supported."""
     if isinstance(value, (bool, int, float, complex, str)):
         return repr(value)
     if isinstance(value, np.ndarray) and value.dtype != object:

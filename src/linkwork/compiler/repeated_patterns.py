@@ -1,6 +1,6 @@
-"""Repeated patterns of operations in a graph, such as those of equal legs of a mechanism.
+"""Finds repeated patterns of operations in a graph, such as the operations for equal legs of a mechanism.
 
-Chunks can share code only if equal patterns are divided equally (see `chunk_sharing`). Chunks should therefore end at
+Chunks can share code only if equal patterns are divided equally (see `shared_chunks`). Chunks should therefore end at
 the borders of repeated patterns, and a chunk that begins like an earlier one should end like it.
 """
 
@@ -17,7 +17,11 @@ Codes = list[int]
 
 
 def operation_codes(graph: Graph, work: list[int]) -> Codes:
-    """An integer for each operation, equal for equal operations; constants and distant operands may differ."""
+    """Return an integer for each operation in `work`; equal operations have equal integers.
+
+    Two operations are equal if they have the same name and their operands are at the same distances. Constants may
+    differ, and so may operands more than MAX_DISTANCE operations away.
+    """
     position = {k: i for i, k in enumerate(work)}
     found, known = [], dict[tuple[object, ...], int]()
     for i, k in enumerate(work):
@@ -31,7 +35,7 @@ def operation_codes(graph: Graph, work: list[int]) -> Codes:
 
 
 def pattern_borders(codes: Codes) -> set[int]:
-    """The begin and end of each occurrence of a repeated pattern."""
+    """Return the indices in `codes` where an occurrence of a repeated pattern begins or ends."""
     found, seen = set[int](), dict[tuple[int, ...], int]()  # last position of each key
     start = 0
     while start < len(codes):
@@ -50,17 +54,17 @@ def pattern_borders(codes: Codes) -> set[int]:
 
 
 class KnownChunks:
-    """The chunks so far, by their first operations."""
+    """The chunks found so far, looked up by their first KEY_LENGTH operations."""
 
     def __init__(self, codes: Codes):
         self._codes, self._known = codes, dict[tuple[int, ...], Codes]()
 
     def add(self, start: int, end: int) -> None:
-        """Store a chunk."""
+        """Add the chunk from index `start` to `end`."""
         self._known[self._key(start)] = self._codes[start:end]
 
     def length(self, start: int) -> int:
-        """The length of a known chunk that is repeated here, or 0."""
+        """Return the length of a known chunk whose operations are repeated from `start` on, or 0."""
         chunk = self._known.get(self._key(start), [])
         return len(chunk) if self._codes[start : start + len(chunk)] == chunk else 0
 

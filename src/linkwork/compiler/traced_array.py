@@ -1,6 +1,6 @@
-"""Arrays that make plain NumPy functions of users traceable.
+"""Arrays of traced numbers, which make plain NumPy functions of users traceable.
 
-The library's own algorithms use NumPy's object arrays, which trace fast. A user's function also compares arrays, calls
+linkwork's algorithms use NumPy's object arrays, which trace fast. A user's function also compares arrays, calls
 `np.clip`, `np.tanh` or `np.linalg.norm` and mixes traced with plain numbers: `TracedArray` supports this.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.ufuncs import apply, plain
+from linkwork.compiler.traced_ufuncs import apply, plain
 from linkwork.spatial.scalar import own_copy, where
 
 SELECT = np.frompyfunc(where, 3, 1)
@@ -36,7 +36,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {np.where: _where, np.clip: _clip, np
 
 
 class TracedArray(np.ndarray[Any, np.dtype[Any]]):
-    """An object array of traced and plain numbers on which NumPy's functions work as on floats."""
+    """An object array of traced and plain numbers that NumPy's functions treat like an array of floats."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: Any, *inputs: Any, **options: Any) -> Any:
         return lift(apply(ufunc, method, inputs, options))
@@ -45,24 +45,27 @@ class TracedArray(np.ndarray[Any, np.dtype[Any]]):
         return apply_function(func, args, kwargs)
 
     def select(self, yes: Any, no: Any) -> Any:
-        """Elementwise `yes` where the conditions in this array are true, else `no`; called by `linkwork.where`."""
+        """Return elementwise `yes` where this array of conditions is true, else `no`.
+
+        `linkwork.where` calls this method.
+        """
         return _where(self, yes, no)
 
 
 def apply_function(func: Any, args: Any, kwargs: Any) -> Any:
-    """The implementation of `__array_function__` for traced numbers and their arrays."""
+    """Apply a NumPy function to traced arguments; implements `__array_function__`."""
     return FUNCTIONS[func](*args, **kwargs) if func in FUNCTIONS else lift(func._implementation(*args, **kwargs))
 
 
 def lift(value: Any) -> Any:
-    """Object arrays as TracedArray; numbers and other objects unchanged."""
+    """Return an object array as a TracedArray; return any other value unchanged."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         return value.view(TracedArray) if value.ndim else value[()]
     return value
 
 
 def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A user's function of numbers and arrays as a traceable function; with floats it runs unchanged."""
+    """Return a traceable version of a user's function of numbers and arrays; with floats it runs unchanged."""
 
     def run(*arguments: Any) -> Any:
         found = function(*(lift(own_copy(argument)) for argument in arguments))

@@ -1,4 +1,4 @@
-"""Tracing: runs a plain function on traced numbers and returns the graph of its operations."""
+"""Tracing: runs a plain function on traced numbers and records its operations as a graph."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiler.graph import Graph, pruned
-from linkwork.compiler.program import LoopTracer, Series, TracedTable, inputs
-from linkwork.compiler.rows import Count, Rows, Shape
-from linkwork.compiler.traced import Scope, operand
+from linkwork.compiler.kernel_shapes import Count, Rows, Shape
+from linkwork.compiler.traced_loops import LoopTracer, Series, TracedTable, inputs
+from linkwork.compiler.traced_number import Scope, operand
 from linkwork.errors import NotTraceable
 from linkwork.spatial.loops import traced_by
 
@@ -22,11 +22,12 @@ def trace(
     results: Sequence[Shape | Rows] | None = None,
     counts: int = 0,
 ) -> Graph:
-    """The graph of `function` on arrays of the given shapes; inputs and outputs are numbered in C order.
+    """Return the graph of `function` for arguments of the given shapes.
 
-    An argument with `Rows` is a table that a loop reads row by row. After the arrays the function gets `counts`
-    iteration counts, which are given when the kernel is called. A function with several results returns a tuple, with
-    recorded series at its end. `results`, if given, are the expected shapes.
+    The graph's inputs and outputs are the numbers of the arrays in C order. An argument with shape `Rows` is a table
+    that a loop reads row by row. After its arrays, the function gets `counts` iteration counts, whose values are given
+    when the kernel is called. A function with several results returns a tuple, with recorded series at its end.
+    `results`, if given, are the expected shapes.
     """
     graph = Scope()
     tracer = LoopTracer(graph)
@@ -40,7 +41,7 @@ def trace(
     except TypeError as failure:
         if "has no callable" in str(failure):  # NumPy's message for a function without an object loop
             raise NotTraceable(
-                f"{failure}: np.array([...]) mixed traced with plain numbers; combine them with np.stack([...]) or "
+                f"{failure}: np.array([...]) cannot mix traced and plain numbers; combine them with np.stack([...]) or "
                 "np.concatenate([...]), or apply the function to the numbers first"
             ) from failure
         raise
@@ -59,6 +60,7 @@ def trace(
 
 
 def _same_sizes(found: Sequence[Shape | Rows], wanted: Sequence[Shape | Rows]) -> bool:
+    """Return whether two lists of shapes have the same number of entries each; `Rows` must be equal."""
     return len(found) == len(wanted) and all(
         isinstance(a, Rows) and isinstance(b, Rows) and (a.count, a.row) == (b.count, b.row)
         if isinstance(a, Rows) or isinstance(b, Rows)

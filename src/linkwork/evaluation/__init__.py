@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from linkwork.model.answers import ANSWERS
+from linkwork.model.deferred_methods import IMPLEMENTATIONS
 
 if TYPE_CHECKING:
     from linkwork.evaluation.dynamics import Dynamics, compile
@@ -12,7 +12,7 @@ __all__ = ["Dynamics", "compile"]
 
 # Methods of Mechanism that are implemented in this package. It is imported at their first call, so that importing
 # linkwork stays quick
-ANSWERS.update(
+IMPLEMENTATIONS.update(
     check_loops=("linkwork.evaluation.mobility", "checked_loops"),
     independent=("linkwork.evaluation.mobility", "independent"),
     symmetries=("linkwork.evaluation.conserved_momenta", "named_symmetries"),

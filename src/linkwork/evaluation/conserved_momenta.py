@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.algorithms.symmetries import symmetries
-from linkwork.model.analyses import Symmetry
+from linkwork.model.analysis_results import Symmetry
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 

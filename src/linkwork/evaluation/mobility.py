@@ -12,7 +12,7 @@ from linkwork.algorithms.ranks import free_motions, least_squares, row_scales
 from linkwork.errors import LinkworkError, listed
 from linkwork.evaluation.closed_chains import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
-from linkwork.model.analyses import Independent, LoopCheck
+from linkwork.model.analysis_results import Independent, LoopCheck
 from linkwork.model.broadcast import Input, one_state
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array

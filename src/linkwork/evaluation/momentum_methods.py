@@ -11,7 +11,7 @@ from linkwork.algorithms import momentum
 from linkwork.algorithms.joint_forces import spring_energy
 from linkwork.algorithms.symmetries import momentum_maps
 from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
-from linkwork.model.analyses import Symmetry
+from linkwork.model.analysis_results import Symmetry
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 

@@ -1,4 +1,4 @@
-"""The model of a mechanism: bodies, joint kinds, elements, the immutable Mechanism and the Builder that makes it."""
+"""The model of a mechanism: bodies, joint kinds, elements, the immutable Mechanism, and the Builder."""
 
 from linkwork.model.builder import Builder
 from linkwork.model.elements.contact import box_corners

@@ -1,4 +1,7 @@
-"""Checks of a Builder's arguments: names, numbers, limits and placements. Errors name the argument and the element."""
+"""Checks of the arguments of Builder methods: names, numbers, limits and placements.
+
+`what` is the name of the argument and `element` the label of the element, both for error messages.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ Acceptance = Callable[[Array], Array]  # whether each of some numbers is accepta
 
 
 def anything(array: Array) -> Array:
-    """Accept all numbers; `build()` checks them later."""
+    """Return True for each number: all are accepted here, and `build()` checks them later."""
     return np.full(array.shape, True)
 
 
 def or_infinite(array: Array) -> Array:
-    """Accept all numbers but nan."""
+    """Return for each number whether it is valid: finite or infinite, not NaN."""
     return ~np.isnan(array)
 
 
@@ -35,7 +38,10 @@ def checked_name(name: object, what: str) -> str:
 
 
 def new_element(there: Mapping[str, object], what: str, name: str) -> str:
-    """Return the label of a new `what`, as in messages; raise a ModelError if the name is taken."""
+    """Return the label of a new element, such as "joint 'knee'"; raise a ModelError if the name is taken.
+
+    `there` has the existing elements by name, and `what` is the word for one of them.
+    """
     element = f"{what} {checked_name(name, what)!r}"
     if name in there:
         raise ModelError(f"a {what} with this name already exists; choose another name", element)
@@ -59,7 +65,10 @@ def closing_kind(kind: object, element: str) -> ClosingKind:
 
 
 def numbers_of(value: Any, shape: tuple[int, ...], what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """Return `value` as a read-only float array of the given shape; `accept` must accept every number."""
+    """Return `value` as a read-only float array of the given shape; raise a ModelError if that is impossible.
+
+    `accept` returns which numbers are valid; all must be.
+    """
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -74,14 +83,14 @@ def numbers_of(value: Any, shape: tuple[int, ...], what: str, element: str, acce
 
 
 def number_of(value: Any, what: str, element: str, accept: Acceptance = np.isfinite) -> float:
-    """Return `value` as a float."""
+    """Return `value` as a float; raise a ModelError if it is not one number that `accept` accepts."""
     if isinstance(value, float) and isfinite(value):  # the common case, which every `accept` accepts
         return float(value)
     return float(numbers_of(value, (), what, element, accept))
 
 
 def at_least_zero(value: Any, what: str, element: str) -> float:
-    """Return `value` as a float >= 0."""
+    """Return `value` as a float >= 0; raise a ModelError for other values."""
     number = number_of(value, what, element)
     if number < 0.0:
         raise ModelError(f"{what} must be >= 0; got {value!r}", element)
@@ -89,7 +98,7 @@ def at_least_zero(value: Any, what: str, element: str) -> float:
 
 
 def at_most_one(value: Any, what: str, element: str) -> float:
-    """Return `value` as a float from 0 to 1."""
+    """Return `value` as a float from 0 to 1; raise a ModelError for other values."""
     number = at_least_zero(value, what, element)
     if number > 1.0:
         raise ModelError(f"{what} must be from 0 to 1; got {value!r}", element)
@@ -97,7 +106,7 @@ def at_most_one(value: Any, what: str, element: str) -> float:
 
 
 def above_zero(value: Any, what: str, element: str, accept: Acceptance = np.isfinite) -> float:
-    """Return `value` as a float > 0."""
+    """Return `value` as a float > 0; raise a ModelError for other values."""
     number = number_of(value, what, element, accept)
     if not number > 0.0:
         raise ModelError(f"{what} must be > 0; got {value!r}", element)
@@ -105,7 +114,7 @@ def above_zero(value: Any, what: str, element: str, accept: Acceptance = np.isfi
 
 
 def not_zero(value: Any, what: str, element: str) -> float:
-    """Return `value` as a float other than 0."""
+    """Return `value` as a float other than 0; raise a ModelError for 0."""
     number = number_of(value, what, element)
     if number == 0.0:
         raise ModelError(f"{what} must not be 0", element)
@@ -120,7 +129,7 @@ def yes_or_no(value: Any, what: str, element: str) -> bool:
 
 
 def interval(value: Any, what: str, element: str) -> Array:
-    """Return (lower, upper) as floats (2,), infinite without a bound; None means no bounds."""
+    """Return the bounds (lower, upper) as floats (2,); None means no bounds, which are infinite."""
     ends = numbers_of((-np.inf, np.inf) if value is None else value, (2,), what, element, or_infinite)
     if ends[0] > ends[1] or ends[0] == np.inf or ends[1] == -np.inf:
         raise ModelError(f"{what} must be (lower, upper) with lower <= upper; got {value!r}", element)
@@ -128,7 +137,7 @@ def interval(value: Any, what: str, element: str) -> Array:
 
 
 def friction_pair(value: Any, element: str) -> tuple[float, float]:
-    """Return the coefficients of static and dynamic friction, static >= dynamic; one number sets both."""
+    """Return the coefficients (static, dynamic) of friction, static >= dynamic; one number sets both."""
     static, dynamic = numbers_of((value, value) if np.ndim(value) == 0 else value, (2,), "friction", element).tolist()
     if dynamic < 0.0 or static < dynamic:
         reason = "friction must be (static, dynamic) with static >= dynamic >= 0"
@@ -137,7 +146,10 @@ def friction_pair(value: Any, element: str) -> tuple[float, float]:
 
 
 def efficiency_pair(value: Any, element: str) -> Array:
-    """Return the transmitted fractions of power (2,), driving and driven back, in (0, 1]; one number sets both."""
+    """Return the transmitted fractions (2,) of power, each above 0 and at most 1; one number sets both.
+
+    The first is for a motor that drives its joints, the second for joints that drive the motor.
+    """
     pair = numbers_of((value, value) if np.ndim(value) == 0 else value, (2,), "efficiency", element)
     if not ((pair > 0.0) & (pair <= 1.0)).all():
         raise ModelError(f"efficiency must be above 0 and at most 1; got {value!r}", element)
@@ -145,7 +157,7 @@ def efficiency_pair(value: Any, element: str) -> Array:
 
 
 def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
-    """Return one name, or several, as a tuple without duplicates."""
+    """Return one name or several names as a tuple without duplicates."""
     several: list[Any] = [value] if isinstance(value, str) else list(value) if np.iterable(value) else [None]
     if not all(isinstance(name, str) for name in several):
         raise ModelError(f"{what} must be a name or a list of names; got {value!r}", element)
@@ -153,7 +165,10 @@ def names_of(value: Any, what: str, element: str) -> tuple[str, ...]:
 
 
 def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str, Array]:
-    """Return numbers by joint: one, or one for each coordinate or velocity of the joint."""
+    """Return a dict of arrays by joint name; each value is one number, or one per coordinate or velocity.
+
+    `each` is the name of one value in error messages.
+    """
     if not isinstance(value, Mapping):
         raise ModelError(f"{what} must be given by joint, as in {{'knee': 0.5}}; got {value!r}", element)
     many = {joint: list(x) if np.iterable(x) else [x] for joint, x in value.items()}
@@ -161,7 +176,7 @@ def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str
 
 
 def per_velocity(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """Return an array (nv,) from one number for all velocities of a joint, or one for each."""
+    """Return an array (nv,), from one number for all velocities of a joint or from one number for each."""
     return numbers_of(np.full(kind.nv, value) if np.ndim(value) == 0 else value, (kind.nv,), what, element, accept)
 
 
@@ -174,7 +189,7 @@ def not_negative(value: Any, kind: JointKind, what: str, element: str, accept: A
 
 
 def joint_limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Array]:
-    """Return the lower and upper limits of a joint, each (nv,) [rad or m], infinite without a limit."""
+    """Return the lower and the upper limits of a joint, each (nv,) [rad or m]; infinite without a limit."""
     free = np.full(kind.nv, np.inf)
     if limits is None:
         return -free, free
@@ -194,9 +209,9 @@ def joint_limits(limits: Any, kind: JointKind, element: str) -> tuple[Array, Arr
 
 
 def placement(at: Any, rpy: Any, rotation: Any, element: str, where: str = "at", turn: str = "") -> Transform:
-    """Return a pose from `at` (3,) [m], and `rpy` (3,) [rad] or, instead, `rotation` (3, 3).
+    """Return a pose from `at` (3,) [m] and either `rpy` (3,) [rad] or `rotation` (3, 3).
 
-    `where` is the name of the first argument in messages, and `turn` a prefix of the names of the others.
+    `where` is the name of the argument `at` in messages, and `turn` a prefix of the names of the other two.
     """
     at = numbers_of(at, (3,), where, element)
     if rotation is None:

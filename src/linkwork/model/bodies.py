@@ -1,4 +1,4 @@
-"""Rigid bodies, the parts that are welded into them, and frames fixed to them."""
+"""Rigid bodies, the parts that are welded to them, and frames that are fixed to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INERTIA_ORDER = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """The attachment of a part or frame: the body, part or world `to`, the pose `offset` there, and the weld `by`."""
+    """The connection of a part or frame to another body: the name `to`, the pose `offset` there, and the weld `by`."""
 
     to: str
     offset: Transform
@@ -29,8 +29,8 @@ class Part:
     """A body as given to the Builder: mass [kg], com (3,) [m] and inertia (6,) [kg m^2] in the part's frame.
 
     The inertia is about the centre of mass, in the order ixx, iyy, izz, ixy, ixz, iyz. `pose` is the pose of the part's
-    frame in the frame of the body that it is welded into, by the weld `attachment`. Poses of `geometry` are in the
-    part's frame.
+    frame in the frame of the `Body` that the part belongs to. `attachment` is the weld by which it belongs to this
+    body. Poses of `geometry` are in the part's frame.
     """
 
     name: str
@@ -43,13 +43,16 @@ class Part:
 
     @property
     def rigid_inertia(self) -> RigidInertia:
-        """Inertia about the origin of the body's frame, in body axes."""
+        """The inertia of the part about the origin of the body's frame, in body axes."""
         return self.pose.up(RigidInertia.of(self.mass, self.com, inertia_matrix(self.inertia)))
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A rigid body, made of one or several welded parts. It has the name of its joint's child. Body 0 is the world."""
+    """A rigid body, made of one part or of several welded parts. Body 0 is the world.
+
+    The body has the name of the part that is the child of its joint.
+    """
 
     name: str
     index: int
@@ -57,7 +60,7 @@ class Body:
 
     @cached_property
     def inertia(self) -> RigidInertia:
-        """Total inertia of all parts, about the origin of the body's frame."""
+        """The total inertia of all parts about the origin of the body's frame."""
         total = RigidInertia.zero()
         for part in self.parts:
             total += part.rigid_inertia
@@ -65,12 +68,12 @@ class Body:
 
     @property
     def mass(self) -> Number:
-        """Total mass of all parts [kg]."""
+        """The total mass of all parts [kg]."""
         return self.inertia.mass
 
     @cached_property
     def geometry(self) -> tuple[Geometry, ...]:
-        """The geometry of all parts, with poses in the body's frame."""
+        """The shapes of all parts, with poses in the body's frame."""
         return tuple(
             replace(item, pose=(part.pose @ item.pose).snapped()) for part in self.parts for item in part.geometry
         )
@@ -78,7 +81,7 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A named frame fixed to body number `body`, with `pose` in that body's frame.
+    """A named frame that is fixed to body number `body`, with `pose` in that body's frame.
 
     Bodies and welded parts are frames too. A frame that is not a part has an `attachment`: the body or part to which
     the Builder fixed it.
@@ -92,9 +95,10 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A frame fixed to body number `body`, with `pose` in that body's frame.
+    """A frame of an element that is fixed to body number `body`, with `pose` in that body's frame.
 
-    `offset` is its pose in the body, welded part or world that was named; `mount` is the pose of that part in the body.
+    `offset` is the pose of this frame in the body, welded part or world that the user named; `mount` is the pose of the
+    named part in the body's frame.
     """
 
     offset: Transform
@@ -104,11 +108,11 @@ class Place:
 
     @staticmethod
     def stated(offset: Transform) -> Place:
-        """Return a place as given to the Builder, before bodies are numbered."""
+        """Return a place as given to the Builder, before bodies have numbers."""
         return Place(offset, 0, offset)
 
     def on(self, body: int, pose: Transform) -> Place:
-        """Return the place on body number `body`, on a part with that `pose` in the body's frame."""
+        """Return the place on body number `body`; `pose` is the pose of the named part in that body's frame."""
         return replace(self, body=body, pose=(pose @ self.offset).snapped(), mount=pose)
 
     def moved(self, p: Array) -> Place:
@@ -118,13 +122,16 @@ class Place:
 
 
 def inertia_matrix(six: Array) -> Array:
-    """Return the symmetric matrix (3, 3) of (ixx, iyy, izz, ixy, ixz, iyz)."""
+    """Return the symmetric matrix (3, 3) of the six numbers (ixx, iyy, izz, ixy, ixz, iyz)."""
     xx, yy, zz, xy, xz, yz = six
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def six_inertias(inertia: object, element: str) -> Array:
-    """Return an inertia as six floats (6,), from 3 principal moments, 6 numbers or a symmetric (3, 3) matrix."""
+    """Return the inertia as (ixx, iyy, izz, ixy, ixz, iyz).
+
+    `inertia` has 3 principal moments, these 6 numbers, or is a symmetric (3, 3) matrix.
+    """
     try:
         a = np.array(inertia, dtype=float)
     except (TypeError, ValueError):

@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 class Input(NamedTuple):
-    """An array from a user, and its expected shape for one state."""
+    """An array that a user passed, and its expected shape for one state."""
 
     value: Any
     core: Shape
@@ -38,7 +38,7 @@ def as_numbers(name: str, value: Any) -> Array:
 
 
 def refuse_non_finite(name: str, array: Array) -> None:
-    """Raise a NonFinite error that names the first entry that is not finite."""
+    """Raise a NonFinite error that names the first entry of `array` that is not finite."""
     if array.dtype != object and not np.isfinite(array).all():
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         entry = f"{name}{list(where)}" if where else name
@@ -46,7 +46,10 @@ def refuse_non_finite(name: str, array: Array) -> None:
 
 
 def checked(inputs: Mapping[str, Input], finite: bool = True) -> tuple[list[Array], Shape]:
-    """Return the inputs as arrays and their common batch shape; a ShapeError or NonFinite names an invalid input."""
+    """Return the inputs as arrays, and their common batch shape.
+
+    Raise a ShapeError or NonFinite that names an invalid input. With `finite` False, non-finite numbers are accepted.
+    """
     arrays: dict[str, Array] = {}
     for name, (value, core) in inputs.items():
         array = as_numbers(name, value)
@@ -75,9 +78,10 @@ def one_state(inputs: Mapping[str, Input]) -> list[Array]:
 def over_batch(
     function: Callable[..., Array], inputs: Mapping[str, Input], result: Shape, finite: bool = True
 ) -> Array:
-    """Apply `function` of one state to every member of the inputs' common batch; return an array (..., *result).
+    """Evaluate `function` for every state of a batch; return the results as an array (..., *result).
 
-    Raises NonFinite for inputs that are not finite, unless `finite` is False.
+    `function` takes arrays of one state and returns an array of shape `result`. Raise NonFinite for inputs that are not
+    finite, unless `finite` is False.
     """
     arrays, batch = checked(inputs, finite)
     if not batch:
@@ -87,28 +91,31 @@ def over_batch(
 
 
 def _like(found: Array, inputs: Mapping[str, Input]) -> Array:
-    """Return a result of traced numbers as the array class of the traced inputs; other results unchanged."""
+    """Return a result of traced numbers as an array of the same class as the traced inputs.
+
+    Return other results unchanged.
+    """
     given = [value for value, _ in inputs.values() if isinstance(value, np.ndarray) and value.dtype == object]
     special = [type(value) for value in given if type(value) is not np.ndarray]
     return found.view(special[0]) if special and found.dtype == object else found
 
 
 def members(arrays: Sequence[Array], inputs: Mapping[str, Input], batch: Shape) -> Iterator[tuple[Array, ...]]:
-    """Yield the arrays of each member of a batch, in C order."""
+    """Yield the arrays of each state of a batch, in C order."""
     count, cores = math.prod(batch), [core for _, core in inputs.values()]
     flat = [np.broadcast_to(a, batch + core).reshape(count, *core) for a, core in zip(arrays, cores, strict=True)]
     return zip(*flat, strict=True)
 
 
 def checked_threads(threads: object) -> int | None:
-    """The number of threads, or None for all there are; LinkworkError if it is neither."""
+    """Return the number of threads, None for all; raise a LinkworkError for other values."""
     if threads is None or (isinstance(threads, (int, np.integer)) and not isinstance(threads, bool) and threads >= 1):
         return None if threads is None else int(threads)
     raise LinkworkError(f"threads must be a whole number of at least 1; got {threads!r}")
 
 
 def require_out(out: Any, shape: Shape) -> None:
-    """Raise a ShapeError unless `out` can receive a result of this shape."""
+    """Raise a ShapeError unless the array `out` can receive a result of this shape."""
     fits = isinstance(out, np.ndarray) and out.dtype == np.float64 and out.shape == shape
     if not (fits and out.flags.c_contiguous and out.flags.writeable):
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__

@@ -29,7 +29,7 @@ from linkwork.model.elements import Verbs
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.elements.keys import ZERO
 from linkwork.model.elements.loop import closing_section
-from linkwork.model.faults import Fault, errors_in, settle
+from linkwork.model.faults import Fault, errors_in, raise_or_warn
 from linkwork.model.geometry import ROLES, Geometry, Role, Shape, checked_shape
 from linkwork.model.joints import JointKind
 from linkwork.model.mechanism import Mechanism
@@ -419,7 +419,7 @@ class Builder(Assembly, Verbs):
 
         """
         mechanism, faults = self.examine(strict)
-        settle(faults)
+        raise_or_warn(faults)
         assert mechanism
         return mechanism
 

@@ -1,7 +1,7 @@
-"""Constraint rows between two frames A and B: the position errors that a loop closure keeps at zero.
+"""Constraint rows between two frames A and B: position errors that a loop closure must bring to zero.
 
-X is the pose of B in A, and V the twist of B relative to A, in the axes of B. A row has an error and a wrench on B (in
-B, for a multiplier of 1). The power of that wrench on V is the rate of the error.
+X is the pose of B in A, with position p and rotation R, and V the twist of B relative to A, in the axes of B. A row has
+an error and a wrench on B (in B, for a multiplier of 1). The power of this wrench on V is the rate of the error.
 """
 
 from __future__ import annotations
@@ -20,24 +20,33 @@ AXES = np.eye(3)
 
 
 class Row(ABC):
-    """One scalar constraint: an error [m or rad] that must be zero."""
+    """A scalar constraint between the frames A and B: a position error [m or rad] that must be zero."""
 
     @abstractmethod
     def error(self, X: Transform) -> Number:
-        """Return the error [m or rad]."""
+        """Return the position error [m or rad] at the pose X of frame B in frame A."""
 
     @abstractmethod
     def wrench(self, X: Transform) -> Force:
-        """Return the wrench on B, in B, whose power on V is the rate of the error."""
+        """Return the wrench on frame B, in B, whose power is the rate of the error, for a multiplier of 1.
+
+        X is the pose of B in A.
+        """
 
     @abstractmethod
     def wrench_rate(self, X: Transform, V: Motion) -> Force:
-        """Return the time derivative of that wrench in B, for the relative twist V."""
+        """Return the time derivative of `wrench`, in frame B.
+
+        X is the pose of B in A, and V the twist of B relative to A, in B.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class Offset(Row):
-    """Zero offset of B's origin along `u` (3,), which is fixed in A: u . p."""
+    """Constraint row: the origin of frame B has no offset along `u` (3,), which is fixed in frame A.
+
+    The error is u . p [m], where p is the position of B in A.
+    """
 
     u: Array
 
@@ -53,7 +62,10 @@ class Offset(Row):
 
 @dataclass(frozen=True, eq=False)
 class Alignment(Row):
-    """Constant angle between `u` (3,), fixed in A, and `w` (3,), fixed in B: u . R w - cosine."""
+    """Constraint row: the angle between `u` (3,), fixed in frame A, and `w` (3,), fixed in frame B, is constant.
+
+    The error is u . R w - cosine, where R is the rotation of B in A and `cosine` that of the constant angle.
+    """
 
     u: Array
     w: Array
@@ -71,7 +83,7 @@ class Alignment(Row):
 
 @dataclass(frozen=True, eq=False)
 class Turn(Row):
-    """Zero rotation of B about the axis `u` (3,) of A.
+    """Constraint row: frame B has no rotation about the axis `u` (3,) of frame A.
 
     The error is the component along u of 2 sin(angle / 2) times the rotation axis. For small rotations this is the
     angle; it increases monotonically up to half a turn.
@@ -93,14 +105,17 @@ class Turn(Row):
 
 
 def _turned(X: Transform) -> tuple[Number, Array]:
-    """Return cos(angle / 2), and 2 sin(angle / 2) times the axis (3,), of the rotation from A to B."""
+    """Return cos(angle / 2), and 2 sin(angle / 2) times the axis (3,), of the rotation in the pose X."""
     q = quaternion_from_matrix(X.R)
     return q[0], q[1:] * 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Distance(Row):
-    """Constant distance `length` [m] between the origins of A and B: (p . p - length^2) / (2 length)."""
+    """Constraint row: the distance between the origins of the frames A and B is `length` [m].
+
+    The error is (p . p - length^2) / (2 length) [m], where p is the position of B in A.
+    """
 
     length: float
 
@@ -122,56 +137,63 @@ NO_ANGLE = 1e-20
 
 
 def nearest(gap: Number, period: float) -> Number:
-    """Return the gap [m or rad] reduced by whole periods to its smallest magnitude."""
+    """Return `gap` [m or rad] plus a multiple of `period`, with the smallest magnitude."""
     return gap - period * np.floor(real(gap) / period + 0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class Angle:
-    """Rotation angle [rad] of B about the axis `n` (3,) of A: the angle of the vector `across` (3,), fixed in B."""
+    """The rotation angle [rad] of frame B about the axis `n` (3,) of frame A.
+
+    It is the angle about n from `across` (3,), in A, to the same vector fixed in B.
+    """
 
     n: Array
     across: Array
 
     @staticmethod
     def about(n: Array) -> Angle:
-        """Return the angle about a unit axis n (3,)."""
+        """Return the rotation angle about a unit axis n (3,)."""
         return Angle(n, perpendicular(n)[0])
 
     def of(self, X: Transform) -> Number:
-        """Return the angle [rad], from -pi to pi."""
+        """Return the angle [rad], from -pi to pi, at the pose X of frame B in frame A."""
         return _angle(self.n, self.across, X.R @ self.across)
 
     def torque(self, X: Transform) -> Array:
-        """Return the torque (3,) on B, in B, whose power is the rate of the angle."""
+        """Return the torque (3,) on frame B, in B, whose power is the rate of the angle."""
         return cross(self.across, _per_square(cross(X.R.T @ self.n, self.across), NO_ANGLE))
 
     def torque_rate(self, X: Transform, V: Motion) -> Array:
-        """Return the time derivative (3,) of that torque, in B."""
+        """Return the time derivative (3,) of `torque`, in frame B, for the twist V of B relative to A."""
         n = X.R.T @ self.n
         h, rate = cross(n, self.across), cross(cross(n, V.angular), self.across)
         return cross(self.across, _per_square_rate(h, rate, NO_ANGLE))
 
 
 def _angle(n: Array, across: Array, direction: Array) -> Number:
-    """Return the angle [rad] from `across` (3,) to a direction (3,) about n (3,)."""
+    """Return the angle [rad] from `across` (3,) to `direction` (3,) about the axis n (3,)."""
     return arctan2(dot(cross(n, across), direction), dot(across, direction))
 
 
 def _per_square(h: Array, least: float = 0.0) -> Array:
-    """Return h / h^2 (3,), with h^2 >= `least`; for h = n x r, this is the gradient of the angle of r about n."""
+    """Return h / max(h . h, least) (3,); for h = n x r, this is the gradient of the angle of r about n."""
     return h * (1.0 / maximum(dot(h, h), least))
 
 
 def _per_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
-    """Return the time derivative (3,) of h / h^2, given that of h (3,)."""
+    """Return the time derivative (3,) of h / (h . h), given the time derivative `rate` of h (3,)."""
     inverse = 1.0 / maximum(dot(h, h), least)
     return (rate - h * (dot(h, rate) * inverse * 2.0)) * inverse
 
 
 @dataclass(frozen=True, eq=False)
 class Advance(Row):
-    """Screw motion with `pitch` [m/rad]: n . p - pitch angle."""
+    """Constraint row: frame B moves relative to frame A as a screw with `pitch` [m/rad].
+
+    The error is n . p - pitch angle [m], where p is the position of B in A, and n and angle are axis and angle of
+    `turn`.
+    """
 
     turn: Angle
     pitch: float
@@ -189,9 +211,11 @@ class Advance(Row):
 
 @dataclass(frozen=True, eq=False)
 class Roll(Row):
-    """A, with pitch `radius` [m], rolls on a line of B along `u` (3,), fixed in B: excess of the rolled distance [m].
+    """Constraint row: a pinion fixed to frame A, with pitch radius `radius` [m], rolls on a rack fixed to frame B.
 
-    A's origin is on the side n x u of the line. The teeth mesh again after each `period` [m].
+    The pitch line of the rack has the direction `u` (3,), fixed in B. The error is the excess of the rolled distance
+    [m]. A's origin is on the side n x u of the line, where n is the axis of the rotation angle `turn`. The teeth mesh
+    again after each `period` [m].
     """
 
     turn: Angle
@@ -212,10 +236,11 @@ class Roll(Row):
 
 @dataclass(frozen=True, eq=False)
 class Teeth(Row):
-    """Two meshing gears. The line of centres has the angle alpha about the axis n (3,) in A, and beta in B.
+    """Constraint row: two meshing gears, fixed to the frames A and B.
 
-    With `ratio` = teeth of A / teeth of B, the error is -(beta + ratio alpha) - phase [rad], the excess rotation of B,
-    modulo the angle `period` [rad] between its teeth. The centres may move.
+    The line of centres has the angle alpha about the axis n (3,) in A, and beta in B. With `ratio` = teeth of A / teeth
+    of B, the error is -(beta + ratio alpha) - phase [rad], the excess rotation of B, modulo the angle `period` [rad]
+    between its teeth. The centres may move.
     """
 
     n: Array
@@ -247,7 +272,10 @@ class Teeth(Row):
 
 
 def perpendicular(n: Array) -> tuple[Array, Array]:
-    """Return two unit vectors (3,) normal to the unit vector n (3,) and to each other; coordinate axes if n is one."""
+    """Return two unit vectors (3,) that are normal to the unit vector n (3,) and to each other.
+
+    They are coordinate axes if n is one.
+    """
     first = np.roll(AXES, -1, axis=0)[int(np.argmax(np.abs(n)))]
     e = first - n * (n @ first)
     e = e / np.sqrt(e @ e)
@@ -255,20 +283,20 @@ def perpendicular(n: Array) -> tuple[Array, Array]:
 
 
 def at_point() -> tuple[Row, ...]:
-    """Return three rows: the origins of A and B coincide."""
+    """Return three constraint rows: the origins of the frames A and B coincide."""
     return tuple(Offset(axis) for axis in AXES)
 
 
 def on_axis(n: Array) -> tuple[Row, ...]:
-    """Return two rows: B's origin is on A's axis n."""
+    """Return two constraint rows: the origin of frame B is on the axis n (3,) of frame A."""
     return tuple(Offset(e) for e in perpendicular(n))
 
 
 def axes_along(n: Array) -> tuple[Row, ...]:
-    """Return two rows: the axis n of B is parallel or antiparallel to that of A."""
+    """Return two constraint rows: the axis n of frame B is parallel or antiparallel to the axis n of frame A."""
     return tuple(Alignment(e, n) for e in perpendicular(n))
 
 
 def unturned() -> tuple[Row, ...]:
-    """Return three rows: B has the orientation of A."""
+    """Return three constraint rows: frame B has the orientation of frame A."""
     return tuple(Turn(axis) for axis in AXES)

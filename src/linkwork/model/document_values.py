@@ -1,4 +1,4 @@
-"""Values of a document: plain numbers, strings, lists and tables that reproduce every float bit for bit."""
+"""Values in a document: plain numbers, strings, lists and tables that reproduce every float bit for bit."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Name:
-    """Placeholder for a name in the type of a document's value."""
+    """Placeholder, in the type of a document's value, for the name of a body or another object."""
 
 
 class Text:
-    """Placeholder for a string in the type of a document's value."""
+    """Placeholder, in the type of a document's value, for a string."""
 
 
 class Velocities:
-    """Placeholder for one number, or one for each velocity of a joint, in the type of a document's value."""
+    """Placeholder, in the type of a document's value, for one number, or one for each velocity of a joint."""
 
 
 class Documented(NamedTuple):
-    """A key of a document.
+    """The documentation of a document's key.
 
     `type_` is the type of its value, `wanted` the expected value as messages describe it, `about` its meaning, and
     `python` the type of the Builder argument as docstrings describe it.
@@ -45,7 +45,7 @@ class Documented(NamedTuple):
 
 
 def written_name(class_: type) -> str:
-    """Return the name of a joint kind or a shape in documents."""
+    """Return the name that documents use for a joint kind or a shape."""
     return class_.__name__.lower()
 
 
@@ -63,25 +63,26 @@ def _concrete(base: type) -> Iterator[type]:
 
 
 def own_fields(owner: Any) -> dict[str, Any]:
-    """Return all fields of a joint kind or a shape, except the local path of a mesh."""
+    """Return the dataclass fields of a joint kind or a shape, without the local path of a mesh."""
     own = fields(owner) if is_dataclass(owner) else ()
     return {field.name: as_lists(getattr(owner, field.name)) for field in own if field.name != "path"}
 
 
 def as_lists(value: Any) -> Any:
-    """Return the value with lists instead of tuples."""
+    """Return `value` with all tuples replaced by lists."""
     return [as_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
 def numbers_of_joints(given: Mapping[str, Array]) -> dict[str, Any]:
-    """Return numbers by joint: a float where there is one number, else a list."""
+    """Return the document's form of numbers by joint: a float for one number, else a list."""
     return {joint: float(numbers[0]) if len(numbers) == 1 else numbers.tolist() for joint, numbers in given.items()}
 
 
 def place_keys(pose: Transform, where: str = "at", turn: str = "") -> dict[str, Any]:
     """Return the document's entries for a pose; a zero position or rotation is omitted.
 
-    Only quarter turns are written as angles, because sines differ in their last bit between processors.
+    `where` is the key of the position, and `turn` a prefix of the keys of the rotation. Only quarter turns are written
+    as angles, because sines differ in their last bit between processors.
     """
     at = {} if same_bits(pose.p, np.zeros(3)) else {where: pose.p.tolist()}
     if same_bits(pose.R, np.eye(3)):
@@ -92,7 +93,7 @@ def place_keys(pose: Transform, where: str = "at", turn: str = "") -> dict[str, 
 
 
 def rotation_note(pose: Transform, turn: str = "") -> dict[str, str]:
-    """Return a comment with the roll, pitch and yaw angles in degrees of a rotation matrix."""
+    """Return a comment for a rotation matrix in a document: its roll, pitch and yaw angles in degrees."""
     if _aligned(pose.R):
         return {}
     angles = ", ".join(f"{x:.6g}" for x in np.round(_rpy_degrees(pose.R), 6) + 0.0)
@@ -100,7 +101,7 @@ def rotation_note(pose: Transform, turn: str = "") -> dict[str, str]:
 
 
 def same_bits(a: Any, b: Any) -> bool:
-    """Whether two numbers or arrays are equal bit for bit: -0.0 differs from 0.0."""
+    """Return whether two numbers or arrays are equal bit for bit: -0.0 differs from 0.0."""
     return np.asarray(a, dtype=float).tobytes() == np.asarray(b, dtype=float).tobytes()
 
 

@@ -1,4 +1,4 @@
-"""Faults of a model: records that are collected while reading and building, then raised as errors or warnings."""
+"""Faults of a model: they are collected while a model is read and built, then raised as errors or warnings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MOST_WARNINGS = 100  # of one model; only the number of further warnings is repo
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault of a model: the `element` at fault, the `reason`, and the `remedy`.
+    """One fault of a model: the label of the faulty `element`, the `reason`, and the `remedy`.
 
-    `file` and `line` are its place, if the model is from a file. An "error" makes the model unusable; with a "warning"
-    the model can be used.
+    `file` and `line` say where the fault is, if the model is from a file. `severity` is "error" if the model is
+    unusable, and "warning" if it can be used.
     """
 
     reason: str
@@ -29,11 +29,11 @@ class Fault:
 
     @staticmethod
     def of(error: ModelError) -> Fault:
-        """Return a ModelError as a fault."""
+        """Return the fault of a ModelError."""
         return Fault(error.reason, error.element, file=error.file, line=error.line)
 
     def as_error(self, others: int = 0) -> ModelError:
-        """Return the fault as a ModelError that also gives the number of `others`."""
+        """Return the fault as a ModelError that also says that there are `others` more errors."""
         reason = f"{self.reason}; {self.remedy}" if self.remedy else self.reason
         if others:
             reason += f" (and {others} more {'faults' if others > 1 else 'fault'})"
@@ -44,7 +44,7 @@ class Fault:
 
 
 def as_warnings(faults: Iterable[Fault]) -> list[Fault]:
-    """Return the faults with the severity "warning"."""
+    """Return copies of the faults with the severity "warning"."""
     return [replace(fault, severity="warning") for fault in faults]
 
 
@@ -54,14 +54,17 @@ def errors_in(faults: Iterable[Fault]) -> list[Fault]:
 
 
 def raise_first(faults: Iterable[Fault]) -> None:
-    """Raise the first error as a ModelError, if there is one."""
+    """Raise the first fault with the severity "error" as a ModelError, if there is one."""
     errors = errors_in(faults)
     if errors:
         raise errors[0].as_error(len(errors) - 1)
 
 
-def settle(faults: Iterable[Fault]) -> None:
-    """Raise the first error. Without errors, issue the warnings, attributed to the caller of the calling function."""
+def raise_or_warn(faults: Iterable[Fault]) -> None:
+    """Raise the first error; if there is none, issue the warnings.
+
+    The warnings are attributed to the caller of the calling function.
+    """
     faults = list(faults)
     raise_first(faults)
     messages = [str(fault) for fault in faults[:MOST_WARNINGS]]

@@ -1,6 +1,6 @@
 """Shapes of bodies, and their pose, colour and role.
 
-The method `near` of a shape returns the distance of a point, for contacts. It is traced, so it does not branch on
+The method `near` of a shape returns the distance of a point to it, for contacts. It is traced, so it does not branch on
 values.
 """
 
@@ -23,7 +23,7 @@ Three = Sequence[float]  # three numbers; stored as a tuple
 
 
 def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tuple[float, ...]:
-    """Return `count` finite floats, not negative unless `signed`."""
+    """Return `count` finite floats, not negative unless `signed`; raise a ModelError for other values."""
     try:
         array = np.array(value, dtype=float).reshape(-1)
     except (TypeError, ValueError):
@@ -35,9 +35,10 @@ def plain_numbers(value: Any, count: int, what: str, signed: bool = False) -> tu
 
 
 class Near(NamedTuple):
-    """Proximity of a point to a shape: signed `distance` [m], negative inside, and the outward unit `normal` (3,).
+    """The proximity of a point to a shape.
 
-    `bend` (3, 3) [1/m] is the derivative of the normal with respect to the point.
+    `distance` [m] is signed, negative inside; `normal` (3,) is the outward unit normal; `bend` (3, 3) [1/m] is the
+    derivative of the normal with respect to the point.
     """
 
     distance: Number
@@ -45,11 +46,11 @@ class Near(NamedTuple):
     bend: Array
 
 
-def _off(apart: Array, radius: Number, moves: Array) -> Near:
-    """Return the proximity to a shape with `radius` [m] about a core; `apart` (3,) [m] is the vector from the core's
-    nearest point.
+def _near_core(apart: Array, radius: Number, moves: Array) -> Near:
+    """Return the proximity of a point to a shape that consists of all points within `radius` [m] of a core.
 
-    `moves` (3,) is 1 for axes along which the nearest point moves with the given point, else 0.
+    `apart` (3,) [m] is the vector from the nearest point of the core to the given point. `moves` (3,) is 1 for axes
+    along which the nearest point moves with the given point, else 0.
     """
     squared = dot(apart, apart)
     away = squared > 0.0
@@ -83,11 +84,11 @@ class Box:
         object.__setattr__(self, "size", plain_numbers(self.size, 3, "size"))
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of p (3,) [m]: outside to the nearest point of the box, inside to the nearest face."""
+        """Return the proximity of the point p (3,) [m]: outside to the nearest point, inside to the nearest face."""
         half = [0.5 * length for length in self.size]
         core = np.array([minimum(maximum(x, -a), a) for x, a in zip(p, half, strict=True)])
         within = np.array([where(abs(x) < a, 1.0, 0.0) for x, a in zip(p, half, strict=True)])
-        outside = _off(p - core, 0.0, within)
+        outside = _near_core(p - core, 0.0, within)
         over = [abs(x) - a for x, a in zip(p, half, strict=True)]  # distance beyond each pair of faces
         distance = maximum(maximum(over[0], over[1]), over[2])
         x_faces = where(over[0] >= distance, 1.0, 0.0)
@@ -126,8 +127,8 @@ class Sphere:
         object.__setattr__(self, "radius", plain_numbers(self.radius, 1, "radius")[0])
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of p (3,) [m]."""
-        return _off(p, self.radius, np.zeros(3))
+        """Return the proximity of the point p (3,) [m] to the sphere."""
+        return _near_core(p, self.radius, np.zeros(3))
 
 
 @dataclass(frozen=True)
@@ -158,9 +159,9 @@ class Cylinder:
         object.__setattr__(self, "length", plain_numbers(self.length, 1, "length")[0])
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of p (3,) [m] to the lateral surface, an end face, or the edge between them."""
+        """Return the proximity of the point p (3,) [m] to the lateral surface, an end face, or an edge."""
         x, y, z = p
-        round_ = _off(np.array([x, y, 0.0 * z]), self.radius, np.array([0.0, 0.0, 1.0]))
+        round_ = _near_core(np.array([x, y, 0.0 * z]), self.radius, np.array([0.0, 0.0, 1.0]))
         side = where(z < 0.0, -1.0, 1.0)
         beyond = abs(z) - 0.5 * self.length
         lid = Near(beyond, np.array([0.0, 0.0, 1.0]) * side, np.zeros((3, 3)))
@@ -196,10 +197,10 @@ class Capsule(Cylinder):
     """
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of p (3,) [m]."""
+        """Return the proximity of the point p (3,) [m] to the capsule."""
         half = 0.5 * self.length
         core = np.array([0.0 * p[0], 0.0 * p[1], minimum(maximum(p[2], -half), half)])
-        return _off(p - core, self.radius, np.array([0.0, 0.0, where(abs(p[2]) < half, 1.0, 0.0)]))
+        return _near_core(p - core, self.radius, np.array([0.0, 0.0, where(abs(p[2]) < half, 1.0, 0.0)]))
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ class Plane:
     """
 
     def near(self, p: Array) -> Near:
-        """Return the proximity of p (3,) [m]."""
+        """Return the proximity of the point p (3,) [m] to the plane."""
         return Near(p[2], np.array([0.0, 0.0, 1.0]), np.zeros((3, 3)))
 
 
@@ -250,7 +251,7 @@ class Mesh:
         object.__setattr__(self, "scale", plain_numbers(self.scale, 3, "scale", signed=True))
 
     def near(self, p: Array) -> Near:
-        """Raise a ModelError: mesh files are not read, so distances are unknown."""
+        """Raise a ModelError: linkwork does not read mesh files, so it cannot compute distances."""
         raise ModelError(f"contacts cannot touch the mesh {self.source!r}; use another shape as the surface")
 
 
@@ -266,7 +267,7 @@ def checked_shape(shape: object, element: str) -> Shape:
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """A shape on a body, with `pose` in the frame of the part or body that lists it.
+    """A shape on a body, with `pose` in the frame of the part or body whose `geometry` contains it.
 
     `role` is "visual" or "collision"; `color` is (red, green, blue, opacity), each from 0 to 1.
     """

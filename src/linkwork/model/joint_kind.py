@@ -1,8 +1,8 @@
-"""The protocol of joint kinds: the methods that every kind of joint defines.
+"""The interface of joint kinds: the methods that every kind of joint defines.
 
-Algorithms call these methods and never depend on the kind of a joint. Poses and twists are between the joint frame
-(fixed in the parent, where the joint is placed) and the child's frame, which coincides with it in the neutral position.
-q is (nq,), v and dv are (nv,).
+Algorithms call these methods and never depend on the kind of a joint. Poses and twists are between the joint frame,
+which is fixed in the parent, and the child's frame, which coincides with the joint frame in the neutral position. q is
+(nq,), v and dv are (nv,).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Axis = Sequence[float] | Array  # three numbers; stored as a tuple of unit lengt
 
 
 def unit_axis(axis: object, what: str = "axis") -> tuple[float, float, float]:
-    """Return `axis` as three floats of unit length, with entries near 0 and +-1 made exact.
+    """Return `axis` as three floats of unit length; entries near 0 and +-1 are made exact.
 
-    Raises a ModelError if it has no direction.
+    Raise a ModelError if the axis has no direction. `what` is its name in the message.
     """
     try:
         a = np.array(axis, dtype=float)
@@ -50,11 +50,14 @@ class ClosingKind(ABC):
     @cached_property
     @abstractmethod
     def closing(self) -> tuple[Row, ...]:
-        """The constraint rows, one for each degree of freedom that it removes."""
+        """Return the constraint rows, one for each degree of freedom that the constraint removes."""
 
 
 class JointKind(ClosingKind):
-    """A kind of joint with `nq` coordinates and `nv` velocities. If q are plain numbers, nq = nv and qdot = v."""
+    """A kind of joint with `nq` coordinates and `nv` velocities.
+
+    The default implementations here are for kinds whose coordinates are plain numbers: nq = nv and qdot = v.
+    """
 
     nq: ClassVar[int]
     nv: ClassVar[int]
@@ -74,11 +77,11 @@ class JointKind(ClosingKind):
         """
 
     def subspace_rate(self, q: Array, v: Array) -> Motion:
-        """Return dS/dt, nv columns, in the child's frame."""
+        """Return the time derivative dS/dt of the motion subspace, with nv columns, in the child's frame."""
         return Motion(np.zeros((3, self.nv)), np.zeros((3, self.nv)))
 
     def bias(self, q: Array, v: Array) -> Motion:
-        """Return (dS/dt) v, the velocity-dependent part of the relative acceleration."""
+        """Return (dS/dt) v, the velocity-dependent part of the child's acceleration relative to the parent."""
         return self.subspace_rate(q, v) @ v
 
     def bias_partials(self, q: Array, v: Array) -> tuple[Motion, Motion]:
@@ -99,15 +102,18 @@ class JointKind(ClosingKind):
         return q1 - q0
 
     def moved(self, q: Array, dv: Array) -> tuple[Array, Array]:
-        """Return rotation (quaternion) and displacement (3,) of the child's frame from q to integrate(q, dv).
+        """Return the rotation (quaternion) and displacement (3,) of the child's frame from q to integrate(q, dv).
 
-        Both are in the child's frame at q. They are computed from dv, so that small motions keep full precision.
+        Both are in the child's frame at q. They are computed from dv, so that small motions have full precision.
         """
         twist = self.subspace(q) @ dv
         return exp_quaternion(twist.angular), exp_transform(twist).p
 
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
-        """Return force (nv,) and energy [J] of a spring with stiffness (nv,) and rest position `rest` (nq,)."""
+        """Return the force (nv,) and energy [J] of a spring in the joint.
+
+        The spring has the stiffness (nv,) and zero force at the coordinates `rest` (nq,).
+        """
         stretch = self.difference(rest, q)
         return -(stiffness * stretch), (stiffness * stretch) @ stretch * 0.5
 
@@ -118,9 +124,8 @@ class JointKind(ClosingKind):
     def tangent_rate(self, dv: Array, v: Array) -> Array:
         """Return the rate (nv,) of dv for which integrate(q, dv) moves with velocity v, for small dv.
 
-        If velocities do not commute it is the inverse of the exponential's derivative, v + [dv, v] / 2 +
-        [dv, [dv, v]] / 12. The next term is of fourth order in dv, so this suffices for methods of order four
-        (Munthe-Kaas).
+        If velocities do not commute, this is the inverse of the derivative of the exponential, v + [dv, v] / 2 + [dv,
+        [dv, v]] / 12. The next term is of fourth order in dv, so this suffices for methods of order four (Munthe-Kaas).
         """
         return v
 

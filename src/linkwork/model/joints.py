@@ -1,4 +1,4 @@
-"""The joint kinds. Each class implements the protocol `JointKind`; q is (nq,), v and dv are (nv,)."""
+"""The joint kinds. Each class implements the interface `JointKind`; q is (nq,), v and dv are (nv,)."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Universal(AxisKind):
 
     @cached_property
     def n2(self) -> Array:
-        """The second unit axis (3,)."""
+        """The second unit axis (3,), fixed in the child's frame."""
         return np.array(self.second)
 
     @cached_property
@@ -384,7 +384,10 @@ class Free(JointKind):
         return log_transform(self.transform(q0).inverse() @ self.transform(q1)).array
 
     def spring(self, stiffness: Array, rest: Array, q: Array) -> tuple[Array, Number]:
-        """Return force and energy. Three springs act along the joint frame's axes, the others as in a ball joint."""
+        """Return the force (6,) and energy [J] of a spring in the joint.
+
+        Three springs act along the axes of the joint frame; the rotational springs act as in a ball joint.
+        """
         s = q[:3] - rest[:3]
         F = stiffness[:3] * s
         turn, energy = Ball().spring(stiffness[3:], rest[3:], q[3:])

@@ -25,7 +25,10 @@ class Keyframe:
 
     @staticmethod
     def of(name: str, positions: Mapping[str, Array], velocities: Mapping[str, Array], joints: list[Joint]) -> Keyframe:
-        """Return a keyframe from positions and velocities by joint; other joints are neutral and at rest."""
+        """Return a keyframe from positions and velocities by joint name.
+
+        Joints without a position are neutral, and joints without a velocity are at rest.
+        """
         q = [positions.get(joint.name, joint.kind.neutral()) for joint in joints]
         v = [velocities.get(joint.name, np.zeros(joint.kind.nv)) for joint in joints]
         state = [np.concatenate([np.zeros(0), *parts]) for parts in (q, v)]

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.errors import unknown_name
-from linkwork.model.answers import answer
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, over_batch
-from linkwork.model.copies import freeze
+from linkwork.model.deferred_methods import call_implementation
 from linkwork.model.elements.constraint import Constraint, FrameConstraint
 from linkwork.model.elements.element import Element, kinds
 from linkwork.model.keyframes import NO_KEYFRAMES, Keyframe
@@ -22,11 +21,12 @@ from linkwork.model.mechanism_parameters import ParameterViews
 from linkwork.model.mimic import Mimic, numbered
 from linkwork.model.naming import Named, Sections
 from linkwork.model.placed_joint import Joint
+from linkwork.model.read_only_arrays import freeze
 from linkwork.model.topology import Topology, topology, tree_text
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
-    from linkwork.model.analyses import Independent, LoopCheck, Symmetry
+    from linkwork.model.analysis_results import Independent, LoopCheck, Symmetry
 
 __all__ = ["WORLD", "Joint", "Mechanism", "numbered"]
 WORLD = 0  # the world's body number
@@ -72,7 +72,7 @@ class Mechanism(ElementViews, ParameterViews):
     elements: Sections = field(default_factory=lambda: Sections({}))
 
     def __getattr__(self, name: str) -> Named[Any]:
-        """Return the elements of a section, such as `m.clutches`."""
+        """Return the elements of the section `name`, such as `m.clutches`."""
         if name.startswith("_") or name not in kinds():
             known = ", ".join(kinds())
             raise AttributeError(f"a Mechanism has no attribute {name!r}; its sections of elements are: {known}")
@@ -128,7 +128,7 @@ class Mechanism(ElementViews, ParameterViews):
         return replace(self, elements=changed)
 
     def keeping(self, keep: Callable[[Constraint], bool]) -> Mechanism:
-        """Return the mechanism with only the constraints for which `keep` returns True."""
+        """Return the mechanism with only those constraints for which `keep` returns True."""
         sections = dict.fromkeys(one.section for one in self.constraints)
         left = {
             section: self.elements[section].replaced([one for one in self.elements[section] if keep(one)])
@@ -143,7 +143,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def armature(self) -> Array:
-        """Armature (nv,) [kg m^2 or kg]: that of joints, and of rotors that turn with a single velocity."""
+        """The armature (nv,) [kg m^2 or kg] of joints, and of rotors that turn with a single velocity."""
         own = self.by_joint(lambda j: j.armature)
         for rotor in self._all_rotors:
             if rotor.alone:
@@ -275,9 +275,9 @@ class Mechanism(ElementViews, ParameterViews):
         inputs = {"q": Input(q, (self.nq,)), "v": Input(v, (self.nv,))}
         return over_batch(lambda q, v: self.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v])), inputs, (self.nq,))
 
-    def by_joint(self, answer: Callable[[Joint], Array]) -> Array:
-        """Return the concatenated results of `answer` for all independent joints."""
-        return np.concatenate([np.zeros(0), *(answer(joint) for joint in self.leaders)])
+    def by_joint(self, function: Callable[[Joint], Array]) -> Array:
+        """Return the results of `function` for all independent joints, concatenated to one array."""
+        return np.concatenate([np.zeros(0), *(function(joint) for joint in self.leaders)])
 
     # --- mobility and symmetries ---
 
@@ -304,7 +304,7 @@ class Mechanism(ElementViews, ParameterViews):
         1
 
         """
-        return answer("check_loops", self, q)
+        return call_implementation("check_loops", self, q)
 
     def independent(self, q: Any, v: Any = None, choose: str | Iterable[str] | None = None) -> Independent:
         """Return independent velocities of a mechanism with constraints, and the map from them to all velocities.
@@ -332,7 +332,7 @@ class Mechanism(ElementViews, ParameterViews):
         (3, 1)
 
         """
-        return answer("independent", self, q, v, choose)
+        return call_implementation("independent", self, q, v, choose)
 
     def symmetries(self) -> tuple[Symmetry, ...]:
         """Return the rigid motions of the whole mechanism that leave its dynamics unchanged (Noether symmetries).
@@ -351,7 +351,7 @@ class Mechanism(ElementViews, ParameterViews):
         ['angular momentum about z']
 
         """
-        return answer("symmetries", self)
+        return call_implementation("symmetries", self)
 
     # --- mimic joints ---
 
@@ -362,7 +362,7 @@ class Mechanism(ElementViews, ParameterViews):
 
     @cached_property
     def tree(self) -> Mechanism:
-        """The mechanism with every joint independent; itself if there are no mimic joints."""
+        """The mechanism with mimic joints made independent; the same object if there are none."""
         if not self.mimics:
             return self
         joints = numbered(self.joints)
@@ -378,7 +378,7 @@ class Mechanism(ElementViews, ParameterViews):
         )
 
     def _with_each(self, change: Callable[[Element], Element]) -> Sections:
-        """Return the elements with `change` applied to each; unchanged sections stay the same objects."""
+        """Return the elements with `change` applied to each; a section without changes stays the same object."""
         return Sections({section: items.changed(change) for section, items in self.elements.items()})
 
     def tree_position(self, q: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The parts of a mechanism that a Builder has collected: their consistency, and their assembly into a Mechanism."""
+"""Collects the parts of a mechanism for a Builder, checks their consistency, and assembles the Mechanism."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.model.geometry import Geometry
 from linkwork.model.joints import Weld
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import WORLD, Joint, Mechanism, numbered
-from linkwork.model.mimic import Mimic, followed, mimic_faults
+from linkwork.model.mimic import Mimic, mimic_faults, resolved_chains
 from linkwork.model.naming import Named, Sections
 from linkwork.model.specifications import (
     Draft,
@@ -49,11 +49,14 @@ class Assembly:
 
     @property
     def mimics(self) -> dict[str, Mimic]:
-        """All mimic joints by name; chains are resolved to the independent joint."""
-        return followed(self._mimics)[0]
+        """All mimic relations by mimic joint, each relative to an independent joint: chains are resolved."""
+        return resolved_chains(self._mimics)[0]
 
     def _faults(self) -> Iterator[Fault]:
-        """Yield the reasons why the joints do not make one tree rooted in the world, and all unknown names."""
+        """Yield the faults of the description.
+
+        These are joints that do not make one tree rooted in the world, unknown names, and the faults of elements.
+        """
         yield from tree_faults(self._joints.values(), self._parts)
         bodies = {"world": None} | dict.fromkeys(self._parts)
         joints = {joint.name: joint.kind for joint in self._joints.values()}
@@ -72,14 +75,17 @@ class Assembly:
         yield from shared_name_faults(one for items in elements.values() for one in items.values())
 
     def _children(self) -> dict[str, list[JointSpecification]]:
-        """Return the joints by parent body, in the order in which they were added."""
+        """Return the joints of each parent body, in the order in which they were added."""
         children: dict[str, list[JointSpecification]] = {name: [] for name in ("world", *self._parts)}
         for joint in self._joints.values():
             children[joint.parent].append(joint)
         return children
 
     def _numbered(self) -> Mechanism:
-        """Return the mechanism: numbered depth-first in the order of joints, with welded parts merged into bodies."""
+        """Return the mechanism, with bodies and joints numbered depth-first and welded parts merged.
+
+        Joints with the same parent are in the order in which they were added.
+        """
         children = self._children()
         shapes = {name: tuple(items) for name, items in self._geometry.items()}
         ground = Part("world", 0.0, np.zeros(3), np.zeros(6), Transform.identity(), shapes.get("world", ()))

@@ -12,7 +12,7 @@ from linkwork.model.elements.contact import Pair, contact_pairs
 from linkwork.model.elements.element import Element, Rotor
 from linkwork.model.elements.force import Force, LineForce
 from linkwork.model.elements.keys import is_finite
-from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, may_hold
+from linkwork.model.elements.velocity_constraint import VelocityConstraint, VelocityRow, may_be_engaged
 from linkwork.model.naming import Named, Sections
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ class ElementViews:
 
     @cached_property
     def nc(self) -> int:
-        """Number of constraint rows of all frame constraints (loops)."""
+        """The number of constraint rows of all frame constraints (loops)."""
         return sum(len(one.rows) for one in self.frame_constraints)
 
     @property
     def nh(self) -> int:
-        """Number of all constraint rows: those of frame constraints, then those of velocity constraints."""
+        """The number of all constraint rows: those of frame constraints, then those of velocity constraints."""
         return self.nc + len(self.velocity_rows)
 
     @property
@@ -57,8 +57,13 @@ class ElementViews:
 
     @cached_property
     def velocity_rows(self) -> tuple[VelocityRow, ...]:
-        """The rows of all velocity constraints that are engaged, or may be (traced modes)."""
-        return tuple(row for one in self.velocity_constraints for row in one.velocity_rows if may_hold(row.engaged))
+        """The rows of all velocity constraints that are engaged.
+
+        Rows with a traced `engaged` are included, since they may be engaged.
+        """
+        return tuple(
+            row for one in self.velocity_constraints for row in one.velocity_rows if may_be_engaged(row.engaged)
+        )
 
     @cached_property
     def bounded(self) -> tuple[VelocityConstraint, ...]:
@@ -67,7 +72,7 @@ class ElementViews:
 
     @property
     def constrained(self) -> bool:
-        """Whether there are frame constraints, or velocity constraints that are or may be engaged."""
+        """Whether the mechanism has frame constraints or velocity constraints that may be engaged."""
         return bool(self.frame_constraints or self.velocity_rows)
 
     @cached_property
@@ -87,7 +92,7 @@ class ElementViews:
 
     @cached_property
     def self_switching(self) -> tuple[Any, ...]:
-        """All elements with an event function that switches them: latches."""
+        """All elements that an event function switches: latches."""
         return tuple(one for one in self.all_elements if one.switches_itself)
 
     @cached_property
@@ -96,14 +101,14 @@ class ElementViews:
         return contact_pairs(cast("Mechanism", self))
 
     def constraint_of_row(self, row: int) -> str:
-        """Return the label of the constraint to which one of the `nh` rows belongs."""
+        """Return the label of the constraint to which constraint row `row` (of `nh`) belongs."""
         if row < self.nc:
             return self.frame_constraint_of_row(row).label
         name = self.velocity_rows[row - self.nc].name
         return next(one.label for one in self.velocity_constraints if one.name == name)
 
     def frame_constraint_of_row(self, row: int) -> FrameConstraint:
-        """Return the frame constraint to which one of the `nc` rows belongs."""
+        """Return the frame constraint to which constraint row `row` (of `nc`) belongs."""
         return [one for one in self.frame_constraints for _ in one.rows][row]
 
     @cached_property

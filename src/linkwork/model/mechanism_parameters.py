@@ -1,4 +1,4 @@
-"""The parameters of a mechanism: their names and values, and mechanisms with new values."""
+"""The parameters of a mechanism: their names and values, and copies of the mechanism with new values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwork.model.elements.conflicts import contradictions
 from linkwork.model.elements.element import Element
 from linkwork.model.faults import raise_first
 from linkwork.model.parameter_variation import varied
-from linkwork.model.parameters import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_hidden
+from linkwork.model.parameters import BODY_PARAMETERS, FINITE, JOINT_PARAMETERS, check_values, is_traced
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ class ParameterViews:
 
         @property
         def all_elements(self) -> Iterator[Element]:
-            """All elements."""
+            """All elements of the mechanism."""
             ...
 
     @cached_property
     def _owners(self) -> dict[str, tuple[Element, str]]:
-        """The element and key of every element parameter, by the parameter's name.
+        """The element and key of every parameter of an element, by parameter name.
 
         The name is 'name.key', or 'section.name.key' if a joint or an earlier element has the same name and key.
         """
@@ -68,7 +68,7 @@ class ParameterViews:
 
     @cached_property
     def modes(self) -> tuple[str, ...]:
-        """The names of all parameters that can be switched during a run."""
+        """The names of all modes: parameters that can be switched during a run."""
         return tuple(name for name, (one, key) in self._owners.items() if key in one.modes())
 
     def unknown_parameter(self, name: str) -> NameNotFound:
@@ -84,7 +84,10 @@ class ParameterViews:
         return unknown_name("parameter", name, self.parameters, hint)
 
     def check_parameter(self, name: str, values: Array) -> None:
-        """Raise an error unless all values of a parameter, one or a batch, are valid."""
+        """Raise an error unless all `values` of the parameter `name` are valid.
+
+        `values` is one value or a batch.
+        """
         if name in self._owners:
             one, key = self._owners[name]
             one.check_parameter(key, values, name)
@@ -120,15 +123,18 @@ class ParameterViews:
 
         """
         found = self.varied(values)
-        if not any(is_hidden(value) for value in found.parameters.values()):
+        if not any(is_traced(value) for value in found.parameters.values()):
             raise_first(contradictions(found))
         return found
 
     def varied(self, values: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism with new parameters, without checking that couplings agree: a run may switch them."""
-        return varied(cast("Mechanism", self), values, self._owners, self._hidden)
+        """Return the mechanism with new parameter values; contradicting couplings are not reported.
+
+        A run may switch between couplings that would contradict each other.
+        """
+        return varied(cast("Mechanism", self), values, self._owners, self._traced_parameters)
 
     @cached_property
-    def _hidden(self) -> frozenset[str]:
+    def _traced_parameters(self) -> frozenset[str]:
         """The names of parameters whose values are traced numbers."""
-        return frozenset(name for name, value in self.parameters.items() if is_hidden(value))
+        return frozenset(name for name, value in self.parameters.items() if is_traced(value))

@@ -1,4 +1,4 @@
-"""Mimic joints, q = multiplier q_of + offset, and chains of them."""
+"""Mimic joints, q = multiplier q_of + offset, and chains of mimic joints."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Mimic:
         return self.joint
 
     def position(self, q: Array) -> Array:
-        """Return the coordinate of the mimic joint [rad or m] from that of the joint `of`."""
+        """Return the coordinate of the mimic joint [rad or m] for the coordinate q of the joint `of`."""
         return q * self.multiplier + self.offset
 
     def through(self, next_: Mimic) -> Mimic:
-        """Return the relation of the mimic joint to the joint that `of` itself mimics, by `next_`."""
+        """Return the relation of this mimic joint to the joint that `of` mimics; `next_` is the relation of `of`."""
         return Mimic(
             self.joint,
             next_.of,
@@ -45,7 +45,7 @@ class Mimic:
         )
 
 
-def followed(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
+def resolved_chains(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[str]]]:
     """Return the mimic relations with chains resolved to independent joints, and all cycles of mimic joints."""
     done: dict[str, Mimic] = {}
     rings: list[list[str]] = []
@@ -69,7 +69,10 @@ def followed(mimics: Mapping[str, Mimic]) -> tuple[dict[str, Mimic], list[list[s
 
 
 def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
-    """Yield what is wrong with mimic relations between joints of these kinds."""
+    """Yield a fault for each invalid mimic relation: unknown joints, unsuitable joint kinds, and cycles.
+
+    `kinds` are the kinds of all joints by name.
+    """
     valid = [name for name, kind in kinds.items() if kind.nq == kind.nv == 1]
     for mimic in mimics.values():
         element = f"joint {mimic.joint!r}"
@@ -81,7 +84,7 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
                 yield Fault(
                     f"{role}, {name!r}, is a {kind} joint; a mimic relation needs joints with one coordinate", element
                 )
-    for ring in followed(mimics)[1]:
+    for ring in resolved_chains(mimics)[1]:
         if len(ring) == 1:
             yield Fault("it mimics itself", f"joint {ring[0]!r}", "name another joint")
         else:
@@ -90,7 +93,10 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
 
 
 def numbered(joints: Named[Joint], mimics: Mapping[str, Mimic] = MappingProxyType({})) -> Named[Joint]:
-    """Return the joints with mimic relations and slices; a mimic joint has the slices of its independent joint."""
+    """Return the joints with their slices of coordinates and velocities and their mimic relations.
+
+    A mimic joint has the slices of its independent joint.
+    """
     slices: dict[str, tuple[slice, slice]] = {}
     nq = nv = 0
     for joint in joints:

@@ -1,4 +1,4 @@
-"""Ordered collections that are indexed by number or name."""
+"""Ordered collections whose items are found by number or name."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ T = TypeVar("T", bound=HasName)
 
 
 class Named(Sequence[T], Generic[T]):
-    """A tuple whose items are indexed by number or name. An unknown name raises an error that lists the valid names.
+    """A tuple whose items are indexed by number or name.
 
+    An unknown name raises an error that lists the valid names. `what` is the word for one item in this error, and
     `elsewhere` has hints for names that exist in another collection.
     """
 
@@ -32,11 +33,11 @@ class Named(Sequence[T], Generic[T]):
         self._elsewhere = elsewhere or {}
 
     def replaced(self, items: Sequence[T]) -> Named[T]:
-        """Return a collection of other items."""
+        """Return a collection of the same kind with other items."""
         return Named(self._what, items, self._elsewhere)
 
     def changed(self, change: Callable[[T], T]) -> Named[T]:
-        """Return the collection with `change` applied to each item; itself if no item changes."""
+        """Return the collection with `change` applied to each item; the same object if no item changes."""
         items = [change(item) for item in self._items]
         same = all(new is old for new, old in zip(items, self._items, strict=True))
         return self if same else self.replaced(items)
@@ -47,7 +48,7 @@ class Named(Sequence[T], Generic[T]):
         return tuple(self._index)
 
     def index_of(self, name: str) -> int:
-        """Return the number of the item called `name`."""
+        """Return the index of the item called `name`."""
         if name not in self._index:
             hint = f" {self._elsewhere[name]}" if name in self._elsewhere else ""
             raise unknown_name(self._what, name, self._index, hint)
@@ -78,7 +79,7 @@ class Named(Sequence[T], Generic[T]):
 
 
 class Sections(Mapping[str, Named[Any]]):
-    """An immutable, ordered mapping from section to collection, without empty collections."""
+    """An immutable, ordered mapping from section name to collection, without empty collections."""
 
     def __init__(self, sections: Mapping[str, Named[Any]]):
         self._sections = {section: items for section, items in sections.items() if items}
@@ -93,9 +94,9 @@ class Sections(Mapping[str, Named[Any]]):
         return len(self._sections)
 
     def values(self) -> ValuesView[Named[Any]]:
-        """Return the collections."""
+        """Return all collections."""
         return self._sections.values()
 
     def items(self) -> ItemsView[str, Named[Any]]:
-        """Return all sections with their collections."""
+        """Return all pairs of section name and collection."""
         return self._sections.items()

@@ -1,4 +1,4 @@
-"""New mechanisms from new parameter values."""
+"""Computes a copy of a mechanism with new parameter values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwork.model.broadcast import as_numbers
 from linkwork.model.elements.element import Element
 from linkwork.model.faults import raise_first
 from linkwork.model.naming import Sections
-from linkwork.model.parameters import BODY_PARAMETERS, JOINT_PARAMETERS, is_hidden
+from linkwork.model.parameters import BODY_PARAMETERS, JOINT_PARAMETERS, is_traced
 from linkwork.model.physical_validity import massless_faults, part_faults
 from linkwork.model.placed_joint import Joint
 from linkwork.spatial import Transform
@@ -28,10 +28,10 @@ def varied(
     owners: Mapping[str, tuple[Element, str]],
     traced: AbstractSet[str],
 ) -> Mechanism:
-    """Return the mechanism with new values of some parameters, given by name; each value is checked.
+    """Return the mechanism with new parameter `values`, given by name; each value is checked.
 
     `owners` has the element and key of every element parameter, `traced` the names of parameters that are traced
-    numbers. Whether couplings contradict each other is not checked.
+    numbers. Contradicting couplings are not reported.
     """
     new: dict[str, Any] = {}
     for name, value in values.items():
@@ -43,7 +43,7 @@ def varied(
         mechanism.check_parameter(name, array)
         new[name] = array if shape else array[()]
     # Traced numbers cannot be checked
-    hidden = any(map(is_hidden, new.values())) or bool(traced - new.keys())
+    has_traced = any(map(is_traced, new.values())) or bool(traced - new.keys())
     own: dict[Element, dict[str, Any]] = {}
     others: dict[str, dict[str, Any]] = {}  # by the name of a part or a joint
     for name, number in new.items():
@@ -63,7 +63,7 @@ def varied(
             return body
         parts = tuple(replace(part, **numbers) for part, numbers in zip(body.parts, fields, strict=True))
         for part, numbers in zip(parts, fields, strict=True):
-            if numbers and not hidden:
+            if numbers and not has_traced:
                 raise_first(part_faults(part))
         return replace(body, parts=parts)
 
@@ -84,6 +84,6 @@ def varied(
         elements=Sections({section: items.changed(renewed) for section, items in mechanism.elements.items()}),
     )
     same = found.bodies is mechanism.bodies and found.joints is mechanism.joints
-    if not hidden and not (same and all(one.rotor is None for one in own)):
+    if not has_traced and not (same and all(one.rotor is None for one in own)):
         raise_first(massless_faults(found))
     return found

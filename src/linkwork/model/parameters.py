@@ -1,4 +1,4 @@
-"""Parameters: numbers of a mechanism that can vary by name, and the rules for their values."""
+"""Parameters: numbers of a mechanism that can vary and have a name, and the rules for valid values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ FADING_SPEED = 1e-3  # [rad/s or m/s] speed at which dry friction and gear losse
 
 
 class Rule(NamedTuple):
-    """A condition `holds` for every value of a parameter, and `says`, the message for values that violate it."""
+    """A rule for the values of a parameter.
+
+    `holds` returns which values satisfy the rule, and `says` the message for values that violate it.
+    """
 
     holds: Callable[[Array], Array]
     says: Callable[[Array], str]
@@ -27,7 +30,7 @@ NOT_NEGATIVE: Rules = (Rule(lambda x: x >= 0.0, lambda x: f"must be >= 0; got {x
 POSITIVE: Rules = (Rule(lambda x: x > 0.0, lambda x: f"must be > 0; got {x.min():g}"),)
 NOT_ZERO: Rules = (Rule(lambda x: x != 0.0, lambda x: "must not be 0"),)
 AT_MOST_ONE: Rules = (Rule(lambda x: x <= 1.0, lambda x: f"must be <= 1; got {x.max():g}"),)
-A_PART: Rules = (*POSITIVE, Rule(lambda x: x <= 1.0, lambda x: f"must be at most 1; got {x.max():g}"))
+FRACTION: Rules = (*POSITIVE, Rule(lambda x: x <= 1.0, lambda x: f"must be at most 1; got {x.max():g}"))
 SWITCH: Rules = (Rule(lambda x: np.isin(x, (0.0, 1.0)), lambda x: "must be 1 (engaged) or 0 (released)"),)
 SIGN: Rules = (Rule(lambda x: np.abs(x) == 1.0, lambda x: "must be 1 or -1"),)
 
@@ -37,19 +40,22 @@ JOINT_PARAMETERS: Mapping[str, Rules] = {
 }  # fmt: skip
 
 
-def is_hidden(value: Number | Array) -> bool:
-    """Whether numbers are traced, so that their values are unknown."""
+def is_traced(value: Number | Array) -> bool:
+    """Return whether a number or array is traced, so that its values are unknown."""
     return np.asarray(value).dtype == object
 
 
 def as_number(value: Number) -> Array:
-    """Return a number or bool as an array of shape (); traced numbers stay unchanged."""
+    """Return a number or bool as an array of shape (); a traced number stays unchanged."""
     return np.asarray(float(value) if isinstance(value, (bool, int)) else value)
 
 
 def check_values(name: str, values: Array, rules: Rules) -> None:
-    """Raise an error unless all values of a parameter, one or a batch, are finite and satisfy the rules."""
+    """Raise an error unless all `values` of the parameter `name` are finite and satisfy the rules.
+
+    `values` is one value or a batch.
+    """
     refuse_non_finite(f"parameter {name!r}", values)
-    for rule in () if is_hidden(values) else rules:
+    for rule in () if is_traced(values) else rules:
         if not rule.holds(values).all():
             raise ModelError(rule.says(values), f"parameter {name!r}")

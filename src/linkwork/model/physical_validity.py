@@ -21,7 +21,7 @@ MASSLESS = 1e-12  # fraction of the summed terms below which the inertia that a 
 
 
 def part_faults(part: Part) -> Iterator[Fault]:
-    """Yield a fault for an unphysical mass or inertia of a part, with the violated inequality."""
+    """Yield a fault for each unphysical mass or inertia of a part, with the violated inequality."""
     impossible = list(mass_faults(part))
     yield from impossible
     if not impossible:
@@ -29,7 +29,7 @@ def part_faults(part: Part) -> Iterator[Fault]:
 
 
 def tolerant_faults(body: Body) -> Iterator[Fault]:
-    """Yield the faults of all parts of a body, as warnings if the whole body is usable.
+    """Yield the faults of all parts of a body, as warnings if the body as a whole is usable.
 
     A body is usable if its mass and its kinetic energy are never negative. Published robot models often have links with
     inertias that no mass distribution can have; most of these bodies are usable.
@@ -51,9 +51,9 @@ def tolerant_faults(body: Body) -> Iterator[Fault]:
 
 
 def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
-    """Yield a fault for each joint with a direction of motion that moves no inertia: its acceleration is undefined.
+    """Yield a fault for each joint that can move without moving any inertia.
 
-    Mimic joints are not checked, since their independent joint moves them.
+    Its acceleration would be undefined. Mimic joints are not checked, since their independent joint moves them.
     """
     rng = np.random.default_rng(0)  # a generic position, without special alignments
     outer, tree = [body.inertia for body in mechanism.bodies], mechanism.tree
@@ -61,7 +61,7 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
         q = joint.kind.random(rng)
         S, composite = joint.kind.subspace(q), outer[joint.o]
         inertia = S.pair(composite.articulated() @ S) + np.diag(tree.armature[tree.joints[joint.name].v])
-        # The terms that add up to the inertia; the inertia of a point on the joint's axis is only their round-off
+        # Scale of the inertia: that of a point mass on the joint's axis is only the round-off of larger terms
         about = abs(float(np.trace(composite.rotational))) * (S.angular**2).sum(axis=0)
         terms = np.sqrt(composite.mass * (S.linear**2).sum(axis=0) + about + np.abs(np.diag(inertia)))
         part = float(np.linalg.eigvalsh(inertia / np.maximum(np.outer(terms, terms), 1e-300))[0])
@@ -78,7 +78,7 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
 
 
 def mass_faults(part: Part) -> Iterator[Fault]:
-    """Yield a fault for numbers that are not finite and for a negative mass, which make any result invalid."""
+    """Yield a fault for a negative mass, and for numbers that are not finite: every result would be invalid."""
     element = f"body {part.name!r}"
     for what, value in (("mass", part.mass), ("com", part.com), ("inertia", part.inertia)):
         if not np.isfinite(value).all():
@@ -110,13 +110,16 @@ def _moments(inertia: Array) -> tuple[float, float, float]:
 
 
 def _of_point(body: Body) -> Array:
-    """Return the inertia (3, 3) [kg m^2], about the frame's origin, of the body's mass concentrated at its centre."""
+    """Return the inertia (3, 3) [kg m^2] that the body would have as a point mass at its centre of mass.
+
+    It is about the origin of the body's frame.
+    """
     h, m = body.inertia.moment, body.inertia.mass
     return (h @ h * np.eye(3) - np.outer(h, h)) / m if m > 0.0 else np.zeros((3, 3))
 
 
 def element_faults(mechanism: Mechanism) -> Iterator[Fault]:
-    """Yield the faults of elements on the assembled mechanism, and contradicting couplings."""
+    """Yield the faults of all elements of the assembled mechanism, and of contradicting couplings."""
     for items in mechanism.elements.values():
         for one in items:
             yield from one.faults(mechanism)

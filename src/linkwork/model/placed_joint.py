@@ -1,4 +1,4 @@
-"""A joint of a mechanism: its kind, its bodies, its slices of coordinates, and its numbers."""
+"""A joint of a mechanism: its kind, its two bodies, its slices of q and v, and its properties."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from linkwork.spatial.scalar import Array
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint of a mechanism. `i` and `o` are the numbers of the inboard and outboard body (the paper's k.i and k.o).
+    """A joint of a mechanism. `i` and `o` are the numbers of its inboard and outboard body (Wendlandt's k.i and k.o).
 
-    `q` and `v` are the slices of its coordinates and velocities. These have one number per velocity: `armature`
-    [kg m^2 or kg], `damping` [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] about the coordinates `rest` (nq,), dry
+    `q` and `v` are the slices of its coordinates and velocities. These have one number per velocity: `armature` [kg m^2
+    or kg], `damping` [N m s/rad or N s/m], `stiffness` [N m/rad or N/m] about the coordinates `rest` (nq,), dry
     `friction` [N m or N], the limits `lower` and `upper` [rad or m], `velocity_limit` [rad/s or m/s] and `effort_limit`
     [N m or N]. Limits are infinite if not set. A joint with a `mimic` relation has the slices of its independent joint.
     """
@@ -47,12 +47,12 @@ class Joint:
 
     @cached_property
     def place(self) -> Transform:
-        """Pose of the joint frame in the inboard body's frame."""
+        """The pose of the joint frame in the inboard body's frame."""
         return (self.mount @ self.offset).snapped()
 
     @property
     def limits(self) -> tuple[Array, Array]:
-        """`lower` and `upper`, each (nv,) [rad or m]."""
+        """The position limits `lower` and `upper`, each (nv,) [rad or m]."""
         return self.lower, self.upper
 
     def random(self, rng: np.random.Generator) -> Array:

@@ -18,7 +18,7 @@ OWN = ("armature", "damping", "stiffness", "friction")
 
 
 class Spanned(NamedTuple):
-    """The joints of the spanning tree, the loops that replace the other joints, and faults or a warning about them."""
+    """The joints of a spanning tree, the loops that replace the other joints, and faults or a warning about them."""
 
     joints: dict[str, JointSpecification]
     closing: list[Element]
@@ -26,10 +26,10 @@ class Spanned(NamedTuple):
 
 
 def spanned(joints: Mapping[str, JointSpecification], loops: Collection[str]) -> Spanned:
-    """Return the breadth-first spanning tree of joints from the world, in their order, and the other joints as loops.
+    """Return the breadth-first spanning tree of the joints, rooted in the world, with the other joints as loops.
 
-    `loops` are the names of existing loops. A joint to a body that was reached before is cut. Joints that cannot be
-    reached from the world remain unchanged; there is no tree in that case.
+    `loops` are the names of existing loops. A joint to a body that was reached before becomes a loop. Joints that
+    cannot be reached from the world remain unchanged; there is no tree in that case.
     """
     on: dict[str, list[JointSpecification]] = {}
     for joint in joints.values():
@@ -52,7 +52,7 @@ def spanned(joints: Mapping[str, JointSpecification], loops: Collection[str]) ->
 
 
 def _faults(joint: JointSpecification, loops: Collection[str]) -> Iterator[Fault]:
-    """Yield a fault for each property of a cut joint that a loop closure cannot have."""
+    """Yield a fault for each property of a joint that the loop which replaces it cannot have."""
     element, remedy = f"joint {joint.name!r}", "set it on another joint of the cycle"
     cut = f"its child {joint.child!r} is already the child of another joint, so it would become a loop closure"
     lost = [key for key in OWN if joint.numbers[key].any()]

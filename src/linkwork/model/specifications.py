@@ -1,4 +1,4 @@
-"""The data that a Builder collects, and the checks that its joints make a tree."""
+"""The data that a Builder collects, and the checks that the joints make a tree."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ class KeyframeSpecification(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """The content of a Builder: names of bodies, joints, mimic joints, and elements by section and name."""
+    """The content of a Builder before `build`: bodies, joints, mimic relations and elements.
+
+    `bodies` are names; `joints` and `mimics` are by joint name, `elements` by section and name.
+    """
 
     bodies: Collection[str]
     joints: Mapping[str, JointSpecification]
@@ -66,9 +69,10 @@ class Draft:
 
 
 class Layout(NamedTuple):
-    """The numbered tree: body and pose of each part (`homes`), numbered `joints`, joints as given (`specifications`).
+    """The numbered tree on which elements are placed.
 
-    `elements` has the sections that are already placed on the tree.
+    `homes` has the body number and pose of each part, `joints` the numbered joints, `specifications` the joints as
+    given, and `elements` the sections whose elements are already placed.
     """
 
     homes: Homes
@@ -78,7 +82,7 @@ class Layout(NamedTuple):
 
 
 def tree_faults(joints: Iterable[JointSpecification], parts: Iterable[str]) -> Iterator[Fault]:
-    """Yield the reasons why these joints do not connect these parts to one tree rooted in the world."""
+    """Yield a fault for each reason why the joints do not connect the parts to one tree rooted in the world."""
     joints, parts = list(joints), list(parts)
     bodies = {"world": None} | dict.fromkeys(parts)
     carried: dict[str, str] = {}
@@ -114,7 +118,7 @@ def tree_faults(joints: Iterable[JointSpecification], parts: Iterable[str]) -> I
 
 
 def _never_reached(joints: Iterable[JointSpecification], parts: Iterable[str]) -> list[str]:
-    """Return the parts that no chain of joints connects to the world."""
+    """Return the names of the parts that no chain of joints connects to the world."""
     below: dict[str, list[str]] = {}
     for joint in joints:
         below.setdefault(joint.parent, []).append(joint.child)
@@ -127,7 +131,10 @@ def _never_reached(joints: Iterable[JointSpecification], parts: Iterable[str]) -
 
 
 def keyframe_faults(keyframe: KeyframeSpecification, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
-    """Yield what is wrong with a keyframe for joints of these kinds."""
+    """Yield a fault for each unknown joint, or wrong number of values, in a keyframe.
+
+    `kinds` are the kinds of all joints by name.
+    """
     element = f"keyframe {keyframe.name!r}"
     for what, role, given in (
         ("position", "positions", keyframe.positions),
@@ -143,7 +150,10 @@ def keyframe_faults(keyframe: KeyframeSpecification, kinds: Mapping[str, JointKi
 
 
 def unknown_faults(element: str, what: str, given: Mapping[str, str], valid: Collection[str]) -> Iterator[Fault]:
-    """Yield a fault for each unknown name; `given` has names of a `what`, by role, and `valid` the existing names."""
+    """Yield a fault for each name in `given` that is not in `valid`.
+
+    `given` has names by role, such as {"parent": "base"}; `what` is the kind of object that they name.
+    """
     for role, name in given.items():
         if name not in valid:
             yield Fault(f"{role}: {unknown_name(what, name, valid).reason}", element)

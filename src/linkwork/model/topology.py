@@ -1,4 +1,4 @@
-"""The tree as SpaceDyn's graph matrices (S3 3.1), and as text."""
+"""The tree of bodies as SpaceDyn's graph matrices (S3 3.1), and as text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from linkwork.spatial.scalar import Array
 class Topology(NamedTuple):
     """The connections of n links as integer arrays; link 0 is the reference, links and joints are numbered from 1.
 
-    `B` (n,): the parent of each link. `S` (n, n): +1 where i = B_j, -1 where i = j. `S0` (n,): 1 for children of
-    link 0. `Se` (n,): 1 for terminal links.
+    `B` (n,): the parent of each link. `S` (n, n): +1 where i = B_j, -1 where i = j. `S0` (n,): 1 for children of link
+    0. `Se` (n,): 1 for terminal links.
     """
 
     B: Array
@@ -24,7 +24,7 @@ class Topology(NamedTuple):
 
 
 def topology(parents: Sequence[int]) -> Topology:
-    """Return the matrices of a tree; link parents[j - 1] is the parent of link j >= 1 (S3 3.1, rules 2 to 5)."""
+    """Return the graph matrices of a tree; parents[j - 1] is the parent of link j >= 1 (S3 3.1, rules 2 to 5)."""
     n = len(parents)
     B = np.array(parents, dtype=int)
     S = -np.eye(n, dtype=int)
@@ -35,7 +35,7 @@ def topology(parents: Sequence[int]) -> Topology:
 
 
 def tree_text(labels: Sequence[str], parents: Sequence[int]) -> str:
-    """Return a drawing of a tree with lines: labels[0] is the root, labels[parents[j - 1]] the parent of labels[j]."""
+    """Return a drawing of a tree as text: labels[0] is the root, labels[parents[j - 1]] the parent of labels[j]."""
     children: list[list[int]] = [[] for _ in labels]
     for j, i in enumerate(parents, start=1):
         children[i].append(j)

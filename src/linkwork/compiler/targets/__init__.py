@@ -1,7 +1,7 @@
-"""Hardware targets of kernels: one folder for each, with its printer, code loader and launcher.
+"""Hardware targets of kernels: one folder for each target, with its printer, code loader and launcher.
 
-Code outside a folder does not depend on its hardware. `target_interface` defines what a folder must provide; a new
-folder is a new target, without changes elsewhere.
+Code outside a target's folder does not depend on its hardware. `target_interface` defines the interface of a target. To
+add a target, add a folder; no other file changes.
 """
 
 from linkwork.compiler.targets.target_interface import Batch, Code, OneStateCall, Port, Program, Target, target_named

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from linkwork.compiler.rows import Count, Shape
+from linkwork.compiler.kernel_shapes import Count, Shape
 from linkwork.errors import unknown_name
 from linkwork.spatial.scalar import Array
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class Port(NamedTuple):
-    """A kernel argument or result: `size` doubles per state, or per row if loops read or write its rows.
+    """The memory layout of a kernel argument or result: `size` doubles per state, or per row for tables and series.
 
-    `rows` counts the rows of one state, `capacity` those between the first rows of successive states (see `Rows`).
+    `rows` is the number of rows per state of a table or series; `capacity` is the number of rows from the first row of
+    one state to that of the next (see `Rows`).
     """
 
     size: int
@@ -33,7 +34,7 @@ class Port(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The input of a target's compiler: the steps of a plan, and the kernel's arguments and results."""
+    """The input of a target's code generator: the plan, and the layouts of the kernel's arguments and results."""
 
     plan: Plan
     arguments: Sequence[Port]
@@ -41,10 +42,10 @@ class Program(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The states of one launch, in C-ordered float64 arrays, state after state.
+    """The states of one launch, in C-ordered float64 arrays, one state after another.
 
-    `strides` are the distances between states in doubles, 0 for an input that all states share. `counts` are the
-    iterations of the program's loops.
+    `strides` are the distances between successive states of each input in doubles, 0 for an input that all states
+    share. `counts` are the iteration counts of the program's loops.
     """
 
     nstates: int
@@ -55,9 +56,9 @@ class Batch(NamedTuple):
 
 
 class OneStateCall(NamedTuple):
-    """A function of one state as called from Python: name, docstring, and the shapes of its arguments and its result.
+    """A Python function of one state: its name, its docstring, and the shapes of its arguments and its result.
 
-    `general` is the same function for all other calls: batches, lists, keywords, wrong shapes, non-finite results.
+    `general` computes the same for all other calls: batches, lists, keywords, wrong shapes, non-finite results.
     """
 
     name: str
@@ -68,48 +69,56 @@ class OneStateCall(NamedTuple):
 
 
 class Code(Protocol):
-    """The code of one program, loaded and ready to run."""
+    """The machine code of one program, loaded and ready to run."""
 
     def launch(self, batch: Batch, threads: int | None) -> bool:
-        """Compute all states of a batch on at most `threads` threads (None: all available); return whether all are
-        finite.
+        """Compute all states of a batch on at most `threads` threads; return whether all results are finite.
+
+        `threads` None means all available threads.
         """
         ...
 
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
-        """`call` with the least overhead for one state; `call.general` itself if the target has no faster function."""
+        """Return the function described by `call` with the least overhead for one state.
+
+        Return `call.general` if the target has no faster function.
+        """
         ...
 
 
 class Target(Protocol):
-    """A hardware target: builds, loads and runs code. All variants of a program's code give the same bits."""
+    """A hardware target: builds, loads and runs code. All variants of a program's code compute the same bits."""
 
     def digest(self) -> str:
-        """The identity of the hardware and code generator, on which built code depends; part of its cache key."""
+        """Return a text that identifies the hardware and the code generator; it is part of the code's cache key."""
         ...
 
     def has_fused_multiply_add(self) -> bool:
-        """Whether the target has fused multiply-add, so that the graph should use it."""
+        """Return whether the target has fused multiply-add, so that the graph should use it."""
         ...
 
     def variant(self, count: int) -> str:
-        """The name of the code variant for `count` states: a target may have separate code for one state and for
-        batches.
+        """Return the name of the code variant for `count` states.
+
+        A target may have separate code for one state and for batches.
         """
         ...
 
     def build(self, program: Program, variant: str) -> bytes:
-        """The code of a program as bytes that can be stored."""
+        """Generate the code of a program and return it as bytes that can be stored on disk."""
         ...
 
     def load(self, code: bytes) -> Code:
-        """Load built code."""
+        """Load code that `build` returned."""
         ...
 
 
 @cache
 def target_named(name: str) -> Target:
-    """The target in the folder `name` beside this file, imported here because code generators are large libraries."""
+    """Return the target in the folder `name` beside this file.
+
+    The target is imported at the first call, because code generators are large libraries.
+    """
     path = f"{__package__}.{name}.{name}_target"
     try:
         return import_module(path).TARGET

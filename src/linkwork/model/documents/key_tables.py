@@ -29,7 +29,10 @@ def key_table(class_: type[Element]) -> str:
 
 
 def document_keys(class_: type[Element]) -> list[str]:
-    """Return all document keys of a kind, except those of the class that a key names and those in degrees."""
+    """Return all document keys of a kind of element.
+
+    Keys of the class that a key names are left out, and so are keys in degrees.
+    """
     return [key for key, *_ in _entries(class_)]
 
 

@@ -12,7 +12,7 @@ from linkwork.errors import ModelError
 from linkwork.model.documents.reader import Options, Reading
 from linkwork.model.documents.urdf_reader import read_urdf
 from linkwork.model.documents.xml_parser import parse, read_bytes, shown
-from linkwork.model.faults import Fault, settle
+from linkwork.model.faults import Fault, raise_or_warn
 from linkwork.model.mechanism import Mechanism
 
 READABLE = (
@@ -67,7 +67,7 @@ def load(
 
     """
     reading = _read(path, floating, gravity, mimic, packages)
-    settle(reading.faults)
+    raise_or_warn(reading.faults)
     assert reading.mechanism
     return reading.mechanism
 

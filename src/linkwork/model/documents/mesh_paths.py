@@ -45,7 +45,7 @@ class MeshPaths:
         return None
 
     def doubts(self) -> Iterator[tuple[str, str]]:
-        """Yield the missing and the refused meshes as (reason, remedy)."""
+        """Yield a reason and a remedy for the missing meshes and for the refused meshes."""
         if self.missing:
             remedy = "list the folders that contain the packages in packages=(...)"
             yield f"meshes not found: {listed(map(shown, self.missing))}", remedy

@@ -25,7 +25,7 @@ def drives_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _affine(c: Compiled) -> Array:
-    """Return which actuators are enabled, have one control without dynamics, and a force affine in that control."""
+    """Return for each actuator whether it is enabled, has one control without dynamics, and a force affine in it."""
     plain = c.is_a(c.actuator_gaintype, "mjGAIN_FIXED")
     plain |= c.is_a(c.actuator_gaintype, "mjGAIN_AFFINE") & ~c.actuator_gainprm[:, 1:3].any(axis=1)
     plain &= c.is_a(c.actuator_biastype, "mjBIAS_NONE") | c.is_a(c.actuator_biastype, "mjBIAS_AFFINE")
@@ -36,7 +36,7 @@ def _affine(c: Compiled) -> Array:
 
 
 def _ratios(c: Compiled, k: int) -> dict[int, Array]:
-    """Return the ratios of an actuator by joint; empty or zero if they are not constant."""
+    """Return the ratios of actuator k by joint number; empty or zero if they are not constant."""
     on, gear = int(c.actuator_trnid[k, 0]), c.gear[k]
     in_parent = c.is_a(c.actuator_trntype[k], "mjTRN_JOINTINPARENT")
     found: dict[int, Array] = {}
@@ -54,7 +54,7 @@ def _ratios(c: Compiled, k: int) -> dict[int, Array]:
 
 
 def _of_joint(c: Compiled, j: int, gear: Array, in_parent: bool) -> Array:
-    """Return an actuator's gear for each velocity of one joint; zero if it is not constant.
+    """Return the gear of an actuator for each velocity of joint j; zero if it is not constant.
 
     MuJoCo's gear of a free joint is in world axes for translation and in body axes for rotation; linkwork's velocities
     are all in body axes.

@@ -18,7 +18,6 @@ import numpy as np
 
 from linkwork.errors import ModelError, listed
 from linkwork.model.builder import Builder
-from linkwork.model.conversion import FORMS
 from linkwork.model.documents.mjcf_actuators import drives_of
 from linkwork.model.documents.mjcf_springs import springs_of
 from linkwork.model.documents.mjcf_text import MjcfText
@@ -29,6 +28,7 @@ from linkwork.model.documents.xml_parser import Element, shown
 from linkwork.model.faults import Fault
 from linkwork.model.geometry import ROLES, Box, Capsule, Cylinder, Mesh, Plane, Shape, Sphere
 from linkwork.model.joints import Ball, Free, JointKind, Prismatic, Revolute, Weld
+from linkwork.model.state_conversion import JOINT_LAYOUTS
 from linkwork.spatial import Transform
 from linkwork.spatial.rotation import matrix_from_quaternion
 from linkwork.spatial.scalar import Array, congruence
@@ -81,7 +81,7 @@ def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading
 
 
 class _MjcfReader:
-    """Passes the compiled model to a Builder."""
+    """Passes a model that MuJoCo compiled to a Builder."""
 
     def __init__(self, text: MjcfText, stem: str, options: Options):
         self.text, self.options = text, options
@@ -131,7 +131,7 @@ class _MjcfReader:
     # --- bodies and joints ---
 
     def body(self, k: int) -> None:
-        """Add a body and its chain of joints."""
+        """Add body k of the compiled model and its chain of joints."""
         c, name = self.compiled, self.bodies[k]
         R = matrix_from_quaternion(c.body_iquat[k])
         self.builder.body(name, c.body_mass[k], c.body_ipos[k], congruence(R, np.diag(c.body_inertia[k])))
@@ -193,7 +193,7 @@ class _MjcfReader:
     # --- shapes, frames, couplings, keyframes ---
 
     def geoms(self, k: int) -> None:
-        """Add the shapes of a body: visual if MuJoCo shows them, collision if they can collide."""
+        """Add the shapes of body k: visual if MuJoCo shows them, collision if they can collide."""
         c, names = self.compiled, self.geom_names
         for g in range(c.body_geomadr[k], c.body_geomadr[k] + c.body_geomnum[k]):
             shape, X = self.shape(g)
@@ -208,7 +208,7 @@ class _MjcfReader:
                     self.builder.geometry(self.bodies[k], shape, X.p, rotation=X.R, role=role, **looks)
 
     def shape(self, g: int) -> tuple[Shape | None, Transform]:
-        """Return the shape of a geom, or None if it is not supported, and its pose in the body's frame."""
+        """Return the shape of geom g, or None if it is not supported, and its pose in the body's frame."""
         c, X = self.compiled, _pose(self.compiled.geom_pos[g], self.compiled.geom_quat[g])
         for name, make in SHAPES.items():
             if c.is_a(c.geom_type[g], name):
@@ -222,13 +222,13 @@ class _MjcfReader:
         return shape, X @ _pose(c.mesh_pos[mesh], c.mesh_quat[mesh]).inverse()
 
     def color(self, g: int) -> Array:
-        """Return a geom's colour, or that of its material if the geom has the default colour."""
+        """Return the colour of geom g, or that of its material if the geom has the default colour."""
         c, own = self.compiled, self.compiled.geom_rgba[g]
         material = int(c.geom_matid[g])
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
 
     def sites(self) -> None:
-        """Add every site as a frame; if a body or frame has its name, the frame is called `name_site`."""
+        """Add a frame for every site; it is called `name_site` if a body or frame has the site's name."""
         c = self.compiled
         for k, name in enumerate(c.names("site")):
             free = name if name not in self.taken else f"{name}_site"
@@ -272,12 +272,12 @@ class _MjcfReader:
         return [(int(ends[0]), first), (int(ends[1]), second)]
 
     def tendons(self) -> None:
-        """Add tendons that are springs; underscores are appended to a name that a joint has."""
+        """Add a spring for each tendon that can become one; underscores make its name differ from joints."""
         for name, given in springs_of(self.compiled):
             self.builder.spring(unused(name, self.welds), **given)
 
     def actuators(self) -> None:
-        """Add actuators that are drives; others are listed as unsupported."""
+        """Add a drive for each actuator that can become one; list the others as unsupported."""
         drives = dict(drives_of(self.compiled))
         for name, given in drives.items():
             self.builder.drive(name, **given)
@@ -300,7 +300,7 @@ class _MjcfReader:
             at_q, at_v = self.slices(j, kind)
             positions[name] = np.array(q[at_q])
             if np.any(v[at_v]):
-                velocities[name] = FORMS["mujoco"][type(kind)].read(positions[name], np.array(v[at_v]))[1]
+                velocities[name] = JOINT_LAYOUTS["mujoco"][type(kind)].read(positions[name], np.array(v[at_v]))[1]
         return positions, velocities
 
 

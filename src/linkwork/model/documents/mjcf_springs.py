@@ -26,7 +26,7 @@ def springs_of(c: Compiled) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _is_plain(c: Compiled, k: int) -> bool:
-    """Whether a tendon is a straight linear spring and damper without slack, inertia, friction or limits."""
+    """Return whether tendon k is a straight linear spring and damper without slack, inertia, friction or limits."""
     wraps = c.wrap_type[c.tendon_adr[k] : c.tendon_adr[k] + c.tendon_num[k]]
     lower, upper = c.tendon_lengthspring[k]
     more = c.tendon_armature[k] or c.tendon_frictionloss[k] or c.tendon_limited[k]

@@ -59,7 +59,10 @@ class MjcfText:
         self.text = "".join(self._written(root))
 
     def find(self, *tags: str, **attributes: str) -> Element:
-        """Return the first element with one of these tags and these attributes ("" is any value), or the root."""
+        """Return the first element with one of these tags and these attributes, or the root if there is none.
+
+        The attribute value "" matches any value.
+        """
         for element in self.root.walk():
             own = element.attributes
             if element.tag in tags and all(key in own and value in ("", own[key]) for key, value in attributes.items()):
@@ -98,7 +101,10 @@ class MjcfText:
         return root.children
 
     def _located(self, at: Element, sources: list[str]) -> Path:
-        """Return the first of some files that exists in a permitted folder; raise a ModelError if none does."""
+        """Return the first of the files `sources` that exists in a permitted folder.
+
+        Raise a ModelError at the element `at` if none exists.
+        """
         written = sources[0]
         if not written.strip():
             raise _refusal(at, "attribute file is missing or empty", 'give file="..."')
@@ -174,7 +180,7 @@ def _refusal(at: Element, reason: str, remedy: str = "") -> ModelError:
 
 
 def _numbers(element: Element, key: str) -> list[float]:
-    """Return the numbers in an attribute; other words are ignored, since MuJoCo reports them."""
+    """Return the numbers in the attribute `key`; other words are ignored, since MuJoCo reports them."""
     found: list[float] = []
     for word in element.attributes.get(key, "").split():
         with suppress(ValueError):
@@ -183,11 +189,11 @@ def _numbers(element: Element, key: str) -> list[float]:
 
 
 def _count(element: Element, *keys: str) -> float:
-    """Return the product of the numbers in some attributes, each at least 1."""
+    """Return the product of the numbers in the attributes `keys`, each taken as at least 1."""
     return math.prod(max(x, 1.0) for key in keys for x in _numbers(element, key))
 
 
 def _copies(element: Element) -> float:
-    """Return the number of elements, copies included."""
+    """Return the number of elements that MuJoCo makes of this element, including copies."""
     below = 1.0 + sum(map(_copies, element.children))
     return below * _count(element, "count") if element.tag in COPIES else below

@@ -108,19 +108,19 @@ def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
 
 
 def closes_loop(c: Compiled, k: int) -> bool:
-    """Whether equality k is a connect or weld constraint between two bodies."""
+    """Return whether equality constraint k is a connect or weld constraint between two bodies."""
     return bool(c.is_a(c.eq_type[k], "mjEQ_CONNECT") or c.is_a(c.eq_type[k], "mjEQ_WELD"))
 
 
 def _couples_joints(c: Compiled, k: int) -> bool:
-    """Whether the tendons of an equality are weighted sums of joint positions."""
+    """Return whether the tendons of equality constraint k are weighted sums of joint positions."""
     tendons = [int(t) for t in (c.eq_obj1id[k], c.eq_obj2id[k]) if t >= 0]
     wraps = [c.wrap_type[c.tendon_adr[t] : c.tendon_adr[t] + c.tendon_num[t]] for t in tendons]
     return all(c.is_a(wrap, "mjWRAP_JOINT").all() for wrap in wraps)
 
 
 def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
-    """Yield the ignored features that do not affect the passive motion, each with some names."""
+    """Yield the ignored features that do not affect the passive motion, each with a few names."""
     placed = {"tendon": dict(springs_of(c))}
     for kind, words in LISTED.items():
         if names := [name for name in c.names(kind) if name not in placed.get(kind, {})]:
@@ -143,5 +143,5 @@ def _left_out(c: Compiled, mimic: bool) -> Iterator[str]:
 
 
 def _few(names: list[str], which: Array) -> str:
-    """Return the first few of the selected names."""
+    """Return the first few of the names selected by `which`, as text."""
     return listed([name for name, yes in zip(names, which, strict=True) if yes], FEW)

@@ -56,38 +56,38 @@ PLACE = re.compile(r"\s*\bElement (name )?'[^']*'.*", re.DOTALL)
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A compiled model: `mujoco` is the module, `model` the MjModel, and `notes` are MuJoCo's warnings."""
+    """A model compiled by MuJoCo: `mujoco` is the module, `model` the MjModel, and `notes` are MuJoCo's warnings."""
 
     mujoco: Any
     model: Any
     notes: list[str] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
-        """Return a field of the MjModel."""
+        """Return the field `name` of the MjModel, or its value in `ABSENT`."""
         found = getattr(self.model, name, ABSENT.get(name))
         if found is None:
             raise AttributeError(name)
         return found
 
     def names(self, kind: str) -> list[str]:
-        """Return the names of all objects of a kind, in order; an unnamed one gets kind and number, as in joint3."""
+        """Return the names of all objects of a kind, in order; an unnamed object gets its kind and number (joint3)."""
         addresses = getattr(self.model, NAMES[kind])
         written = [self._text(self.model.names, int(start)) for start in addresses]
         taken = set(written)
         return [name or unused(f"{kind}{k}", taken) for k, name in enumerate(written)]
 
     def mesh_file(self, mesh: int) -> str:
-        """Return the file of a mesh; empty if it is not from a file."""
+        """Return the file name of a mesh; empty if the mesh is not from a file."""
         start = int(self.model.mesh_pathadr[mesh])
         return self._text(self.model.paths, start) if start >= 0 else ""
 
     def is_a(self, number: Any, name: str) -> Any:
-        """Whether a number, or each number of an array, equals the named constant, such as "mjJNT_FREE"."""
+        """Return whether a number, or each number of an array, equals a MuJoCo constant, such as "mjJNT_FREE"."""
         enumeration = getattr(self.mujoco, ENUMERATIONS[name.split("_")[0]])
         return np.asarray(number) == int(getattr(enumeration, name))
 
     def disabled(self, flag: str) -> bool:
-        """Whether <flag> disables a feature: "GRAVITY", "SPRING", ..."""
+        """Return whether <flag> disables a feature: "GRAVITY", "SPRING", ..."""
         return bool(self.model.opt.disableflags & int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{flag}")))
 
     @property
@@ -97,15 +97,18 @@ class Compiled:
 
     @property
     def gear(self) -> Array:
-        """Gear (nactuator, 6) of every actuator; for several outputs, that of the first."""
+        """The gear (nactuator, 6) of every actuator; of the first output if there are several."""
         return self.model.actuator_gear[self.model.actuator_outadr]
 
     def held(self, k: int) -> bool:
-        """Whether equality k is active at the start."""
+        """Return whether equality constraint k is active at the start."""
         return bool(self.model.eq_active0[k]) and not self.disabled("EQUALITY") and not self.disabled("CONSTRAINT")
 
     def actuators_of(self, j: int) -> Array:
-        """Return which actuators act directly on joint j, a hinge or slide, so that their inertia adds to it."""
+        """Return for each actuator whether it acts directly on joint j, a hinge or slide.
+
+        The inertia of such an actuator adds to the joint.
+        """
         direct = self.is_a(self.model.actuator_trntype, "mjTRN_JOINT") & (self.model.actuator_trnid[:, 0] == j)
         return direct & (
             self.is_a(self.model.jnt_type[j], "mjJNT_HINGE") | self.is_a(self.model.jnt_type[j], "mjJNT_SLIDE")
@@ -125,7 +128,10 @@ def unused(name: str, taken: set[str]) -> str:
 
 
 def compile_mjcf(text: MjcfText) -> Compiled:
-    """Compile a text with MuJoCo; raise a ModelError with MuJoCo's message at the original file and line."""
+    """Compile an MJCF text with MuJoCo.
+
+    Raise a ModelError with MuJoCo's message at the original file and line.
+    """
     try:
         mujoco = import_module("mujoco")
     except ModuleNotFoundError:
@@ -154,7 +160,7 @@ def _quiet(mujoco: Any) -> Iterator[list[str]]:
 
 
 def _complaint(message: str, text: MjcfText) -> ModelError:
-    """Return MuJoCo's message as a ModelError at the element that it refers to."""
+    """Return MuJoCo's error message as a ModelError at the XML element that it refers to."""
     found = LINE.findall(message)
     number = int(found[-1]) if found else 0
     at = text.lines[number - 1] if 1 <= number <= len(text.lines) else text.root

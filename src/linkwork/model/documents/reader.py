@@ -1,4 +1,4 @@
-"""The common part of the readers of all formats: options, results, and the collection of faults."""
+"""The base class of the readers of all formats: options, results, and the collection of faults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_ERRORS = 1000  # reading stops after so many errors
 
 @dataclass(frozen=True)
 class Reading:
-    """The result of reading a file: the mechanism, or None, and all faults in the order of lines."""
+    """The result of reading a file: the mechanism, or None if it is invalid, and all faults in the order of lines."""
 
     mechanism: Mechanism | None
     faults: list[Fault]
@@ -38,7 +38,7 @@ class Options:
 
 
 class Place(Protocol):
-    """A place in a file: its line, and its text form for messages."""
+    """A place in a file: the line number, and a text for messages."""
 
     @property
     def line(self) -> int | None:
@@ -47,11 +47,11 @@ class Place(Protocol):
 
 
 class EnoughError(Exception):
-    """Reading stops because there are too many faults."""
+    """Raised to stop reading when there are too many faults."""
 
 
 class Reader(ABC):
-    """Passes the content of one file to a Builder, and collects the faults. `file` is its name in messages."""
+    """Passes the content of one file to a Builder and collects the faults; `file` is the file's name in messages."""
 
     builder: Builder
 
@@ -66,7 +66,7 @@ class Reader(ABC):
 
     @abstractmethod
     def placed(self, fault: Fault) -> Fault:
-        """Return a fault from the Builder with file, line and name of the element at fault."""
+        """Return a fault from the Builder, completed with file, line and name of the faulty element."""
 
     def read(self) -> Reading:
         """Read the file and return the mechanism and all faults."""
@@ -78,18 +78,21 @@ class Reader(ABC):
         return Reading(mechanism, self.in_order())
 
     def error(self, at: Place, reason: str, remedy: str = "") -> None:
-        """Record an error. Returns None, so that callers can return the result in place of a value."""
+        """Record an error at a place in the file.
+
+        Returns None, so that callers can return the result instead of a value.
+        """
         self.errors += 1
         self.faults.append(Fault(reason, str(at), remedy, "error", self.file, at.line))
         if self.errors >= MOST_ERRORS:
             raise EnoughError
 
     def warning(self, at: Place, reason: str, remedy: str = "") -> None:
-        """Record a warning."""
+        """Record a warning at a place in the file."""
         self.faults.append(Fault(reason, str(at), remedy, "warning", self.file, at.line))
 
     def recording_faults(self, at: Place, act: Callable[[], Any], stand_in: Any = None) -> Any:
-        """Return the result of `act`; if it raises a ModelError, record it and return `stand_in`."""
+        """Call `act` and return its result; if it raises a ModelError, record it and return `stand_in`."""
         try:
             return act()
         except ModelError as error:

@@ -13,17 +13,17 @@ INDENT = "    "
 
 
 def key_text(key: str) -> str:
-    """Return a key, quoted if necessary."""
+    """Return a key as TOML text, quoted if necessary."""
     return key if BARE.fullmatch(key) else string_text(key)
 
 
 def string_text(text: str) -> str:
-    """Return a quoted string: TOML escapes as JSON does, and in addition DEL."""
+    """Return a string as TOML text: escaped as in JSON, and DEL in addition."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def value_text(value: Any) -> str:
-    """Return a string, bool, number, list or inline table as text; floats have the fewest digits that are exact."""
+    """Return a string, bool, number, list or inline table as TOML text; floats have the fewest exact digits."""
     match value:
         case str():
             return string_text(value)
@@ -40,7 +40,7 @@ def value_text(value: Any) -> str:
 
 
 def table_text(path: Sequence[str], table: Mapping[str, Any], notes: Mapping[str, str]) -> str:
-    """Return a table with its header as text; `notes` are comments after some of its keys."""
+    """Return a table with its header as TOML text; `notes` are comments after some of its keys."""
     header = f"[{'.'.join(map(key_text, path))}]\n" if path else ""
     return header + "".join(
         f"{key_text(key)} = {value_text(value)}{f'  # {notes[key]}' if key in notes else ''}\n"

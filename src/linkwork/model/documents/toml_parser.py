@@ -32,7 +32,7 @@ SCALAR = re.compile(r"[^,\]}\n#]*")  # dates may have a space in them
 
 
 def parse_toml(data: bytes, file: str) -> Source:
-    """Return the content of a TOML text; raise a ModelError with the line of a syntax error."""
+    """Return the content of a TOML text; raise a ModelError with the line if it has a syntax error."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:2]:
         raise ModelError("the text is UTF-16 or binary; save it as UTF-8", file=file, line=1)
     if not data.strip():
@@ -63,7 +63,7 @@ def _refuse_depth(text: str, file: str) -> None:
 
 
 def _not_toml(message: str, text: str, file: str) -> ModelError:
-    """Return tomllib's error as a ModelError, with the line number removed from the message."""
+    """Return tomllib's syntax error as a ModelError; the line number is moved out of the message."""
     found = LINE.search(message)
     line = None if found is None else int(found[1]) if found[1] else text.count("\n") + 1
     reason = f"not well-formed TOML: {shown(message[: found.start()] if found else message)}"
@@ -76,25 +76,25 @@ def _not_toml(message: str, text: str, file: str) -> ModelError:
 
 @dataclass(frozen=True)
 class Source:
-    """A TOML text and its content."""
+    """A TOML text and its parsed content."""
 
     text: str
     tree: dict[str, Any]
 
     @property
     def top(self) -> Key:
-        """The place of the whole document."""
+        """The place of the whole document, for messages."""
         return Key((), self)
 
     @cached_property
     def lines(self) -> dict[KeyPath, int]:
-        """The line of every key and of every table in a list."""
+        """The line number of every key and of every table in a list."""
         return _LineFinder(self.text).find()
 
 
 @dataclass(frozen=True)
 class Key:
-    """The place of a key: its path from the top level."""
+    """The place of a key in a document: its path from the top level."""
 
     path: KeyPath
     source: Source
@@ -104,20 +104,20 @@ class Key:
 
     @property
     def line(self) -> int:
-        """The line of the key, or of the innermost enclosing key that has one."""
+        """The line number of the key, or of the innermost enclosing key that has one."""
         path = self.path
         while path not in self.source.lines:
             path = path[:-1]
         return self.source.lines[path]
 
     def __str__(self) -> str:
-        """Return the key as in messages: `joints.elbow.axis`, `bodies.arm.geometry[0]`."""
+        """Return the path of the key as in messages: `joints.elbow.axis`, `bodies.arm.geometry[0]`."""
         names = [f"[{key}]" if isinstance(key, int) else f".{key_text(shown(key))}" for key in self.path]
         return "".join(names).removeprefix(".")
 
 
 class _LineFinder:
-    """Finds the lines of keys in one pass over a text that tomllib has accepted."""
+    """Finds the line numbers of keys in one pass over a text that tomllib has accepted."""
 
     def __init__(self, text: str):
         self.text, self.at = text, 0
@@ -150,7 +150,7 @@ class _LineFinder:
         self.lines.setdefault(path, self.line)
 
     def keys(self) -> list[str]:
-        """Return the parts of a dotted key."""
+        """Read a dotted key and return its parts."""
         found: list[str] = []
         while True:
             self.match(SPACE)

@@ -111,7 +111,7 @@ class _DocumentReader(Reader):
         return isinstance(value, dict)
 
     def named(self, section: str) -> Iterator[tuple[str, Key, dict[str, Any]]]:
-        """Yield the tables of a section with their names."""
+        """Yield the name, the place and the content of each table in a section."""
         value, at = self.tree.get(section, {}), self.top[section]
         for name, table in value.items() if self.is_table(at, value) else ():
             before = self.errors
@@ -125,7 +125,10 @@ class _DocumentReader(Reader):
     def values(
         self, at: Key, table: Mapping[str, Any], keys: tables.Keys, *others: str, class_: type | None = None
     ) -> dict[str, Any]:
-        """Return the valid values of a table and record all others. `others` are valid keys that are read elsewhere."""
+        """Return the valid values of a table, and record a fault for each invalid one.
+
+        `others` are valid keys that are read elsewhere.
+        """
         for key in table:
             if key not in keys:
                 owners = [name for name, kind in tables.joint_kinds().items() if key in tables.own_keys(kind)]
@@ -142,7 +145,7 @@ class _DocumentReader(Reader):
         return {key: value for key, value in read.items() if value is not None}
 
     def value(self, at: Key, value: Any, type_: Any) -> Any:
-        """Return the value if it has the type and its numbers are finite; else record an error and return None."""
+        """Return the value if it has type `type_` and finite numbers; else record an error, return None."""
         item = tables.item_type(type_)
         if item is not None:
             entries = value.items() if self.is_table(at, value) else ()
@@ -159,7 +162,7 @@ class _DocumentReader(Reader):
         return found
 
     def choice(self, at: Key, table: Mapping[str, Any], key: str, choices: Mapping[str, type]) -> type | None:
-        """Return the class that a table's `key` names."""
+        """Return the class in `choices` that the table's `key` names; record an error if there is none."""
         value = table.get(key)
         if value is None:
             return self.error(at, f"{key} is missing", f"give {key}, one of {listed(choices)}")
@@ -292,14 +295,17 @@ class _DocumentReader(Reader):
     # --- errors from the Builder ---
 
     def recording_keys(self, at: Key, table: Mapping[str, Any], act: Callable[[], Any]) -> Any:
-        """Return the result of `act`; if it raises a ModelError, record it at the key that its reason names."""
+        """Call `act` and return its result; if it raises a ModelError, record it.
+
+        The place of the error is the key that its reason names.
+        """
         try:
             return act()
         except ModelError as error:
             return self.error(_culprit(at, table, error.reason), error.reason)
 
     def placed(self, fault: Fault) -> Fault:
-        """Return a fault from the Builder with file, line and key."""
+        """Return a fault from the Builder, completed with file, line and key."""
         place = _culprit(*self.places.get(fault.element, (self.top, {})), fault.reason)
         return replace(fault, element=str(place), file=self.file, line=place.line)
 
@@ -320,7 +326,7 @@ READERS: dict[str, TableReader] = {
 
 
 def _culprit(at: Key, table: Mapping[str, Any], reason: str) -> Key:
-    """Return the key of a table that is among the first words of a reason, or the table."""
+    """Return the place of the key that is among the first words of `reason`, or that of the table."""
     words = [word.strip(":,") for word in reason.split()[:LEADING_WORDS]]
     return next((at[key] for word in words for key in (word, word + DEGREES) if key in table), at)
 
@@ -343,7 +349,7 @@ def _radians(value: Any) -> Any:
 
 
 def _brief(value: Any) -> str:
-    """Return a short text of a value for messages."""
+    """Return a value as a short text for messages."""
     try:
         return shown(reprlib.repr(value))
     except ValueError:  # an integer of very many digits

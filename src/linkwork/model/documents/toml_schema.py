@@ -28,7 +28,7 @@ Keys = dict[str, Any]  # a table's keys, each with the type of its value
 
 
 def _of(type_: Any, wanted: str, about: str = "", **more: Any) -> Any:
-    """Return a type with the description of the expected value, for messages and editors, and its meaning."""
+    """Return a type with a description of the expected value, for messages and editors, and with its meaning."""
     return Annotated[type_, Meta(title=wanted, description=about or None, **more)]
 
 
@@ -37,7 +37,7 @@ def _numbers(count: int, unit: str = "", about: str = "") -> Any:
 
 
 def _each(about: str, wanted: str = "a number, or one for each velocity of the joint", **more: Any) -> Any:
-    """Return the type of one number for the joint, or one for each velocity or coordinate."""
+    """Return the type of a value that is one number for the joint, or one for each velocity or coordinate."""
     return _of(_ONE_OR_MANY, wanted, about, **more)
 
 
@@ -46,7 +46,7 @@ def _number(unit: str = "", about: str = "", **more: Any) -> Any:
 
 
 def _by_joint(item: Any, about: str, **more: Any) -> Any:
-    """Return the type of a table of values by joint name."""
+    """Return the type of a table with a value of type `item` for each joint name."""
     return _of(dict[NAME, item], "a table of numbers by joint", about, **more)
 
 
@@ -73,14 +73,17 @@ def _typed(type_: Any) -> Any:
 
 
 def _key(one: Documented) -> Any:
-    """Return the type of an element's key."""
+    """Return the msgspec type of a key of an element."""
     extra = ({"required": True} if one.required else {}) | (_INFINITE if one.infinite else {})
     type_ = _typed(one.type_)
     return _of(type_, one.wanted or wanted(type_), one.about, extra=extra or None)
 
 
 def keys_of(class_: type[Element]) -> Keys:
-    """Return the keys of a kind of element, except the key that names a class and the keys of that class."""
+    """Return the types of the keys of a kind of element.
+
+    The key that names a class is left out, and so are the keys of that class.
+    """
     found: dict[str, Documented] = {}
     for name, one in class_.definitions().items():
         if not isinstance(one.kind, ClassKind):
@@ -89,7 +92,10 @@ def keys_of(class_: type[Element]) -> Keys:
 
 
 def class_key(class_: type[Element]) -> tuple[str, dict[str, type]] | None:
-    """Return the key of a kind of element that names a class, and the possible classes; None without such a key."""
+    """Return the key of a kind of element whose value names a class, and the possible classes by name.
+
+    None if the kind has no such key.
+    """
     own = [(name, one.kind) for name, one in class_.definitions().items() if isinstance(one.kind, ClassKind)]
     return (own[0][0], dict(own[0][1].choices())) if own else None
 
@@ -161,7 +167,7 @@ SHAPES: dict[str, type] = {written_name(class_): class_ for class_ in get_args(S
 
 
 def own_keys(class_: type) -> Keys:
-    """Return the keys that a joint kind or a shape adds to its table."""
+    """Return the types of the keys that a joint kind or a shape adds to its table."""
     types = {field.name: getattr(field.type, "__name__", str(field.type)) for field in fields(class_)}
     return {name: WRITTEN[type_] for name, type_ in types.items() if type_ in WRITTEN}
 
@@ -181,17 +187,17 @@ def _is(what: str, type_: Any) -> bool:
 
 
 def wanted(type_: Any) -> str:
-    """Return the description of the expected value of a type."""
+    """Return the description of the expected value of a type, for messages."""
     return [meta.title for meta in _meta(type_) if meta.title][-1]
 
 
 def allows_infinity(type_: Any) -> bool:
-    """Whether a value of that type may be inf."""
+    """Return whether a value of the type may be inf."""
     return _is("infinite", type_)
 
 
 def item_type(type_: Any) -> Any:
-    """Return the type of the values of a table by joint; None for other types."""
+    """Return the type of the values in a table by joint; None for other types."""
     plain = get_args(type_)[0] if _meta(type_) else type_
     return get_args(plain)[1] if get_origin(plain) is dict else None
 
@@ -200,7 +206,7 @@ def item_type(type_: Any) -> Any:
 
 
 def _struct(name: str, keys: Keys, class_: type | None = None, **tag: Any) -> Any:
-    """Return a table as a msgspec Struct."""
+    """Return the msgspec Struct of a table with these keys."""
     must = required_keys(keys, class_)
     first = [(key, keys[key]) for key in must]
     rest = [(key, type_ | UnsetType, UNSET) for key, type_ in keys.items() if key not in must]

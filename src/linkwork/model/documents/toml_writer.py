@@ -1,4 +1,4 @@
-"""Writer of linkwork's TOML documents: the Builder's arguments for the same mechanism, bit for bit."""
+"""Writer of linkwork's TOML documents: they have the Builder's arguments for the same mechanism, bit for bit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from linkwork.spatial.scalar import Array
 
 
 class Table(NamedTuple):
-    """A table of a document: its path, its keys with values, and comments after some keys."""
+    """A table of a document: its path, its keys and values, and comments after some keys."""
 
     path: tuple[str, ...]
     keys: dict[str, Any]
@@ -121,7 +121,7 @@ def _tables(mechanism: Mechanism) -> Iterator[Table]:
 
 
 def _keyframe(mechanism: Mechanism, keyframe: Keyframe) -> dict[str, Any]:
-    """Return the coordinates and velocities of all joints that are not neutral or not at rest."""
+    """Return the document's table of a keyframe: the joints that are not neutral, or not at rest."""
     q, v = keyframe.q, keyframe.v
     moved = {j.name: q[j.q] for j in mechanism.leaders if not same_bits(q[j.q], j.kind.neutral())}
     velocities = {j.name: v[j.v] for j in mechanism.leaders if not same_bits(v[j.v], np.zeros(j.kind.nv))}
@@ -187,12 +187,12 @@ def _frame(frame: Frame) -> Table:
 
 
 def _each(key: str, values: Array, default: float) -> dict[str, Any]:
-    """Return the entry of numbers per velocity; empty if all have the default."""
+    """Return the document's entry for numbers per velocity; empty if all of them are `default`."""
     return {} if same_bits(values, np.full(len(values), default)) else {key: _one_or_many(values)}
 
 
 def _one_or_many(values: Array) -> float | list[float]:
-    """Return one number if all are equal, else a list."""
+    """Return one number if all values are equal, else a list."""
     return float(values[0]) if same_bits(values, np.full(len(values), values[0])) else values.tolist()
 
 
@@ -200,7 +200,7 @@ def _one_or_many(values: Array) -> float | list[float]:
 
 
 def _read_back(text: str, path: Path) -> None:
-    """Raise a ModelError unless reading the text gives a mechanism with the same text."""
+    """Raise a ModelError unless reading the text gives a mechanism whose document is the same text."""
     from linkwork.model.documents.toml_reader import read_text  # imports msgspec, which only documents need
 
     try:

@@ -94,7 +94,7 @@ class _UrdfReader(Reader):
     # --- faults ---
 
     def placed(self, fault: Fault) -> Fault:
-        """Return a fault from the Builder with file, line and name of the XML element at fault."""
+        """Return a fault from the Builder, completed with file, line and name of the faulty XML element."""
         place = self.places.get(fault.element, self.root)
         return replace(fault, element=str(place), file=self.file, line=place.line)
 
@@ -108,14 +108,14 @@ class _UrdfReader(Reader):
         return found[0] if found else None
 
     def required(self, at: Element, tag: str) -> Element | None:
-        """Return the only child with that tag; record an error if it is missing."""
+        """Return the only child of `at` with this tag; record an error if it is missing."""
         found = self.only(at, tag)
         if found is None:
             self.error(at, f"<{tag}> is missing", f"add <{tag} .../>")
         return found
 
     def attribute(self, at: Element | None, key: str) -> str | None:
-        """Return an attribute that is a name; record an error if it is missing or empty."""
+        """Return the attribute `key`, which is a name; record an error if it is missing or empty."""
         if at is None:
             return None
         text = at.attributes.get(key)
@@ -128,7 +128,10 @@ class _UrdfReader(Reader):
         return text
 
     def numbers(self, at: Element | None, key: str, count: int, default: Any = None) -> list[float]:
-        """Return `count` finite numbers from an attribute; a missing attribute without a `default` is an error."""
+        """Return `count` finite numbers from the attribute `key`; record an error if they are invalid.
+
+        A missing attribute without a `default` is an error.
+        """
         stand_in = list(default) if default is not None else [0.0] * count
         if at is None:
             return stand_in
@@ -181,7 +184,7 @@ class _UrdfReader(Reader):
                     self.colors.setdefault(material.attributes["name"], self.color(color))
 
     def color(self, node: Element) -> list[float]:
-        """Return red, green, blue and opacity, each from 0 to 1."""
+        """Return the colour of a material: red, green, blue and opacity, each from 0 to 1."""
         rgba = self.numbers(node, "rgba", 4)
         if not all(0.0 <= x <= 1.0 for x in rgba):
             self.error(node, f"rgba must be four numbers from 0 to 1; got {rgba}")
@@ -190,7 +193,10 @@ class _UrdfReader(Reader):
     # --- links ---
 
     def name_of(self, link: str) -> str:
-        """Return the Builder's name of a link: a fixed root "world" is the world; any other link "world" is renamed."""
+        """Return the Builder's name of a link.
+
+        A fixed root link "world" is the world; any other link "world" is renamed.
+        """
         return "world_link" if link == "world" and (self.options.floating or link in self.child_names) else link
 
     def link(self, node: Element) -> None:
@@ -242,7 +248,7 @@ class _UrdfReader(Reader):
         self.recording_faults(known[0], act)
 
     def color_of(self, node: Element) -> list[float] | None:
-        """Return the colour of a visual's material, defined there or by name."""
+        """Return the colour of a visual's material, which is defined in the visual or referred to by name."""
         material = self.only(node, "material")
         if material is None:
             return None
@@ -282,7 +288,7 @@ class _UrdfReader(Reader):
         self.follow(node, name, type_)
 
     def end_of(self, joint: Element, role: str) -> str | None:
-        """Return the Builder's name of a joint's parent or child."""
+        """Return the Builder's name of a joint's parent or child; `role` is "parent" or "child"."""
         node = self.required(joint, role)
         link = self.attribute(node, "link")
         if node is not None and link == "world" and link not in self.link_names:
@@ -329,7 +335,7 @@ class _UrdfReader(Reader):
             self.recording_faults(node, lambda: self.builder.mimic(name, of, multiplier, offset))
 
     def join_roots(self) -> None:
-        """Connect the root link to the world: by a free joint if the robot floats, else by a weld."""
+        """Connect the root link to the world: by a free joint if `floating` is True, else by a weld."""
         lost = self.child_names - self.link_names or any(not joint.all("child") for joint in self.root.all("joint"))
         roots = {name: link for name, link in self.link_nodes.items() if name not in self.child_names}
         for number, (name, link) in enumerate(roots.items()):

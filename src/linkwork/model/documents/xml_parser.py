@@ -1,7 +1,7 @@
-"""A small XML tree with the line of every element. Nothing is expanded or fetched, and sizes are limited.
+"""A small XML parser that records the line of every element, expands and fetches nothing, and limits sizes.
 
-Document types are refused. Without them there are no entities, which could expand a small file to a huge one or
-access other files.
+Document types are refused. Without them there are no entities, which could expand a small file to a huge one or access
+other files.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Element:
     children: list[Element] = field(default_factory=list)
 
     def all(self, tag: str) -> list[Element]:
-        """Return the children with that tag."""
+        """Return the children of the element with this tag."""
         return [child for child in self.children if child.tag == tag]
 
     def walk(self) -> Iterator[Element]:
-        """Yield the element and all its descendants, in document order."""
+        """Yield the element and all of its descendants, in document order."""
         stack: list[Element] = [self]
         while stack:
             element = stack.pop()
@@ -58,7 +58,7 @@ class Element:
 
 
 def shown(text: str, most: int = SHOWN) -> str:
-    """Return `text` shortened and with unprintable characters escaped, for messages."""
+    """Return `text` for messages: shortened to `most` characters, with unprintable characters escaped."""
     cut = text if len(text) <= most else text[:most] + "..."
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
 
@@ -140,5 +140,5 @@ class _TreeReader:
         self.refuse("a document type (<!DOCTYPE ...>) is not allowed: it can define entities and access other files")
 
     def unclosed(self) -> str:
-        """Return the innermost open element of a syntax error, for its message."""
+        """Return the innermost open element at a syntax error, for the error message."""
         return f"; {self.open[-1]} of line {self.open[-1].line} is not closed" if self.open else ""

@@ -37,8 +37,8 @@ DOCUMENT_ORDER = (
 arrange(KINDS)
 
 
-class Takes(Protocol):
-    """A Builder, as its element methods see it."""
+class ElementReceiver(Protocol):
+    """The interface of a Builder that its element methods use."""
 
     def add(self, element: Element) -> Self:
         """Add an element to the mechanism."""
@@ -46,13 +46,14 @@ class Takes(Protocol):
 
 
 P = ParamSpec("P")
-B = TypeVar("B", bound=Takes)
+B = TypeVar("B", bound=ElementReceiver)
 
 
 def verb(make: Callable[P, Element], class_: type[Element]) -> Callable[Concatenate[B, P], B]:
-    """Return a Builder method that adds an element of `class_`; `make` is the class or a function that returns one.
+    """Return a Builder method that adds an element of `class_`.
 
-    The method has the signature of `make`. Its docstring is that of `make` with the meaning of every key.
+    `make` is the class or a function that returns an element. The method has the signature of `make`, and the docstring
+    of `make` with the meaning of every key.
     """
     signature = inspect.signature(make)
     derived = _derived(make)
@@ -71,7 +72,7 @@ def verb(make: Callable[P, Element], class_: type[Element]) -> Callable[Concaten
 
 
 def _derived(make: object) -> set[str]:
-    """Return the fields of an element class that the Builder computes; its method has no such arguments."""
+    """Return the fields of an element class that `Builder.build` computes; they are no arguments of its method."""
     if not (isinstance(make, type) and issubclass(make, Element)):
         return set()
     return {field.name for field in fields(make)} - {"name", *make.definitions()}

@@ -1,4 +1,4 @@
-"""Actuators: motors with a control input that act on joints through a row of constant ratios."""
+"""Actuators: motors with a control input that act on joints through constant ratios."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Actuator(Element):
-    """A motor with one coordinate. Its rate is gear * (row v), with `row` (nv,); `joints` names the driven joints."""
+    """A motor with one coordinate. Its speed is gear * (row v), with `row` (nv,); `joints` names the driven joints."""
 
     what = "drive"
 
@@ -20,17 +20,17 @@ class Actuator(Element):
 
         @property
         def row(self) -> Array:
-            """The ratio (nv,) of every velocity."""
+            """The ratios (nv,) of the motor, one for each velocity of the mechanism."""
             ...
 
         @property
         def gear(self) -> Number:
-            """Motor speed divided by row v."""
+            """The gear ratio: motor speed divided by row v."""
             ...
 
         @property
         def joints(self) -> tuple[str, ...]:
-            """The names of the joints that it drives."""
+            """The names of the joints that the motor drives."""
             ...
 
     def speed(self, v: Array) -> Number:
@@ -38,9 +38,9 @@ class Actuator(Element):
         raise self.lacks("speed")
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
-        """Return the motor's force [N m or N] for the control u."""
+        """Return the motor's force [N m or N] for the control u, before gears and losses."""
         raise self.lacks("motor_force")
 
     def output(self, f: Number, v: Array) -> Number:
-        """Return the force [N m or N] after gears and losses for a motor force f; joint k receives row[k] times it."""
+        """Return the force [N m or N] after gears and losses for the motor force f; velocity k gets row[k] times it."""
         raise self.lacks("output")

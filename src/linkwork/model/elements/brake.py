@@ -1,4 +1,4 @@
-"""Brakes: they lock a joint, and can be engaged and released during a run."""
+"""Brakes, which lock a joint and can be engaged and released during a run."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ class Brake(VelocityConstraint, section="brakes"):
     switches = MappingProxyType({**VelocityConstraint.switches, "lock": ("engaged", 1.0), "unlock": ("engaged", 0.0)})
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return a copy with the number of velocities of its joint."""
+        """Return a copy of the brake with the number of velocities of its joint."""
         return replace(self, size=joints[self.joint].kind.nv)
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """One row for each velocity of its joint; the multiplier is the force on the joint."""
+        """The constraint rows, one for each velocity of the joint; the multiplier is the force on the joint."""
         for number in range(self.size):
             yield VelocityRow(self.name, ((self.joint, number, 1.0),), self.engaged)
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Minus and plus its capacity [N m or N], for each velocity."""
+        """The bounds of the multipliers: minus and plus the capacity [N m or N], for each velocity."""
         return ((-self.capacity, self.capacity),) * self.size
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield what is wrong with its joint."""
+        """Yield a fault if the brake's joint is unknown, cannot move, or does not fit a finite capacity."""
         yield from super().draft_faults(draft)
         kind = draft.kinds.get(self.joint)
         if kind and not kind.nv:
@@ -79,12 +79,15 @@ class Brake(VelocityConstraint, section="brakes"):
             yield Fault(reason, self.label, "omit the capacity, or use a joint with one velocity")
 
     def describe(self) -> tuple[str, str]:
-        """Return its state and capacity, and its joint."""
+        """Return the state and capacity of the brake, and the name of its joint, as text."""
         return f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N", self.joint
 
 
 def with_locks(mechanism: Mechanism, joints: Iterable[str]) -> Mechanism:
-    """Return the mechanism with a released brake, named after the joint, on each named joint that has no such brake."""
+    """Return the mechanism with a released brake on each of the named `joints`, so that a run can lock them.
+
+    The brake has the name of its joint. A joint that has such a brake already gets no other one.
+    """
     brakes = list(mechanism.brakes)
     for name in dict.fromkeys(joints):
         if name in mechanism.brakes or name not in mechanism.joints:

@@ -1,4 +1,4 @@
-"""Clutches: they couple two joints, and can be engaged, released and shifted during a run."""
+"""Clutches, which couple two joints and can be engaged, released and shifted during a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.model.elements.velocity_constraint import (
     side_faults,
     side_text,
     state_text,
-    summed,
+    terms_of,
 )
 from linkwork.model.faults import Fault
 from linkwork.model.specifications import Draft
@@ -51,26 +51,26 @@ class Clutch(VelocityConstraint, section="clutches"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """One row: the slip velocity v_b - ratio v_a. The multiplier is the force on b."""
-        driven = [(joint, 0, factor) for joint, factor in summed(self.b)]
-        driving = [(joint, 0, -self.ratio * factor) for joint, factor in summed(self.a)]
+        """The constraint row: the slip velocity v_b - ratio v_a. The multiplier is the force on b."""
+        driven = [(joint, 0, factor) for joint, factor in terms_of(self.b)]
+        driving = [(joint, 0, -self.ratio * factor) for joint, factor in terms_of(self.a)]
         yield VelocityRow(self.name, (*driven, *driving), self.engaged)
 
     @property
     def driven_sides(self) -> tuple[Side, Side, Number]:
-        """Both sides and the ratio v_b / v_a."""
+        """The two sides a and b of the clutch, and the ratio v_b / v_a."""
         return self.a, self.b, self.ratio
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Minus and plus its capacity [N m or N]."""
+        """The bounds of the multiplier: minus and plus the capacity [N m or N]."""
         return ((-self.capacity, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield what is wrong with its sides."""
+        """Yield a fault for each invalid joint on the two sides of the clutch."""
         yield from side_faults(self.what, self.name, {"joint a": self.a, "joint b": self.b}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return its state and capacity, and its sides with the ratio."""
+        """Return the state and capacity of the clutch, and its sides with the ratio, as text."""
         sides = f"{side_text(self.a)}, {side_text(self.b)} x {self.ratio:g}"
         return f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N", sides

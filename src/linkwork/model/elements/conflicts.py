@@ -1,4 +1,4 @@
-"""Detection of contradicting couplings: a joint that is driven at two ratios, directly or through other joints."""
+"""Detection of contradicting couplings: couplings that drive a joint at two ratios, directly or indirectly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.model.elements.velocity_constraint import (
     VelocityConstraint,
     VelocityRow,
     direction_of,
-    may_hold,
+    may_be_engaged,
     side_text,
 )
 from linkwork.model.faults import Fault
@@ -30,7 +30,7 @@ STILL = 1e-12  # free fraction of a velocity below which the velocity is zero
 
 
 def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingProxyType({})) -> Iterator[Fault]:
-    """Yield a fault for engaged couplings whose ratios force the velocity of a joint to zero.
+    """Yield a fault for engaged couplings whose ratios together force the velocity of a joint to zero.
 
     `modes` gives the current values, by name, of modes that were switched. Brakes are not considered, since they stop
     joints on purpose, and neither are couplings with a finite capacity, which can slip.
@@ -40,19 +40,22 @@ def contradictions(mechanism: Mechanism, modes: Mapping[str, float] = MappingPro
     yield from list(_direct(rigid)) or _through_others(mechanism, rigid)
 
 
-def agreeing(mechanism: Mechanism) -> Any:
-    """Whether the couplings of a mechanism do not contradict each other; its parameters may be traced numbers."""
+def couplings_agree(mechanism: Mechanism) -> Any:
+    """Return whether the engaged couplings of a mechanism do not contradict each other.
+
+    The result is a traced truth value if the mechanism's parameters are traced.
+    """
     rigid = [one for one in couplings(mechanism) if _is_rigid(one)]
-    rows = [row for one in rigid for row in one.velocity_rows if may_hold(row.engaged)]
+    rows = [row for one in rigid for row in one.velocity_rows if may_be_engaged(row.engaged)]
     good: Any = True
     if len(rows) > 1:
-        for left in left_free([_unit_row(mechanism, row) * row.engaged for row in rows]):
+        for left in squared_free_parts([_unit_row(mechanism, row) * row.engaged for row in rows]):
             good = good & (left > STILL * STILL)
     return good
 
 
 def couplings(mechanism: Mechanism) -> Iterator[VelocityConstraint]:
-    """Return the constraints that drive joints at ratios, in the order of kinds.
+    """Return the velocity constraints that drive joints at given ratios, in the order of their kinds.
 
     Constraints of `Builder.couple` are excluded: they may force a velocity to zero on purpose.
     """
@@ -64,7 +67,7 @@ def _is_rigid(one: VelocityConstraint) -> bool:
 
 
 def _switched(one: VelocityConstraint, modes: Mapping[str, float]) -> VelocityConstraint:
-    """Return a coupling with the values of these modes."""
+    """Return a coupling with the new values of its modes; `modes` has values by mode name."""
     own = {key: modes[f"{one.name}.{key}"] for key in one.modes() if f"{one.name}.{key}" in modes}
     return replace(one, **own) if own else one
 
@@ -92,10 +95,10 @@ def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -
     """Yield a fault for the first coupling that, together with those before it, forces a joint velocity to zero."""
     engaged = [(one.label, row) for one in rigid if one.engaged for row in one.velocity_rows]
     names, rows = [name for name, _ in engaged], [_unit_row(mechanism, row) for _, row in engaged]
-    if not names or not _held_still(rows).any():
+    if not names or not _forced_to_zero(rows).any():
         return
-    count = next(k for k in range(1, len(rows) + 1) if _held_still(rows[:k]).any())
-    number, name = int(np.flatnonzero(_held_still(rows[:count]))[0]), names[count - 1]
+    count = next(k for k in range(1, len(rows) + 1) if _forced_to_zero(rows[:k]).any())
+    number, name = int(np.flatnonzero(_forced_to_zero(rows[:count]))[0]), names[count - 1]
     # Write the joint's unit velocity as a combination of rows: couplings with a nonzero coefficient take part
     shares = np.linalg.lstsq(np.array(rows[:count]).T, np.eye(mechanism.nv)[number], rcond=None)[0]
     others = [
@@ -112,7 +115,7 @@ def _through_others(mechanism: Mechanism, rigid: Iterable[VelocityConstraint]) -
 
 
 def _unit_row(mechanism: Mechanism, row: VelocityRow) -> Array:
-    """Return the coefficients (nv,) of the velocities in a row, normalized to unit length."""
+    """Return the coefficients (nv,) of a velocity row, normalized to unit length."""
     factors: list[Number] = [0.0] * mechanism.tree.nv
     for joint, number, factor in row.velocities:
         factors[mechanism.tree.joints[joint].v.start + number] += factor
@@ -120,16 +123,19 @@ def _unit_row(mechanism: Mechanism, row: VelocityRow) -> Array:
     return found / np.sqrt(found @ found + TINY)
 
 
-def _held_still(rows: Sequence[Array]) -> Array:
-    """Whether each velocity (nv,) must be zero when all unit rows (k, nv) are zero."""
-    return np.array([left <= STILL * STILL for left in left_free(rows)])
+def _forced_to_zero(rows: Sequence[Array]) -> Array:
+    """Return for each velocity (nv,) whether it must be zero if all constraint rows (k, nv) are satisfied.
+
+    The rows have unit length.
+    """
+    return np.array([left <= STILL * STILL for left in squared_free_parts(rows)])
 
 
-def left_free(rows: Sequence[Array]) -> list[Number]:
-    """Return, for each of nv velocities, the squared norm of its projection onto the null space of the rows (k, nv).
+def squared_free_parts(rows: Sequence[Array]) -> list[Number]:
+    """Return, for each of nv velocities, the squared norm of its projection onto the null space of `rows`.
 
-    Rows have unit length or are zero. They are orthogonalized one after the other (Gram-Schmidt, twice, as Kahan
-    recommends); linearly dependent rows drop out.
+    The rows (k, nv) have unit length or are zero. They are orthogonalized one after the other (Gram-Schmidt, twice, as
+    Kahan recommends); linearly dependent rows drop out.
     """
     units: list[Array] = []
     for row in rows:

@@ -1,8 +1,8 @@
 """Constraints: elements that restrict velocities while they are engaged.
 
-A constraint has rows. Each row has a multiplier, the constraint force [N or N m], and bounds on it: infinite for loops
-and gears, the capacity for clutches and brakes, zero on one side for ratchets. A row slips when its multiplier reaches
-a bound.
+A constraint has rows. Each row has a multiplier, the constraint force [N or N m], and bounds of this force: infinite
+for loops and gears, the capacity for clutches and brakes, zero on one side for ratchets. A row slips when its
+multiplier reaches a bound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNBOUNDED: Bound = (-np.inf, np.inf)
 
 
 class Constraint(Element):
-    """A constraint that acts while `engaged` is 1, and not while it is 0."""
+    """A constraint, which acts while `engaged` is 1 and has no effect while it is 0."""
 
     holonomic: ClassVar[bool]  # whether its rows are time derivatives of position errors
 
@@ -39,7 +39,10 @@ class Constraint(Element):
 
 
 class FrameConstraint(Constraint):
-    """Constrains the frame `to` on one body relative to the frame `at` on another, by the rows of a joint kind."""
+    """A constraint between the frame `at` on one body and the frame `to` on another.
+
+    `rows` are its constraint rows, those of a joint kind or of a loop kind.
+    """
 
     holonomic = True
 
@@ -56,25 +59,28 @@ class FrameConstraint(Constraint):
             ...
 
     def closed_now(self) -> Self:
-        """Return an engaged copy."""
+        """Return a copy of the constraint that is engaged."""
         raise self.lacks("closed_now")
 
     @property
     def guide(self) -> Array | None:
-        """The direction (3,), in the frame `at`, of the line that guides the origin of `to`; None without one."""
+        """The direction (3,), in the frame `at`, of the line along which the origin of `to` can move.
+
+        None for constraints without such a line.
+        """
         return None
 
     @property
     def child(self) -> str:
-        """The name of the body or part that `to` is fixed to."""
+        """The name of the body or part to which the frame `to` is fixed."""
         raise self.lacks("child")
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows whose position errors must be zero."""
+        """The constraint rows, whose position errors must be zero."""
         raise self.lacks("rows")
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Infinite bounds for every multiplier."""
+        """The bounds of each row's multiplier: infinite."""
         return tuple(UNBOUNDED for _ in self.rows)

@@ -112,15 +112,15 @@ class Contact(Element, section="contacts"):
     acts_in_motion_only = True
 
     def several(self) -> Iterable[Self]:
-        """Return one contact for each point of an array (k, 3)."""
+        """Return one contact for each point, if `at` is an array (k, 3) of points."""
         if not (isinstance(self.at, np.ndarray) and self.at.ndim == 2):
             return (self,)
         return [replace(self, name=f"{self.name} {number}", at=at) for number, at in enumerate(self.at, start=1)]
 
     def checked(self) -> Self:
-        """Return the contact with its fields checked.
+        """Return the contact with all fields checked.
 
-        A rigid contact of a built mechanism is checked as its author gave it, without stiffness and damping.
+        A rigid contact of a built mechanism is checked as the user gave it, without stiffness and damping.
         """
         if isinstance(self.at, Place) and not self.stiffness:
             given = replace(self, stiffness=None, tangential_stiffness=None, tangential_damping=None)
@@ -128,11 +128,12 @@ class Contact(Element, section="contacts"):
         return super().checked()
 
     def completed(self) -> Self:
-        """Return the contact with defaults filled in; raise a ModelError for keys that contradict each other."""
+        """Return the contact with default values filled in; raise a ModelError for contradicting keys."""
         along, losses = self.tangential_stiffness, self.tangential_damping
         if not self.stiffness and (self.damping or self.dissipation is not None or along or losses):
             raise ModelError(
-                "damping, dissipation and tangential numbers need a stiffness; a rigid contact has none of them",
+                "damping, dissipation, tangential_stiffness and tangential_damping need a stiffness; "
+                "omit them for a contact that is rigid only",
                 self.label,
             )
         if self.dissipation is not None and (self.damping or along is None):
@@ -146,7 +147,7 @@ class Contact(Element, section="contacts"):
         return self._with({"stiffness": hard, "tangential_stiffness": along, "tangential_damping": losses})
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for unknown bodies and surfaces, and for a name that makes parameters ambiguous."""
+        """Yield a fault for each unknown body or surface, and for a name that makes parameters ambiguous."""
         namesakes = [items[self.name] for items in draft.elements.values() if self.name in items]
         others = [one for one in namesakes if not isinstance(one, Contact)]
         if self.name in draft.joints or any("stiffness" in one.definitions() for one in others):
@@ -164,7 +165,7 @@ class Contact(Element, section="contacts"):
         return placed._with({"against": self.against or others})
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield a fault without a surface on another body, and for surfaces on its own body."""
+        """Yield a fault if there is no surface on another body, and for each surface on the contact's own body."""
         if not self.against:
             yield Fault("there is no surface on another body that it could touch", self.label, "add a surface")
         for name in self.against:
@@ -173,17 +174,20 @@ class Contact(Element, section="contacts"):
                 yield Fault(reason, self.label, "name surfaces of other bodies")
 
     def describe(self) -> tuple[str, str]:
-        """Return its stiffness and friction, and its body and surfaces."""
+        """Return the stiffness and friction of the contact, and its body and surfaces, as text."""
         static, dynamic = self.friction
         what = f"{self.stiffness:g} N/m, friction {static:g}, {dynamic:g}"
         return what, f"{self.body} against {listed(self.against)}"
 
     def press(self, depth: float) -> float:
-        """Return the elastic normal force [N] at a depth [m]."""
+        """Return the elastic normal force [N] at the penetration depth [m]."""
         return self.stiffness * (depth if self.dissipation is None else depth**1.5)
 
     def slopes(self, load: float) -> tuple[float, float]:
-        """Return stiffness [N/m] and damping [N s/m] along the normal, linearized at a normal load [N]."""
+        """Return the stiffness [N/m] and damping [N s/m] along the normal, linearized at a normal force.
+
+        `load` [N] is this normal force.
+        """
         if self.dissipation is None:
             return self.stiffness, self.damping
         depth = (load / self.stiffness) ** (2.0 / 3.0)
@@ -198,7 +202,7 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The contact's name, followed by the surface's name if the contact has several surfaces."""
+        """The name of the pair: the contact's name, and the surface's name if the contact has several surfaces."""
         one = len(self.contact.against) == 1
         return self.contact.name if one else f"{self.contact.name} on {self.surface.name}"
 

@@ -41,12 +41,12 @@ class Coupling(VelocityConstraint, section="couplings"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """One row: the sum. The force on a velocity is the multiplier times its factor."""
+        """The constraint row: the weighted sum. The force on a velocity is the multiplier times its factor."""
         numbers = [(joint, k, x) for joint, row in self.factors for k, x in enumerate(row.tolist()) if x != 0.0]
         yield VelocityRow(self.name, tuple(numbers), self.engaged)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield what is wrong with its joints."""
+        """Yield a fault for each unknown joint, wrong number of factors, and relation that mimics impose."""
         single = [(joint, numbers[0]) for joint, numbers in self.factors if len(numbers) == 1]
         if len(single) == len(self.factors) and not direction_of(tuple(single), draft.mimics)[0]:
             names = listed(repr(joint) for joint, _ in single)
@@ -60,6 +60,6 @@ class Coupling(VelocityConstraint, section="couplings"):
                 yield Fault(f"factors of joint {joint!r} must be {wanted}; got {numbers.tolist()}", self.label)
 
     def describe(self) -> tuple[str, str]:
-        """Return its state, and its factors by joint."""
+        """Return the state of the coupling, and its factors by joint, as text."""
         rows = ", ".join(f"{joint} x {' '.join(f'{x:g}' for x in numbers)}" for joint, numbers in self.factors)
         return state_text(self.engaged), rows

@@ -1,4 +1,4 @@
-"""Differentials: a joint drives the mean velocity of two others."""
+"""Differentials: one joint drives the mean velocity of two others."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class Differential(VelocityConstraint, section="differentials"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """One row: v_left + v_right - 2 ratio v_driving. The multiplier is the force on left and on right."""
+        """The row v_left + v_right - 2 ratio v_driving. The multiplier is the force on left and right."""
         sides = ((self.left, 0, 1.0), (self.right, 0, 1.0))
         yield VelocityRow(self.name, (*sides, (self.driving, 0, -2.0 * self.ratio)), self.engaged)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield what is wrong with its joints."""
+        """Yield a fault for each invalid joint: unknown, with several velocities, or named twice."""
         roles = {"driving": self.driving, "left": self.left, "right": self.right}
         yield from role_faults(self.label, roles, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return its state, and its joints with the ratio."""
+        """Return the state of the differential, and its joints with the ratio, as text."""
         return state_text(self.engaged), f"{self.driving} x {self.ratio:g}, {self.left}, {self.right}"

@@ -111,17 +111,17 @@ class Drive(Actuator, section="drives"):
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """The names of the joints that it drives."""
+        """The names of the joints that the motor drives, including those that its cables run over."""
         return tuple(joint for joint, _ in self.reached or self.ratios)
 
     @property
     def has_speed_limit(self) -> bool:
-        """Whether a torque-speed line bounds its force."""
+        """Whether a torque-speed line bounds the motor's force."""
         return is_finite(self.stall_torque)
 
     @property
     def rotor(self) -> Rotor | None:
-        """Its rotor; None if the inertia is zero and not a traced number."""
+        """The motor's rotor; None if its inertia is zero and not a traced number."""
         inertia = self.rotor_inertia
         if np.asarray(inertia).dtype != object and inertia == 0.0:
             return None
@@ -134,7 +134,7 @@ class Drive(Actuator, section="drives"):
         return self._turning(v) * self.gear
 
     def motor_force(self, mechanism: Mechanism, q: Array, v: Array, u: Number) -> Number:
-        """Return the motor's force f [N m or N] for the control u; terms with zero constants are not computed."""
+        """Return the motor's force f [N m or N] for the control u; terms with zero coefficients are left out."""
         constant, by_length, by_rate = self.bias
         f = _clipped(u, self.control_limits) * self.gain + constant
         if by_length != 0.0:
@@ -147,14 +147,14 @@ class Drive(Actuator, section="drives"):
         return _clipped(f, self.force_limits)
 
     def output(self, f: Number, v: Array) -> Number:
-        """Return the force [N m or N] after gears and losses for a motor force f; joint k receives row[k] times it."""
-        return self._passed(f, v) * self.gear
+        """Return the force [N m or N] after gears and losses for the motor force f; velocity k gets row[k] times it."""
+        return self._after_losses(f, v) * self.gear
 
-    def _passed(self, f: Number, v: Array) -> Number:
-        """Return the motor force [N m or N] after losses, before it is multiplied by the gear.
+    def _after_losses(self, f: Number, v: Array) -> Number:
+        """Return the motor force f [N m or N] after losses, before the gear multiplies it.
 
-        The losses reduce the power that the driven side receives. Near rest they fade to zero, as dry friction does,
-        so that forces stay continuous. Losses are never negative.
+        The losses reduce the power that the driven side receives. Near rest they fade to zero, as dry friction does, so
+        that forces stay continuous. Losses are never negative.
         """
         if self.efficiency.dtype != object and (self.efficiency == 1.0).all():
             return f
@@ -164,18 +164,18 @@ class Drive(Actuator, section="drives"):
         return f * (1.0 - (1.0 - driving) * maximum(along, 0.0) + (1.0 / back - 1.0) * maximum(-along, 0.0))
 
     def _turning(self, v: Array) -> Number:
-        """Return sum(ratio v) [rad/s or m/s]."""
+        """Return the weighted sum of velocities, sum(ratio v) [rad/s or m/s]."""
         return sum((self.row[k] * v[k] for k in np.flatnonzero(self.row)), 0.0)
 
     def _along(self, mechanism: Mechanism, q: Array) -> Number:
-        """Return sum(ratio q) [rad or m] over the joints with one coordinate."""
+        """Return the weighted sum of coordinates, sum(ratio q) [rad or m], over the joints with one coordinate."""
         driven = [j for j in mechanism.leaders if self.row[j.v].any()]
         return sum((self.row[j.v][0] * q[j.q][0] for j in driven), 0.0)
 
     # --- its definition, checked ---
 
     def completed(self) -> Self:
-        """Return the drive; raise a ModelError if only one end of the torque-speed line is given."""
+        """Return the drive; raise a ModelError unless both or none of stall torque and no-load speed are given."""
         given = {"stall_torque": self.stall_torque, "no_load_speed": self.no_load_speed}
         lacking = [key for key, value in given.items() if not np.isfinite(value)]
         if len(lacking) == 1:
@@ -185,7 +185,7 @@ class Drive(Actuator, section="drives"):
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield what is wrong with its joints and with the body `measured_from`."""
+        """Yield a fault for each invalid joint or ratio, and for an invalid body `measured_from`."""
         yield from self._cable_faults(draft.joints)
         for joint, numbers in self.ratios:
             kind = draft.kinds.get(joint)
@@ -215,7 +215,7 @@ class Drive(Actuator, section="drives"):
                     yield Fault(f"{reason}; cables can run only over joints with one velocity", self.label)
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the drive with the ratios of all joints that its cables run over, and its row."""
+        """Return the drive with the ratios of all joints that its cables run over, and with its `row` (nv,)."""
         found: dict[str, Array] = {}
         for joint, numbers in self.ratios if self.measured_from is not None else ():
             for one in _inboard(joint, layout.specifications):
@@ -226,7 +226,7 @@ class Drive(Actuator, section="drives"):
         return replace(self, reached=tuple(found.items())).numbered(layout.joints)
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return the drive with its row in the coordinates of these joints."""
+        """Return the drive with its `row` (nv,) for these numbered joints."""
         row, offset = np.zeros(max((joint.v.stop for joint in joints), default=0)), 0.0
         for name, numbers in self.reached or self.ratios:
             mimic = joints[name].mimic
@@ -236,7 +236,7 @@ class Drive(Actuator, section="drives"):
         return replace(self, row=row, offset=offset)
 
     def describe(self) -> tuple[str, str]:
-        """Return its gain and the numbers that differ from their defaults, and its ratios."""
+        """Return the gain and other numbers that differ from their defaults, and the ratios, as text."""
         parts = [f"gain {self.gain:g}"]
         parts += [f"gear {self.gear:g}"] if self.gear != 1.0 else []
         parts += [f"rotor {self.rotor_inertia:g}"] if self.rotor_inertia else []
@@ -249,7 +249,7 @@ class Drive(Actuator, section="drives"):
 
 
 def _inboard(joint: str, joints: Mapping[str, JointSpecification]) -> Iterator[JointSpecification]:
-    """Yield a joint, the joint of its parent body, and so on up to the world."""
+    """Yield the joint called `joint`, the joint of its parent body, and so on up to the world."""
     carriers = {one.child: one for one in joints.values()}
     now: JointSpecification | None = joints[joint]
     for _ in joints:  # a bounded number of times, so that a cycle of joints ends too
@@ -259,7 +259,7 @@ def _inboard(joint: str, joints: Mapping[str, JointSpecification]) -> Iterator[J
 
 
 def _clipped(x: Number, limits: Array) -> Number:
-    """Return x clipped to limits; an infinite limit adds no operation to a traced expression."""
+    """Return x clipped to the limits; an infinite limit adds no operation to a traced graph."""
     lower, upper = limits
     x = maximum(x, lower) if lower > -np.inf else x
     return minimum(x, upper) if upper < np.inf else x

@@ -33,7 +33,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class Rotor(NamedTuple):
-    """A rotor driven by `joints`: its kinetic energy is inertia (row v)^2 / 2 [J], with `row` (nv,)."""
+    """A rotor that turns with several joints: its kinetic energy is inertia (row v)^2 / 2 [J], with `row` (nv,)."""
 
     drive: str
     joints: tuple[str, ...]
@@ -42,12 +42,12 @@ class Rotor(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether it turns with a single velocity, so that it acts as an armature."""
+        """Whether the rotor turns with a single velocity, so that it acts as an armature."""
         return np.count_nonzero(self.row) == 1
 
     @property
     def scaled(self) -> Array:
-        """The row scaled by the square root of the inertia (nv,): the kinetic energy [J] is (scaled v)^2 / 2."""
+        """The row (nv,) times the square root of the inertia: the kinetic energy [J] is (scaled v)^2 / 2."""
         size = np.sqrt(self.inertia)
         return np.array([x * size if x != 0.0 else 0.0 for x in self.row])
 
@@ -87,36 +87,36 @@ class Element:
     @classmethod
     @cache
     def definitions(cls) -> Mapping[str, Key]:
-        """Return the definitions of its fields by name, in order."""
+        """Return the key definitions of the element's fields, by name, in order."""
         return {field.name: field.metadata["key"] for field in fields(cls) if "key" in field.metadata}
 
     @classmethod
     def modes(cls) -> tuple[str, ...]:
-        """Return the keys that can be switched during a run."""
+        """Return the names of the keys that can be switched during a run."""
         return tuple(name for name, one in cls.definitions().items() if one.mode)
 
     @property
     def label(self) -> str:
-        """Its kind and name, as in messages: "clutch 'shaft'"."""
+        """The kind and name of the element, as in messages: "clutch 'shaft'"."""
         return f"{self.what} {self.name!r}"
 
     @property
     def is_of_users(self) -> bool:
-        """Whether its class, or the class of its joint kind or shape, is defined outside linkwork."""
+        """Whether the element's class, or the class of its joint kind or shape, is defined outside linkwork."""
         own = [getattr(self, name) for name, one in self.definitions().items() if isinstance(one.kind, ClassKind)]
         return any(type(one).__module__.partition(".")[0] != PACKAGE for one in (self, *own))
 
-    def lacks(self, answer: str) -> LinkworkError:
-        """Return the error for a class that does not define the required method or property `answer`."""
+    def lacks(self, required: str) -> LinkworkError:
+        """Return the error for an element class that does not define the method or property `required`."""
         return LinkworkError(
-            f"{self.label}: its class {type(self).__name__!r} must define {answer!r}; "
+            f"{self.label}: its class {type(self).__name__!r} must define {required!r}; "
             "see docs/contributing.md for examples"
         )
 
     # --- from a Builder method to the numbered tree ---
 
     def several(self) -> Iterable[Self]:
-        """Return the elements that one Builder call adds: only itself, unless a subclass overrides this."""
+        """Return the elements that one Builder call adds: one, unless a subclass overrides this method."""
         return (self,)
 
     def checked(self) -> Self:
@@ -130,7 +130,7 @@ class Element:
         return self._with(found).completed()
 
     def _with(self, values: Mapping[str, Any]) -> Self:
-        """Return the element with these values; itself if it already has them."""
+        """Return a copy of the element with these values of fields; the same object if nothing changes."""
         new = {name: value for name, value in values.items() if value is not getattr(self, name)}
         return replace(self, **new) if new else self
 
@@ -139,33 +139,39 @@ class Element:
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for each body or joint that it names and the draft does not have, or that is unsuitable."""
+        """Yield a fault for each body or joint that the element names and that is unknown or unsuitable.
+
+        `draft` is the content of the Builder.
+        """
         label = self.label
         for name, one in self.definitions().items():
             yield from one.kind.faults(getattr(self, name), label, draft)
 
     def placed(self, homes: Homes) -> Self:
-        """Return the element with its frames on numbered bodies; `homes` has the body and pose of each part."""
+        """Return the element with its frames on numbered bodies instead of named parts.
+
+        `homes` maps each part to the number of its body and its pose in that body's frame.
+        """
         own = self.definitions().items()
         return self._with({name: one.kind.placed(getattr(self, name), self, homes) for name, one in own})
 
     def numbered(self, joints: Named[Joint]) -> Self:
-        """Return the element for these numbered joints."""
+        """Return the element with its data for the numbered `joints`, such as indices of velocities."""
         return self
 
     def laid_out(self, layout: Layout) -> Self:
-        """Return the element on the numbered tree."""
+        """Return the element placed on the numbered tree: `placed`, then `numbered`."""
         return self.placed(layout.homes).numbered(layout.joints)
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield what is wrong with it in the built mechanism."""
+        """Yield a fault for each reason why the element is invalid in the built mechanism."""
         return iter(())
 
     # --- parameters ---
 
     @cached_property
     def parameters(self) -> dict[str, Array]:
-        """The values that can vary, by key; infinite values are excluded."""
+        """The values of the element's parameters, by key; infinite values are excluded."""
         found = {}
         for name, one in self.definitions().items():
             value = getattr(self, name)
@@ -174,39 +180,42 @@ class Element:
         return found
 
     def varied(self, new: Mapping[str, Any]) -> Self:
-        """Return the element with new values of some parameters, given by key."""
+        """Return the element with new values of some parameters; `new` has values by key."""
         kinds_of = {name: self.definitions()[name].kind for name in new}
         return replace(self, **{name: kinds_of[name].varied(getattr(self, name), x) for name, x in new.items()})
 
     def check_parameter(self, key: str, values: Array, name: str) -> None:
-        """Raise an error unless all values are valid for the parameter `key`, which messages call `name`."""
+        """Raise an error unless all `values` are valid for the parameter with this key.
+
+        Messages call the parameter `name`.
+        """
         check_values(name, values, self.definitions()[key].kind.rules)
 
     def possible(self, key: str, mode: Number) -> Number:
-        """Return the nearest valid value of a mode for the value that a controller sets."""
+        """Return the nearest valid value of the mode `key` for the value `mode` that a controller returned."""
         return mode
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """User functions of (x, y) [m] in the element; their traced graphs are part of a kernel's identity."""
+        """The user functions of (x, y) [m] in the element; their traced graphs are part of a kernel's key."""
         return ()
 
     # --- rotor, description, document and digest ---
 
     @property
     def rotor(self) -> Rotor | None:
-        """The rotor that it adds to the mechanism, or None."""
+        """The rotor that the element adds to the mechanism, or None."""
         return None
 
     def describe(self) -> tuple[str, str]:
-        """Return its numbers and the names it refers to, as `linkwork check` prints them."""
+        """Return the numbers of the element, and the names that it refers to, as `linkwork check` prints them."""
         parts = self.document()[0]
         texts = [str(value) for value in parts.values() if isinstance(value, str)]
         numbers = [f"{name} {value}" for name, value in parts.items() if not isinstance(value, str)]
         return ", ".join(numbers), ", ".join(texts)
 
     def document(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return its table in a document, and comments after some keys."""
+        """Return the element's table for a document, and the comments after some of its keys."""
         table: dict[str, Any] = {}
         notes: dict[str, str] = {}
         for name, one in self.definitions().items():
@@ -217,7 +226,7 @@ class Element:
         return table, notes
 
     def _is_usual(self, one: Key, value: Any) -> bool:
-        """Whether a document omits the value."""
+        """Return whether a document omits this value of the key `one`, because it is the default."""
         if self.writes_all or not one.kind.counts or one.required:
             return False
         if one.same_as:
@@ -230,7 +239,7 @@ class Element:
 
     @classmethod
     def from_document(cls, name: str, given: Mapping[str, Any]) -> Self:
-        """Return an element from the values of a document's table."""
+        """Return the element called `name` with the values `given` in its table of a document."""
         found = {key: one.kind.read(key, given) for key, one in cls.definitions().items()}
         return cls(name, **{key: value for key, value in found.items() if value is not MISSING})
 
@@ -240,7 +249,10 @@ class Element:
         return None
 
     def digest(self) -> Iterator[str | bytes]:
-        """Yield all data that compiled kernels may depend on, except user functions, whose traced graphs count."""
+        """Yield the data of the element on which compiled kernels depend.
+
+        User functions are left out: their traced graphs are part of a kernel's key.
+        """
         yield f"{self.section} {self.name}"
         for field in fields(self):
             yield field.name
@@ -248,7 +260,7 @@ class Element:
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """The SHA-256 hash of the digest."""
+        """The SHA-256 hash of the data that `digest` yields."""
         from hashlib import sha256  # imported here because it loads OpenSSL, which most users never need
 
         found = sha256()
@@ -259,7 +271,7 @@ class Element:
 
 
 def _described(value: Any) -> Iterator[str | bytes]:
-    """Yield a value of an element as strings and bytes."""
+    """Yield a value of an element's field as strings and bytes, for its digest."""
     if isinstance(value, Place):
         for part in (value.body, value.pose, value.offset, value.mount):
             yield from _described(part)
@@ -287,7 +299,10 @@ _registered: dict[str, type[Element]] = {}
 
 
 def _register(class_: type[Element]) -> None:
-    """Register a class by its section. It may replace only an earlier definition of the same class."""
+    """Register an element class under its section.
+
+    It may replace only an earlier definition of the same class.
+    """
     other = _registered.get(class_.section)
     if other is not None and (other.__module__, other.__qualname__) != (class_.__module__, class_.__qualname__):
         raise ModelError(
@@ -298,7 +313,7 @@ def _register(class_: type[Element]) -> None:
 
 
 def arrange(first: Iterable[type[Element]]) -> None:
-    """Move these kinds to the front of the registry, which is the order of their rows and faults."""
+    """Move these element classes to the front of the registry; its order is the order of constraint rows and faults."""
     own = {class_.section: class_ for class_ in first}
     rest = {section: class_ for section, class_ in _registered.items() if section not in own}
     _registered.clear()
@@ -306,5 +321,5 @@ def arrange(first: Iterable[type[Element]]) -> None:
 
 
 def kinds() -> Mapping[str, type[Element]]:
-    """Return the classes of all elements by their section in documents, those of users last."""
+    """Return the classes of all elements by their section of a document: those of linkwork, then those of users."""
     return _registered

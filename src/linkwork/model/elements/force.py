@@ -20,14 +20,14 @@ from linkwork.spatial.scalar import Array, Number, cross
 
 
 class Motion(Protocol):
-    """Positions and velocities of bodies and joints, by name."""
+    """The interface by which a force element reads positions and velocities of bodies and joints, by name."""
 
     def pose(self, body: str) -> Transform:
         """Return the pose X_WB of a body's frame in the world frame."""
         ...
 
     def twist(self, body: str) -> Twist:
-        """Return the velocity of a body's origin [m/s] and its angular velocity [rad/s], in world axes."""
+        """Return the linear velocity [m/s] of a body's origin and its angular velocity [rad/s], in world axes."""
         ...
 
     def coordinates(self, joint: str) -> Array:
@@ -40,7 +40,10 @@ class Motion(Protocol):
 
 
 def point_motion(motion: Motion, body: str, r: Any) -> tuple[Array, Array]:
-    """Return position (3,) [m] and velocity (3,) [m/s], in the world frame, of the point r (3,) [m] of a body."""
+    """Return the position (3,) [m] and velocity (3,) [m/s] of a point of a body, in the world frame.
+
+    `r` (3,) [m] is the point in the body's frame.
+    """
     X, V = motion.pose(body), motion.twist(body)
     arm = X.R @ np.asarray(r)
     return X.p + arm, V.linear + cross(V.angular, arm)
@@ -48,22 +51,22 @@ def point_motion(motion: Motion, body: str, r: Any) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Acting:
-    """A set of forces: `Acting().on_body("arm", force, at=point).on_joint("knee", [torque])`."""
+    """The forces of a force element: `Acting().on_body("arm", force, at=point).on_joint("knee", [torque])`."""
 
     bodies: tuple[tuple[str, Array, Array, Array], ...] = ()  # body, force [N], point [m], torque [N m], in the world
     joints: tuple[tuple[str, Array], ...] = ()  # joint, and one force for each velocity [N m or N]
 
     def on_body(self, body: str, force: Any = (0.0, 0.0, 0.0), at: Any = None, torque: Any = (0.0, 0.0, 0.0)) -> Acting:
-        """Return the set with a force (3,) [N] at a point (3,) [m] and a torque (3,) [N m] added, in the world frame.
+        """Return these forces and a force (3,) [N] and torque (3,) [N m] on a body, in the world frame.
 
-        The point may be omitted if there is only a torque.
+        The force acts at the point `at` (3,) [m], which may be omitted if there is only a torque.
         """
         point = np.zeros(3) if at is None else np.asarray(at)
         one = (body, np.asarray(force), point, np.asarray(torque))
         return Acting((*self.bodies, one), self.joints)
 
     def on_joint(self, joint: str, force: Any) -> Acting:
-        """Return the set with forces (nv,) [N m or N] on a joint added."""
+        """Return these forces and forces (nv,) [N m or N] on a joint."""
         return Acting(self.bodies, (*self.joints, (joint, np.asarray(force))))
 
     def __add__(self, other: Acting) -> Acting:
@@ -78,7 +81,7 @@ class Acting:
         return total
 
     def power(self, motion: Motion) -> Number:
-        """Return the total power [W] of the forces."""
+        """Return the total power [W] of the forces at the velocities of `motion`."""
         total: Number = 0.0
         for body, force, point, torque in self.bodies:
             X, V = motion.pose(body), motion.twist(body)
@@ -118,7 +121,7 @@ class LineForce(Element):
 
         @property
         def length(self) -> Number:
-            """Distance between the points at zero spring force [m]."""
+            """Distance [m] between the points at which the spring force is zero."""
             ...
 
 
@@ -126,16 +129,17 @@ class Force(Element):
     """An element that applies forces to bodies and joints."""
 
     def force(self, motion: Motion) -> Acting:
-        """Return its forces [N] and torques [N m]."""
+        """Return the forces [N] and torques [N m] of the element."""
         raise self.lacks("force")
 
     def energy(self, motion: Motion) -> Number:
-        """Return its stored energy [J]; the conservative part of its force is the negative gradient."""
+        """Return the energy [J] stored in the element; the conservative part of its force is the negative gradient."""
         return 0.0
 
     def power(self, motion: Motion, acting: Acting) -> Number:
-        """Return the power [W] that it adds to the total energy, stored energy included; `acting` is its force.
+        """Return the power [W] that the element adds to the total energy, which includes its stored energy.
 
-        By default this is all of its power if the class does not define `energy`, and zero if it does.
+        `acting` are the element's forces. By default, a class without `energy` adds all of their power, and a class
+        with `energy` adds zero.
         """
         return acting.power(motion) if type(self).energy is Force.energy else 0.0

@@ -1,4 +1,4 @@
-"""Transmissions: gearboxes with several ratios between two joints."""
+"""Gearboxes (transmissions) with several ratios between two joints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.model.faults import Fault
 from linkwork.model.specifications import Draft
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum, where
 
-HUGE = 1e300  # larger numbers are treated as infinite
+HUGE = 1e300  # larger numbers count as infinite
 
 
 class Transmission(VelocityConstraint, section="transmissions"):
@@ -49,7 +49,7 @@ class Transmission(VelocityConstraint, section="transmissions"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """One row: v_driven - v_driving / ratio. The multiplier is the force on the driven joint."""
+        """The row v_driven - v_driving / ratio. The multiplier is the force on the driven joint."""
         shares = np.array([[0.0], *([1.0 / ratio] for ratio in self.ratios)])  # v_driven / v_driving by gear
         share = shares[self.selected.astype(int)] if np.ndim(self.selected) else lookup(shares, self.selected)
         yield VelocityRow(self.name, ((self.driven, 0, 1.0), (self.driving, 0, -share[..., 0])), self.engaged)
@@ -60,12 +60,12 @@ class Transmission(VelocityConstraint, section="transmissions"):
         return self
 
     def check_parameter(self, key: str, values: Array, name: str) -> None:
-        """Raise an error unless all values are gears that exist."""
+        """Raise an error unless all `values` of the parameter are valid; gears must exist."""
         super().check_parameter(key, values, name)
         self.refuse_gear(values)
 
     def refuse_gear(self, selected: Any) -> None:
-        """Raise a ModelError unless all numbers are 0 or gears that exist."""
+        """Raise a ModelError unless all numbers in `selected` are 0 (neutral) or existing gears."""
         numbers, most = np.asarray(selected), len(self.ratios)
         if numbers.dtype == object:
             return
@@ -75,18 +75,18 @@ class Transmission(VelocityConstraint, section="transmissions"):
             raise ModelError(f"selected must be a gear from 1 to {most}, or 0 for neutral; got {got}", self.label)
 
     def possible(self, key: str, mode: Number) -> Number:
-        """Return the mode rounded down to an existing gear; nan stays nan."""
+        """Return the mode's value rounded down to an existing gear; NaN stays NaN."""
         if key != "selected":
             return mode
         gear = minimum(maximum(np.floor(mode), 0.0), float(len(self.ratios)))
         return where(abs(mode) <= HUGE, gear, np.nan)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield what is wrong with its joints."""
+        """Yield a fault for each invalid joint: unknown, with several velocities, or named twice."""
         yield from role_faults(self.label, {"driving": self.driving, "driven": self.driven}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return its ratios and selected gear, and its joints."""
+        """Return the ratios and the selected gear, and the joints, as text."""
         gears = ", ".join(f"{ratio:g}" for ratio in self.ratios)
         state = f"in gear {self.selected:g}" if self.engaged else "neutral"
         return f"{gears}; {state}", f"{self.driving}, {self.driven}"

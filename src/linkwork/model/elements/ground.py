@@ -12,13 +12,16 @@ from linkwork.errors import ModelError
 from linkwork.model.geometry import Near, Shape, plain_numbers
 from linkwork.spatial.scalar import Array, Number, lookup, maximum, minimum
 
-NUDGE = 1e-4  # [m], step of the finite differences of a height function
+NUDGE = 1e-4  # [m], step size of the finite differences of a height function
 Two = Sequence[float]  # two numbers; stored as a tuple
 Rows = Sequence[Sequence[float]] | Array  # numbers in rows of equal length; stored as tuples
 
 
 def _over(p: Array, height: Number, slopes: Array, curvature: Array) -> Near:
-    """Return the proximity of p (3,) [m] to ground with that height [m], slopes (2,) and curvature (2, 2) [1/m]."""
+    """Return the proximity of the point p (3,) [m] to the ground below it.
+
+    The ground has this height [m], slopes (2,) and curvature (2, 2) [1/m] at p's x and y.
+    """
     steep = np.array([-slopes[0], -slopes[1], 1.0])
     length = np.sqrt(1.0 + slopes[0] * slopes[0] + slopes[1] * slopes[1])
     normal = steep / length
@@ -61,13 +64,13 @@ class HeightField:
         if not size.all():
             raise ModelError(f"size must be 2 finite numbers > 0; got {self.size!r}")
         if heights.ndim != 2 or min(heights.shape) < 2 or not np.isfinite(heights).all():
-            raise ModelError("heights must be finite numbers in two or more rows of equal length, two or more in each")
+            raise ModelError("heights must be an array (nx, ny) of finite numbers, with nx and ny at least 2")
         object.__setattr__(self, "size", tuple(size.tolist()))
         rows: Any = heights.tolist()
         object.__setattr__(self, "heights", tuple(map(tuple, rows)))
 
     def near(self, p: Array) -> Near:
-        """Return the distance, normal and curvature of the ground at p (3,) [m]."""
+        """Return the proximity of the point p (3,) [m] to the ground: distance, normal and its derivative."""
         table = np.array(self.heights)
         cells = np.array(table.shape) - 1
         index, part, width = [], [], np.array(self.size) / cells
@@ -119,7 +122,7 @@ class Ground:
             raise ModelError(f"function must return a finite height [m]; at (0, 0) it returned {height!r:.80}")
 
     def near(self, p: Array) -> Near:
-        """Return the distance, normal and curvature of the ground at p (3,) [m]."""
+        """Return the proximity of the point p (3,) [m] to the ground: distance, normal and its derivative."""
         x, y, e = p[0], p[1], NUDGE
         f = {(i, j): self.function(x + i * e, y + j * e) for i in (-1, 0, 1) for j in (-1, 0, 1)}
         slopes = np.array([f[1, 0] - f[-1, 0], f[0, 1] - f[0, -1]]) / (2.0 * e)
@@ -132,7 +135,7 @@ SurfaceShape = Shape | HeightField | Ground  # a Mesh can be named, but contacts
 
 
 def checked_surface(shape: object, element: str) -> SurfaceShape:
-    """Return `shape`; raise a ModelError if a surface cannot have it."""
+    """Return `shape`; raise a ModelError if it cannot be the shape of a surface."""
     if not isinstance(shape, SurfaceShape):
         raise ModelError(
             f"shape must be a shape such as lw.Plane(), lw.HeightField(...) or lw.Ground(...); got {shape!r}", element

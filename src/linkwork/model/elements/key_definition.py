@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.model.document_values import DEGREES, Documented, as_lists
 from linkwork.model.faults import Fault
-from linkwork.model.parameters import FINITE, Rules, as_number, is_hidden
+from linkwork.model.parameters import FINITE, Rules, as_number, is_traced
 from linkwork.spatial.scalar import Array, Number
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Kind(ABC):
-    """The kind of value that a key has: how to check it, write it to a document and vary it as a parameter.
+    """The kind of value of a key: how to check it, write it to a document and vary it as a parameter.
 
     Attributes are given by name at construction and never change.
     """
@@ -39,37 +39,37 @@ class Kind(ABC):
         vars(self).update(own, type_=type_, wanted=wanted)
 
     def with_rules(self, rules: Rules) -> Self:
-        """Return a copy with other rules for the values of a parameter."""
+        """Return a copy of the kind with other rules for the values of a parameter."""
         found = copy(self)
         found.rules = rules
         return found
 
     @abstractmethod
     def checked(self, value: Any, key: str, element: str) -> Any:
-        """Return the value as an element stores it; raise a ModelError that names the key if it is invalid."""
+        """Return the value as the element stores it; raise a ModelError that names the key if it is invalid."""
 
     def documented(self, key: str, about: str, required: bool) -> dict[str, Documented]:
-        """Return the keys that a document has for this field, each with its type and meaning."""
+        """Return the document keys of this field, each with its type and meaning."""
         return {key: Documented(self.type_, self.wanted, about, required, self.infinite, self.python)}
 
     def read(self, key: str, given: Mapping[str, Any]) -> Any:
-        """Return the argument of a Builder method from a document's values; MISSING if the document omits it."""
+        """Return the argument for a Builder method from the values `given` in a document; MISSING if omitted."""
         return given.get(key, MISSING)
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
-        """Return the document's entries for a value."""
+        """Return the document's entries (keys and values) for a value of this kind."""
         return {key: as_lists(value)}
 
     def notes(self, value: Any) -> dict[str, str]:
-        """Return comments that a document has after some keys."""
+        """Return the comments that a document has after the keys of this value."""
         return {}
 
     def numbers(self, value: Any) -> Array:
-        """Return the value as the array of a parameter."""
+        """Return the value as an array, for a parameter."""
         return as_number(value)
 
     def varied(self, value: Any, new: Any) -> Any:
-        """Return the value with the `new` numbers of the parameter."""
+        """Return the value with the numbers of its parameter replaced by `new`."""
         return new
 
     def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
@@ -77,7 +77,10 @@ class Kind(ABC):
         return iter(())
 
     def placed(self, value: Any, owner: object, homes: Homes) -> Any:
-        """Return the value with its places resolved to numbered bodies."""
+        """Return the value with its frames placed on numbered bodies.
+
+        `owner` is the element, and `homes` maps each part to the number of its body and its pose in that body's frame.
+        """
         return value
 
 
@@ -98,7 +101,7 @@ class Key(NamedTuple):
 
     @property
     def required(self) -> bool:
-        """Whether a value must be given."""
+        """Whether the user must give a value."""
         return self.default is MISSING
 
 
@@ -123,25 +126,28 @@ def key(
 
 
 def derived(*, default: Any = MISSING, default_factory: Any = MISSING, kw_only: bool = True) -> Any:
-    """Define a field that `Builder.build` computes. It is no argument, no document key and no parameter."""
+    """Define a field that `Builder.build` computes: it is neither an argument nor a document key nor a parameter."""
     given = {"default": default} if default_factory is MISSING else {"default_factory": default_factory}
     return field(kw_only=kw_only, **given)
 
 
 def is_finite(bound: Number) -> bool:
-    """Whether a bound, or every bound of a batch, is finite. A traced number is: only finite bounds can vary."""
+    """Return whether a bound, or every bound of a batch, is finite.
+
+    A traced bound counts as finite, because only finite bounds can vary.
+    """
     if isinstance(bound, float):
         return isfinite(bound)
-    return is_hidden(bound) or bool(np.all(np.isfinite(bound)))
+    return is_traced(bound) or bool(np.all(np.isfinite(bound)))
 
 
 # --- docstrings of the Builder's methods ---
 
 
 def with_parameters_section(text: str, definitions: Mapping[str, Key]) -> str:
-    """Insert the sections `Parameters` and `Returns`, made from key definitions, into an element's docstring.
+    """Return an element's docstring with the sections `Parameters` and `Returns` inserted.
 
-    They precede the section `Examples`. The result is not indented.
+    They are made from the key definitions and precede the section `Examples`. The result is not indented.
     """
     before, examples, after = cleandoc(text).partition("\nExamples\n")
     lines = ["", "Parameters", "----------", "name : str", "    Name of the element."]
@@ -156,7 +162,7 @@ def with_parameters_section(text: str, definitions: Mapping[str, Key]) -> str:
 
 
 def _default_text(one: Key) -> str:
-    """The default of a key as a docstring shows it."""
+    """Return the default of a key as a docstring shows it."""
     if one.same_as:
         return f"the value of `{one.same_as}`"
     if isinstance(one.default, tuple) and one.default:

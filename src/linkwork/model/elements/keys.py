@@ -50,9 +50,9 @@ from linkwork.model.elements.key_definition import is_finite as is_finite
 from linkwork.model.elements.key_definition import key as key
 from linkwork.model.faults import Fault
 from linkwork.model.parameters import (
-    A_PART,
     AT_MOST_ONE,
     FINITE,
+    FRACTION,
     NOT_NEGATIVE,
     NOT_ZERO,
     POSITIVE,
@@ -92,27 +92,30 @@ def _number(unit: str, check: Callable[..., float], rules: Rules, infinite: bool
 
 
 def finite(unit: str = "") -> Kind:
-    """Any finite number."""
+    """Return the kind of key whose value is any finite number."""
     return _number(unit, number_of, FINITE)
 
 
 def not_negative(unit: str = "") -> Kind:
-    """A number that is at least 0."""
+    """Return the kind of key whose value is a number >= 0."""
     return _number(unit, at_least_zero, NOT_NEGATIVE)
 
 
 def positive(unit: str = "", infinite: bool = False) -> Kind:
-    """A number above 0. It may be `infinite`; an infinite value is no parameter and cannot vary."""
+    """Return the kind of key whose value is a number > 0.
+
+    With `infinite`, the value may also be infinite; an infinite value is not a parameter and cannot vary.
+    """
     return _number(unit, above_zero, POSITIVE, infinite)
 
 
 def nonzero(unit: str = "") -> Kind:
-    """A number other than 0."""
+    """Return the kind of key whose value is a number other than 0."""
     return _number(unit, not_zero, NOT_ZERO)
 
 
 def fraction() -> Kind:
-    """A number from 0 to 1."""
+    """Return the kind of key whose value is a number from 0 to 1."""
     return _number("", at_most_one, (*NOT_NEGATIVE, *AT_MOST_ONE))
 
 
@@ -182,7 +185,7 @@ def _efficiency(value: Any, key: str, element: str) -> Array:
 
 
 def _gears(value: Any, key: str, element: str) -> tuple[float, ...]:
-    """Return gear ratios as floats: at least one, none of them 0."""
+    """Return gear ratios as floats; raise a ModelError if there is none or one of them is 0."""
     try:
         ratios = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -216,7 +219,7 @@ efficiencies = _Numbers(
     float | _TWO,
     "a number, or [driving, driven back]",
     python="float or (float, float)",
-    rules=A_PART,
+    rules=FRACTION,
     counts=True,
     check=_efficiency,
 )
@@ -224,7 +227,7 @@ gear_ratios = _Numbers(list[float], "a list of numbers", python="sequence of flo
 
 
 class _ByJoint(Kind):
-    """Numbers by joint, stored as pairs of a joint name and an array (nv,)."""
+    """Kind of key whose value has numbers by joint, stored as pairs of a joint name and an array (nv,)."""
 
     def checked(self, value: Any, key: str, element: str) -> tuple[tuple[str, Array], ...]:
         given = dict(value) if isinstance(value, tuple) and all(map(_is_pair, value)) else value
@@ -253,34 +256,43 @@ numbers_by_joint_name = _ByJoint(
 
 
 class NameKind(Kind):
-    """The name of a body or a joint: `what` is "body" or "joint", and `role` is how messages refer to it."""
+    """Kind of key whose value is the name of a body or a joint.
+
+    `what` is "body" or "joint", and `role` is how messages refer to the named object.
+    """
 
     python = "str"
     what: str = ""
     role: str = ""
 
     def checked(self, value: Any, key: str, element: str) -> str:
-        """Return the name."""
+        """Return the name; raise a ModelError if it is not a nonempty string."""
         return str(value)
 
     def faults(self, value: Any, element: str, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault if there is no such body or joint."""
+        """Yield a fault if there is no body or joint with this name."""
         there = draft.bodies if self.what == "body" else draft.joints
         return unknown_faults(element, self.what, {} if value is None else {self.role: value}, there)
 
 
 def body_name(role: str = "its body", wanted: str = "") -> Kind:
-    """The name of a body, a welded part or the world; `role` is how messages refer to it."""
+    """Return the kind of key whose value names a body, a welded part or the world.
+
+    `role` is how messages refer to it.
+    """
     return NameKind(Name, wanted, what="body", role=role)
 
 
 def joint_name(role: str = "its joint") -> Kind:
-    """The name of a joint; `role` is how messages refer to it."""
+    """Return the kind of key whose value names a joint; `role` is how messages refer to it."""
     return NameKind(Name, what="joint", role=role)
 
 
 class _Side(Kind):
-    """A joint, or a weighted sum {joint: factor} of joints with one velocity each, stored as pairs."""
+    """Kind of key whose value is a joint, or a weighted sum {joint: factor} of joints with one velocity each.
+
+    The sum is stored as pairs of a joint and a factor.
+    """
 
     def checked(self, value: Any, key: str, element: str) -> Side:
         if isinstance(value, tuple) and value and all(map(_is_pair, value)):
@@ -318,7 +330,7 @@ class _Choice(Kind):
 
 
 def choice(*choices: str) -> Kind:
-    """One of several strings."""
+    """Return the kind of key whose value is one of several strings."""
     wanted = f"{', '.join(choices[:-1])} or {choices[-1]}"
     return _Choice(Text, wanted, python=f"{{{', '.join(map(repr, choices))}}}", choices=choices)
 
@@ -382,12 +394,18 @@ class _Place(Kind):
 
 
 def place(of: str, where: str = "at", turn: str = "") -> Kind:
-    """A pose on the body that the key `of` names. Document keys: `where`, and `turn` + "rpy" or "rotation"."""
+    """Return the kind of key whose value is a pose on the body that the key `of` names.
+
+    Its document keys are `where`, and `turn` + "rpy" or `turn` + "rotation".
+    """
     return _Place(Place, of=of, where=where, turn=turn)
 
 
 def point(of: str, where: str = "at", points: bool = False) -> Kind:
-    """A point (3,) [m] on the body that the key `of` names; with `points`, an array (k, 3) gives k elements."""
+    """Return the kind of key whose value is a point (3,) [m] on the body that the key `of` names.
+
+    With `points`, an array (k, 3) of points gives k elements.
+    """
     python = "array_like, shape (3,) or (k, 3), [m]" if points else _Place.python
     return _Place(Place, of=of, where=where, rotates=False, python=python)
 
@@ -396,18 +414,21 @@ def point(of: str, where: str = "at", points: bool = False) -> Kind:
 
 
 class ClassKind(Kind):
-    """An object of one of several classes that `check` accepts; documents can name the classes in `choices`."""
+    """Kind of key whose value is an object of one of several classes.
+
+    `check` accepts objects of these classes; documents can name the classes in `choices`.
+    """
 
     check: Callable[[object, str], Any]
     choices: Callable[[], Mapping[str, type]]
     unwritable: str = "its class is not known to documents and cannot be written to a file"
 
     def checked(self, value: Any, key: str, element: str) -> Any:
-        """Return the object, or raise a ModelError if it has another class."""
+        """Return the object; raise a ModelError if its class is not valid."""
         return self.check(value, element)
 
     def written(self, value: Any, key: str, element: str) -> dict[str, Any]:
-        """Return the name of its class and its fields as document entries."""
+        """Return the name of the object's class and its fields as document entries."""
         if type(value) not in self.choices().values():
             raise ModelError(self.unwritable, element)
         return {key: written_name(type(value))} | own_fields(value)

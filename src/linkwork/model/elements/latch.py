@@ -1,4 +1,4 @@
-"""Latches: locks that engage by themselves when a joint reaches a position."""
+"""Latches, which lock a joint by themselves when it reaches a position."""
 
 from __future__ import annotations
 
@@ -40,20 +40,23 @@ class Latch(VelocityConstraint, section="latches"):
     engaged: Number = engaged_key(False)
 
     switches_itself = True
-    fires = ("engaged", 1.0)  # the mode that it sets, and its value, when the event function becomes negative
-    disarmed = 0.0  # its memory after that
+    fires = ("engaged", 1.0)  # mode that is set when the event function becomes negative, and its value
+    disarmed = 0.0  # value of `armed` after the latch has engaged
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """One row: the velocity of its joint."""
+        """The constraint row: the velocity of the latch's joint."""
         yield VelocityRow(self.name, ((self.joint, 0, 1.0),), self.engaged)
 
     def distance(self, position: Callable[[str], Array]) -> Number:
-        """Return the joint's position minus `at` [rad or m]; position(name) gives the coordinates (nq,) of a joint."""
+        """Return the position of the latch's joint minus `at` [rad or m].
+
+        `position(name)` returns the coordinates (nq,) of a joint.
+        """
         return position(self.joint)[0] - self.at
 
     def armed(self, distance: Number, before: Number) -> Number:
-        """Return the side, 1 or -1, of the joint when the latch was armed, or 0 while it is not armed.
+        """Return the side of `at`, 1 or -1, on which the joint was when the latch was armed; 0 if it is not armed.
 
         `distance` [rad or m] is the joint's position minus `at`; `before` is the previous return value.
         """
@@ -66,9 +69,9 @@ class Latch(VelocityConstraint, section="latches"):
         return where(armed == 0.0, 1.0, armed * distance)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield what is wrong with its joint."""
+        """Yield a fault if the latch's joint is unknown or does not have one velocity."""
         yield from side_faults(self.what, self.name, {"its joint": self.joint}, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return its state and position, and its joint."""
+        """Return the state and position of the latch, and the name of its joint, as text."""
         return f"{state_text(self.engaged)}, at {self.at:g} from {self.side}", self.joint

@@ -1,4 +1,4 @@
-"""Loops: additional joints between two bodies of the tree. They have no coordinates."""
+"""Loops: joints between two bodies that are both on the tree already. They have no coordinates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def _closing_kinds() -> Mapping[str, type]:
-    """Return the kinds of loops that a document can name, by name."""
+    """Return the loop kinds that a document can name, by name."""
     return {name: class_ for name, class_ in named_kinds(ClosingKind).items() if class_ is not Free}
 
 
@@ -67,7 +67,7 @@ class Loop(FrameConstraint, section="loops"):
         return self.closed
 
     def closed_now(self) -> Self:
-        """Return a closed copy."""
+        """Return a copy of the loop that is closed."""
         return replace(self, closed=1.0)
 
     @property
@@ -77,16 +77,16 @@ class Loop(FrameConstraint, section="loops"):
 
     @property
     def child(self) -> str:
-        """Its body b."""
+        """The name of the body b of the loop."""
         return self.b
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The closure rows of its kind."""
+        """The constraint rows of the loop's kind."""
         return self.kind.closing
 
     def completed(self) -> Self:
-        """Return the loop; raise a ModelError if its kind has no constraint or both ends are on one body."""
+        """Return the loop; raise a ModelError if its kind has no constraint rows or both ends are on one body."""
         if not self.kind.closing:
             raise ModelError(
                 f"kind {type(self.kind).__name__} imposes no constraint and cannot close a loop; use another kind",
@@ -97,13 +97,13 @@ class Loop(FrameConstraint, section="loops"):
         return self
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield a fault if both frames are on one body."""
+        """Yield a fault if both frames of the loop are on the same rigid body."""
         if self.at.body == self.to.body:
             reason = f"{self.a!r} and {self.b!r} are welded into one body, so no loop can be closed between them"
             yield Fault(reason, self.label, "name bodies that move relative to each other")
 
     def describe(self) -> tuple[str, str]:
-        """Return its kind, and the two bodies."""
+        """Return the kind of the loop, and its two bodies, as text."""
         return type(self.kind).__name__, f"{self.a}, {self.b}"
 
 
@@ -145,6 +145,6 @@ closing_section = Loop.section  # the section of joints that are cut from cycles
 
 
 def closing_joint(joint: JointSpecification) -> Loop:
-    """Return the loop that replaces a joint which would make a cycle."""
+    """Return the loop that replaces a joint which would close a cycle of the tree."""
     at, to = Place.stated(joint.offset), Place.stated(Transform.identity())
     return Loop(joint.name, joint.kind, joint.parent, joint.child, at, to, closed=1.0)

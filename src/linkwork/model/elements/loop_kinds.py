@@ -1,4 +1,4 @@
-"""Kinds of constraints between two bodies that close loops only; a joint of the tree cannot have them."""
+"""Kinds of constraints that only close loops: a joint of the tree cannot have these kinds."""
 
 from __future__ import annotations
 
@@ -172,14 +172,17 @@ MOST_TEETH = 10**6
 
 
 def _length(value: object, what: str, instead: str = "") -> float:
-    """Return a length [m] above zero; `instead` is the remedy at the end of the message."""
+    """Return `value` as a length [m] above zero; raise a ModelError for other values.
+
+    `what` is the name of the value, and `instead` the remedy at the end of the message.
+    """
     if not (isinstance(value, Real) and np.isfinite(float(value)) and float(value) > 0.0):
         raise ModelError(f"{what} must be a finite number of metres > 0; got {value!r}{instead}")
     return float(value)
 
 
 def _teeth(value: object, what: str) -> int:
-    """Return a number of teeth, negative for a ring."""
+    """Return `value` as a nonzero number of teeth, negative for a ring gear; raise a ModelError for other values."""
     if not isinstance(value, Integral) or isinstance(value, bool) or not 0 < abs(int(value)) <= MOST_TEETH:
         raise ModelError(f"{what} must be a nonzero integer of magnitude at most {MOST_TEETH}; got {value!r}")
     return int(value)

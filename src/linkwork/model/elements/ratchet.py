@@ -1,4 +1,4 @@
-"""Ratchets: one-way clutches."""
+"""Ratchets: one-way clutches between two joints, or on one joint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkwork.model.elements.velocity_constraint import (
     side_faults,
     side_text,
     state_text,
-    summed,
+    terms_of,
 )
 from linkwork.model.faults import Fault
 from linkwork.model.specifications import Draft
@@ -56,24 +56,24 @@ class Ratchet(VelocityConstraint, section="ratchets"):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """One row: direction * (v_b - ratio v_a). The multiplier is the force on b."""
-        ahead = [(joint, factor) for joint, factor in summed(self.a if self.b is None else self.b)]
-        behind = [] if self.b is None else [(joint, -self.ratio * factor) for joint, factor in summed(self.a)]
+        """The constraint row direction * (v_b - ratio v_a). The multiplier is the force on b."""
+        ahead = [(joint, factor) for joint, factor in terms_of(self.a if self.b is None else self.b)]
+        behind = [] if self.b is None else [(joint, -self.ratio * factor) for joint, factor in terms_of(self.a)]
         velocities = [(joint, 0, self.direction * factor) for joint, factor in (*ahead, *behind)]
         yield VelocityRow(self.name, tuple(velocities), self.engaged)
 
     @property
     def bounds(self) -> tuple[Bound, ...]:
-        """Zero and its capacity [N m or N]: it pushes only."""
+        """The bounds of the multiplier: zero and the capacity [N m or N], because a ratchet only pushes."""
         return ((0.0, self.capacity),)
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield what is wrong with its sides."""
+        """Yield a fault for each invalid joint on the sides of the ratchet."""
         sides = {"joint a": self.a} | ({} if self.b is None else {"joint b": self.b})
         yield from side_faults(self.what, self.name, sides, draft)
 
     def describe(self) -> tuple[str, str]:
-        """Return its state and capacity, and its sides with ratio and direction."""
+        """Return the state and capacity of the ratchet, and its sides with ratio and direction, as text."""
         sides = side_text(self.a) + ("" if self.b is None else f", {side_text(self.b)} x {self.ratio:g}")
         state = f"{state_text(self.engaged)}, up to {self.capacity:g} N m or N"
         return state, f"{sides}, {self.direction:+g}"

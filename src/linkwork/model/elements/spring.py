@@ -48,19 +48,22 @@ class Spring(LineForce, section="springs"):
         return self
 
     def draft_faults(self, draft: Draft) -> Iterator[Fault]:
-        """Yield a fault for unknown bodies, and for a name that a joint has: parameter names would be ambiguous."""
+        """Yield a fault for each unknown body, and for a name that a joint has.
+
+        A shared name would make parameter names ambiguous.
+        """
         yield from super().draft_faults(draft)
         if self.name in draft.joints:
             reason = f"its name is also that of a joint, so the parameter '{self.name}.stiffness' would be ambiguous"
             yield Fault(reason, self.label, "rename one of them")
 
     def faults(self, mechanism: Mechanism) -> Iterator[Fault]:
-        """Yield a fault if both points are on one body."""
+        """Yield a fault if both points of the spring are on the same rigid body."""
         if self.at.body == self.to.body:
             reason = f"{self.a!r} and {self.b!r} are welded into one body, so the spring's length is constant"
             yield Fault(reason, self.label, "name bodies that move relative to each other")
 
     def describe(self) -> tuple[str, str]:
-        """Return its stiffness, damping and free length, and its bodies."""
+        """Return the stiffness, damping and free length of the spring, and its bodies, as text."""
         what = f"{self.stiffness:g} N/m, {self.damping:g} N s/m, free length {self.length:g} m"
         return what, f"{self.a}, {self.b}"

@@ -16,7 +16,7 @@ from linkwork.model.geometry import Plane, Shape
 
 @cache
 def _shapes() -> Mapping[str, type]:
-    """Return the shapes that a document can name, by name."""
+    """Return the shapes of surfaces that a document can name, by name."""
     return {written_name(class_): class_ for class_ in (*get_args(Shape), HeightField)}
 
 
@@ -40,16 +40,16 @@ class Surface(Element, section="surfaces"):
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The height function, if the shape is a Ground."""
+        """The height function of a Ground; empty for other shapes."""
         return (self.shape.function,) if isinstance(self.shape, Ground) else ()
 
     @classmethod
     def stand_in(cls, name: str) -> Self:
-        """Return a plane, which contacts may name."""
+        """Return a plane called `name`, as a placeholder for an invalid surface that contacts name."""
         return cls(name, Plane())
 
     def describe(self) -> tuple[str, str]:
-        """Return its shape, and its body."""
+        """Return the shape of the surface, and its body, as text."""
         return type(self.shape).__name__, self.body
 
 

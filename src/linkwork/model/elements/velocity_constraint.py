@@ -14,7 +14,7 @@ from linkwork.model.elements.keys import Direction, Side, key, positive, switch
 from linkwork.model.faults import Fault
 from linkwork.model.joints import JointKind
 from linkwork.model.mimic import Mimic
-from linkwork.model.parameters import is_hidden
+from linkwork.model.parameters import is_traced
 from linkwork.model.specifications import Draft, unknown_faults
 from linkwork.spatial.scalar import Number
 
@@ -22,7 +22,7 @@ DIGITS, ROUNDING = 12, 1e-12  # factors and ratios that agree within this are eq
 
 
 class VelocityRow(NamedTuple):
-    """A weighted sum of joint velocities that is zero while the row is `engaged` (1 or 0).
+    """A constraint row: a weighted sum of joint velocities that is zero while `engaged` is 1.
 
     Each entry of `velocities` is (joint, number of the velocity within the joint, factor).
     """
@@ -33,7 +33,7 @@ class VelocityRow(NamedTuple):
 
 
 class VelocityConstraint(Constraint):
-    """A constraint that keeps linear combinations of joint velocities at zero while it is engaged."""
+    """A constraint that forces linear combinations of joint velocities to zero while it is engaged."""
 
     holonomic = False
     writes_all = True
@@ -47,7 +47,7 @@ class VelocityConstraint(Constraint):
 
     @property
     def velocity_rows(self) -> Iterator[VelocityRow]:
-        """The sums of velocities that are constrained to zero."""
+        """The constraint rows: sums of velocities that are constrained to zero."""
         raise self.lacks("velocity_rows")
 
     @property
@@ -57,18 +57,18 @@ class VelocityConstraint(Constraint):
 
     @property
     def pushes_only(self) -> bool:
-        """Whether the lower bound of its first multiplier is zero."""
+        """Whether the lower bound of the first multiplier is zero, as for ratchets."""
         lower = self.bounds[0][0]
-        return not is_hidden(lower) and lower == 0.0
+        return not is_traced(lower) and lower == 0.0
 
     @property
     def driven_sides(self) -> tuple[Side, Side, Number] | None:
-        """Sides a and b, and the ratio v_b / v_a; None for a constraint that does not drive b from a."""
+        """The sides a and b, and the ratio v_b / v_a; None if the constraint has no such sides."""
         return None
 
     @property
     def capacities(self) -> tuple[Number, Number]:
-        """The largest force of the first row, backward and forward [N m or N]."""
+        """The largest forces [N m or N] of the first row: backward and forward."""
         lower, upper = self.bounds[0]
         return 0.0 - lower, upper
 
@@ -85,39 +85,39 @@ def capacity_key() -> Any:
 
 
 def state_text(engaged: Number) -> str:
-    """Return the state as `linkwork check` prints it."""
+    """Return the state "engaged" or "released", as `linkwork check` prints it."""
     return "engaged" if engaged else "released"
 
 
-def may_hold(engaged: Number) -> bool:
-    """Whether a constraint is engaged or may be; a traced number may be."""
-    return is_hidden(engaged) or bool(engaged)
+def may_be_engaged(engaged: Number) -> bool:
+    """Return whether a constraint with this value of `engaged` may act: it is nonzero or traced."""
+    return is_traced(engaged) or bool(engaged)
 
 
 # --- sides ---
 
 
-def summed(side: Side) -> Direction:
-    """Return the joints of a side, each with its factor."""
+def terms_of(side: Side) -> Direction:
+    """Return the terms of a side of a clutch or ratchet: pairs of a joint name and its factor."""
     return ((side, 1.0),) if isinstance(side, str) else tuple(dict(side).items())
 
 
 def side_text(side: Side) -> str:
-    """Return a side as messages show it: a joint, or a sum such as 'hip + 2 knee'."""
+    """Return a side of a clutch or ratchet as text: a joint, or a sum such as 'hip + 2 knee'."""
     terms = [
-        f"{'-' if by < 0.0 else '+'} {f'{abs(by):g} ' if abs(by) != 1.0 else ''}{name}" for name, by in summed(side)
+        f"{'-' if by < 0.0 else '+'} {f'{abs(by):g} ' if abs(by) != 1.0 else ''}{name}" for name, by in terms_of(side)
     ]
     return " ".join(terms).removeprefix("+ ")
 
 
 def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({})) -> tuple[Direction, float]:
-    """Return the joints of a side, sorted, with factors divided by the first joint's factor, and that factor.
+    """Return the terms of a side with factors relative to the first joint's factor, and that factor.
 
-    Mimic joints are replaced by the joints that they mimic.
+    The joints are sorted by name. Mimic joints are replaced by the joints that they mimic.
     """
     factors: dict[str, float] = {}
     largest = 0.0
-    for joint, factor in summed(side):
+    for joint, factor in terms_of(side):
         lead, by = (mimics[joint].of, mimics[joint].multiplier) if joint in mimics else (joint, 1.0)
         factors[lead] = factors.get(lead, 0.0) + factor * by
         largest = max(largest, abs(factor * by))
@@ -130,15 +130,18 @@ def direction_of(side: Side, mimics: Mapping[str, Mimic] = MappingProxyType({}))
 
 
 def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -> Iterator[Fault]:
-    """Yield what is wrong with the sides of the `what` called `name`; `sides` has one or two sides by role."""
+    """Yield a fault for each invalid joint of a clutch or ratchet, and for sides that always move together.
+
+    `what` is the kind of element and `name` its name; `sides` has one or two sides by role.
+    """
     element = f"{what} {name!r}"
     for role, side in sides.items():
-        for joint, _ in summed(side):
+        for joint, _ in terms_of(side):
             yield from unknown_faults(element, "joint", {role: joint}, draft.kinds)
             yield from single_faults(element, role, joint, draft.kinds)
     if len(sides) < 2:
         return
-    joints = {joint for side in sides.values() for joint, _ in summed(side)}
+    joints = {joint for side in sides.values() for joint, _ in terms_of(side)}
     a, b = (direction_of(side, draft.mimics)[0] for side in sides.values())
     if len(joints) == 1:
         yield Fault(f"a {what} needs two different joints; both are {joints.pop()!r}", element)
@@ -149,7 +152,10 @@ def side_faults(what: str, name: str, sides: Mapping[str, Side], draft: Draft) -
 
 
 def role_faults(element: str, roles: Mapping[str, str], draft: Draft) -> Iterator[Fault]:
-    """Yield a fault for joints, given by role, that are unknown, have several velocities, or are the same."""
+    """Yield a fault for each joint in `roles` that is unknown, has several velocities, or is named twice.
+
+    `roles` has joint names by role, such as {"driving": "input"}.
+    """
     yield from unknown_faults(element, "joint", roles, draft.kinds)
     led: dict[str, str] = {}
     for role, name in roles.items():
@@ -163,14 +169,14 @@ def role_faults(element: str, roles: Mapping[str, str], draft: Draft) -> Iterato
 
 
 def single_faults(element: str, role: str, name: str, kinds: Mapping[str, JointKind]) -> Iterator[Fault]:
-    """Yield a fault for a joint whose number of velocities is not one."""
+    """Yield a fault if the joint `name` does not have exactly one velocity."""
     if name in kinds and kinds[name].nv != 1:
         kind = type(kinds[name]).__name__
         yield Fault(f"{role}: {name!r} is a {kind} joint; it must have one velocity", element)
 
 
 def shared_name_faults(elements: Iterable[Element]) -> Iterator[Fault]:
-    """Yield a fault for velocity constraints that share a name: schedules switch them by name."""
+    """Yield a fault for each velocity constraint whose name another one has: schedules switch by name."""
     owners: dict[str, str] = {}
     for one in elements:
         if isinstance(one, VelocityConstraint):

@@ -11,7 +11,7 @@ from linkwork.algorithms.compliant_contact import wrenches_of
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.reduction import closed_forward_dynamics, closed_positions, held, to_tree
 from linkwork.algorithms.rigid_contact import forces_of
-from linkwork.model.elements.conflicts import agreeing, contradictions
+from linkwork.model.elements.conflicts import contradictions, couplings_agree
 from linkwork.model.elements.keys import is_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.slip import (
@@ -109,7 +109,7 @@ def impact(
     found = slip_of_speeds(m.bounded, slip_speeds(m, push.v), slip)
     slip = np.array([x if k in one_way else where(unchanged[k], slip[k], found[k]) for k, x in enumerate(trial)])
     energy = sum(system.energies(q, push.v)) - sum(system.energies(before, v))
-    possible = (gap <= CLOSURE_GAP) & (error <= CLOSURE_OPEN) & agreeing(m)
+    possible = (gap <= CLOSURE_GAP) & (error <= CLOSURE_OPEN) & couplings_agree(m)
     loops = len(m.frame_constraints)
     bridged = energy - sum(push.energies, 0.0)  # energy of the projection, which only loops need
     energies = np.concatenate([push.energies[:loops] + bridged, push.energies[loops:]])

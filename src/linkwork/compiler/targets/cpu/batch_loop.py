@@ -1,8 +1,8 @@
 """Prints a whole kernel as LLVM IR: the loop over a batch of states, and the loops of its program.
 
-A kernel is one function `run` that loops over blocks of W states, one panel of blocks at a time. It gathers the inputs
-into workspaces, executes the steps of the plan, each for all blocks of the panel, and scatters the results. Running
-each chunk over a whole panel keeps its instructions in the L1 cache.
+A kernel is one function `run` that loops over blocks of W states, one panel of blocks at a time, where W is the vector
+width. `run` gathers the inputs into workspaces, executes the steps of the plan, each for all blocks of the panel, and
+scatters the results. Running each chunk over a whole panel keeps its instructions in the L1 cache.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from linkwork.compiler.chunk_sharing import SharedChunk, shared_chunks
+from linkwork.compiler.kernel_shapes import Count
 from linkwork.compiler.plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.result_buffers import LARGE_BYTES
-from linkwork.compiler.rows import Count
+from linkwork.compiler.shared_chunks import SharedChunk, shared_chunks
 from linkwork.compiler.targets.cpu.printer import ChunkPrinter, whole_numbers
 from linkwork.compiler.targets.cpu.transfers import NONTEMPORAL, TransferPrinter
 from linkwork.compiler.targets.target_interface import Program
@@ -24,35 +24,37 @@ from linkwork.compiler.targets.target_interface import Program
 # Panels of 4, chunks of 200: 4 % (7 dof), 7 % (18 dof) and 12 % (38 dof) less than of 8, whose workspace exceeds L1.
 # Derivatives (38 dof): panels of 2 take 5 % less than single blocks. On AVX-512, with blocks of twice the size, panels
 # of 2 instead of 4 save 11 % and 20 % in forward and inverse dynamics of 18 dof, 4 % and 10 % of 38 dof.
-PANEL_BYTES = 1 << 15  # of a panel's workspaces, which should fit the L1 cache
+PANEL_BYTES = 1 << 15  # largest size of a panel's workspaces, which should fit the L1 cache
 MIN_PANEL, MAX_PANEL = 2, 4  # blocks
 # If chunks share code, the code fits the L1 cache anyway, and workspaces should fit L2: variational steps of 128 joints
 # take 5 %, of 512 joints 10 % less time in single blocks than in panels of two.
 SECOND_CACHE_BYTES = 1 << 18
-MIN_TABLE_MOVES = 64  # moves from which on a table loop is printed: straight-line code would grow with the state
+MIN_TABLE_MOVES = 64  # this many moves become a loop over a table: straight-line code would grow with the state
 ARGUMENTS = "i64 %start, i64 %stop, i64 %last, ptr noalias %first, ptr %inputs, ptr %strides, ptr %counts, ptr %results"
 
 
 class KernelText(NamedTuple):
-    """LLVM text with a function `run`, and the size of its workspace in doubles."""
+    """The LLVM IR of a kernel's function `run`, and the size of its workspace in doubles."""
 
     text: str
     workspace: int
 
 
 def emit(program: Program, width: int) -> KernelText:
-    """The kernel of a program on vectors of `width` doubles.
+    """Return the LLVM IR of a program's kernel for vectors of `width` doubles.
 
     double run(i64 start, i64 stop, i64 last, ptr workspace, ptr inputs, ptr strides, ptr counts, ptr results) computes
     the states start to stop - 1 in blocks. It returns 0 if all results are finite, else NaN. `last` is the index of the
-    last state of the batch: lanes beyond it repeat it, so that every state is computed by the same instructions.
-    `inputs` and `strides` have one pointer and one stride between states (in doubles, 0 for a shared input) for each
-    array, `counts` the iterations of loops, `results` a pointer for each result, state by state.
+    last state of the batch: lanes beyond it compute this state again, so that every state is computed by the same
+    instructions. `inputs` and `strides` have one pointer and one stride between states (in doubles, 0 for a shared
+    input) for each array, `counts` the iteration counts of loops, `results` a pointer for each result.
     """
     return _BatchLoop(program, width).kernel()
 
 
 class _BatchLoop:
+    """Prints the function `run` of one program, and the functions that it calls."""
+
     def __init__(self, program: Program, width: int):
         self.plan, self.arguments, self.results = program
         self.width = width
@@ -72,7 +74,7 @@ class _BatchLoop:
         return KernelText(text, self.plan.total * self.width * self.panel)
 
     def _panel(self) -> int:
-        """The number of blocks per panel. Code for one state (width 1) has no loops over blocks."""
+        """Return the number of blocks per panel. Code for one state (width 1) has no loops over blocks."""
         block = 8 * self.width * max(1, self.plan.total)  # bytes
         if self.width == 1 or (self.plan.shares_chunks and MIN_PANEL * block > SECOND_CACHE_BYTES):
             return 1
@@ -137,7 +139,7 @@ done:
     # --- steps ---
 
     def _steps(self, steps: Sequence[Step]) -> list[str]:
-        """The lines of `run` that execute the steps for the blocks of a panel."""
+        """Return the lines of `run` that execute the steps for the blocks of a panel."""
         lines: list[str] = []
         for step in steps:
             if isinstance(step, LoopStep):
@@ -149,8 +151,10 @@ done:
         return lines
 
     def _moves(self, moves: Moves) -> list[str]:
-        """Copy numbers: first to slots that no move reads, by a table if there are many; then the others
-        simultaneously.
+        """Return the lines of `run` that copy numbers, and print the functions that do this.
+
+        Copies to slots that no move reads come first, as a loop over a table if there are many. The other copies are
+        simultaneous.
         """
         read = {source for source, _ in moves.pairs if isinstance(source, int)}
         rest, lines = moves.pairs, []
@@ -168,7 +172,7 @@ done:
         return lines
 
     def _chunks(self) -> dict[int, str]:
-        """Print the functions of all chunks; return the line that calls each chunk's function, by the chunk's `id`."""
+        """Print the functions of all chunks; return the line that calls each chunk's function, by its `id`."""
         calls: dict[int, str] = {}
         for shared, chunks in shared_chunks(self.plan):
             name, size = self._name("chunk"), len(shared.rows[0])
@@ -181,12 +185,12 @@ done:
         return calls
 
     def _scaled(self, shared: SharedChunk) -> list[int]:
-        """The rows in sequence, with slots in doubles from the beginning of a workspace."""
+        """Return the table of a shared chunk as one list, with slot numbers converted to offsets in doubles."""
         constants = set(shared.constants.values())
         return [x if i in constants else x * self.width for row in shared.rows for i, x in enumerate(row)]
 
     def _loop(self, step: LoopStep) -> list[str]:
-        """A loop over steps, for all blocks of a panel."""
+        """Return the lines of `run` that execute a loop for all blocks of a panel."""
         loop, name = step.loop, f"loop{len(self.counters)}"
         self.counters.append(f"{name}.p")
         k, most = f"%{name}.k", f"%{name}.most"
@@ -228,7 +232,10 @@ done:
         ]
 
     def _recorded(self, step: LoopStep, name: str, k: str, most: str) -> list[str]:
-        """Write the recorded values of iteration `k` of `most` to their row of the results."""
+        """Return the lines of `run` that write the recorded values of iteration `k` to the results.
+
+        `most` is the loop's number of iterations; `k` and `most` are names of IR values.
+        """
         lines: list[str] = []
         slots = iter(step.recorded)
         for one in step.loop.series:
@@ -244,14 +251,14 @@ done:
         return lines
 
     def _count(self, name: str, count: Count) -> list[str]:
-        """Load a count that the caller gave."""
+        """Return the lines of `run` that load an iteration count given by the caller as value `name`."""
         return [
             f"  {name}.p = getelementptr inbounds i64, ptr %counts, i64 {count.number}",
             f"  {name} = load i64, ptr {name}.p",
         ]
 
     def _watch(self, slot: int) -> str:
-        """The name of a function that returns whether the number in a slot is nonzero in any lane of any block."""
+        """Print a function that returns whether a slot is nonzero in any lane of any block; return its name."""
         name, printer = self._name("watch"), self.printer
         printer.start()
         value = printer.load(slot)
@@ -267,7 +274,10 @@ done:
     # --- between the arrays of the caller and the workspaces ---
 
     def _gather(self, number: int, size: int, first: int, offset: str) -> list[str]:
-        """Copy an argument of the panel's states, from `offset` on, to consecutive slots."""
+        """Return the lines of `run` that copy argument `number` of the panel's states to the slots from `first`.
+
+        Copying begins `offset` doubles after the start of each state.
+        """
         if size == 0:
             return []
         name = self._name("gather")
@@ -283,7 +293,10 @@ done:
         ]
 
     def _scatter(self, number: int, slots: Sequence[int], stride: str, offset: str) -> list[str]:
-        """Write a result of the panel's states, and accumulate the check for finite numbers."""
+        """Return the lines of `run` that write result `number` of the panel's states from `slots`.
+
+        They also accumulate the check for finite numbers.
+        """
         if not slots:
             return []
         name, real, size = self._name("scatter"), self.printer.real, len(slots)

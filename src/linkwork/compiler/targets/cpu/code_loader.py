@@ -1,4 +1,4 @@
-"""Detects the processor and its vector width, compiles LLVM text to object code, and loads object code."""
+"""Detects the processor and its vector width, compiles LLVM IR to object code, and loads object code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 
 
 class Processor(NamedTuple):
-    """Name and features of a processor as LLVM reports them, and the number of doubles per vector."""
+    """A processor: its name and features as LLVM reports them, and `width`, the number of doubles per vector."""
 
     name: str
     features: str
@@ -24,7 +24,7 @@ class Processor(NamedTuple):
 
 @cache
 def processor() -> Processor:
-    """The processor this process runs on."""
+    """Return the processor on which this process runs."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features()
@@ -35,14 +35,17 @@ def processor() -> Processor:
 
 
 def identity(host: Processor) -> str:
-    """All that object code depends on besides its graph: processor, vector width, LLVM and llvmlite."""
+    """Return a text with everything besides its graph on which object code depends.
+
+    This is the processor, its vector width, LLVM and llvmlite.
+    """
     llvm_version = ".".join(map(str, llvm.llvm_version_info))
     machine = f"{llvm.get_default_triple()} {host.name} {host.features} width {host.width}"
     return f"{machine} llvm {llvm_version} llvmlite {llvmlite.__version__}"
 
 
 def _target_machine() -> Any:
-    """A new target machine; the linker takes ownership of the one it is given."""
+    """Return a new LLVM target machine; each linker needs a separate one, because it takes ownership."""
     host = processor()
     target = llvm.Target.from_default_triple()
     # Constants close to the code: one instruction each instead of two, 5 to 25 % less time (9 and 38 dof).
@@ -55,31 +58,33 @@ def _target_machine() -> Any:
 
 
 def object_code(text: str) -> bytes:
-    """LLVM text as object code. Graphs are simplified before printing, so only code generation runs, without passes.
+    """Compile LLVM IR to object code.
 
-    The text is not verified, which takes 1 % of the time; the tests verify the printer's texts.
+    LLVM runs no optimization passes, only code generation: graphs are simplified before they are printed. The IR is
+    not verified, which would take 1 % of the time; the tests verify all IR that they compile.
     """
     return _target_machine().emit_object(llvm.parse_assembly(text))
 
 
 @cache
 def _linker() -> llvm.LLJIT:
-    """The linker that places object code in memory, one for the process.
+    """Return the JIT linker of this process, which places object code in memory.
 
-    JITLink gives each object one block: the small code model has 32-bit offsets, and sections that MCJIT mapped more
-    than 2 GiB apart crashed the process.
+    JITLink gives each object one block of memory. The small code model has 32-bit offsets, and sections that MCJIT
+    mapped more than 2 GiB apart crashed the process.
     """
     processor()
     return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
 
 
-_numbers = count()  # numbers of the libraries
+_numbers = count()  # serial numbers, for unique library names
 
 
 class Loaded:
-    """The function `symbol` of object code in memory; its `address` is valid as long as this object exists.
+    """Object code in memory; `address` is the address of its function `symbol`.
 
-    `imports` are the addresses, by name, of functions that the object code calls besides those of the C library.
+    The address is valid as long as this object exists. `imports` are the addresses, by name, of functions that the code
+    calls besides those of the C library.
     """
 
     def __init__(self, code: bytes, symbol: str, imports: Mapping[str, int] = MappingProxyType({})):
@@ -91,6 +96,6 @@ class Loaded:
 
 
 def python_api(*names: str) -> dict[str, int]:
-    """The addresses of functions of Python's C API, by name."""
+    """Return the addresses of functions of Python's C API, by name."""
     pointers = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names}
     return {name: address for name, address in pointers.items() if address is not None}

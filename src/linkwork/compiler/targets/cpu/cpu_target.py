@@ -1,4 +1,4 @@
-"""The CPU target: code of width 1 for one state, of the processor's vector width for batches."""
+"""The CPU target: scalar code for one state, and SIMD code of the processor's vector width for batches."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ ONE, MANY = "one state", "batch"  # the variants of a program's code
 
 
 class CpuTarget:
-    """The CPU of this process as a `Target`."""
+    """The `Target` for the CPU of this process."""
 
     def digest(self) -> str:
-        """Identity of the processor, vector width, LLVM and llvmlite."""
+        """Return a text that identifies the processor, its vector width, LLVM and llvmlite."""
         return f"cpu {identity(processor())}"
 
     def has_fused_multiply_add(self) -> bool:
-        """Whether the processor has fused multiply-add instructions."""
+        """Return whether the processor has fused multiply-add instructions."""
         return processor().has_fma
 
     def variant(self, count: int) -> str:
-        """The code variant for `count` states; a single state has separate code, without loops over blocks."""
+        """Return the name of the code variant for `count` states.
+
+        A single state has separate code, without loops over blocks.
+        """
         return ONE if count == 1 else MANY
 
     def build(self, program: Program, variant: str) -> bytes:
-        """Object code of a program with its header."""
+        """Return the object code of a program with its header (see `packed`)."""
         from linkwork.compiler.targets.cpu.batch_loop import emit  # here: cached code needs no printer
 
         width = 1 if variant == ONE else processor().width

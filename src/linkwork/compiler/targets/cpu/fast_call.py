@@ -1,8 +1,9 @@
-"""Fast calls on one state from Python, in less than a microsecond: a machine-code entry with the buffer protocol.
+"""Fast calls on one state from Python, in less than a microsecond, through a machine-code entry function.
 
-The entry takes the kernel's arguments as contiguous float64 arrays of one state. It allocates the result, runs the
-kernel and checks that every number is finite. All other calls (batches, lists, keywords, wrong shapes, a non-finite
-result) go to an ordinary Python function, which computes the result or raises an error.
+The entry function takes the kernel's arguments as contiguous float64 arrays of one state, through Python's buffer
+protocol. It allocates the result, runs the kernel and checks that every number is finite. All other calls (batches,
+lists, keywords, wrong shapes, a non-finite result) call an ordinary Python function, which computes the result or
+raises an error.
 """
 
 from __future__ import annotations
@@ -205,28 +206,33 @@ class _MethodDefinition(ctypes.Structure):
 
 
 class _Owner(tuple[Any, ...]):
-    """Owner of everything a fast function points to. Pickling the function stores the method that it replaces."""
+    """The owner of all objects that a fast function points to.
+
+    Pickling the function stores the method that it replaces.
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _same, (self[4].__self__,)
 
 
 def _same(item: Any) -> Any:
+    """Return `item`; used to unpickle a fast function as the method that it replaces."""
     return item
 
 
 @cache
 def _entry() -> tuple[Loaded, int]:
-    """The entry in memory, shared by all kernels, and its address; it is cached on disk like kernels."""
+    """Return the loaded entry function, which all kernels share, and its address; its code is cached on disk."""
     code = stored(digest("entry", TEXT, identity(processor())), lambda: object_code(TEXT))
     loaded = Loaded(code, "entry", python_api(*API))
     return loaded, loaded.address
 
 
 def fast_call(call: OneStateCall, run: int, workspace: Array, owner: object) -> Callable[..., Any]:
-    """A built-in function that runs machine code on one state, or passes its arguments to `call.general`.
+    """Return a built-in function that runs machine code on one state, or else calls `call.general`.
 
-    `run` is the code's address, valid as long as `owner` exists. Calls share one workspace, because they hold the GIL.
+    `run` is the address of the code, valid as long as `owner` exists. Calls can share one workspace, because they hold
+    the GIL.
     """
     empty_arguments = (call.result,)
     record = [len(call.shapes), run, workspace.ctypes.data, id(np.empty), id(empty_arguments), id(call.general)]

@@ -1,4 +1,4 @@
-"""Runs machine code over a batch of states, on several threads for large batches."""
+"""Runs a kernel's machine code over a batch of states, on several threads for large batches."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 RUN = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 5)  # releases the GIL
 HEADER = struct.Struct("<qq")  # before object code: vector width, and workspace size in doubles
 MIN_BLOCKS_PER_THREAD = 64  # with fewer blocks, starting a thread costs more than it saves
-MIN_POOL_THREADS = 8  # of the pool, so that a user may use more threads than processors
+MIN_POOL_THREADS = 8  # smallest size of the thread pool, so that a user may use more threads than processors
 
 
 def packed(width: int, workspace: int, object_code: bytes) -> bytes:
-    """Object code with a header: vector width and workspace size in doubles, as `MachineCode` expects."""
+    """Return object code with a header, the vector width and the workspace size in doubles, for `MachineCode`."""
     return HEADER.pack(width, workspace) + object_code
 
 
 class MachineCode:
-    """A kernel's machine code for one vector width, loaded in memory."""
+    """The machine code of a kernel for one vector width, loaded in memory."""
 
     def __init__(self, code: bytes):
         self.width, self._workspace = HEADER.unpack_from(code)
@@ -42,11 +42,11 @@ class MachineCode:
         self._run = RUN(self.address)
 
     def new_workspace(self) -> Array:
-        """The workspace of one thread, aligned to a cache line."""
+        """Allocate the workspace of one thread, aligned to a cache line."""
         return aligned(self._workspace)
 
     def launch(self, batch: Batch, threads: int | None) -> bool:
-        """Compute all states of a batch; return whether all results are finite."""
+        """Compute all states of a batch on at most `threads` threads; return whether all results are finite."""
         # Input addresses, strides, counts and result addresses, in the argument order of `run` (see `emit`)
         groups = (_addresses(batch.inputs), batch.strides, batch.counts, _addresses(batch.results))
         words = np.array([word for group in groups for word in group], dtype=np.int64)
@@ -64,7 +64,7 @@ class MachineCode:
         return sum(_pool().map(run, cuts[:-1], cuts[1:])) == 0.0
 
     def fast_call(self, call: OneStateCall) -> Callable[..., Any]:
-        """A built-in function; `call.general` if the entry does not support the arguments."""
+        """Return a built-in function for one state; `call.general` if an argument is not supported."""
         if len(call.shapes) > MAX_ARRAYS or () in call.shapes:
             return call.general
         return fast_call(call, self.address, self.new_workspace(), self)
@@ -80,7 +80,7 @@ _POOL: list[ThreadPoolExecutor] = []
 
 
 def available_threads() -> int:
-    """The number of threads that may run at the same time."""
+    """Return the number of threads that can run at the same time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

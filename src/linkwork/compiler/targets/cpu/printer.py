@@ -1,4 +1,4 @@
-"""Prints the chunks of a graph as LLVM IR on vectors of W doubles, one state per lane."""
+"""Prints the chunks of a graph as LLVM IR on vectors of W doubles (the vector width), one state per lane."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from linkwork.compiler.chunk_sharing import SharedChunk, SlotAddress
 from linkwork.compiler.graph import COMPARISONS, FUSED, LOGIC, Graph, Lookup, bits_of, is_truth
 from linkwork.compiler.plan import Moves
+from linkwork.compiler.shared_chunks import SharedChunk, SlotAddress
 from linkwork.compiler.targets.cpu.vector_math import constant_vector, math_function, worth_a_vector
 
 BINARY_INSTRUCTIONS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -22,26 +22,26 @@ OUTSIDE = "!1001"  # alias scope of values from outside a chunk, to which the ch
 
 
 def literal(value: float) -> str:
-    """A double in LLVM's exact notation."""
+    """Return a double in LLVM's exact hexadecimal notation."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 def table_definition(name: str, table: bytes) -> str:
-    """A table of doubles as a module constant."""
+    """Return the IR of a module constant `name` with a table of doubles."""
     numbers = ", ".join(f"double 0x{word:016X}" for word in struct.unpack(f"<{len(table) // 8}Q", table))
     return f"@{name} = private unnamed_addr constant [{len(table) // 8} x double] [{numbers}], align 64"
 
 
 def whole_numbers(name: str, numbers: Sequence[int]) -> str:
-    """64-bit integers as a module constant."""
+    """Return the IR of a module constant `name` with 64-bit integers."""
     text = ", ".join(f"i64 {number}" for number in numbers)
     return f"@{name} = private unnamed_addr constant [{len(numbers)} x i64] [{text}], align 64"
 
 
 class ChunkPrinter:
-    """Prints chunks and moves as functions that run them for `count` blocks of W states, at most `panel`.
+    """Prints chunks and moves as functions that run them for `count` blocks of W states, at most `panel` blocks.
 
-    The workspaces of the blocks, `total` slots each, are contiguous.
+    Each block has a workspace of `total` slots; the workspaces are contiguous.
     """
 
     def __init__(self, total: int, width: int, panel: int):
@@ -57,7 +57,7 @@ class ChunkPrinter:
         self.graph = Graph()
 
     def declarations(self) -> str:
-        """The declarations of everything that the functions printed so far call."""
+        """Return the declarations and definitions of everything that the printed functions use."""
         math = "\n".join(
             line for line in str(self.module).splitlines() if not line.startswith(("target", "source", ";"))
         )
@@ -68,7 +68,10 @@ class ChunkPrinter:
         )
 
     def chunk(self, name: str, shared: SharedChunk) -> str:
-        """The function `name` that computes chunks with shared code; if they differ, it takes a chunk's table row."""
+        """Return the IR of the function `name` that computes chunks with shared code.
+
+        If the chunks differ, the function has an argument: the chunk's row of the table.
+        """
         self.start()
         chunk, self.shared = shared.chunk, shared
         self.graph = chunk.graph
@@ -80,14 +83,14 @@ class ChunkPrinter:
         for k in chunk.nodes:
             for operand in self.graph.operands(k):
                 if operand not in self.values:
-                    self._bring(operand, operand in inside)
+                    self._make_available(operand, operand in inside)
             self._operation(k)
             if k in chunk.live_out:
                 self._store_at(self._as_real(k), shared.slots[k])
         return self.over_blocks(name, ["ptr noalias %row"] if shared.rows[0] else [])
 
     def moves(self, name: str, moves: Moves) -> str:
-        """The function `name` that copies numbers; it reads all of them before it writes."""
+        """Return the IR of the function `name` that copies numbers; it reads all of them before it writes."""
         self.start()
         sources = [self.constant(x) if isinstance(x, float) else self.load(x) for x, _ in moves.pairs]
         for source, (_, target) in zip(sources, moves.pairs, strict=True):
@@ -95,7 +98,10 @@ class ChunkPrinter:
         return self.over_blocks(name)
 
     def many_moves(self, name: str, moves: Moves) -> str:
-        """The same as `moves` as a loop over a table, for moves in which no slot is read after it is written."""
+        """Return the IR of the function `name` that copies numbers in a loop over a table.
+
+        No move may read a slot that another move writes.
+        """
         self.start()
         constant = isinstance(moves.pairs[0][0], float)
         numbers = [
@@ -125,17 +131,17 @@ class ChunkPrinter:
     # --- building blocks of functions ---
 
     def start(self, *lines: str) -> None:
-        """Begin a new function."""
+        """Begin a new function: discard the previous lines."""
         self.lines, self.temporaries = list(lines), 0
 
     def constant(self, value: float | bool) -> str:
-        """A constant in every lane."""
+        """Return the IR of a constant in every lane."""
         text = ("true" if value else "false") if isinstance(value, bool) else literal(value)
         kind = "i1" if isinstance(value, bool) else "double"
         return text if self.width == 1 else f"splat ({kind} {text})"
 
     def splat(self, value: str) -> str:
-        """A double in every lane."""
+        """Append the broadcast of a double to every lane; return the name of the vector."""
         if self.width == 1:
             return value
         one = self.new(f"insertelement {self.real} poison, double {value}, i32 0")
@@ -153,21 +159,21 @@ class ChunkPrinter:
         return self.new(f"getelementptr inbounds double, ptr %w, i64 {slot * self.width}")
 
     def load(self, slot: int) -> str:
-        """The value in a slot of the workspace %w."""
+        """Append a load from a slot of the workspace %w; return the name of its value."""
         return self.new(f"load {self.real}, ptr {self._address(slot)}, align {8 * self.width}")
 
     def store(self, value: str, slot: int) -> None:
-        """Store a value in a slot of the workspace %w."""
+        """Append a store of a value to a slot of the workspace %w."""
         self.lines.append(f"  store {self.real} {value}, ptr {self._address(slot)}, align {8 * self.width}")
 
     def over_blocks(
         self, name: str, arguments: Sequence[str] = (), carried: str = "", result: str = "void", last: str = "block"
     ) -> str:
-        """The lines so far as a function that runs them for `count` blocks with contiguous workspaces.
+        """Return the appended lines as a function that runs them for `count` blocks.
 
-        `arguments` are further parameters. A value with initial value `carried` passes from block to block: the lines
-        read it as %before and define it as %after; the function returns it with type `result`. The lines end under the
-        label `last`.
+        The workspaces of the blocks are contiguous. `arguments` are further parameters. A value with initial value
+        `carried` passes from block to block: the lines read it as %before and define it as %after; the function returns
+        it with type `result`. The lines end in the basic block with label `last`.
         """
         loops, body, returned = self.panel > 1, "\n".join(self.lines), f"{result} %after" if carried else "void"
         # Values that pass from block to block: name, type, initial value and next value.
@@ -190,7 +196,7 @@ done:
 }}"""
 
     def _next_block(self) -> str:
-        """The end of a block: the address of the next workspace, and whether there is another block.
+        """Return the end of a block: the next workspace's address, and the branch to the next block.
 
         The mask does not change an aligned address, but hides its derivation. Otherwise loop strength reduction, which
         gains nothing here, takes 15 to 20 % of the time of code generation.
@@ -205,11 +211,14 @@ done:
 
     # --- operations ---
 
-    def _bring(self, k: int, inside: bool) -> None:
-        """Make a value from outside the chunk available in it."""
+    def _make_available(self, k: int, inside: bool) -> None:
+        """Make the value of node `k` available in the chunk, if another chunk computes it or it is a constant.
+
+        `inside` is true if the chunk itself computes the value.
+        """
         node = self.graph.nodes[k]
         if k in self.shared.constants:
-            self.values[k] = self._differing(self.shared.constants[k])
+            self.values[k] = self._constant_from_row(self.shared.constants[k])
         elif node[0] == "const":
             self.values[k] = self._constant_value(node[1])
         elif not inside:
@@ -218,15 +227,15 @@ done:
             self.values[k] = self.new(f"fcmp une {self.real} {value}, {zero}") if is_truth(self.graph, k) else value
 
     def _column(self, column: int, kind: str) -> str:
-        """Load the entry of the table row in a column."""
+        """Append a load of type `kind` from a column of the chunk's table row; return the value's name."""
         return self.new(f"load {kind}, ptr {self.new(f'getelementptr inbounds i64, ptr %row, i64 {column}')}, align 8")
 
-    def _differing(self, column: int) -> str:
-        """A constant from the table row, in every lane."""
+    def _constant_from_row(self, column: int) -> str:
+        """Append a load of a constant from the chunk's table row to every lane; return the value's name."""
         return self.splat(self._column(column, "double"))
 
-    def _located(self, at: SlotAddress) -> str:
-        """The address of a slot."""
+    def _slot_address(self, at: SlotAddress) -> str:
+        """Append the computation of a slot's address; return the name of the pointer."""
         if at.column is not None and at.column not in self.bases:
             first = self._column(at.column, "i64")
             self.bases[at.column] = self.new(f"getelementptr inbounds double, ptr %w, i64 {first}")
@@ -234,22 +243,24 @@ done:
         return self.new(f"getelementptr inbounds double, ptr {self.bases[at.column]}, i64 {offset}")
 
     def _load_at(self, at: SlotAddress) -> str:
-        return self.new(f"load {self.real}, ptr {self._located(at)}, align {8 * self.width}, !alias.scope {OUTSIDE}")
+        return self.new(
+            f"load {self.real}, ptr {self._slot_address(at)}, align {8 * self.width}, !alias.scope {OUTSIDE}"
+        )
 
     def _store_at(self, value: str, at: SlotAddress) -> None:
         self.lines.append(
-            f"  store {self.real} {value}, ptr {self._located(at)}, align {8 * self.width}, !noalias {OUTSIDE}"
+            f"  store {self.real} {value}, ptr {self._slot_address(at)}, align {8 * self.width}, !noalias {OUTSIDE}"
         )
 
     def _constant_value(self, value: float | bool) -> str:
-        """A constant as the operand of an operation."""
+        """Return a constant as the operand of an operation, loaded from memory if that is faster."""
         if isinstance(value, bool) or not worth_a_vector(value, self.width):
             return self.constant(value)
         name = constant_vector(self.module, value, self.width).name
         return self.new(f'load {self.real}, ptr @"{name}", align {8 * self.width}')
 
     def _as_real(self, k: int) -> str:
-        """A value in its workspace form: truth values are 1 and 0 there."""
+        """Return the value of node `k` as stored in the workspace: truth values become 1 and 0."""
         if not is_truth(self.graph, k):
             return self.values[k]
         one, zero = self.constant(1.0), self.constant(0.0)
@@ -299,7 +310,10 @@ done:
         return self.new(f"call {self.real} @{intrinsic}({arguments})")
 
     def _one_of_pair(self, function: str, index: int, operands: tuple[int, ...], values: list[str]) -> str:
-        """One result of a function with two results, such as sine and cosine; both come from one call."""
+        """Return result `index` of a function with two results, such as sine and cosine.
+
+        One call computes both results, also for later uses.
+        """
         key = function, operands
         if key not in self.pairs:
             name = math_function(self.module, function, self.width).name
@@ -308,8 +322,9 @@ done:
         return self.new(f"extractvalue {{{self.real}, {self.real}}} {self.pairs[key]}, {index}")
 
     def _lookup(self, lookup: Lookup, operand: int, index: str) -> str:
-        """Look up a table: each lane loads from its own row. Measured, Zen 3: 7 to 20 % faster than the gather
-        instruction.
+        """Append a table lookup, in which each lane loads from a separate row; return the value's name.
+
+        Measured, Zen 3: 7 to 20 % faster than the gather instruction.
         """
         table = self.tables.setdefault(lookup.table, f"table{len(self.tables)}")
         key = operand, lookup.rows
@@ -326,7 +341,10 @@ done:
         return vector
 
     def _lanes_of_index(self, index: str, rows: int) -> list[str]:
-        """The table row of each lane for an index; a NaN index gives 0, because its comparisons are false."""
+        """Return the table row of each lane for a vector of indices, clamped to the table.
+
+        A NaN index gives row 0, because its comparisons are false.
+        """
         bounded = index
         for relation, bound in (("ogt", 0.0), ("olt", rows - 1.0)):
             limit = self.constant(bound)

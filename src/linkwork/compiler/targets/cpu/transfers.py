@@ -1,9 +1,9 @@
-"""Prints the functions that read states and write results: W states at a time, transposed in W x W tiles.
+"""Prints the functions that copy states to the workspace and results back, transposed in W x W tiles.
 
-In memory the numbers of a state are adjacent; in the workspace the same number of W states is one vector of W lanes.
-Tiles of W numbers of W states are therefore loaded state by state, transposed in registers and stored number by number;
-and vice versa. If W does not divide the size of an array, its last tile overlaps the previous one. Arrays smaller than
-W are copied number by number.
+W is the vector width. In the caller's arrays the numbers of a state are adjacent; in the workspace the same number of W
+states is one vector of W lanes. Tiles of W numbers of W states are therefore loaded state by state, transposed in
+registers and stored number by number; and vice versa. If W does not divide the size of an array, its last tile overlaps
+the previous one. Arrays smaller than W are copied number by number.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ NONTEMPORAL = "!1000"  # above the numbers that llvmlite gives to other metadata
 
 
 class TransferPrinter:
-    """Prints functions over `count` blocks of W states, from index `state` on, none beyond `last`.
+    """Prints functions that copy `count` blocks of W states, from index `state` to at most index `last`.
 
-    In their arrays states have a distance of `stride` doubles; reading and writing begins at `offset`.
+    The states in the array are `stride` doubles apart; copying begins `offset` doubles after the start of each state.
     """
 
     def __init__(self, printer: ChunkPrinter):
         self.printer, self.width, self.real = printer, printer.width, printer.real
 
     def gather(self, name: str, first: int, size: int) -> str:
-        """Return the code of `void name(first block, count, state, last, array, stride, offset)`.
+        """Return the IR of `void name(first block, count, state, last, array, stride, offset)`.
 
-        It copies numbers from an array to the slots from `first` on.
+        The function copies `size` numbers per state from an array to the slots from `first` on.
         """
         lanes = self._lanes()
         new, width = self.printer.new, self.width
@@ -53,9 +53,10 @@ class TransferPrinter:
         return self._over_blocks(name, tiled=size >= width)
 
     def scatter(self, name: str, slots: Sequence[int], streams: bool) -> str:
-        """The function name(..., known) writes the numbers in `slots` and returns `known`, or NaN if one is not finite.
+        """Return the IR of the function name(..., known), which writes the numbers in `slots`.
 
-        With `streams`, there is also name.past(...) for aligned arrays, which bypasses the caches.
+        The function returns `known`, or NaN if a number is not finite. With `streams`, there is also name.past(...) for
+        aligned arrays, which writes past the caches.
         """
         table = ", ".join(f"i64 {slot * self.width}" for slot in slots)
         constant = f"@{name}.slots = private constant [{len(slots)} x i64] [{table}]"
@@ -64,7 +65,7 @@ class TransferPrinter:
         return "\n".join([constant, *(self._scatter(name, variant, slots, how) for variant, how in variants.items())])
 
     def _scatter(self, name: str, variant: str, slots: Sequence[int], how: str) -> str:
-        """The function called `variant`, which stores tiles with the attributes `how`."""
+        """Return the IR of the function `variant`, whose stores of tiles have the attributes `how`."""
         lanes = self._lanes()
         new, width, size = self.printer.new, self.width, len(slots)
         if size >= width:
@@ -99,7 +100,10 @@ class TransferPrinter:
         self.printer.lines.append(f"  store {self.real} {value}, ptr {pointer}, align {8 * self.width}")
 
     def _lanes(self) -> list[str]:
-        """Begin a function: the address of each lane's state in the array; lanes beyond the last state repeat it."""
+        """Begin a function; return the address of each lane's state in the array.
+
+        Lanes beyond the last state use the last state.
+        """
         self.printer.start()
         new, lanes = self.printer.new, []
         first = new(f"add i64 %state, {new(f'mul i64 %k, {self.width}')}")
@@ -111,7 +115,7 @@ class TransferPrinter:
         return lanes
 
     def _sum(self, before: str, vectors: Sequence[str]) -> None:
-        """%after = before, or NaN in the lanes where a vector is not finite."""
+        """Append code that sets %after to `before`, or to NaN in the lanes where a vector is not finite."""
         zero = self.printer.constant(0.0)
         for vector in vectors:
             before = self.printer.new(
@@ -120,7 +124,7 @@ class TransferPrinter:
         self.printer.lines.append(f"  %after = fadd {self.real} {before}, {zero}")
 
     def _transposed(self, rows: list[str]) -> list[str]:
-        """The transpose of W vectors, by swapping off-diagonal squares of increasing size."""
+        """Append the transpose of W vectors, by swapping off-diagonal squares of increasing size."""
         rows, distance = list(rows), 1
         while distance < self.width:
             for i in range(self.width):
@@ -137,7 +141,10 @@ class TransferPrinter:
         return self.printer.new(f"shufflevector {self.real} {a}, {self.real} {b}, <{self.width} x i32> <{mask}>")
 
     def _open_tiles(self, size: int, carried: str = "") -> str:
-        """Open a loop over the tiles of an array; return where a tile begins, at most size - W."""
+        """Open a loop over the tiles of an array; return the index where a tile begins.
+
+        The index is at most size - W. `carried` is the phi instruction of a value that passes from tile to tile.
+        """
         lines = self.printer.lines
         lines += ["  br label %tile", "tile:", "  %i = phi i64 [ 0, %block ], [ %i.next, %tile ]"]
         lines += [f"  {carried}"] if carried else []
@@ -153,7 +160,7 @@ class TransferPrinter:
         ]
 
     def _over_blocks(self, name: str, tiled: bool, summing: bool = False) -> str:
-        """The lines so far as a function that runs them for each block."""
+        """Return the appended lines as a function that runs them for each block."""
         arguments = [*ARGUMENTS, f"{self.real} %known"] if summing else ARGUMENTS
         carried, result = ("%known", self.real) if summing else ("", "void")
         return self.printer.over_blocks(name, arguments, carried, result, "tiled" if tiled else "block")

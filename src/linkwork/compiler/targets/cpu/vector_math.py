@@ -68,12 +68,15 @@ ATAN = (
 HALF_PI = (math.pi / 2, 6.123233995736766e-17, -1.4973849048591698e-33)
 LN_2 = (0.6931471805599453, 2.3190468138462996e-17)
 
-LIMIT = 1e5  # of the reduction by HALF_PI: larger arguments go to the C library
+LIMIT = 1e5  # largest argument of the reduction by HALF_PI; the C library computes larger ones
 ROUND = 1.5 * 2.0**52  # x + ROUND is rounded to an integer, whose two's complement is in the low bits of the sum
 
 
 def _operator(real: str, whole: str = "", *relation: str) -> Callable[[Lanes, Lanes | float], Lanes]:
-    """The operator that the IR builder calls `real` for doubles and `whole`, if given, for integer words."""
+    """Return an operator of `Lanes` that calls method `real` of the IR builder for doubles.
+
+    For integer words it calls `whole`, if given. `relation` is the comparison to pass on.
+    """
 
     def operate(self: Lanes, other: Lanes | float) -> Lanes:
         instruction = getattr(self.builder, real if self.is_real or not whole else whole)
@@ -83,9 +86,9 @@ def _operator(real: str, whole: str = "", *relation: str) -> Callable[[Lanes, La
 
 
 class Lanes:
-    """An IR value of one or several lanes (doubles, 64-bit words or truth values) with Python operators.
+    """An IR value with one or several lanes (doubles, 64-bit words or truth values) and Python operators.
 
-    Plain numbers as other operands are constant in every lane. Comparisons with a NaN are false.
+    A plain number as the other operand has the same value in every lane. Comparisons with a NaN are false.
     """
 
     def __init__(self, builder: ir.IRBuilder, value: Any):
@@ -94,7 +97,7 @@ class Lanes:
         self.is_real = _lanes(ir.DoubleType(), self.width) == value.type
 
     def like(self, number: Lanes | float) -> Any:
-        """The IR value of a number in every lane, with the type of this value."""
+        """Return the IR value of a number in every lane, with the type of this value."""
         if isinstance(number, Lanes):
             return number.value
         if self.is_real and worth_a_vector(number, self.width):
@@ -124,41 +127,44 @@ class Lanes:
         return self.intrinsic("fabs")
 
     def intrinsic(self, name: str, *others: Lanes | float) -> Lanes:
-        """The LLVM intrinsic `name` of this value and others of the same type."""
+        """Return the LLVM intrinsic `name` of this value and others of the same type."""
         arguments = [self.value, *(self.like(other) for other in others)]
         name = f"llvm.{name}.{'f64' if self.width == 1 else f'v{self.width}f64'}"
         callee = _declared(self.builder.module, name, ir.FunctionType(self.type, [self.type] * len(arguments)))
         return self._new(self.builder.call(callee, arguments))
 
     def sign_of(self, other: Lanes) -> Lanes:
-        """The magnitude of this value with the other's sign."""
+        """Return the magnitude of this value with the sign of `other`."""
         return self.intrinsic("copysign", other)
 
     def flipped(self, word: Lanes) -> Lanes:
-        """The value, negated where the word's highest bit is set."""
+        """Return this value, negated in the lanes where the highest bit of `word` is set."""
         return (self.bits() ^ (word & -(2**63))).real()
 
     def bits(self) -> Lanes:
-        """The doubles reinterpreted as 64-bit words."""
+        """Return the doubles reinterpreted as 64-bit words."""
         return self._new(self.builder.bitcast(self.value, _lanes(ir.IntType(64), self.width)))
 
     def real(self) -> Lanes:
-        """The words reinterpreted as doubles."""
+        """Return the 64-bit words reinterpreted as doubles."""
         return self._new(self.builder.bitcast(self.value, _lanes(ir.DoubleType(), self.width)))
 
     def choose(self, yes: Lanes | float, no: Lanes | float) -> Lanes:
-        """For truth values: `yes` in the lanes where it is true, else `no`."""
+        """Return `yes` in the lanes where this truth value is true, else `no`."""
         zero = self._new(ir.Constant(_lanes(ir.DoubleType(), self.width), 0.0))
         return self._new(self.builder.select(self.value, zero.like(yes), zero.like(no)))
 
 
 def worth_a_vector(number: float, width: int) -> bool:
-    """Whether a constant is better stored as a whole vector: zero needs no memory, AVX-512 broadcasts from memory."""
+    """Return whether a constant should be stored as a whole vector.
+
+    Zero needs no memory, and AVX-512 can broadcast a number from memory.
+    """
     return 1 < width < 8 and number != 0.0
 
 
 def constant_vector(module: ir.Module, number: float, width: int) -> Any:
-    """The address of a number repeated `width` times, which instructions can use as a memory operand.
+    """Return a module constant with a number repeated `width` times, usable as a memory operand.
 
     Measured, AVX2: up to 7 % less time than broadcasting the numbers into registers first.
     """
@@ -181,12 +187,12 @@ def _declared(module: ir.Module, name: str, kind: ir.FunctionType) -> Any:
 
 
 def fma(a: Lanes, b: Lanes | float, c: Lanes | float) -> Lanes:
-    """The fused multiply-add a b + c, rounded once."""
+    """Return the fused multiply-add a b + c, rounded once."""
     return a.intrinsic("fma", b, c)
 
 
 def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
-    """The polynomial with these coefficients, lowest first, by Horner's rule."""
+    """Return the polynomial of x with these coefficients, lowest power first, by Horner's rule."""
     *lower, before_last, last = coefficients
     value = fma(x, last, before_last)
     for coefficient in reversed(lower):
@@ -195,20 +201,21 @@ def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
 
 
 def turned(quarters: Lanes, angle: Lanes) -> Lanes:
-    """The angle plus `quarters` times pi/2; the product is exact, with its low part added to the angle."""
+    """Return `angle` plus `quarters` times pi/2, where pi/2 is the sum of two doubles."""
     return fma(quarters, HALF_PI[0], fma(quarters, HALF_PI[1], angle))
 
 
 def power_of_two(exponent: Lanes) -> Lanes:
-    """2 to the power of the word's lowest bits, from -1022 to 1023."""
+    """Return 2^n for the integer n, from -1022 to 1023, in the low bits of `exponent`."""
     return ((exponent + 1023) << 52).real()
 
 
 def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """Sine and cosine of x minus its nearest multiple of pi/2, and a word whose lowest two bits are the quadrant.
+    """Return sine and cosine of x minus its nearest multiple of pi/2, and a word with the quadrant.
 
-    Subtracting k times the first part of pi/2 is exact: x and the product are multiples of 2^-52 (2^-53 if x < 1), and
-    the difference is below 1. Only the later parts round, relative to the remainder of x.
+    The lowest two bits of the word are the quadrant. Subtracting k times the first part of pi/2 is exact: x and the
+    product are multiples of 2^-52 (2^-53 if x < 1), and the difference is below 1. Only the later parts round, relative
+    to the remainder of x.
     """
     shifted = fma(x, 2.0 / math.pi, ROUND)
     k = shifted - ROUND
@@ -219,7 +226,7 @@ def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
 
 
 def _sincos(x: Lanes) -> list[Lanes]:
-    """Sine and cosine, with at most 2 ulp error."""
+    """Return sine and cosine of x, with an error of at most 2 ulp."""
     s, c, quadrant = _reduced(x)
     odd = (quadrant << 63) < 0
     sine = odd.choose(c, s).flipped(quadrant << 62)
@@ -228,14 +235,14 @@ def _sincos(x: Lanes) -> list[Lanes]:
 
 
 def _tan(x: Lanes) -> list[Lanes]:
-    """Tangent, with at most 4 ulp error: s/c, and -c/s in odd quadrants."""
+    """Return the tangent of x, with an error of at most 4 ulp: s/c, and -c/s in odd quadrants."""
     s, c, quadrant = _reduced(x)
     odd = (quadrant << 63) < 0
     return _or_from_libm(x, {"tan": (odd.choose(c, s) / odd.choose(s, c)).flipped(quadrant << 63)})
 
 
 def _or_from_libm(x: Lanes, near: dict[str, Lanes]) -> list[Lanes]:
-    """The values `near`, by function name, if |x| < LIMIT; else, and for NaN, those of the C library."""
+    """Return the values `near`, by function name, if |x| < LIMIT; else, and for NaN, call the C library."""
     builder = x.builder
     is_near = abs(x) < LIMIT
     packed = ir.IntType(x.width)
@@ -255,7 +262,10 @@ def _or_from_libm(x: Lanes, near: dict[str, Lanes]) -> list[Lanes]:
 
 
 def _libm(module: ir.Module, name: str, width: int) -> Any:
-    """The C library's function lane by lane, out of line so that the usual path is short."""
+    """Return a function that calls the C library's function `name` lane by lane.
+
+    It is out of line, so that the usual path is short.
+    """
     double, type_ = ir.DoubleType(), _lanes(ir.DoubleType(), width)
     function = _declared(module, f"lw.libm.{name}.{width}", ir.FunctionType(type_, [type_]))
     if function.is_declaration:
@@ -274,7 +284,10 @@ def _libm(module: ir.Module, name: str, width: int) -> Any:
 
 
 def _exp(x: Lanes) -> list[Lanes]:
-    """Exp x = 2^k exp r, 2 ulp. The power is applied in two halves, because it may exceed the range of doubles."""
+    """Return exp x = 2^k exp r, with an error of at most 2 ulp.
+
+    The power is applied in two halves, because 2^k may exceed the range of doubles.
+    """
     x = (x > 710.0).choose(710.0, (x < -746.0).choose(-746.0, x))  # the results there are already inf and 0
     shifted = fma(x, 1.0 / LN_2[0], ROUND)
     k = shifted - ROUND
@@ -284,9 +297,10 @@ def _exp(x: Lanes) -> list[Lanes]:
 
 
 def _log(x: Lanes) -> list[Lanes]:
-    """Log x = e ln 2 + log(1 + f) with √½ <= 1 + f < √2, 2 ulp; -inf at 0, NaN below.
+    """Return log x = e ln 2 + log(1 + f) with √½ <= 1 + f < √2, with an error of at most 2 ulp.
 
-    With s = f/(2 + f): log(1 + f) = 2 artanh s = f - f²/2 + s (f²/2 + s² L(s²)), where the leading term f is exact.
+    The result is -inf at 0 and NaN below. With s = f/(2 + f): log(1 + f) = 2 artanh s = f - f²/2 + s (f²/2 + s² L(s²)),
+    where the leading term f is exact.
     """
     denormal = x < 2.0**-1022
     word = denormal.choose(x * 2.0**54, x).bits() + (bits_of(1.0) - bits_of(math.sqrt(0.5)))
@@ -302,7 +316,10 @@ def _log(x: Lanes) -> list[Lanes]:
 
 
 def _folded_arcsine(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Whether |x| > 1/2, and arcsin |x|; if so arcsin √((1 - |x|)/2) = (pi/2 - arcsin |x|)/2. NaN if |x| > 1."""
+    """Return whether |x| > 1/2, and arcsin |x| or, if |x| > 1/2, arcsin √((1 - |x|)/2); NaN if |x| > 1.
+
+    The latter is (pi/2 - arcsin |x|)/2.
+    """
     a = abs(x)
     outer = a > 0.5
     z = outer.choose(0.5 * (1.0 - a), a * a)
@@ -311,19 +328,22 @@ def _folded_arcsine(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def _asin(x: Lanes) -> list[Lanes]:
-    """Arcsine, with at most 4 ulp error."""
+    """Return the arcsine of x, with an error of at most 4 ulp."""
     outer, angle = _folded_arcsine(x)
     return [turned(outer.choose(1.0, 0.0), outer.choose(-2.0, 1.0) * angle).sign_of(x)]
 
 
 def _acos(x: Lanes) -> list[Lanes]:
-    """Arccosine, 4 ulp: pi/2 - arcsin x for small |x|; near 1 and -1 twice the folded angle from 0 and from pi."""
+    """Return the arccosine of x, with an error of at most 4 ulp.
+
+    It is pi/2 - arcsin x for small |x|, and near 1 and -1 twice the folded angle, from 0 and from pi.
+    """
     outer, angle = _folded_arcsine(x)
     return [turned(outer.choose((x < 0.0).choose(2.0, 0.0), 1.0), outer.choose(2.0, -1.0) * angle.sign_of(x))]
 
 
 def _atan2(y: Lanes, x: Lanes) -> list[Lanes]:
-    """Angle of the point (x, y), 4 ulp, with zeros and infinities as in C.
+    """Return the angle of the point (x, y), with an error of at most 4 ulp; zeros and infinities as in C.
 
     The angle in the first octant is arctan(low/high); for low >= high/2 it is pi/4 + arctan((low - high)/(low + high)),
     where the numerator is exact. The result is then mirrored into its octant.
@@ -347,21 +367,24 @@ def _atan2(y: Lanes, x: Lanes) -> list[Lanes]:
 
 
 def _words(x: Lanes) -> tuple[Lanes, Lanes]:
-    """An integer below 2^53 as two words below 2^32, low word first."""
+    """Return an integer below 2^53 as two words below 2^32, low word first."""
     high = (x * 2.0**-32).intrinsic("floor")
     low = fma(high, -(2.0**32), x)
     return (low + 2.0**52).bits() & WORD, (high + 2.0**52).bits() & WORD
 
 
 def _uniform(low: Lanes, high: Lanes) -> Lanes:
-    """The upper 53 of 64 bits as a multiple of 2^-53; zero is replaced by 2^-54."""
+    """Return the upper 53 of the 64 bits of two words as a multiple of 2^-53 in [0, 1); 2^-54 instead of zero."""
     upper, lower = (((word | bits_of(2.0**52)).real() - 2.0**52) for word in (high, low >> 11))
     bits = fma(upper, 2.0**21, lower)
     return (bits > 0.5).choose(bits, 0.5) * 2.0**-53
 
 
 def _uniforms(seed: Lanes, counter: Lanes, stream: Lanes) -> list[Lanes]:
-    """The two uniform numbers of a block (see `spatial.noise`), exact; NaN if an argument is not an integer."""
+    """Return the two uniform random numbers of a block (see `spatial.noise`).
+
+    They are exact; NaN if an argument is not an integer.
+    """
     a, b, c, d = philox((*_words(counter), *_words(stream)), _words(seed))
     whole = [(x.intrinsic("floor") >= x) & (x >= 0.0) & (x < LARGEST) for x in (seed, counter, stream)]
     valid = whole[0] & whole[1] & whole[2]
@@ -383,10 +406,10 @@ FORMULAS: dict[str, Callable[..., list[Lanes]]] = {
 
 
 def math_function(module: ir.Module, name: str, width: int) -> ir.Function:
-    """The internal function `lw.<name>.<width>` of the module, created at the first call.
+    """Return the module's function `lw.<name>.<width>`, which is created at the first call.
 
     It takes and returns `double` or, for a width above 1, `<width x double>`: one argument, or y and x for `atan2`, or
-    seed, counter and stream for `uniforms`; `sincos` returns the pair {sine, cosine}, `uniforms` two numbers.
+    seed, counter and stream for `uniforms`. `sincos` returns the pair {sine, cosine}, `uniforms` two numbers.
     """
     type_ = _lanes(ir.DoubleType(), width)
     returned = ir.LiteralStructType([type_, type_]) if name in PAIRS else type_

@@ -1,4 +1,4 @@
-"""From a function to the program that a target compiles. Kernels with cached code do not load this module."""
+"""Builds the program that a target compiles from a traced graph. Kernels with cached code do not load this module."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from linkwork.compiler.graph import Graph, description, fused, verify
+from linkwork.compiler.kernel_shapes import Rows, Shape
 from linkwork.compiler.plan import plan
-from linkwork.compiler.rows import Rows, Shape
 from linkwork.compiler.targets import Port, Program
 from linkwork.compiler.tracing import trace
 
@@ -15,13 +15,18 @@ __all__ = ["description", "program_of", "trace"]
 
 
 def program_of(graph: Graph, shapes: Sequence[Shape | Rows], results: Sequence[Shape | Rows], fuse: bool) -> Program:
-    """The plan of a graph with the shapes of its arrays; with `fuse`, products and sums become fused multiply-adds."""
+    """Return the program for a graph: its plan, and the sizes of the kernel's arguments and results.
+
+    `shapes` and `results` are the shapes of the arguments and results. With `fuse`, products and sums become fused
+    multiply-adds.
+    """
     graph = fused(graph) if fuse else graph
     verify(graph)
     return Program(plan(graph), list(map(_port, shapes)), list(map(_port, results)))
 
 
 def _port(shape: Shape | Rows) -> Port:
+    """Return the port of a kernel argument or result with this shape."""
     return (
         Port(math.prod(shape.row), shape.count, shape.capacity) if isinstance(shape, Rows) else Port(math.prod(shape))
     )

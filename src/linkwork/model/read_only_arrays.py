@@ -1,4 +1,4 @@
-"""Read-only copies of mechanisms, also after unpickling in other processes."""
+"""Makes the arrays of a mechanism read-only, also after unpickling in another process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import numpy as np
 
 
 def freeze(item: Any) -> None:
-    """Make all arrays in an item of plain data read-only; unpickled arrays are writeable."""
+    """Make all arrays in `item` read-only, also in nested sequences, mappings and dataclasses.
+
+    Unpickled arrays are writeable.
+    """
     if isinstance(item, np.ndarray):
         item.flags.writeable = False
     elif isinstance(item, Mapping):

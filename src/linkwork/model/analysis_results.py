@@ -1,4 +1,7 @@
-"""Results of analyses of a mechanism that the package `evaluation` implements."""
+"""Result types of a mechanism's analyses: mobility, symmetries and independent velocities.
+
+The package `evaluation` computes them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traced numbers: their arithmetic builds a graph.
+"""Traced numbers: arithmetic with them adds nodes to a graph.
 
 `Traced` numbers are entries of NumPy object arrays; `np.sin`, `@`, indexing and stacking work on them. Operations that
 cannot be part of a graph (a branch on a value, `float()`) raise NotTraceable with the offending line.
@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwork.compiler.graph import Graph, Lookup
 from linkwork.compiler.traced_array import apply_function, lift
-from linkwork.compiler.ufuncs import apply
+from linkwork.compiler.traced_ufuncs import apply
 from linkwork.errors import NotTraceable
 from linkwork.spatial.noise import STREAMS
 
@@ -29,9 +29,10 @@ OWN_PACKAGE = str(Path(__file__).parent)
 
 
 class Scope(Graph):
-    """A graph that is being traced: that of a function, or inside it that of a loop body.
+    """The graph of a function or of a loop body while it is being traced.
 
-    The body may use numbers of the enclosing scope; they become inputs of its graph. `taken` lists their nodes there.
+    A loop body may use numbers of the enclosing scope `around`; they become inputs of the body's graph. `taken` lists
+    their nodes in the enclosing scope.
     """
 
     def __init__(self, around: Scope | None = None) -> None:
@@ -41,7 +42,7 @@ class Scope(Graph):
         self.taken: dict[int, int] = {}
 
     def take(self, owner: Scope, number: int) -> int:
-        """The node in this scope of a number that belongs to an enclosing scope."""
+        """Return the node, in this scope, of node `number` of an enclosing scope `owner`."""
         inner: list[Scope] = []
         scope = self
         while scope is not owner:
@@ -57,7 +58,10 @@ class Scope(Graph):
 
 
 class Condition:
-    """A comparison of traced numbers: use it in `where`; combine conditions with &, | and ~."""
+    """A traced truth value, such as a comparison of traced numbers.
+
+    Use it in `where`; combine conditions with &, | and ~.
+    """
 
     __slots__ = ("graph", "number")
 
@@ -65,7 +69,7 @@ class Condition:
         self.graph, self.number = graph, number
 
     def select(self, yes: Any, no: Any) -> Any:
-        """`yes` if the condition is true, else `no`: numbers, or conditions."""
+        """Return `yes` if the condition is true, else `no`; both are numbers, or both are conditions."""
         if isinstance(yes, (Condition, bool)) and isinstance(no, (Condition, bool)):
             return (self & yes) | (~self & no)
         return _number("select", self, yes, no)
@@ -118,7 +122,7 @@ class Condition:
 
 
 class Traced:
-    """A number that is being traced: a node of a graph. Arithmetic creates new nodes."""
+    """A traced number: node `number` of the graph `graph`. Arithmetic creates new nodes."""
 
     __slots__ = ("graph", "number")
 
@@ -262,23 +266,23 @@ class Traced:
         return self._unary("floor")
 
     def arctan2(self, x: Any) -> Any:
-        """The angle of the point (x, self)."""
+        """Return the angle of the point (x, self)."""
         return self._binary("atan2", x)
 
     def arctan2_from(self, y: Any) -> Any:
-        """The angle of the point (self, y)."""
+        """Return the angle of the point (self, y)."""
         return self._binary("atan2", y, swapped=True)
 
     def minimum(self, other: Any) -> Any:
-        """The smaller of two numbers; NaN if one of them is NaN."""
+        """Return the smaller of two numbers; NaN if one of them is NaN."""
         return self._binary("min", other)
 
     def maximum(self, other: Any) -> Any:
-        """The larger of two numbers; NaN if one of them is NaN."""
+        """Return the larger of two numbers; NaN if one of them is NaN."""
         return self._binary("max", other)
 
     def lookup(self, table: Any) -> Any:
-        """The row of a table (n, ...) of floats at this index; called by `spatial.scalar.lookup`."""
+        """Return the row of a table (n, ...) of floats at this index; `spatial.scalar.lookup` calls this method."""
         table = np.asarray(table, dtype=float)
         rows, shape = table.tobytes(), table.shape[1:]
         size = math.prod(shape)
@@ -288,7 +292,10 @@ class Traced:
 
     @staticmethod
     def uniforms(seed: Any, counter: Any, stream: Any, blocks: int) -> Any:
-        """Random numbers (2 blocks,) with at least one traced argument; called by `spatial.noise.uniforms`."""
+        """Return uniform random numbers (2 blocks,); at least one of seed, counter and stream is traced.
+
+        `spatial.noise.uniforms` calls this method.
+        """
         places = [stream + block * STREAMS for block in range(blocks)]
         found = np.empty(2 * blocks, dtype=object)
         found[0::2] = [_number("uniform", seed, counter, place) for place in places]
@@ -308,7 +315,7 @@ class Traced:
 
 
 def operand(graph: Scope, value: Any) -> int:
-    """The node in `graph` of a traced number, a condition or a constant."""
+    """Return the node in `graph` of a traced number, a condition or a constant."""
     if isinstance(value, (Traced, Condition)):
         if value.graph is graph:
             return value.number
@@ -323,13 +330,16 @@ def operand(graph: Scope, value: Any) -> int:
 
 
 def _taken_condition(graph: Scope, condition: Condition) -> int:
-    """A condition from outside a loop as an input of 1 or 0, because the inputs of a graph are numbers."""
+    """Return the node in a loop body of a condition from outside the loop.
+
+    The condition becomes an input with the value 1 or 0, because the inputs of a graph are numbers.
+    """
     one_or_zero = operand(graph, condition.select(1.0, 0.0))
     return graph.apply("lt", graph.constant(0.0), one_or_zero)
 
 
 def _innermost(values: tuple[Any, ...]) -> Scope:
-    """The innermost scope of the values."""
+    """Return the innermost scope among those of the traced values."""
     graph: Scope | None = None
     for value in values:
         if isinstance(value, (Traced, Condition)) and (graph is None or value.graph.depth > graph.depth):
@@ -341,7 +351,10 @@ def _innermost(values: tuple[Any, ...]) -> Scope:
 
 
 def _number(operation: str | Lookup, *values: Any) -> Any:
-    """The result of an operation; a plain float if it is constant, so that NumPy continues with floats."""
+    """Return the result of an operation as a traced number, or as a float if it is constant.
+
+    NumPy then computes on with plain floats.
+    """
     graph = _innermost(values)
     if Condition in map(type, values):  # in arithmetic, conditions are 1 or 0
         first = 1 if operation == "select" else 0
@@ -351,7 +364,7 @@ def _number(operation: str | Lookup, *values: Any) -> Any:
 
 
 def wrap(graph: Scope, number: int) -> Any:
-    """A node as a number: traced, or a plain float if it is constant."""
+    """Return the traced number of a node, or a plain float if the node is a constant."""
     value = graph.value(number)
     return Traced(graph, number) if value is None else value
 
@@ -364,7 +377,10 @@ def _condition(operation: str, *values: Any) -> Any:
 
 
 def _refuse(what: str, instead: str) -> NoReturn:
-    """Raise NotTraceable with the first line outside this package and NumPy."""
+    """Raise NotTraceable for an operation that cannot be traced.
+
+    The message names the first line of the call stack outside this package and NumPy.
+    """
     frame: Any = sys._getframe(2)
     numpy_package = str(Path(np.__file__).parent)
     while frame.f_back and frame.f_code.co_filename.startswith((OWN_PACKAGE, numpy_package)):

@@ -1,7 +1,8 @@
-"""Derivatives of functions: `jacobian(f)` is again a function of traced numbers or floats, and differentiable.
+"""Derivatives of functions: `jacobian(f)` returns a function that can be traced and differentiated again.
 
-The function is traced on new inputs and differentiated by them; the derivative is then inlined into the caller's graph.
-The arguments may therefore be any values: loop variables, results of other functions, or constants.
+`jacobian` traces `f` on new inputs, differentiates the graph with respect to these inputs, and inlines the derivative
+into the caller's graph. The arguments may therefore be any values: loop variables, results of other functions, or
+constants.
 """
 
 from __future__ import annotations
@@ -11,20 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compiler.differentiate import pullback, pushforward
+from linkwork.compiler.automatic_differentiation import pullback, pushforward
 from linkwork.compiler.graph import needed
-from linkwork.compiler.program import flat, inputs
-from linkwork.compiler.traced import Scope, Traced, operand, wrap
+from linkwork.compiler.traced_loops import flat, inputs
+from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.loops import traced_by
 from linkwork.spatial.scalar import Array
 
 
 def jacobian(function: Callable[..., Any], argument: int = 0) -> Callable[..., Array]:
-    """The derivative of a function of numbers and arrays by one of its arguments, as a function of all arguments.
+    """Return the derivative of `function` with respect to its argument number `argument`.
 
-    It returns an array (*shape of the value, *shape of the argument); for a scalar function, the gradient. Entries that
-    do not depend on the argument are float constants 0.0.
+    The derivative is a function of the same arguments, which may be numbers or arrays. It returns an array (*shape of
+    the value, *shape of the argument); for a scalar function this is the gradient. Entries that do not depend on the
+    argument are float constants 0.0.
     """
 
     def derivative(*arguments: Any) -> Array:
@@ -37,7 +39,7 @@ def jacobian(function: Callable[..., Any], argument: int = 0) -> Callable[..., A
 
 
 def _jacobian(y: Array, x: Array) -> Array:
-    """The derivative (*y.shape, *x.shape) of traced y by traced x."""
+    """Return the derivative (*y.shape, *x.shape) of traced y with respect to traced x."""
     if not y.size or not x.size:
         return np.zeros(y.shape + x.shape)
     if y.size < x.size:
@@ -48,9 +50,10 @@ def _jacobian(y: Array, x: Array) -> Array:
 
 
 def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable[[Array], Array]:
-    """The derivative (n, n) of a function from (n,) to (n,), or zeros if it has loops or more than `most` operations.
+    """Return the derivative (n, n) of a function from (n,) to (n,); zeros if the function is too long.
 
-    For callers that can work without the derivative: derivatives of long functions are expensive.
+    A function is too long if it has loops or more than `most` operations. Use this where the derivative is not
+    essential: derivatives of long functions are expensive.
     """
 
     def derivative(x: Array) -> Array:
@@ -70,30 +73,34 @@ def jacobian_if_short(function: Callable[[Array], Array], most: int) -> Callable
 
 
 class _NoLoops:
-    """A tracer that raises an error for every loop, because loops cannot be differentiated."""
+    """A loop tracer that raises NotTraceable for every loop, because loops cannot be differentiated."""
 
     def record(self, count: Any, body: Any, state: Any, each: Any) -> Any:
-        """Raise NotTraceable."""
+        """Raise NotTraceable: `spatial.loops.record` cannot be differentiated."""
         raise NotTraceable("derivatives through a loop are not available")
 
     def iterate(self, most: int, body: Any, state: Any) -> Any:
-        """Raise NotTraceable."""
+        """Raise NotTraceable: `spatial.loops.iterate` cannot be differentiated."""
         raise NotTraceable("derivatives through a loop are not available")
 
 
 def on_inputs(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
-    """The result of a function for traced inputs of these shapes."""
+    """Return the traced result of `function` for new traced inputs of the given shapes."""
     graph = Scope()
     return function(*(inputs(graph, shape) for shape in shapes))
 
 
 def vanishes(values: Array) -> bool:
-    """Whether a result of `on_inputs` is structurally zero."""
+    """Return whether all numbers in a result of `on_inputs` are the constant 0.0."""
     return all(not isinstance(x, Traced) and x == 0.0 for x in np.ravel(np.asarray(values, dtype=object)))
 
 
 class _Inlining:
-    """A function traced on new `inputs`; `close` replaces them by the arguments in the enclosing graph."""
+    """Inlines a function into the graph of its arguments.
+
+    The function is traced on new `inputs` in a separate graph; `close` copies its nodes to the enclosing graph, with
+    the arguments in place of the inputs.
+    """
 
     def __init__(self, arguments: Sequence[Any]):
         self.values = flat(arguments)
@@ -104,7 +111,7 @@ class _Inlining:
         self.inputs = [inputs(self.inside, np.shape(a)) for a in arguments]
 
     def close(self, result: Any) -> Array:
-        """The function's result, inlined into the enclosing graph; floats if no argument is traced."""
+        """Copy the traced `result` to the enclosing graph; return floats if no argument is traced."""
         around, inside = self.around, self.inside
         result = np.asarray(result, dtype=object)
         outputs = [operand(inside, x) for x in result.ravel()]

@@ -1,8 +1,8 @@
-"""Exact derivatives of traced expressions, node by node; structural zeros are not computed.
+"""Automatic differentiation of traced expressions, node by node; derivatives that are structurally zero are skipped.
 
 Both modes work inside a trace: they take traced outputs and inputs and return traced derivatives in the same graph.
-`pushforward` (forward mode) gives Jacobian-vector products and Jacobians by columns, `pullback` (reverse mode)
-gradients and Jacobians by rows.
+`pushforward` (forward mode) returns Jacobian-vector products, or a Jacobian column by column. `pullback` (reverse mode)
+returns gradients, or a Jacobian row by row.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 
 from linkwork.compiler.graph import RANDOM, TRUTHS, Graph, Lookup
-from linkwork.compiler.traced import Scope, Traced, operand, wrap
+from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import Array
 
-Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]  # of a graph, a node and its operands
+Partial = Callable[[Graph, int, Sequence[int]], Sequence[int | None]]  # (graph, node, operands) -> partial derivatives
 
 
-def _of(operation: str) -> Callable[..., int]:
+def _operation(operation: str) -> Callable[..., int]:
+    """Return a function (graph, *operands) that applies `operation` and returns its node."""
     return lambda g, *operands: g.apply(operation, *operands)
 
 
-_add, _sub, _mul, _div, _neg = (_of(name) for name in ("add", "sub", "mul", "div", "neg"))
+_add, _sub, _mul, _div, _neg = (_operation(name) for name in ("add", "sub", "mul", "div", "neg"))
 
 
 def _square(g: Graph, a: int) -> int:
@@ -41,12 +42,15 @@ def _atan2(g: Graph, y: int, x: int) -> Sequence[int]:
 
 
 def _choice(g: Graph, second: int) -> Sequence[int]:
-    """Partial derivatives of an operation that returns its second operand if `second` is true, else its first."""
+    """Return both partial derivatives of an operation that selects its second operand if `second` is true.
+
+    If `second` is false, the operation selects its first operand.
+    """
     zero, one = g.constant(0.0), g.constant(1.0)
     return g.apply("select", second, zero, one), g.apply("select", second, one, zero)
 
 
-# The partial derivatives of each operation by its operands; `r` is the node itself.
+# The partial derivatives of each operation with respect to its operands x; `r` is the node of the result.
 PARTIALS: dict[str, Partial] = {
     "add": lambda g, r, x: (g.constant(1.0), g.constant(1.0)),
     "sub": lambda g, r, x: (g.constant(1.0), g.constant(-1.0)),
@@ -72,9 +76,10 @@ PARTIALS: dict[str, Partial] = {
 
 
 def pushforward(outputs: Array, inputs: Array, directions: Array) -> Array:
-    """Derivatives (k, *outputs.shape) of traced `outputs` along k directions (k, *inputs.shape) of traced `inputs`.
+    """Return the directional derivatives (k, *outputs.shape) of traced `outputs` along k `directions`.
 
-    Directions are floats or traced numbers. Unit directions give the columns of the Jacobian.
+    `directions` (k, *inputs.shape) are directions in the space of the traced `inputs`, as floats or traced numbers.
+    Unit directions give the columns of the Jacobian.
     """
     graph, starts, ends, order = _path(outputs, inputs)
     columns = []
@@ -86,15 +91,15 @@ def pushforward(outputs: Array, inputs: Array, directions: Array) -> Array:
 
 
 def pullback(outputs: Array, inputs: Array, weights: Array) -> Array:
-    """Gradients (k, *inputs.shape) by traced `inputs` of k sums of traced `outputs`, weighted by (k, *outputs.shape).
+    """Return the gradients (k, *inputs.shape) of k weighted sums of `outputs` with respect to `inputs`.
 
-    Weights are floats or traced numbers. A gradient costs a few times as much as the outputs, for any number of inputs.
-    Unit weights give the rows of the Jacobian.
+    `outputs` and `inputs` are traced; `weights` (k, *outputs.shape) are floats or traced numbers. A gradient costs a
+    few times as much as the outputs, for any number of inputs. Unit weights give the rows of the Jacobian.
     """
     graph, starts, ends, order = _path(outputs, inputs)
     rows = []
     for weight in np.asarray(weights).reshape(len(weights), -1):
-        shares: dict[int, int] = {}  # derivative of the sum by each node
+        shares: dict[int, int] = {}  # derivative of the sum with respect to each node
         for end, share in zip(ends, weight, strict=True):
             _gain(graph, shares, end, operand(graph, share))
         _propagate_back(graph, order, shares)
@@ -103,9 +108,9 @@ def pullback(outputs: Array, inputs: Array, weights: Array) -> Array:
 
 
 def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], list[int]]:
-    """The graph, the nodes of the inputs and of the outputs (-1 for constants), and the nodes between, in order.
+    """Return the graph, the input nodes, the output nodes (-1 for constants), and the nodes on paths between them.
 
-    Numbers of an enclosing scope are constants.
+    Numbers of an enclosing scope count as constants.
     """
     parameters = list(np.ravel(inputs))
     graph = next(x.graph for x in parameters)
@@ -115,12 +120,13 @@ def _path(outputs: Array, inputs: Array) -> tuple[Scope, list[int], list[int], l
 
 
 def _nonzero(graph: Scope, numbers: Sequence[int], values: Iterable[Any]) -> dict[int, int]:
+    """Return a dict from the nodes `numbers` to the nodes of their `values`, without values that are constant 0.0."""
     rates = {number: operand(graph, value) for number, value in zip(numbers, values, strict=True)}
     return {number: rate for number, rate in rates.items() if graph.value(rate) != 0.0}
 
 
 def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
-    """The nodes on paths from the starts to the ends, in order."""
+    """Return the nodes on paths from `starts` to `ends`, in order of evaluation."""
     leads = [False] * len(graph.nodes)
     for number in range(len(leads)):
         operation = graph.nodes[number][0]
@@ -141,7 +147,10 @@ def _between(graph: Graph, ends: Sequence[int], starts: set[int]) -> list[int]:
 
 
 def _propagate(graph: Graph, order: Sequence[int], rates: dict[int, int]) -> None:
-    """Compute the derivative of every node in order; nodes without an entry have derivative zero."""
+    """Compute the derivatives of the nodes `order` in forward mode, and add them to `rates`.
+
+    `rates` maps a node to the node of its derivative; a node without an entry has derivative zero.
+    """
     for number in order:
         operation, *operands = graph.nodes[number]
         if operation in TRUTHS or not any(k in rates for k in operands):
@@ -160,7 +169,10 @@ def _propagate(graph: Graph, order: Sequence[int], rates: dict[int, int]) -> Non
 
 
 def _propagate_back(graph: Graph, order: Sequence[int], shares: dict[int, int]) -> None:
-    """Propagate the derivative by every node, last first, to its operands."""
+    """Compute the derivatives with respect to the nodes `order` in reverse mode, and add them to `shares`.
+
+    `shares` maps a node to the node of the derivative of the weighted sum with respect to it.
+    """
     for number in reversed(order):
         operation, *operands = graph.nodes[number]
         share = shares.get(number)
@@ -178,11 +190,11 @@ def _propagate_back(graph: Graph, order: Sequence[int], shares: dict[int, int]) 
 
 
 def _gain(graph: Graph, shares: dict[int, int], number: int, share: int) -> None:
-    """Add to the derivative by a node, unless the addend is zero or the node is a constant."""
+    """Add `share` to the derivative with respect to node `number`, unless `share` is zero or the node is a constant."""
     if number >= 0 and graph.value(number) is None and graph.value(share) != 0.0:
         shares[number] = _add(graph, shares[number], share) if number in shares else share
 
 
 def _rate(graph: Scope, number: int | None) -> Any:
-    """The number of a derivative node; 0.0 if there is none."""
+    """Return the traced number of a derivative's node, or 0.0 if `number` is None."""
     return 0.0 if number is None else wrap(graph, number)

@@ -26,22 +26,26 @@ QUATERNIONS = {Free: slice(3, 7), Ball: slice(0, 4)}  # position of the quaterni
 State = tuple[Array, Array]
 
 
-class Form(NamedTuple):
-    """The layout of one joint in a tool: its number of coordinates, and the conversions from linkwork and back."""
+class JointLayout(NamedTuple):
+    """The layout of one joint kind in another tool.
+
+    `nq` is its number of coordinates there; `write` converts q and v from linkwork's layout, and `read` converts them
+    back.
+    """
 
     nq: int
     write: Callable[[Array, Array], State]
     read: Callable[[Array, Array], State]
 
 
-def _same(nq: int) -> Form:
-    return Form(nq, lambda q, v: (q, v), lambda q, v: (q, v))
+def _same(nq: int) -> JointLayout:
+    return JointLayout(nq, lambda q, v: (q, v), lambda q, v: (q, v))
 
 
-def _ordered(order: Sequence[int]) -> Form:
-    """Return a layout with another order of q and the same v."""
+def _ordered(order: Sequence[int]) -> JointLayout:
+    """Return a layout whose coordinates are linkwork's coordinates in another order; velocities are the same."""
     back = np.argsort(order)
-    return Form(len(order), lambda q, v: (q[np.array(order)], v), lambda q, v: (q[back], v))
+    return JointLayout(len(order), lambda q, v: (q[np.array(order)], v), lambda q, v: (q[back], v))
 
 
 def _turned(R: Array, v: Array) -> Array:
@@ -102,7 +106,7 @@ def _angle(q: Array, v: Array) -> State:
 
 
 def _plane(angle: Array) -> Array:
-    """Return the child's axes (2, 2, n) in the plane."""
+    """Return the child's two axes in the plane as columns (2, 2, n), for the angle (n,) [rad]."""
     c, s = np.cos(angle), np.sin(angle)
     return np.array([[c, -s], [s, c]])
 
@@ -117,28 +121,28 @@ def _planar_from_pinocchio(q: Array, v: Array) -> State:
     return np.array([q[0], q[1], angle]), np.concatenate([_turned(_plane(angle), v[:2]), v[2:]])
 
 
-CONTINUOUS = Form(2, _cosine_and_sine, _angle)
+CONTINUOUS = JointLayout(2, _cosine_and_sine, _angle)
 ONE = {Revolute: _same(1), Prismatic: _same(1)}
-FORMS: dict[str, dict[type[JointKind], Form]] = {
+JOINT_LAYOUTS: dict[str, dict[type[JointKind], JointLayout]] = {
     "pinocchio": ONE
     | {
         Screw: _same(1),
         Universal: _same(2),
-        Planar: Form(4, _planar_to_pinocchio, _planar_from_pinocchio),
+        Planar: JointLayout(4, _planar_to_pinocchio, _planar_from_pinocchio),
         Ball: _ordered((1, 2, 3, 0)),
         Free: _ordered((0, 1, 2, 4, 5, 6, 3)),
     },
-    "mujoco": ONE | {Ball: _same(4), Free: Form(7, _free_to_mujoco, _free_from_mujoco)},
+    "mujoco": ONE | {Ball: _same(4), Free: JointLayout(7, _free_to_mujoco, _free_from_mujoco)},
     "drake": ONE
     | {
         Screw: _same(1),
         Universal: _same(2),
         Planar: _same(3),
-        Ball: Form(3, _ball_to_drake, _ball_from_drake),
-        Free: Form(7, _free_to_drake, _free_from_drake),
+        Ball: JointLayout(3, _ball_to_drake, _ball_from_drake),
+        Free: JointLayout(7, _free_to_drake, _free_from_drake),
     },
 }
-TOOLS = (OURS, *FORMS)
+TOOLS = (OURS, *JOINT_LAYOUTS)
 
 
 @overload
@@ -223,8 +227,8 @@ def convert(
     tool = source if reads else target
     tree = mechanism.tree  # in the other tool's layout, mimic joints have coordinates too
     joints = _in_order(tree, tool, names)
-    forms = _forms(joints, tool, continuous)
-    theirs = sum(form.nq for form in forms)
+    layouts = _joint_layouts(joints, tool, continuous)
+    theirs = sum(layout.nq for layout in layouts)
     inputs = {"q": Input(q, (theirs if reads else mechanism.nq,))}
     if v is not None:
         inputs["v"] = Input(v, (tree.nv if reads else mechanism.nv,))
@@ -237,12 +241,12 @@ def convert(
     q2 = np.empty((tree.nq if reads else theirs, q1.shape[1]))
     v2 = np.empty_like(v1)
     at_q = at_v = 0
-    for joint, form in zip(joints, forms, strict=True):
-        there = slice(at_q, at_q + form.nq), slice(at_v, at_v + joint.kind.nv)
+    for joint, layout in zip(joints, layouts, strict=True):
+        there = slice(at_q, at_q + layout.nq), slice(at_v, at_v + joint.kind.nv)
         here = joint.q, joint.v
         (from_q, from_v), (to_q, to_v) = (there, here) if reads else (here, there)
         with np.errstate(divide="ignore", invalid="ignore"):
-            q2[to_q], v2[to_v] = (form.read if reads else form.write)(q1[from_q], v1[from_v])
+            q2[to_q], v2[to_v] = (layout.read if reads else layout.write)(q1[from_q], v1[from_v])
         _refuse_no_rotation(joint, (q2 if reads else q1)[joint.q])
         at_q, at_v = there[0].stop, there[1].stop
     if reads:
@@ -253,7 +257,7 @@ def convert(
 
 
 def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> list[Joint]:
-    """Return the mechanism's joints in the other tool's order."""
+    """Return the mechanism's joints in the other tool's order, given by `names`."""
     if names is None:
         return list(mechanism.joints)
     order = [name for k, name in enumerate(names) if not (tool == "pinocchio" and k == 0 and name == UNIVERSE)]
@@ -267,8 +271,8 @@ def _in_order(mechanism: Mechanism, tool: str, names: Iterable[str] | None) -> l
     return joints
 
 
-def _forms(joints: Sequence[Joint], tool: str, continuous: Iterable[str] | None) -> list[Form]:
-    """Return the tool's layout of each joint."""
+def _joint_layouts(joints: Sequence[Joint], tool: str, continuous: Iterable[str] | None) -> list[JointLayout]:
+    """Return the layout of each joint in the other tool."""
     turning = {joint.name: joint for joint in joints if isinstance(joint.kind, Revolute)}
     if continuous is None:
         unbounded = {name for name, joint in turning.items() if not np.isfinite([joint.lower, joint.upper]).any()}
@@ -278,18 +282,20 @@ def _forms(joints: Sequence[Joint], tool: str, continuous: Iterable[str] | None)
             raise unknown_name("revolute joint", name, turning)
     found = []
     for joint in joints:
-        if type(joint.kind) not in FORMS[tool]:
+        if type(joint.kind) not in JOINT_LAYOUTS[tool]:
             raise ModelError(
                 f"{tool} has no joint that corresponds to a {type(joint.kind).__name__} joint; convertible kinds are "
-                f"{', '.join(kind.__name__ for kind in FORMS[tool])}",
+                f"{', '.join(kind.__name__ for kind in JOINT_LAYOUTS[tool])}",
                 f"joint {joint.name!r}",
             )
-        found.append(CONTINUOUS if tool == "pinocchio" and joint.name in unbounded else FORMS[tool][type(joint.kind)])
+        found.append(
+            CONTINUOUS if tool == "pinocchio" and joint.name in unbounded else JOINT_LAYOUTS[tool][type(joint.kind)]
+        )
     return found
 
 
 def _refuse_no_rotation(joint: Joint, q: Array) -> None:
-    """Raise NonFinite if a quaternion in linkwork's q (nq, n) is zero."""
+    """Raise NonFinite if the joint has a quaternion and it is zero in q (nq, n)."""
     where = QUATERNIONS.get(type(joint.kind))
     if where is not None and not q[where].any(axis=0).all():
         raise NonFinite(f"joint {joint.name!r}: its quaternion is zero; it must be a rotation of unit norm")

@@ -1,8 +1,9 @@
-"""Chunk sharing: chunks with the same operations on different numbers share one function.
+"""Shared code: chunks with the same operations on different numbers become one function.
 
-A long chain repeats the same operations for each joint. Straight-line code for it would not fit the instruction cache
-and takes long to generate. Chunks that differ only in constants and slots therefore become one function, which reads
-the differing values from a table row. Slots with the same distances in all chunks share one table column.
+A long chain of bodies repeats the same operations for each joint. Straight-line code for all of them would not fit the
+instruction cache and takes long to generate. Chunks that differ only in constants and slots therefore become one
+function, which reads the differing values from a row of a table, one row per chunk. Slots whose numbers differ by the
+same amounts from chunk to chunk share one table column.
 """
 
 from __future__ import annotations
@@ -15,17 +16,21 @@ from linkwork.compiler.plan import Chunk, Plan, chunks_of
 
 
 class SlotAddress(NamedTuple):
-    """A slot: `distance` after the slot stored in a column of the row, or after the first slot if `column` is None."""
+    """The address of a slot of the workspace: `distance` slots after a base slot.
+
+    The base slot is the number in column `column` of the table row, or slot 0 if `column` is None.
+    """
 
     column: int | None
     distance: int
 
 
 class SharedChunk(NamedTuple):
-    """Chunks that share one function, that of `chunk`.
+    """Chunks with the same operations, which share the code of the first one, `chunk`.
 
-    `slots` are the addresses of its values that come from outside or are live out, `constants` the columns of differing
-    constants. `rows` has one row for each chunk, with one number per column: a slot, or the bits of a constant.
+    `slots` maps nodes of `chunk` to slot addresses: the operands from outside and the live-out values. `constants` maps
+    the constants that differ between the chunks to table columns. `rows` is the table: one row for each chunk, with one
+    integer per column, a slot number or the bits of a constant.
     """
 
     chunk: Chunk
@@ -35,7 +40,11 @@ class SharedChunk(NamedTuple):
 
 
 class ChunkForm(NamedTuple):
-    """The operations of a chunk as text that equal chunks share, and the nodes that may differ: constants and slots."""
+    """The operations of a chunk in a form that is equal for chunks that can share code.
+
+    `text` describes the operations. `constants` and `slotted` are the nodes whose values may differ between such
+    chunks: constants, and values in slots.
+    """
 
     text: Hashable
     constants: list[int]
@@ -43,7 +52,7 @@ class ChunkForm(NamedTuple):
 
 
 def form_of(chunk: Chunk) -> ChunkForm:
-    """The form of a chunk; nodes are numbered in the order in which they appear."""
+    """Return the form of a chunk, with its nodes renumbered in order of appearance."""
     graph = chunk.graph
     text: list[Hashable] = []
     numbers: dict[int, int] = {}
@@ -72,7 +81,10 @@ def form_of(chunk: Chunk) -> ChunkForm:
 
 
 def shared_chunks(plan: Plan) -> list[tuple[SharedChunk, list[Chunk]]]:
-    """The functions of a plan, each with its chunks; one function per chunk if the plan does not share chunks."""
+    """Return the functions that a plan needs, each with the list of chunks that call it.
+
+    If the plan does not share code, each chunk has a separate function.
+    """
     found: dict[Hashable, list[tuple[Chunk, ChunkForm]]] = {}
     for number, chunk in enumerate(chunks_of(plan.steps)):
         form = form_of(chunk)
@@ -81,7 +93,10 @@ def shared_chunks(plan: Plan) -> list[tuple[SharedChunk, list[Chunk]]]:
 
 
 def _merged(members: list[tuple[Chunk, ChunkForm]]) -> SharedChunk:
-    """One function for chunks of one form: common values are part of the code, differing values are in columns."""
+    """Return one function for chunks of one form.
+
+    Values that are equal in all chunks are part of the code; values that differ are in columns of the table.
+    """
     chunk, first = members[0]
     columns: list[tuple[int, ...]] = []
     constants: dict[int, int] = {}
@@ -91,7 +106,7 @@ def _merged(members: list[tuple[Chunk, ChunkForm]]) -> SharedChunk:
             constants[k] = len(columns)
             columns.append(bits)
     slots: dict[int, SlotAddress] = {}
-    bases: dict[tuple[int, ...], tuple[int, int]] = {}  # by the shifts from chunk to chunk: a column and its first slot
+    bases: dict[tuple[int, ...], tuple[int, int]] = {}  # column and its first slot, by the shifts between chunks
     for i, k in enumerate(first.slotted):
         own = tuple(one.slots[form.slotted[i]] for one, form in members)
         if len(set(own)) == 1:

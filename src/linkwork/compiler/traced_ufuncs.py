@@ -1,4 +1,4 @@
-"""NumPy's universal functions on mixed traced and plain numbers, number by number."""
+"""NumPy's universal functions for traced numbers, also mixed with floats, applied number by number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linkwork.spatial.scalar import maximum, minimum, where
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """A NumPy function of one number, which a traced number has as a method."""
+    """Return the NumPy function `name` of one number: the number's method if it is traced, else NumPy's function."""
     plain = getattr(np, name)
     return lambda x: getattr(x, name)() if hasattr(x, name) else plain(x)
 
@@ -63,7 +63,10 @@ NUMBERWISE = {ufunc: np.frompyfunc(meaning, ufunc.nin, 1) for ufunc, meaning in 
 
 
 def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """The implementation of `__array_ufunc__` for traced numbers and their arrays: an object array, or a number."""
+    """Apply a universal function to traced arguments; implements `__array_ufunc__`.
+
+    Returns an object array or a number.
+    """
     options = dict(options)
     if "out" in options:
         options["out"] = tuple(map(plain, options["out"]))
@@ -71,7 +74,7 @@ def apply(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappin
 
 
 def plain(value: Any) -> Any:
-    """A traced number or array as an object array that NumPy treats as plain objects."""
+    """Return a traced number or array as an object array without overrides of NumPy's functions."""
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)
     if not hasattr(value, "graph"):

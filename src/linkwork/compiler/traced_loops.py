@@ -1,9 +1,9 @@
-"""Traced loops: counted loops and bounded while-loops of `spatial.loops` as graph operations.
+"""Traced loops: the counted loops and bounded while-loops of `spatial.loops` as graph operations.
 
 A loop is one operation of the enclosing graph. Its body is traced once, into a separate graph with these inputs: the
 state, one row of each table, and values from the enclosing graph. A while-loop is a counted loop that watches a number
-of its state and ends early if no lane needs another iteration. In the body, `where` freezes lanes that are done, so
-that the bits of a lane do not depend on its neighbours.
+of its state and ends early if no lane needs another iteration. In the body, `where` freezes the state of lanes that are
+done, so that the bits of a lane do not depend on other lanes.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.compiler.graph import Loop, Table, Value
-from linkwork.compiler.rows import Count, Rows, Shape
-from linkwork.compiler.traced import Scope, Traced, operand, wrap
+from linkwork.compiler.kernel_shapes import Count, Rows, Shape
+from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
 from linkwork.spatial.scalar import where
 
 
 class TracedTable(NamedTuple):
-    """A table among the arguments of a traced function; pass it to `record(..., each=...)`."""
+    """A table among the arguments of a traced function, to be passed to `record(..., each=...)`."""
 
     argument: int
     rows: Rows
 
 
 class Series(NamedTuple):
-    """A series that a traced loop records; the function must return it."""
+    """A series of values that a traced loop records; the traced function must return it."""
 
     number: int
     rows: Rows
 
 
 class LoopTracer:
-    """Turns the loops of a traced function into graph operations."""
+    """Converts the loops of a traced function to graph operations."""
 
     def __init__(self, graph: Scope):
         self.scope, self.series = graph, list[Series]()
@@ -44,7 +44,10 @@ class LoopTracer:
     def record(
         self, count: int | Count, body: Callable[..., Any], state: Sequence[Any], each: Sequence[Any]
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """`spatial.loops.record` in a trace; the iteration index is one more number of the state."""
+        """Trace a counted loop that records values; implements `spatial.loops.record`.
+
+        The loop's state has one more number, the iteration index.
+        """
         loop = _OpenLoop(self, count, (0.0, *state), each)
         k, *now = loop.now
         new, row = body(k, *now, *loop.rows)
@@ -52,8 +55,9 @@ class LoopTracer:
         return tuple(last), series
 
     def iterate(self, most: int, body: Callable[..., Any], state: Sequence[Any]) -> tuple[tuple[Any, ...], Any, Any]:
-        """`spatial.loops.iterate` in a trace; two more numbers of the state are `going` (1 or 0) and the iteration
-        count.
+        """Trace a bounded while-loop; implements `spatial.loops.iterate`.
+
+        The loop's state has two more numbers: `going` (1 or 0) and the iteration count.
         """
         if isinstance(most, Count) or most < 0:
             raise NotTraceable(f"the bound of `iterate` must be an integer >= 0; got {most!r}")
@@ -66,17 +70,21 @@ class LoopTracer:
         return tuple(last), iterations, going == 0.0
 
     def new_series(self, count: int | Count, row: Shape) -> Series:
-        """A new kernel result, of which a loop writes one row in each iteration."""
+        """Add a kernel result to which a loop writes one row of shape `row` in each iteration."""
         if not isinstance(count, Count) or self.scope.depth > 0:
-            raise NotTraceable("a loop that records must not be inside another loop, and its count must be an argument")
+            raise NotTraceable(
+                "a loop that records values must not be inside another loop, and its count must be an argument of the "
+                "kernel"
+            )
         self.series.append(Series(len(self.series), Rows(count, row)))
         return self.series[-1]
 
 
 class _OpenLoop:
-    """A loop whose body is being traced: `now` are the numbers and arrays of its state, `rows` those of its tables.
+    """A loop whose body is being traced.
 
-    The tracer calls the body between `__init__` and `close`, so that nested loops use few Python stack frames.
+    `now` are the numbers and arrays of its state, `rows` the current rows of its tables. The tracer calls the body
+    between `__init__` and `close`, so that nested loops use few Python stack frames.
     """
 
     def __init__(
@@ -95,7 +103,7 @@ class _OpenLoop:
         self.rows = [inputs(self.inside, table.rows.row) for table in self.tables]
 
     def close(self, new: Sequence[Any], recorded: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Add the loop to the enclosing graph; return the last state and the recorded series."""
+        """Add the loop to the enclosing graph; return the final state and the recorded series."""
         around, inside = self.around, self.inside
         self.tracer.scope, inside.open = around, False
         numbers = flat(self.first)
@@ -115,7 +123,7 @@ class _OpenLoop:
 
 
 def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
-    """`new` as the next state, after a check that its shapes are those of the old state."""
+    """Return `new` as the next state; raise NotTraceable if its shapes differ from those of `state`."""
     if not isinstance(new, tuple) or [np.shape(x) for x in new] != [np.shape(x) for x in state]:
         before, after = ([np.shape(x) for x in each] for each in (state, new if isinstance(new, tuple) else (new,)))
         raise NotTraceable(f"a loop's body must return the state as a tuple with the same shapes {before}; got {after}")
@@ -123,7 +131,7 @@ def _like(state: Sequence[Any], new: Any) -> tuple[Any, ...]:
 
 
 def inputs(graph: Scope, shape: Shape) -> Any:
-    """New inputs of a graph as an object array, or as a number for shape ()."""
+    """Add inputs to a graph; return them as an object array, or as a number for shape ()."""
     return _shaped([Traced(graph, graph.input()) for _ in range(math.prod(shape))], shape)
 
 
@@ -136,5 +144,5 @@ def _shaped(numbers: list[Any], shape: Shape) -> Any:
 
 
 def flat(values: Sequence[Any]) -> list[Any]:
-    """All numbers of some numbers and arrays in sequence."""
+    """Return all numbers in `values`, which are numbers and arrays, as one list."""
     return [x for value in values for x in np.ravel(np.asarray(value, dtype=object))]

@@ -1,0 +1,27 @@
+"""Shapes of kernel arguments and results: fixed shapes, and `Rows`, whose number of rows is given at the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Shape = tuple[int, ...]
+
+
+class Count(NamedTuple):
+    """An iteration count that the caller of a kernel gives: entry `number` of the kernel's counts."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The shape of a table or a series: `count` rows of shape `row`, where the count is given at the call.
+
+    A series may be part of a longer array. `capacity` is then the number of rows from the first row of one state to the
+    first row of the next state.
+    """
+
+    count: Count
+    row: Shape
+    capacity: Count | None = None
