@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwork.algorithms.kinematics import joint_poses, subspaces
-from linkwork.algorithms.two_position_solver import Position, TwoPoses, row
+from linkwork.algorithms.variational_step_solver import Position, TwoPoses, row
 from opaque_scalars import from_opaque, to_opaque
 from random_mechanisms import tree
 

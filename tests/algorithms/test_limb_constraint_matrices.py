@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import inverse, mass
+from linkwork.algorithms import inverse_dynamics, mass_matrix
 from linkwork.algorithms.formulations.limb_coordinates import constrained, relative_to_absolute, with_place
 from linkwork.algorithms.formulations.limb_dynamics import accelerations, limb_at, system_equations
 from linkwork.algorithms.formulations.limb_systems import limb_system
@@ -97,8 +97,8 @@ def test_constraint_matrices_give_the_same_accelerations_as_multipliers(seed: in
     assert np.abs(A @ P).max(initial=0.0) < 1e-14
     rate = np.random.default_rng(seed).normal(size=P.shape[1])
     v = P @ rate
-    h = inverse.inverse_dynamics(m, s.q, v, np.zeros(m.nv), s.wrenches).tau
-    saddle = np.block([[mass.mass_matrix(m, s.q), A.T], [A, np.zeros((len(A), len(A)))]])
+    h = inverse_dynamics.inverse_dynamics(m, s.q, v, np.zeros(m.nv), s.wrenches).tau
+    saddle = np.block([[mass_matrix.mass_matrix(m, s.q), A.T], [A, np.zeros((len(A), len(A)))]])
     expected = np.linalg.solve(saddle, np.concatenate([s.tau - h, np.zeros(len(A))]))[: m.nv]
     found = accelerations(m, system, s.q, rate, s.tau, s.wrenches)
     assert relative(P @ found, expected) < 1e-11
@@ -134,8 +134,8 @@ def test_locked_joint_equals_a_weld(seed: int) -> None:
     loose = [j for j in m.joints if j.name not in angles]
     M, h = system_equations(m, system, q, s.v)
     assert [j.name for j in loose] == [j.name for j in welded.joints]
-    assert relative(M, mass.mass_matrix(welded, s.q)) < 1e-12
-    assert relative(h, inverse.bias(welded, s.q, s.v)) < 1e-12
+    assert relative(M, mass_matrix.mass_matrix(welded, s.q)) < 1e-12
+    assert relative(h, inverse_dynamics.bias(welded, s.q, s.v)) < 1e-12
 
 
 @pytest.mark.parametrize("seed", range(3))

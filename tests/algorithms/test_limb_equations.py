@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import inverse, mass
+from linkwork.algorithms import inverse_dynamics, mass_matrix
 from linkwork.algorithms.formulations.limb_coordinates import relative_to_absolute, true_to_relative, with_place
 from linkwork.algorithms.formulations.limb_dynamics import limb_at
 from linkwork.algorithms.formulations.limb_systems import limb_system
@@ -116,5 +116,5 @@ def test_matrix_d_alone_inserts_a_joint_into_a_rigid_body(angle: float) -> None:
         T[:3, :3] = C  # R' = C v, R'' = C (v' + omega x v)
         drift = np.concatenate([C @ np.cross(own[3:6], own[:3]), np.zeros(len(own) - 3)])
         place = q if m is jointed else base
-        assert relative(T.T @ M @ T, mass.mass_matrix(m, place)) < 1e-13
-        assert relative(T.T @ (h + M @ drift), inverse.bias(m, place, own)) < 1e-12
+        assert relative(T.T @ M @ T, mass_matrix.mass_matrix(m, place)) < 1e-13
+        assert relative(T.T @ (h + M @ drift), inverse_dynamics.bias(m, place, own)) < 1e-12

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.constraints import closure
+from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.algorithms.reduction import closed_again, to_tree
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
@@ -36,7 +36,7 @@ def solve(case: Case) -> tuple[lw.Mechanism, State, lw.Dynamics]:
 def second_rate(m: lw.Mechanism, s: State, a: Array) -> Array:
     """J a + gamma (nc,), computed from the constraint rows of the tree."""
     q, v, joints = to_tree(m, ("q", "v", "a"), (s.q, s.v, a))
-    J, gamma = closure.rows_and_bias(m.tree, q, v)
+    J, gamma = constrained_dynamics.rows_and_bias(m.tree, q, v)
     return J @ joints + gamma
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.compiler.graph import Count, Loop, fused, verify
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.program import Rows

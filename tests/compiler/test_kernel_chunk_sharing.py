@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.compiler import plan as planning
 from linkwork.compiler.chunk_sharing import shared_chunks
 from linkwork.compiler.chunking import MAX_OPERATIONS, MIN_OPERATIONS

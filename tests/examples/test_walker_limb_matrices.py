@@ -9,7 +9,7 @@ from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.algorithms.formulations.limb_dynamics import accelerations, limb_at
 from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.kinematics import joint_poses, world_poses
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.examples import walker, walker_machine
 
 M = walker.build()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import kinematics, world_poses
-from linkwork.algorithms.sweeps import to_meeting
+from linkwork.algorithms.tree_traversal import to_meeting
 from linkwork.model.elements.contact import Pair
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Motion, Transform

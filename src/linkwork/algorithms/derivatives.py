@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.inverse import bias, inverse_dynamics
+from linkwork.algorithms.inverse_dynamics import bias, inverse_dynamics
 from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics
-from linkwork.algorithms.mass import composite_inertias, mass_matrix, solver
-from linkwork.algorithms.sweeps import inward, outward, to_root
+from linkwork.algorithms.mass_matrix import composite_inertias, mass_matrix, solver
+from linkwork.algorithms.tree_traversal import inward, outward, to_root
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Motion, RigidInertia
 from linkwork.spatial.scalar import Array, Number, cross, hat

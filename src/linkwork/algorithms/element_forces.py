@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from linkwork.algorithms.kinematics import Kinematics, kinematics, world_poses
-from linkwork.algorithms.sweeps import inward
+from linkwork.algorithms.tree_traversal import inward
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number

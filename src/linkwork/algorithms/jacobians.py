@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from linkwork.algorithms.kinematics import joint_poses, kinematics, subspaces
-from linkwork.algorithms.sweeps import to_root
+from linkwork.algorithms.tree_traversal import to_root
 from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Motion, Transform

@@ -12,7 +12,7 @@ import numpy as np
 
 from linkwork.algorithms.element_forces import element_energy, element_forces
 from linkwork.algorithms.point_springs import frame_spring_energy, frame_spring_forces
-from linkwork.algorithms.sweeps import outward
+from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.parameters import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import joint_pose
-from linkwork.algorithms.sweeps import to_meeting
+from linkwork.algorithms.tree_traversal import to_meeting
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Transform

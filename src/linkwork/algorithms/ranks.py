@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import closed, rows_and_terms
+from linkwork.algorithms.constraints.constrained_dynamics import closed, rows_and_terms
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.forward import forward_dynamics
-from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Transform

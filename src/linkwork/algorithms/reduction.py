@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from linkwork.algorithms.constraints import closure
-from linkwork.algorithms.constraints.dense import DenseConstraints
+from linkwork.algorithms.constraints import constrained_dynamics
+from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
-from linkwork.algorithms.inverse import inverse_dynamics
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.model.elements.velocity_constraint import may_hold
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt
@@ -41,7 +41,7 @@ def _reduced_columns(G: Array, J: Array) -> Array:
 
 def _reduced_rows(G: Array, J: Array) -> Array:
     """Loop rows J G (nc, nv), with zeros for rows that are only round-off after the reduction."""
-    return closure.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
+    return constrained_dynamics.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
 
 
 def _unchanged(G: Array, found: Array) -> Array:
@@ -136,15 +136,15 @@ SOLVED: dict[str, Callable[..., Any]] = {
 
 def closed_forward_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
-) -> closure.Constrained:
+) -> constrained_dynamics.Constrained:
     """Accelerations (nv,) and constraint multipliers (nh,), for mechanisms with and without mimic joints."""
-    solve = _either(closure.forward_dynamics, _reduced_closed_dynamics)
+    solve = _either(constrained_dynamics.forward_dynamics, _reduced_closed_dynamics)
     return solve(mechanism, q, v, tau, wrenches, baumgarte)
 
 
 def _reduced_closed_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, baumgarte: float
-) -> closure.Constrained:
+) -> constrained_dynamics.Constrained:
     free = forward_dynamics(mechanism, q, v, tau, wrenches)
     return held_to(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
 
@@ -156,33 +156,35 @@ def _either(of_tree: Callable[..., Result], reduced: Callable[..., Result]) -> C
 
 def held_to(
     mechanism: Mechanism, q: Array, v: Array, free: Array, solve: Callable[[Array], Array], baumgarte: float = 0.0
-) -> closure.Constrained:
+) -> constrained_dynamics.Constrained:
     """Constrained accelerations (nv,) and multipliers (nh,), from unconstrained ones `free`; `solve` solves with M."""
     positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
-    J, gamma = closure.rows_and_bias(mechanism.tree, positions, velocities)
+    J, gamma = constrained_dynamics.rows_and_bias(mechanism.tree, positions, velocities)
     constraints = DenseConstraints.of(reduced_rows(mechanism, J), solve)
     J, target = constraints.J, -gamma
     if baumgarte:
-        errors = closure.held(mechanism.tree, positions).errors
-        target = closure.stabilized(target, errors, J @ v, baumgarte)
+        errors = constrained_dynamics.held(mechanism.tree, positions).errors
+        target = constrained_dynamics.stabilized(target, errors, J @ v, baumgarte)
     multipliers = constraints.multipliers(target - J @ free)
-    return closure.Constrained(free + constraints.change(multipliers), multipliers)
+    return constrained_dynamics.Constrained(free + constraints.change(multipliers), multipliers)
 
 
-def closed_again(mechanism: Mechanism, q: Array, v: Array, iterations: int = closure.CLOSINGS) -> closure.Closing:
-    """Project coordinates (nq,) and velocities (nv,) onto the constraints; see `closure.closed_again`."""
-    return closure.closed_again(mechanism, q, v, held, iterations)
+def closed_again(
+    mechanism: Mechanism, q: Array, v: Array, iterations: int = constrained_dynamics.CLOSINGS
+) -> constrained_dynamics.Closing:
+    """Project coordinates (nq,) and velocities (nv,) onto the constraints; see `constrained_dynamics.closed_again`."""
+    return constrained_dynamics.closed_again(mechanism, q, v, held, iterations)
 
 
 def closed_positions(mechanism: Mechanism, q: Array, iterations: int) -> tuple[Array, Number]:
     """Project coordinates (nq,) onto the loops; return them and the largest remaining closure error."""
-    q, _ = closure.closed_positions(mechanism, q, held, iterations)
+    q, _ = constrained_dynamics.closed_positions(mechanism, q, held, iterations)
     return q, largest(held(mechanism, q).errors)
 
 
 def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
     """Project velocities v (nv,) onto the constraints at q."""
-    return closure.consistent_velocity(held(mechanism, q), v)
+    return constrained_dynamics.consistent_velocity(held(mechanism, q), v)
 
 
 def held_rows(mechanism: Mechanism, q: Array) -> Array:
@@ -191,42 +193,42 @@ def held_rows(mechanism: Mechanism, q: Array) -> Array:
     (position,) = to_tree(mechanism, ("q",), (q,))
     if not mechanism.constrained:
         return np.zeros((0, mechanism.nv))
-    return reduced_rows(mechanism, closure.rows_and_bias(tree, position, np.zeros(tree.nv))[0])
+    return reduced_rows(mechanism, constrained_dynamics.rows_and_bias(tree, position, np.zeros(tree.nv))[0])
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     """Velocities (nv,) at q that satisfy the loops, from momenta p (nv,) [N s, N m s]."""
-    return _either(closure.velocities, _reduced_velocities)(mechanism, q, p)
+    return _either(constrained_dynamics.velocities, _reduced_velocities)(mechanism, q, p)
 
 
 def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     return consistent_velocity(mechanism, q, mass_solver(mechanism, q)(p))
 
 
-def held(mechanism: Mechanism, q: Array) -> closure.Held:
+def held(mechanism: Mechanism, q: Array) -> constrained_dynamics.Held:
     """The constraints at q, for mechanisms with and without mimic joints."""
     if not mechanism.constrained:
-        return closure.not_held(mechanism)
-    return _either(closure.held, _reduced_held)(mechanism, q)
+        return constrained_dynamics.not_held(mechanism)
+    return _either(constrained_dynamics.held, _reduced_held)(mechanism, q)
 
 
-def _reduced_held(mechanism: Mechanism, q: Array) -> closure.Held:
+def _reduced_held(mechanism: Mechanism, q: Array) -> constrained_dynamics.Held:
     (position,) = to_tree(mechanism, ("q",), (q,))
-    tree = closure.held(mechanism.tree, position)
+    tree = constrained_dynamics.held(mechanism.tree, position)
     constraints = DenseConstraints.of(held_rows(mechanism, q), _factored(mechanism, q).solve)
 
-    def push(target: Array) -> closure.Constrained:
+    def push(target: Array) -> constrained_dynamics.Constrained:
         impulses = constraints.multipliers(target)
-        return closure.Constrained(constraints.change(impulses), impulses)
+        return constrained_dynamics.Constrained(constraints.change(impulses), impulses)
 
-    return closure.Held(tree.errors, lambda v: constraints.J @ v, push)
+    return constrained_dynamics.Held(tree.errors, lambda v: constraints.J @ v, push)
 
 
 def closed_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
     """Wrenches (njoints + nloops, 6) [N, N m] of parents on children, in the children's frames; loops: of a on b."""
     found = closed_forward_dynamics(mechanism, q, v, tau, wrenches)
     positions, velocities, a = to_tree(mechanism, ("q", "v", "a"), (q, v, found.a))
-    held = closure.reaction_wrenches(mechanism.tree, positions, found.multipliers[: mechanism.nc])
+    held = constrained_dynamics.reaction_wrenches(mechanism.tree, positions, found.multipliers[: mechanism.nc])
     outside = held.on_bodies if wrenches is None else wrenches + held.on_bodies
     force = inverse_dynamics(mechanism.tree, positions, velocities, a, outside).force
     return np.concatenate([np.array([F.array for F in force[1:]]).reshape(-1, 6), held.through_loops])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.reduction import coupled
 from linkwork.control import plant as plants
 from linkwork.control.plant import Controller, Plant, controller

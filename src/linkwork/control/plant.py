@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from linkwork.algorithms import inverse, jacobians, kinematics
+from linkwork.algorithms import inverse_dynamics, jacobians, kinematics
 from linkwork.algorithms.joint_forces import passive as passive_of_a_tree
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.reduction import coupled
 from linkwork.errors import LinkworkError, ModelError, ShapeError, unknown_name
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
@@ -27,10 +27,12 @@ from linkwork.spatial.scalar import Array, ldlt, maximum, minimum
 Controller = Callable[..., Any]
 
 mass = coupled("mass_matrix", mass_matrix, ["q"])
-gravity = coupled("gravity", inverse.gravity, ["q"])
+gravity = coupled("gravity", inverse_dynamics.gravity, ["q"])
 passive = coupled("passive", passive_of_a_tree, ["q", "v"])
-_bias = coupled("bias", inverse.bias, ["q", "v"])
-_inverse = coupled("inverse_dynamics", lambda m, *state: inverse.inverse_dynamics(m, *state).tau, ["q", "v", "a"])
+_bias = coupled("bias", inverse_dynamics.bias, ["q", "v"])
+_inverse = coupled(
+    "inverse_dynamics", lambda m, *state: inverse_dynamics.inverse_dynamics(m, *state).tau, ["q", "v", "a"]
+)
 
 
 class Plant:

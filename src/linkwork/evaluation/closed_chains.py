@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import rows_and_bias
+from linkwork.algorithms.constraints.constrained_dynamics import rows_and_bias
 from linkwork.algorithms.ranks import free_motions, least_squares, row_scales
 from linkwork.algorithms.reduction import to_tree
 from linkwork.errors import LinkworkError, listed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from linkwork.algorithms.constraints import closure
+from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.algorithms.reduction import consistent_velocity
 from linkwork.evaluation import assembly, closed_chains
 from linkwork.evaluation.batch_evaluation import Out, Parameters
@@ -40,7 +40,9 @@ class ConstraintMethods(DynamicsMethods):
         True
 
         """
-        return self._evaluate("constraint", closure.constraint, self._state(q), (self.mechanism.nc,), parameters, out)
+        return self._evaluate(
+            "constraint", constrained_dynamics.constraint, self._state(q), (self.mechanism.nc,), parameters, out
+        )
 
     def constraint_jacobian(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the constraint Jacobian J: J v is the rate of `constraint`.
@@ -69,7 +71,7 @@ class ConstraintMethods(DynamicsMethods):
         """
         shape = (self.mechanism.nc, self.mechanism.nv)
         return self._evaluate(
-            "constraint_jacobian", closure.constraint_jacobian, self._state(q), shape, parameters, out
+            "constraint_jacobian", constrained_dynamics.constraint_jacobian, self._state(q), shape, parameters, out
         )
 
     def assemble(self, q: Any, fixed: Iterable[str] = ()) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.reduction import to_tree
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.evaluation.diagnosis import failures_named

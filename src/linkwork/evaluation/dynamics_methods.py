@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from linkwork.algorithms import inverse
+from linkwork.algorithms import inverse_dynamics
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.joint_forces import passive
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.reactions import reactions, reactions_about
 from linkwork.algorithms.reduction import CLOSED, carried
 from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
@@ -54,7 +54,7 @@ class DynamicsMethods(BatchEvaluation):
         """
         return self._evaluate(
             "inverse_dynamics",
-            lambda m, *state: inverse.inverse_dynamics(m, *state).tau,
+            lambda m, *state: inverse_dynamics.inverse_dynamics(m, *state).tau,
             self._state(q, v, wrenches, a=a),
             (self.mechanism.nv,),
             parameters,
@@ -85,7 +85,7 @@ class DynamicsMethods(BatchEvaluation):
         array([178.171,  74.702])
 
         """
-        return self._evaluate("bias", inverse.bias, self._state(q, v), (self.mechanism.nv,), parameters, out)
+        return self._evaluate("bias", inverse_dynamics.bias, self._state(q, v), (self.mechanism.nv,), parameters, out)
 
     def gravity(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the joint forces that hold the mechanism at rest against gravity.
@@ -111,7 +111,9 @@ class DynamicsMethods(BatchEvaluation):
         array([152.853,  49.383])
 
         """
-        return self._evaluate("gravity", inverse.gravity, self._state(q), (self.mechanism.nv,), parameters, out)
+        return self._evaluate(
+            "gravity", inverse_dynamics.gravity, self._state(q), (self.mechanism.nv,), parameters, out
+        )
 
     def passive(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the forces of springs, dampers, dry friction and other force elements.

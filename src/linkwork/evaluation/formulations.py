@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import forward, inverse, mass, reactions
+from linkwork.algorithms import forward_dynamics, inverse_dynamics, mass_matrix, reactions
 from linkwork.algorithms.formulations import limb_dynamics, limb_systems, newton_euler, spacedyn
 from linkwork.algorithms.formulations.factorization import factorization
 from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
@@ -119,12 +119,12 @@ class Formulations(dict[str, Formulation]):
 
 
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-    rest = inverse.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
-    return mass.solver(m, mass.mass_matrix(m, q)).solve(tau - rest)
+    rest = inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
+    return mass_matrix.solver(m, mass_matrix.mass_matrix(m, q)).solve(tau - rest)
 
 
 def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
-    return mass.mass_matrix(m, q) @ a + inverse.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
+    return mass_matrix.mass_matrix(m, q) @ a + inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
 
 
 def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
@@ -154,8 +154,8 @@ formulations = Formulations(
             Formulation(
                 "articulated bodies",
                 "Wendlandt, Algorithms 3.2 and 3.3",
-                forward.forward_dynamics,
-                lambda *state: inverse.inverse_dynamics(*state).tau,
+                forward_dynamics.forward_dynamics,
+                lambda *state: inverse_dynamics.inverse_dynamics(*state).tau,
                 reactions=reactions.reactions,
             ),
             Formulation(
@@ -163,7 +163,7 @@ formulations = Formulations(
                 "composite bodies and sparse L^T L",
                 _by_mass_matrix,
                 _mass_matrix_inverse,
-                mass.mass_matrix,
+                mass_matrix.mass_matrix,
             ),
             Formulation(
                 "spatial operators",

@@ -1,8 +1,8 @@
 """Mimic joints and loops for formulations of trees, by Lagrange multipliers. It is independent of `Dynamics`.
 
 All joints of the tree stay independent coordinates. Each mimic joint and each loop adds constraint rows c with
-c a + bias = 0, whose force is c^T times a multiplier. The rows of loops come from `algorithms.constraints.closure`; the
-solution for the multipliers is independent of it.
+c a + bias = 0, whose force is c^T times a multiplier. The rows of loops come from
+`algorithms.constraints.constrained_dynamics`; the solution for the multipliers is independent of it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import reaction_wrenches, rows_and_bias
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.constraints.constrained_dynamics import reaction_wrenches, rows_and_bias
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.ranks import row_terms, smallest_multipliers
 from linkwork.algorithms.reduction import to_tree
 from linkwork.model.mechanism import Mechanism

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import forward_dynamics
+from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.algorithms.reduction import closed_reactions
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_links import meeting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import consistent_velocity, held
+from linkwork.algorithms.constraints.constrained_dynamics import consistent_velocity, held
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_links import bar_inertia
 from linkwork.model import Ball, Builder, Free, Mechanism, Prismatic, Universal

@@ -11,7 +11,7 @@ import numpy as np
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.reduction import coupled, to_tree
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.model.geometry import Mesh

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.joint_forces import Stops
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.rigid_contact import remembered
 from linkwork.compiler import refuse_unrepeatable
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name

@@ -11,14 +11,14 @@ import numpy as np
 from linkwork.algorithms.compliant_contact import ContactLaw, Grip, Memory, contact_wrenches, grips, step_change
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.element_forces import element_forces
-from linkwork.algorithms.forward import forward_dynamics
-from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.joint_forces import Stops, passive, resistance, stop_forces
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.mass import mass_matrix, solver
+from linkwork.algorithms.mass_matrix import mass_matrix, solver
 from linkwork.algorithms.point_springs import frame_spring_matrix
 from linkwork.algorithms.reduction import closed_forward_dynamics, coupled, held_to, to_tree
-from linkwork.algorithms.sweeps import to_meeting
+from linkwork.algorithms.tree_traversal import to_meeting
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.energy import stored_energy, working_power
 from linkwork.simulation.events.guards import Guard

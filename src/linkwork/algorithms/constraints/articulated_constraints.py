@@ -22,7 +22,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.velocity_constraints import Path, paths, rotor_paths
 from linkwork.algorithms.kinematics import Kinematics
-from linkwork.algorithms.sweeps import inward, outward
+from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import ArticulatedInertia, Force, Motion
 from linkwork.spatial.scalar import LDLT, Array, Condition, Number, ldlt, where

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.sweeps import to_meeting, to_root
+from linkwork.algorithms.tree_traversal import to_meeting, to_root
 from linkwork.model.elements.velocity_constraint import VelocityRow
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.scalar import Array, Number

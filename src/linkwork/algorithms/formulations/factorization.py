@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import against_gravity, external_forces, kinematics
-from linkwork.algorithms.sweeps import outward
+from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Motion, Transform
 from linkwork.spatial.scalar import Array

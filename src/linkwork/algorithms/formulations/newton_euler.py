@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.algorithms.formulations.factorization import adjoint_down
 from linkwork.algorithms.kinematics import external_forces, kinematics, world_poses
 from linkwork.algorithms.rotors import rotor_matrix
-from linkwork.algorithms.sweeps import outward
+from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Motion
 from linkwork.spatial.scalar import Array

@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
 from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
-from linkwork.algorithms.sweeps import inward, outward, to_root
+from linkwork.algorithms.tree_traversal import inward, outward, to_root
 from linkwork.model.joints import Free
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial.scalar import Array, hat

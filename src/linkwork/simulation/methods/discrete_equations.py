@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import step_change
-from linkwork.algorithms.constraints import closure
+from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.increments import (
     Increment,
@@ -33,8 +33,8 @@ from linkwork.algorithms.kinematics import external_forces, joint_poses, kinemat
 from linkwork.algorithms.point_springs import stretches
 from linkwork.algorithms.reduction import reduced, reduced_rows, to_tree
 from linkwork.algorithms.rotors import rotor_momenta
-from linkwork.algorithms.sweeps import inward, outward
-from linkwork.algorithms.two_position_solver import Position, Row, TwoPoses, row
+from linkwork.algorithms.tree_traversal import inward, outward
+from linkwork.algorithms.variational_step_solver import Position, Row, TwoPoses, row
 from linkwork.model.bodies import Place
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
@@ -183,9 +183,9 @@ class Interval:
         Errors of loops are closure errors; those of clutches and brakes are the slip in the step.
         """
         tree = self.tree
-        loops = closure.closed(tree, at.X)
-        J = reduced_rows(self.mechanism, closure.all_rows(tree, at, loops))
-        return np.concatenate([closure.errors(loops), J[tree.nc :] @ dv]), J
+        loops = constrained_dynamics.closed(tree, at.X)
+        J = reduced_rows(self.mechanism, constrained_dynamics.all_rows(tree, at, loops))
+        return np.concatenate([constrained_dynamics.errors(loops), J[tree.nc :] @ dv]), J
 
     def work(self, dv: Array, loads: Loads) -> Number:
         """Return the work [J] in the step of forces that store no energy."""

@@ -21,7 +21,7 @@ import numpy as np
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING, ContactLaw
 from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
 from linkwork.algorithms.constraints.bounded_rows import Block, parts_of
-from linkwork.algorithms.constraints.dense import DenseConstraints
+from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.contact_geometry import contact_rows, meetings
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance

@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import factored, solved
 from linkwork.algorithms.kinematics import Kinematics, against_gravity, external_forces, kinematics
-from linkwork.algorithms.sweeps import inward, outward
+from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Force
 from linkwork.spatial.scalar import Array, ldlt

@@ -20,7 +20,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.articulated_constraints import Rows, passages_of
 from linkwork.algorithms.constraints.velocity_constraints import Path, path_of
-from linkwork.algorithms.sweeps import inward, outward
+from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import LU, Array, lu, may_be_nonzero

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import accelerations, against_gravity, external_forces, kinematics
 from linkwork.algorithms.rotors import coupling_momenta
-from linkwork.algorithms.sweeps import inward, outward
+from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force
 from linkwork.spatial.scalar import Array

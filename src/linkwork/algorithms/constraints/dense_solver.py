@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import smallest
+from linkwork.algorithms.constraints.constrained_dynamics import smallest
 from linkwork.spatial.scalar import Array, Number
 
 

@@ -29,9 +29,9 @@ from linkwork.algorithms.constraints.articulated_constraints import (
 )
 from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.algorithms.coordinates import integrate
-from linkwork.algorithms.forward import velocity_forces
+from linkwork.algorithms.forward_dynamics import velocity_forces
 from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics, world_poses
-from linkwork.algorithms.sweeps import to_meeting
+from linkwork.algorithms.tree_traversal import to_meeting
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform

@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import joint_poses, subspaces
 from linkwork.algorithms.rotors import coupling_matrix
-from linkwork.algorithms.sweeps import inward, outward, to_root
+from linkwork.algorithms.tree_traversal import inward, outward, to_root
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import RigidInertia, Transform
 from linkwork.spatial.scalar import LDLT, Array, Number, ldlt
