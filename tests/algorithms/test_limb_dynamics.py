@@ -6,7 +6,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms import forward_dynamics, inverse_dynamics, mass_matrix, momentum
 from linkwork.algorithms.formulations import limb_dynamics
-from linkwork.algorithms.formulations.limb_coordinates import euler_base, relative_to_absolute, with_place
+from linkwork.algorithms.formulations.limb_coordinates import euler_base, relative_to_absolute, with_base_position
 from linkwork.algorithms.formulations.limb_systems import limb_system
 from linkwork.algorithms.formulations.limbs import Equations, Limb, absolute_equations, block_diagonal, true_equations
 from linkwork.algorithms.kinematics import joint_poses, world_poses
@@ -130,7 +130,7 @@ def test_absolute_equations_match_a_chain_of_ball_joints(seed: int) -> None:
     m = ball_chain(seed)
     s = state(m, seed)
     limb = chain_limb(m, s.q)
-    C_R = with_place(relative_to_absolute(limb.C))
+    C_R = with_base_position(relative_to_absolute(limb.C))
     rate = np.concatenate([limb.C[0] @ s.v[:3], s.v[3:]])
     found = base_to_twist(limb.C[0], true_equations(limb, C_R, np.eye(len(rate)), rate, m.gravity), s.v)
     assert relative(found.M, mass_matrix.mass_matrix(m, s.q)) < 1e-13
@@ -161,7 +161,7 @@ def test_limb_base_in_euler_angles_matches_the_recursion(seed: int) -> None:
     D = block_diagonal([np.eye(3), D_1, np.eye(m.nv - 6)])
     D_rate = block_diagonal([D_1_rate, np.zeros((m.nv - 6, m.nv - 6))])
     D_rate = np.hstack([np.zeros((len(D_rate), 3)), D_rate])
-    C_R = with_place(relative_to_absolute(limb.C))
+    C_R = with_base_position(relative_to_absolute(limb.C))
     found = true_equations(limb, C_R, D, rate, m.gravity, D_rate)
     w = D_1 @ rates
     v = np.concatenate([limb.C[0].T @ rate[:3], w, rate[6:]])

@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.constraints import constrained_dynamics
-from linkwork.algorithms.reduction import closed_again, to_tree
+from linkwork.algorithms.reduction import project_state, to_tree
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
 from linkwork.spatial import Force, Transform
@@ -240,7 +240,7 @@ def test_projection_onto_loops_is_minimal_in_the_energy_norm(case: Case) -> None
     m, s, d = solve(case)
     q, v = m.integrate(s.q, 1e-6 * s.a), s.v + 1e-3 * s.a
     assert np.abs(d.constraint(q)).max() > 1e-8
-    closed_q, closed_v, error, _ = closed_again(m, q, v)
+    closed_q, closed_v, error, _ = project_state(m, q, v)
     assert abs(np.abs(d.constraint(closed_q)).max() - error) < 1e-15
     assert error < 1e-12
     J, M = d.constraint_jacobian(closed_q), d.mass_matrix(closed_q)

@@ -196,8 +196,8 @@ def test_passive_forces_dissipate_and_springs_pull_to_rest(cases: list[tuple[lw.
         rest = np.concatenate([j.rest for j in m.joints])
         assert passive(m, rest, s.v) @ s.v <= 0.0
         assert np.abs(passive(m, rest, 0.0 * s.v)).max() < 1e-15
-        stretches = [m.difference(rest, s.q)[j.v][-3:] for j in m.joints if j.kind.nq > j.kind.nv]
-        if any(np.linalg.norm(stretch) > 3.0 for stretch in stretches):
+        displacements = [m.difference(rest, s.q)[j.v][-3:] for j in m.joints if j.kind.nq > j.kind.nv]
+        if any(np.linalg.norm(moved) > 3.0 for moved in displacements):
             continue  # at half a turn the torque of a spring is discontinuous
         ahead, behind = (spring_energy(m, m.integrate(s.q, sign * 1e-6 * s.v)) for sign in (1.0, -1.0))
         gained = -springs(m, s.q) @ s.v  # arctan2 takes no complex step

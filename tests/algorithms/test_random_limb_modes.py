@@ -85,7 +85,7 @@ def constraint_rows(m: lw.Mechanism, q: Array, mode: Mapping[str, Any]) -> Array
 def test_accelerations_and_mass_matrix_match_multipliers(seed: int) -> None:
     m, mode = random_mode(seed)
     s, system = state(m, seed), limb_system(m, **mode)
-    A, P = constraint_rows(m, s.q, mode), system.spread
+    A, P = constraint_rows(m, s.q, mode), system.velocity_map
     assert P.shape == (m.nv, m.nv - len(A))
     assert np.abs(A @ P).max(initial=0.0) < 1e-13
     rate = np.random.default_rng(seed).normal(size=P.shape[1])

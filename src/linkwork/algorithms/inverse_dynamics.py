@@ -15,7 +15,7 @@ from linkwork.spatial.scalar import Array
 
 
 class InverseDynamics(NamedTuple):
-    """`tau` (nv,): joint forces. `force[k]`: wrench through the joint of body k, on the body, in its frame."""
+    """Joint forces `tau` (nv,), and the wrench `force[k]` on each body k through its joint, in the body's frame."""
 
     tau: Array
     force: list[Force]
@@ -24,7 +24,7 @@ class InverseDynamics(NamedTuple):
 def inverse_dynamics(
     mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None
 ) -> InverseDynamics:
-    """Joint forces tau (nv,) [N m or N] that produce the acceleration a (nv,), and the wrench through every joint.
+    """Return the joint forces tau (nv,) [N m or N] for the acceleration a (nv,), and the wrench through every joint.
 
     `wrenches` (nbodies, 6) act on the bodies at their frames' origins, in their frames. Springs, damping and friction
     are not included; see `joint_forces.passive`.
@@ -44,11 +44,11 @@ def inverse_dynamics(
 
 
 def bias(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Joint forces (nv,) at zero joint acceleration: Coriolis, centrifugal and gravity terms."""
+    """Return the joint forces (nv,) at zero joint acceleration: Coriolis, centrifugal and gravity terms."""
     return inverse_dynamics(mechanism, q, v, np.zeros(mechanism.nv)).tau
 
 
 def gravity(mechanism: Mechanism, q: Array) -> Array:
-    """Joint forces (nv,) that balance gravity at rest."""
+    """Return the joint forces (nv,) that balance gravity at rest."""
     rest = np.zeros(mechanism.nv)
     return inverse_dynamics(mechanism, q, rest, rest).tau

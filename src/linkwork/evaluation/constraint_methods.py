@@ -15,7 +15,10 @@ from linkwork.spatial.scalar import Array
 
 
 class ConstraintMethods(DynamicsMethods):
-    """Loop closure: errors, Jacobian, assembly, consistent velocities, forces of actuated joints, unsensed joints."""
+    """Methods of `Dynamics` for loops: closure errors, Jacobian, assembly, consistent velocities, actuation.
+
+    Another method computes the motion of joints without sensors.
+    """
 
     def constraint(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the position errors of loop closure: zero where all loops are closed.
@@ -108,7 +111,7 @@ class ConstraintMethods(DynamicsMethods):
         for name in names:
             self.mechanism.joints.index_of(name)
         m = self.mechanism
-        return over_batch(lambda q: assembly.assembled(self, q, names), {"q": Input(q, (m.nq,))}, (m.nq,))
+        return over_batch(lambda q: assembly.assembled_position(self, q, names), {"q": Input(q, (m.nq,))}, (m.nq,))
 
     def consistent(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the velocities nearest to v that satisfy all constraints.

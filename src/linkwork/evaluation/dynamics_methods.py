@@ -13,15 +13,18 @@ from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.reactions import reactions, reactions_about
 from linkwork.algorithms.reduction import CLOSED, carried
 from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
-from linkwork.evaluation.constrained_derivatives import closed_forward_derivatives
+from linkwork.evaluation.constrained_derivatives import constrained_forward_derivatives
 from linkwork.model.broadcast import Input
 from linkwork.spatial.scalar import Array
 
-CLOSED["forward_dynamics_derivatives"] = closed_forward_derivatives  # entered here: algorithms import no compiler
+CLOSED["forward_dynamics_derivatives"] = constrained_forward_derivatives  # entered here: algorithms import no compiler
 
 
 class DynamicsMethods(BatchEvaluation):
-    """Equations of motion: joint forces, accelerations, mass matrix, derivatives and reaction wrenches."""
+    """Methods of `Dynamics` for the equations of motion: joint forces, accelerations, mass matrix and reactions.
+
+    The derivatives of joint forces and accelerations are included.
+    """
 
     def inverse_dynamics(
         self, q: Any, v: Any, a: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
@@ -362,6 +365,7 @@ class DynamicsMethods(BatchEvaluation):
     def _derivatives(
         self, quantity: str, algorithm: Callable[..., Array], q: Any, v: Any, parameters: Parameters, **third: Any
     ) -> tuple[Array, Array, Array]:
+        """Return the three derivatives (..., nv, nv) that `algorithm` computes, by q, v and the third argument."""
         shape = (3, self.mechanism.nv, self.mechanism.nv)
         three = self._evaluate(quantity, algorithm, self._state(q, v, **third), shape, parameters, None)
         return three[..., 0, :, :], three[..., 1, :, :], three[..., 2, :, :]

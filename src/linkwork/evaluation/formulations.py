@@ -21,7 +21,7 @@ from linkwork.spatial.scalar import Array
 
 
 def _everything(mechanism: Mechanism) -> str:
-    """`why_not` of a formulation that applies to every mechanism."""
+    """Return no reason against a mechanism: `why_not` of a formulation that applies to every mechanism."""
     return ""
 
 
@@ -44,11 +44,11 @@ class Formulation:
     why_not: Callable[[Mechanism], str] = _everything
 
     def applies(self, mechanism: Mechanism) -> bool:
-        """Whether the formulation can express the mechanism."""
+        """Return whether the formulation applies to the mechanism."""
         return not self.why_not(mechanism)
 
     def with_mimics(self) -> Formulation:
-        """The same formulation for mechanisms with mimic joints, loops, clutches and brakes, by multipliers."""
+        """Return the formulation extended to mimic joints, loops, clutches and brakes, by Lagrange multipliers."""
         return replace(
             self,
             forward=multipliers.forward(self.forward),
@@ -70,11 +70,11 @@ class FormulationOf:
     mechanism: Mechanism
 
     def forward_dynamics(self, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Array:
-        """Accelerations (..., nv) [rad/s^2, m/s^2] under joint forces tau; see `Dynamics.forward_dynamics`."""
+        """Return the accelerations (..., nv) [rad/s^2, m/s^2] for joint forces; see `Dynamics.forward_dynamics`."""
         return self._evaluate(self.formulation.forward, q, v, {"tau": tau}, wrenches, (self.mechanism.nv,))
 
     def inverse_dynamics(self, q: Any, v: Any, a: Any, wrenches: Any = None) -> Array:
-        """Joint forces (..., nv) [N m, N] for accelerations a; see `Dynamics.inverse_dynamics`."""
+        """Return the joint forces (..., nv) [N m, N] for accelerations a; see `Dynamics.inverse_dynamics`."""
         return self._evaluate(self.formulation.inverse, q, v, {"a": a}, wrenches, (self.mechanism.nv,))
 
     def _evaluate(
@@ -86,6 +86,7 @@ class FormulationOf:
         wrenches: Any,
         result: tuple[int, ...],
     ) -> Array:
+        """Evaluate a function of one state over a batch; `more` is the third argument, tau or a, by name."""
         m = self.mechanism
         wrenches = np.zeros((m.nbodies, 6)) if wrenches is None else wrenches
         inputs = {"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))}
@@ -119,11 +120,13 @@ class Formulations(dict[str, Formulation]):
 
 
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
+    """Return the accelerations (nv,) M^-1 (tau - bias), from the mass matrix M and inverse dynamics."""
     rest = inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
     return mass_matrix.solver(m, mass_matrix.mass_matrix(m, q)).solve(tau - rest)
 
 
 def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
+    """Return the joint forces (nv,) M a + bias, from the mass matrix M and inverse dynamics."""
     return mass_matrix.mass_matrix(m, q) @ a + inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
 
 

@@ -77,7 +77,7 @@ def differences(mechanism: Mechanism, states: int) -> tuple[float, float]:
     matrix by composite bodies, projected to the motor coordinates.
     """
     rng, system, free = np.random.default_rng(0), limbs(mechanism), limb_system(mechanism)
-    P, whole, coupled = system.spread, 0.0, 0.0
+    P, whole, coupled = system.velocity_map, 0.0, 0.0
     for _ in range(states):
         q, rate, tau = mechanism.random(rng), rng.normal(size=P.shape[1]), rng.normal(size=mechanism.nv)
         v = rng.normal(size=mechanism.nv)

@@ -10,15 +10,15 @@ from linkwork.algorithms.compliant_contact import (
     APART,
     SLIPPING,
     STICKING,
-    Grip,
+    ContactForce,
     Memory,
+    contact_force,
     contact_wrenches,
-    grip,
-    wrenches_of,
+    wrenches_from_forces,
 )
-from linkwork.algorithms.contact_geometry import Meeting, meetings
+from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
 from linkwork.algorithms.reduction import to_tree
-from linkwork.algorithms.rigid_contact import forces_of, remembered
+from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
 from linkwork.simulation.energy import contact_energy
 from linkwork.simulation.series_entry import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
@@ -32,33 +32,33 @@ DIRECTION = Axis("direction", ("x", "y", "z"))
 class Places(NamedTuple):
     """Contact kinematics of all contact pairs, and the poses of bodies."""
 
-    there: list[Meeting]
+    there: list[ContactKinematics]
     poses: list[Transform]
 
 
 def _places(now: Sample) -> Places:
     m = now.system.mechanism
-    return Places(*meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v))))
+    return Places(*contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v))))
 
 
 def _memory(now: Sample) -> Memory:
     return Memory.of(now.state.motion.contact_memory)
 
 
-def _grips(now: Sample) -> list[Grip]:
+def _contact_forces(now: Sample) -> list[ContactForce]:
     """Return the state of each compliant contact; sticking and slipping contacts are evaluated at their anchors."""
     memory, found = now.once(_memory), []
     pairs = zip(now.system.mechanism.contact_pairs, memory.number, memory.anchor, now.once(_places).there, strict=True)
     for pair, number, anchor, at in pairs:
         sticks = (number == STICKING) | (number == SLIPPING)
-        found.append(grip(pair.contact, where(sticks, STICKING, number), anchor, at))
+        found.append(contact_force(pair.contact, where(sticks, STICKING, number), anchor, at))
     return found
 
 
 def _force(now: Sample) -> Array:
     if now.system.rigid:
         return now.state.motion.contact_memory[:, 1:4]
-    return np.array([one.at.pose.R @ one.force for one in now.once(_grips)])
+    return np.array([one.at.pose.R @ one.force for one in now.once(_contact_forces)])
 
 
 def _anchor(now: Sample) -> Array:
@@ -85,8 +85,8 @@ def _wrenches(now: Sample) -> Array:
     """Return contact wrenches at the body origins in body axes; for rigid contacts those of the last step."""
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
-        return wrenches_of(pairs, forces_of(now.state.motion.contact_memory), places.there, places.poses)
-    return contact_wrenches(pairs, now.once(_grips), places.poses)
+        return wrenches_from_forces(pairs, forces_of(now.state.motion.contact_memory), places.there, places.poses)
+    return contact_wrenches(pairs, now.once(_contact_forces), places.poses)
 
 
 def _touching(facts: RunFacts) -> bool:
@@ -99,7 +99,7 @@ def _compliant(facts: RunFacts) -> bool:
 
 def _turned(facts: RunFacts) -> bool:
     """Return whether rigid contacts have rolling or spinning friction."""
-    return facts.rigid and remembered(facts.mechanism.contact_pairs) > CONTACT_COLUMNS
+    return facts.rigid and contact_memory_size(facts.mechanism.contact_pairs) > CONTACT_COLUMNS
 
 
 def _contacts(facts: RunFacts) -> tuple[Axis, ...]:

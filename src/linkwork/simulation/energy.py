@@ -18,8 +18,8 @@ import numpy as np
 
 from linkwork import evaluation
 from linkwork.algorithms.compliant_contact import Memory
-from linkwork.algorithms.compliant_contact import stored as stored_in_contact
-from linkwork.algorithms.contact_geometry import Meeting
+from linkwork.algorithms.compliant_contact import elastic_energy as elastic_energy_of_contact
+from linkwork.algorithms.contact_geometry import ContactKinematics
 from linkwork.algorithms.element_forces import element_power
 from linkwork.algorithms.joint_forces import resistance, spring_energy
 from linkwork.algorithms.kinematics import external_forces, kinematics
@@ -85,10 +85,10 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
     return total
 
 
-def contact_energy(pairs: Sequence[Pair], memory: Memory, there: Sequence[Meeting]) -> Number:
+def contact_energy(pairs: Sequence[Pair], memory: Memory, there: Sequence[ContactKinematics]) -> Number:
     """Return the energy [J] in the springs of compliant contacts in one state."""
     each = zip(pairs, memory.number, memory.anchor, there, strict=True)
-    return sum((stored_in_contact(pair.contact, number, anchor, at) for pair, number, anchor, at in each), 0.0)
+    return sum((elastic_energy_of_contact(pair.contact, number, anchor, at) for pair, number, anchor, at in each), 0.0)
 
 
 class Balance(NamedTuple):

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import wrenches_of
-from linkwork.algorithms.contact_geometry import meetings
-from linkwork.algorithms.reduction import closed_forward_dynamics, closed_positions, held, to_tree
+from linkwork.algorithms.compliant_contact import wrenches_from_forces
+from linkwork.algorithms.contact_geometry import contact_kinematics
+from linkwork.algorithms.reduction import active_constraints, constrained_forward_dynamics, project_positions, to_tree
 from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.model.elements.conflicts import agreeing, contradictions
 from linkwork.model.elements.keys import is_finite
@@ -76,8 +76,8 @@ def impact(
     m = system.mechanism
     gap, error, before = 0.0, 0.0, q
     if iterations:
-        gap = largest(held(m, q).errors)
-        q, error = closed_positions(m, q, iterations)
+        gap = largest(active_constraints(m, q).errors)
+        q, error = project_positions(m, q, iterations)
     names = [item.name for item in m.velocity_constraints]
     one_way = [k for k, item in enumerate(m.bounded) if item.pushes_only and not is_finite(item.capacities[1])]
     unchanged = [False] * len(m.bounded) if decided is None else decided
@@ -119,7 +119,7 @@ def impact(
 
 def _pushed(mechanism: Mechanism, q: Array, v: Array) -> Push:
     """Return the impulses that remove all constraint rates, with the smallest change in the kinetic-energy metric."""
-    rows = held(mechanism, q)
+    rows = active_constraints(mechanism, q)
     rates = rows.rates(v)
     push = rows.push(rates)
     work = [-0.5 * impulse * rate for impulse, rate in zip(push.multipliers, rates, strict=True)]
@@ -152,10 +152,10 @@ def constraint_forces(system: System, t: Number, now: StepState, held: Array) ->
     stuck = holding(m, now.slip)
     outside = loads.outside
     if system.rigid:
-        met = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-        pushed = wrenches_of(m.contact_pairs, forces_of(now.contact_memory), *met)
+        met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+        pushed = wrenches_from_forces(m.contact_pairs, forces_of(now.contact_memory), *met)
         outside = pushed if outside is None else outside + pushed
-    forces = closed_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
+    forces = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
     return by_constraint(stuck, forces, size_of)
 
 
@@ -163,7 +163,7 @@ def impossible(mechanism: Mechanism, q: Array) -> str:
     """Return why the engaged constraints cannot be satisfied at q (nq,); empty if they can."""
     for fault in contradictions(mechanism):
         return f"{fault.element} {fault.reason}"
-    errors = np.abs(held(mechanism, q).errors[: mechanism.nc])
+    errors = np.abs(active_constraints(mechanism, q).errors[: mechanism.nc])
     if errors.max(initial=0.0) <= CLOSURE_GAP:
         return ""
     name = mechanism.frame_constraint_of_row(int(np.argmax(errors))).name

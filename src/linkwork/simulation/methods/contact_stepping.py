@@ -18,12 +18,12 @@ from linkwork.algorithms.compliant_contact import (
     STOPPING,
     ContactLaw,
     Memory,
-    grips,
-    lasting,
-    mode_margins,
+    contact_forces,
+    lasting_state,
+    mode_event_functions,
     mode_of,
 )
-from linkwork.algorithms.contact_geometry import Meeting, meetings
+from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
 from linkwork.algorithms.coordinates import difference, integrate
 from linkwork.algorithms.reduction import to_tree
 from linkwork.model.mechanism import Mechanism
@@ -59,17 +59,17 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
         m, memory = system.mechanism, system.begun(t, now.contact_memory).memory
         if memory is None:
             return step(system, t, now, h, held)
-        first = _meetings(m, now.q, now.v)
+        first = _contact_kinematics(m, now.q, now.v)
         if in_the_middle:
             memory = memory._replace(foreseen=[_predicted(at, 0.5 * h) < 0.0 for at in first])
         moved, solved = step(replace(system, memory=memory), t, now, h, held)
-        end = there = _meetings(m, moved.q, moved.v)
+        end = there = _contact_kinematics(m, moved.q, moved.v)
         rolled, at = _rolled(first, end, h), t + h
         if in_the_middle:
             motion, at = difference(m, now.q, moved.q), t + 0.5 * h
-            there = _meetings(m, integrate(m, now.q, motion * 0.5), motion / h)
+            there = _contact_kinematics(m, integrate(m, now.q, motion * 0.5), motion / h)
             rolled = [meeting.rolling * h for meeting in there]
-        number = [found.number for found in grips(m.contact_pairs, memory, at, there)]
+        number = [found.number for found in contact_forces(m.contact_pairs, memory, at, there)]
         return moved._replace(contact_memory=_changed(memory, number, rolled, end, t + h).stored), solved
 
     return run
@@ -96,10 +96,10 @@ class ContactSwitching:
     ) -> tuple[StepState, Condition]:
         """Make a substep in which every contact keeps its mode."""
         m, memory = self.mechanism, Memory.of(begin.contact_memory)._replace(since=t)
-        first = _meetings(m, begin.q, begin.v)
+        first = _contact_kinematics(m, begin.q, begin.v)
         modes = [mode_of(*one) for one in zip(self.force_laws, memory.anchor, first, strict=True)]
         moved, solved = step(replace(system, memory=memory._replace(modes=modes)), t, begin, h, held)
-        rolled = _rolled(first, _meetings(m, moved.q, moved.v), h)
+        rolled = _rolled(first, _contact_kinematics(m, moved.q, moved.v), h)
         anchor = [before + path for before, path in zip(memory.anchor, rolled, strict=True)]
         return moved._replace(contact_memory=memory._replace(anchor=anchor).stored), solved
 
@@ -107,10 +107,10 @@ class ContactSwitching:
         """Return three event functions per contact pair, not negative while it stays in the mode at `begin`."""
         before, after = Memory.of(begin.contact_memory), Memory.of(end.contact_memory)
         pairs = zip(self.force_laws, before.number, before.anchor, after.anchor, strict=True)
-        first, last = (_meetings(self.mechanism, state.q, state.v) for state in (begin, end))
+        first, last = (_contact_kinematics(self.mechanism, state.q, state.v) for state in (begin, end))
         found: list[Number] = []
         for (contact, number, was, anchor), a, b in zip(pairs, first, last, strict=True):
-            found += mode_margins(contact, number, anchor, b, mode_of(contact, was, a))
+            found += mode_event_functions(contact, number, anchor, b, mode_of(contact, was, a))
         return np.array(found)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
@@ -137,10 +137,10 @@ class ContactSwitching:
         memory, number, there = self._judged(moved, t)
         return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).stored)
 
-    def _judged(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[Meeting]]:
+    def _judged(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[ContactKinematics]]:
         memory = Memory.of(end.contact_memory)._replace(since=t)
-        there = _meetings(self.mechanism, end.q, end.v)
-        return memory, [found.number for found in grips(self.mechanism.contact_pairs, memory, t, there)], there
+        there = _contact_kinematics(self.mechanism, end.q, end.v)
+        return memory, [found.number for found in contact_forces(self.mechanism.contact_pairs, memory, t, there)], there
 
 
 class NoSwitching:
@@ -169,7 +169,9 @@ class NoSwitching:
         return moved
 
 
-def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: list[Meeting], at: Number) -> Memory:
+def _changed(
+    memory: Memory, number: list[Number], rolled: list[Array], end: list[ContactKinematics], at: Number
+) -> Memory:
     """Return the contact memory for states `number` at time `at` [s], given the memory before.
 
     Anchors move by the rolling distances `rolled` (n, 3) [m]; contacts that stop get an anchor at their present point.
@@ -179,17 +181,17 @@ def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: lis
         for n, last, before, path in zip(number, end, memory.anchor, rolled, strict=True)
     ]
     pairs = zip(number, memory.number, memory.entered, strict=True)
-    return Memory(number, anchor, [where(lasting(new) == old, entered, at) for new, old, entered in pairs])
+    return Memory(number, anchor, [where(lasting_state(new) == old, entered, at) for new, old, entered in pairs])
 
 
-def _rolled(first: list[Meeting], last: list[Meeting], h: Number) -> list[Array]:
+def _rolled(first: list[ContactKinematics], last: list[ContactKinematics], h: Number) -> list[Array]:
     return [(a.rolling + b.rolling) * (0.5 * h) for a, b in zip(first, last, strict=True)]
 
 
-def _meetings(m: Mechanism, q: Array, v: Array) -> list[Meeting]:
-    return meetings(m.tree, *to_tree(m, ("q", "v"), (q, v)))[0]
+def _contact_kinematics(m: Mechanism, q: Array, v: Array) -> list[ContactKinematics]:
+    return contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (q, v)))[0]
 
 
-def _predicted(at: Meeting, ahead: Number) -> Number:
+def _predicted(at: ContactKinematics, ahead: Number) -> Number:
     """Return the distance [m] after a time [s] at constant velocity."""
     return at.distance + dot(at.normal, at.velocity) * ahead

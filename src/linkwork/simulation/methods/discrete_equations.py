@@ -30,11 +30,11 @@ from linkwork.algorithms.increments import (
 )
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
-from linkwork.algorithms.point_springs import stretches
+from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.reduction import reduced, reduced_rows, to_tree
 from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.algorithms.tree_traversal import inward, outward
-from linkwork.algorithms.variational_step_solver import Position, Row, TwoPoses, row
+from linkwork.algorithms.variational_step_solver import CompliantRow, Position, VariationalFactors, compliant_row
 from linkwork.model.bodies import Place
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
@@ -114,8 +114,8 @@ class Interval:
     def pressed(self, loads: Loads, own: Array) -> Number:
         """Return the sum of impulse sizes [N s] in a step: weight, controllers, contacts, springs and `own` (nv,)."""
         forces = [loads.control, loads.stops, *([] if loads.wrenches is None else loads.wrenches)]
-        grips = [] if loads.touching is None else loads.touching.grips
-        found = self.weight + sum((largest(force) for force in (*forces, *(grip.force for grip in grips))), 0.0)
+        contact_forces = [] if loads.touching is None else loads.touching.contact_forces
+        found = self.weight + sum((largest(force) for force in (*forces, *(one.force for one in contact_forces))), 0.0)
         for spring, line in zip(self.tree.line_forces, self.lines, strict=True):
             found = found + abs(spring.stiffness * (_direction(line)[1] - spring.length))
         return found * abs(self.h) + largest(own)  # h < 0 in composed steps
@@ -137,7 +137,7 @@ class Interval:
         """Return half the impulse of springs and contacts on every body, at the first and the second pose."""
         half, tree = 0.5 * self.h, self.tree
         found = [Force.zero() for _ in tree.bodies], [Force.zero() for _ in tree.bodies]
-        held, there = ([], []) if loads.touching is None else (loads.touching.grips, loads.touching.poses)
+        held, there = ([], []) if loads.touching is None else (loads.touching.contact_forces, loads.touching.poses)
         poses = world_poses(tree, X)
         for spring, first in zip(tree.line_forces, self.lines, strict=True):
             lines = [first, _point(poses, spring.to) - _point(poses, spring.at)]
@@ -149,12 +149,12 @@ class Interval:
                 for place, sign in ((spring.at, half), (spring.to, -half)):
                     felt = at[place.body].R.T @ (pull * sign)
                     each[place.body] = each[place.body] + Force(felt, cross(place.pose.p, felt))
-        for pair, grip in zip(
+        for pair, contact_force in zip(
             tree.contact_pairs if held else (), held, strict=True
         ):  # with the same world direction at both ends of the step
             for body, sign in ((pair.contact.at.body, half), (pair.surface.place.body, -half)):
                 for at, each in zip((self.poses, poses), found, strict=True):
-                    each[body] = each[body] + grip.on(there[body], at[body]) * sign
+                    each[body] = each[body] + contact_force.on(there[body], at[body]) * sign
         return found
 
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
@@ -183,7 +183,7 @@ class Interval:
         Errors of loops are closure errors; those of clutches and brakes are the slip in the step.
         """
         tree = self.tree
-        loops = constrained_dynamics.closed(tree, at.X)
+        loops = constrained_dynamics.loop_states(tree, at.X)
         J = reduced_rows(self.mechanism, constrained_dynamics.all_rows(tree, at, loops))
         return np.concatenate([constrained_dynamics.errors(loops), J[tree.nc :] @ dv]), J
 
@@ -205,7 +205,7 @@ class Interval:
 
         own = tree.armature / self.h + self.joint_stiffness(dv) + np.diag(by_motion)
         rows = [*self._coupling_rows(), *force_rows(tree, by_motion)]
-        return TwoPoses(tree, self.first, guess.second, B, own, rows).solve
+        return VariationalFactors(tree, self.first, guess.second, B, own, rows).solve
 
     def _force_jacobian(self, dv: Array) -> Array:
         """Return the negative derivative (nv, nv) of half the impulse of force laws by the motion dv (nv,)."""
@@ -218,12 +218,14 @@ class Interval:
 
         return -sum((force_jacobian(impulse(one), dv) for one in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
-    def _coupling_rows(self) -> list[Row]:
+    def _coupling_rows(self) -> list[CompliantRow]:
         """Return the rows that couple tree joints: rotors of several joints, and springs between bodies."""
-        found = [row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors]
-        for spring, stretch in zip(self.tree.line_forces, stretches(self.tree, self.q), strict=True):
+        found = [
+            compliant_row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors
+        ]
+        for spring, stretch in zip(self.tree.line_forces, spring_lengths(self.tree, self.q), strict=True):
             weight = spring.damping * 0.5 + spring.stiffness * (0.25 * self.h)
-            found.append(row(self.tree, stretch.row * weight, stretch.row))
+            found.append(compliant_row(self.tree, stretch.row * weight, stretch.row))
         return found
 
     def joint_stiffness(self, dv: Array) -> Array:
@@ -248,20 +250,20 @@ class Interval:
         if guess.loads.touching is None:
             return found
         poses = world_poses(self.tree, guess.second.X)
-        for pair, grip in zip(self.tree.contact_pairs, guess.loads.touching.grips, strict=True):
-            change = step_change(pair.contact, grip, self.h)
-            body, R = pair.contact.at.body, grip.at.pose.R
-            arm = grip.at.on(guess.loads.touching.poses[body])
+        for pair, contact_force in zip(self.tree.contact_pairs, guess.loads.touching.contact_forces, strict=True):
+            change = step_change(pair.contact, contact_force, self.h)
+            body, R = pair.contact.at.body, contact_force.at.pose.R
+            arm = contact_force.at.on(guess.loads.touching.poses[body])
             before, after = (_at_point(R.T @ X[body].R, arm)[: len(change)] for X in (self.poses, poses))
             found[body] = found[body] + before.T @ change @ after
         return found
 
 
-def force_rows(tree: Mechanism, by_motion: Array) -> list[Row]:
+def force_rows(tree: Mechanism, by_motion: Array) -> list[CompliantRow]:
     """Return the coupling of tree joints by force derivatives (nv, nv): one row per force."""
     others = by_motion - np.diag(np.diag(by_motion))
     coupled = [k for k, each in enumerate(others) if any(map(may_be_nonzero, each))]
-    return [row(tree, np.eye(len(by_motion))[k], others[k]) for k in coupled]
+    return [compliant_row(tree, np.eye(len(by_motion))[k], others[k]) for k in coupled]
 
 
 def _at_point(R: Array, arm: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
-from linkwork.algorithms.reduction import held_rows, to_tree
+from linkwork.algorithms.reduction import constraint_row_matrix, to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.method import IterationHistory, Solution
@@ -80,7 +80,7 @@ class Midpoint:
 
     def _rows(self, q: Array) -> Array:
         """Return the constraint rows (nh, nv) at q (nq,)."""
-        return held_rows(self.mechanism, q)
+        return constraint_row_matrix(self.mechanism, q)
 
     def residual(self, unknown: Array) -> Array:
         """Return the impulse residual (nv,) and the constraint rates (nh,) at velocities and impulses."""
@@ -168,7 +168,7 @@ class Midpoint:
         A = M + self._force_jacobian(v) + self.system.contact_step_matrix(q, loads.touching, self.h)
         J = self._rows(q)
         residual = self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h - J.T @ along
-        pressed = sum((largest(grip.force) for grip in loads.touching.grips), 0.0) * self.h
+        pressed = sum((largest(contact_force.force) for contact_force in loads.touching.contact_forces), 0.0) * self.h
         size = largest(residual) / (largest(M @ self.now.v) + largest(M @ v) + pressed + TINY)
         size = size + largest(J @ mean) / (largest(v) + 1.0)
         factored = lu(A)

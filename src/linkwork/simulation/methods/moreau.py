@@ -20,22 +20,22 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING, ContactLaw
 from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
-from linkwork.algorithms.constraints.bounded_rows import Block, parts_of
+from linkwork.algorithms.constraints.bounded_rows import Block, split_by_block
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
-from linkwork.algorithms.contact_geometry import contact_rows, meetings
+from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.reduction import held_rows, reduced, to_tree
+from linkwork.algorithms.reduction import constraint_row_matrix, reduced, to_tree
 from linkwork.algorithms.rigid_contact import (
-    Facing,
-    Settled,
+    ImpulseSolution,
+    RigidContact,
     axes,
-    bounced,
     forces_of,
     has_torques,
-    pushed_out,
-    settled,
+    separating_displacement,
+    solve_impulses,
+    solve_with_restitution,
     work,
 )
 from linkwork.model.elements.keys import is_finite
@@ -70,11 +70,11 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
     def once(_: Number, v: Array, p: Array, iterations: Number, left: Number, agreed: Number) -> Leaves:
         free = middle.free(v)
-        found = bounced(blocks, now.v, free, p) if bounces else settled(blocks, free, p)
+        found = solve_with_restitution(blocks, now.v, free, p) if bounces else solve_impulses(blocks, free, p)
         return tuple(found._replace(iterations=iterations + found.iterations))
 
-    found = Settled(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
-    p = parts_of(blocks, found.p)
+    found = ImpulseSolution(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
+    p = split_by_block(blocks, found.p)
     power = free.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
     q = integrate(m, middle.q, found.v * (0.5 * h))
     pushes = list(zip([one.facing for one in there], _push_out_distances(m, there, p, found.v, h), strict=True))
@@ -130,7 +130,9 @@ def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -
     (speed,) = to_tree(m, ("v",), (now.v,))
     M = stiffened_matrix(m, q, resistance(m.tree, speed) * h, [spring.damping * h for spring in m.line_forces])
     solve = stiffened_solver(m, M)
-    return Middle(system, t, now, h, held, q, solve, DenseConstraints.of(held_rows(m, q), solve).without_rates)
+    return Middle(
+        system, t, now, h, held, q, solve, DenseConstraints.of(constraint_row_matrix(m, q), solve).without_rates
+    )
 
 
 class There(NamedTuple):
@@ -141,7 +143,7 @@ class There(NamedTuple):
 
     distance: Number
     axes: Array
-    facing: Facing
+    facing: RigidContact
     number: int
     rolling: Ball | None
     spinning: Ball | None
@@ -165,7 +167,7 @@ class There(NamedTuple):
 def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
     """Return all contacts at the middle of a step; blocks are numbered from `number`."""
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
-    met, poses = meetings(m.tree, position, speed)
+    met, poses = contact_kinematics(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
     for pair, at, state in zip(m.contact_pairs, met, middle.now.contact_memory[:, 0], strict=True):
         own, contact = axes(at.normal), pair.contact
@@ -176,7 +178,7 @@ def _there(m: Mechanism, middle: Middle, number: int) -> list[There]:
         bounce = where(approach > slow, contact.restitution * approach, 0.0)
         static, dynamic = contact.friction
         friction = where(state == STICKING, static, dynamic)
-        facing = Facing(at.distance <= NEAR, K, W, friction, bounce)
+        facing = RigidContact(at.distance <= NEAR, K, W, friction, bounce)
         balls: list[Ball | None] = []
         for coefficient, part in ((contact.rolling, slice(1, 3)), (contact.spinning, slice(0, 1))):
             if may_be_nonzero(coefficient):
@@ -279,7 +281,7 @@ def _push_out_distances(m: Mechanism, there: list[There], p: Sequence[Array], v:
     return distances
 
 
-def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[Facing, Number]]:
+def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[RigidContact, Number]]:
     """Return the rows of ratchets without a force limit, and their smallest allowed motion during the push-out.
 
     They must not move back by more than they advanced in the step h [s]. Constraints with a capacity yield, as in an
@@ -288,15 +290,15 @@ def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Numbe
     found = []
     for k, item in enumerate(bounded):
         if not is_finite(item.capacities[1]):
-            row = Facing(box.engaged[k], box.K[k : k + 1], box.W[:, k : k + 1], 0.0, 0.0)
+            row = RigidContact(box.engaged[k], box.K[k : k + 1], box.W[:, k : k + 1], 0.0, 0.0)
             found.append((row, where(box.engaged[k], -maximum(box.K[k] @ v, 0.0) * h, -FAR)))
     return found
 
 
-def _out(system: System, q: Array, v: Array, pushes: list[tuple[Facing, Number]]) -> Out:
+def _out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContact, Number]]) -> Out:
     """Move q (nq,) along rows by the given distances [m or rad], smallest in kinetic energy; v (nv,) is unchanged."""
     rows, distances = zip(*pushes, strict=True)
-    after = integrate(system.mechanism, q, pushed_out(rows, np.array(distances)))
+    after = integrate(system.mechanism, q, separating_displacement(rows, np.array(distances)))
     return Out(after, sum(system.energies(after, v)) - sum(system.energies(q, v)))
 
 
