@@ -119,7 +119,7 @@ class Memory(NamedTuple):
 
     @property
     def stored(self) -> Array:
-        """The memory as an array (n, 5): state number, anchor (3,) [m], time of entry [s]."""
+        """Array (n, 5) with the memory of n contacts: state number, anchor (3,) [m], time of entry [s]."""
         rows = zip(self.number, self.anchor, self.entered, strict=True)
         return np.array([[number, *anchor, entered] for number, anchor, entered in rows])
 
@@ -182,7 +182,7 @@ def contact_force(
     damper = 1.0 if foreseen is None else where(foreseen, 1.0, 0.0)
     speed_n = dot(n, u)
     slip = u - n * speed_n
-    raw, slope, drag = _pressed(contact, at.distance, speed_n, damper)
+    raw, slope, drag = _normal_force(contact, at.distance, speed_n, damper)
     pressing = raw >= 0.0 if mode is None else mode.pressing
     normal = where(closed, where(pressing, raw, 0.0), 0.0)
     on = where(closed, where(pressing, 1.0, 0.0), 0.0)
@@ -194,7 +194,7 @@ def contact_force(
     slow = where(fast, speed, contact.rest_speed)
     direction = slip / slow  # its length is below 1 below the rest speed
 
-    hold = _hold(contact, anchor, at, slip)
+    hold = _anchor_force(contact, anchor, at, slip)
     size, limit = np.sqrt(dot(hold, hold) + TINY), friction[0] * normal
     slips = dot(hold, hold) > limit * limit if mode is None else mode.slips
     clip = where(slips, limit / size, 1.0)
@@ -220,14 +220,16 @@ def contact_force(
     unit = hold / size
     rubbed = where(sticks, where(slips, unit * friction[0], np.zeros(3)), direction * -friction[1])
     pushed = np.outer(n + rubbed, n) * on
-    held = (P - np.outer(unit, unit) * where(slips, 1.0, 0.0)) * (clip * on)
+    clipped = (P - np.outer(unit, unit) * where(slips, 1.0, 0.0)) * (clip * on)
     turned = (P - np.outer(direction, direction) * where(fast, 1.0, 0.0)) * (friction[1] * normal / abs(slow))
-    stiffness = pushed * slope + where(sticks, held * contact.tangential_stiffness, np.zeros((3, 3)))
-    damping = pushed * drag + where(sticks, held * contact.tangential_damping, turned)
+    stiffness = pushed * slope + where(sticks, clipped * contact.tangential_stiffness, np.zeros((3, 3)))
+    damping = pushed * drag + where(sticks, clipped * contact.tangential_damping, turned)
     secant = where(sticks, contact.tangential_damping * clip * on, friction[1] * normal / slow)
     viscous = N * (drag * on) + P * secant
     found = ContactForce(after, n * normal + along, None, stiffness, damping, viscous, at)
-    return _braked(contact, found, normal, slope * on, drag * on) if contact.rolling or contact.spinning else found
+    return (
+        _with_torques(contact, found, normal, slope * on, drag * on) if contact.rolling or contact.spinning else found
+    )
 
 
 class Measures(NamedTuple):
@@ -245,8 +247,8 @@ class Measures(NamedTuple):
 def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Measures:
     """Return the quantities that determine the branches of a contact's force law, for an anchor (3,) [m]."""
     speed = dot(at.normal, at.velocity)
-    slip, normal = at.velocity - at.normal * speed, _pressed(contact, at.distance, speed, 1.0)[0]
-    hold = _hold(contact, anchor, at, slip)
+    slip, normal = at.velocity - at.normal * speed, _normal_force(contact, at.distance, speed, 1.0)[0]
+    hold = _anchor_force(contact, anchor, at, slip)
     return Measures(normal, slip, np.sqrt(dot(hold, hold)) - contact.friction[0] * normal)
 
 
@@ -299,7 +301,9 @@ def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
     return stiffness + np.block([[bent, (bent + D @ spun) @ skew * -r], [none, none]]) * (0.25 * h)
 
 
-def _pressed(contact: ContactLaw, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
+def _normal_force(
+    contact: ContactLaw, distance: Number, speed: Number, damper: Number
+) -> tuple[Number, Number, Number]:
     """Return the normal force [N] before clipping at 0, and minus its derivatives by distance [N/m] and speed [N s/m].
 
     `damper` is 1 if the damper acts, else 0.
@@ -313,7 +317,9 @@ def _pressed(contact: ContactLaw, distance: Number, speed: Number, damper: Numbe
     return spring * damped, 1.5 * contact.stiffness * root * damped, spring * contact.dissipation
 
 
-def _braked(contact: ContactLaw, found: ContactForce, normal: Number, slope: Number, drag: Number) -> ContactForce:
+def _with_torques(
+    contact: ContactLaw, found: ContactForce, normal: Number, slope: Number, drag: Number
+) -> ContactForce:
     """Return the contact force `found` with additional torques against rolling and spinning of a sphere.
 
     `normal` [N] is the normal force; `slope` [N/m] and `drag` [N s/m] are minus its derivatives by distance and speed.
@@ -339,13 +345,13 @@ def _braked(contact: ContactLaw, found: ContactForce, normal: Number, slope: Num
     )
 
 
-def _hold(contact: ContactLaw, anchor: Array, at: ContactKinematics, slip: Array) -> Array:
+def _anchor_force(contact: ContactLaw, anchor: Array, at: ContactKinematics, slip: Array) -> Array:
     """Return the force (3,) [N] of the spring and damper between a sticking contact and its anchor, before clipping."""
-    stretch = _along(at.normal, at.point - anchor)
+    stretch = _tangential(at.normal, at.point - anchor)
     return -(stretch * contact.tangential_stiffness + slip * contact.tangential_damping)
 
 
-def _along(n: Array, x: Array) -> Array:
+def _tangential(n: Array, x: Array) -> Array:
     """Return the component of x (3,) tangential to a surface with unit normal n (3,)."""
     return x - n * dot(n, x)
 
@@ -381,7 +387,7 @@ def contact_wrenches(pairs: Sequence[Pair], found: Sequence[ContactForce], poses
 
 def elastic_energy(contact: ContactLaw, number: Number, anchor: Array, at: ContactKinematics) -> Number:
     """Return the elastic energy [J] of a contact: of the normal spring and, if it sticks, of the anchor spring."""
-    depth, stretch = maximum(-at.distance, 0.0), _along(at.normal, at.point - anchor)
+    depth, stretch = maximum(-at.distance, 0.0), _tangential(at.normal, at.point - anchor)
     along = where((number == STICKING) | (number == SLIPPING), dot(stretch, stretch), 0.0)
     pressed = depth * depth if contact.dissipation is None else 0.8 * depth * depth * np.sqrt(depth)
     return 0.5 * (contact.stiffness * pressed + contact.tangential_stiffness * along)

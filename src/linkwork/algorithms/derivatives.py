@@ -70,7 +70,7 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
         own = [_rate(j, q[j.q], unit).pair(force[j.o]) for unit in np.eye(j.kind.nv)]  # S may depend on q_j
         _put(dq, j.v, j.v, S.pair(change_q) + np.array(own).T)
         _put(dv, j.v, j.v, S.pair(change_v))
-        # Propagate to inner joints: the changed wrench, rotated with the joint; and their effect on joint j
+        # At the inner joints i: effect of joint j on their forces (the changed wrench), and their effect on joint j
         change_q = change_q + S.cross(force[j.o])
         z = whole.inertia @ S
         z_turn = cross(whole.p, S.linear) * 2.0 + whole.N.T @ S.angular

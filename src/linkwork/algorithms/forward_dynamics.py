@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.constraints.articulated_constraints import factored, solved
+from linkwork.algorithms.constraints.articulated_constraints import factorize, solve_damped
 from linkwork.algorithms.kinematics import Kinematics, against_gravity, external_forces, kinematics
 from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
@@ -21,8 +21,8 @@ def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenc
     motion = kinematics(mechanism, q, v)
     z = velocity_forces(mechanism, motion, wrenches)
     if mechanism.rotors:
-        turning, base = factored(mechanism, motion, np.zeros((0, mechanism.nv))), against_gravity(mechanism)
-        return solved(mechanism, motion, turning, tau, z, motion.bias, base, np.zeros(0)).a
+        turning, base = factorize(mechanism, motion, np.zeros((0, mechanism.nv))), against_gravity(mechanism)
+        return solve_damped(mechanism, motion, turning, tau, z, motion.bias, base, np.zeros(0)).a
     return recursion(mechanism, motion, tau, z)
 
 

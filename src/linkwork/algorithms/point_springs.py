@@ -14,7 +14,7 @@ from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, where
 
-TOUCHING = 1e-12  # distance [m] below which the direction between two points is undefined
+COINCIDENT = 1e-12  # distance [m] below which the direction between two points is undefined
 
 
 class SpringLength(NamedTuple):
@@ -43,7 +43,7 @@ def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringL
     start = _in_frame(near, X, spring.at.pose.p)
     line = _in_frame(far, X, spring.to.pose.p) - start
     squared = dot(line, line)
-    apart = squared > TOUCHING**2
+    apart = squared > COINCIDENT**2
     distance = np.sqrt(where(apart, squared, 1.0))
     along = line / distance
     # A unit force along the line lengthens the spring at the far end; reversed, also at the near end

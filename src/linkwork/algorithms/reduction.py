@@ -60,7 +60,7 @@ def _reduced_both(G: Array, M: Array) -> Array:
     return G.T @ M @ G
 
 
-# How results of the tree are reduced; quantities that are not listed are unchanged.
+# Reduction of each quantity from the tree to the independent joints; other quantities are unchanged.
 REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
     **dict.fromkeys(("inverse_dynamics", "bias", "gravity", "passive"), _reduced_forces),
     **dict.fromkeys(("jacobian", "jacobian_rate", "momentum_matrix"), _reduced_columns),
@@ -71,7 +71,7 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
     """Return a quantity of the independent joints, such as forces (nv,), from the same quantity of the tree `found`."""
-    return _either(lambda _: found, lambda m: REDUCTIONS.get(quantity, _unchanged)(m.spread, found))(mechanism)
+    return _by_mimic_joints(lambda _: found, lambda m: REDUCTIONS.get(quantity, _unchanged)(m.spread, found))(mechanism)
 
 
 def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
@@ -87,9 +87,9 @@ def for_mimic_joints(quantity: str, algorithm: Algorithm, names: Sequence[str]) 
     """
 
     def run(mechanism: Mechanism, *state: Array) -> Array:
-        if mechanism.constrained and quantity in CLOSED:
-            return CLOSED[quantity](mechanism, *state)
-        return _either(algorithm, SOLVED.get(quantity, by_tree))(mechanism, *state)
+        if mechanism.constrained and quantity in CONSTRAINED:
+            return CONSTRAINED[quantity](mechanism, *state)
+        return _by_mimic_joints(algorithm, WITH_MIMIC_JOINTS.get(quantity, by_tree))(mechanism, *state)
 
     def by_tree(mechanism: Mechanism, *state: Array) -> Array:
         return reduced(quantity, mechanism, algorithm(mechanism.tree, *to_tree(mechanism, names, state)))
@@ -97,7 +97,7 @@ def for_mimic_joints(quantity: str, algorithm: Algorithm, names: Sequence[str]) 
     return run
 
 
-# --- quantities that need a solution with the mass matrix ---
+# --- mimic joints: quantities that need a solution with the mass matrix ---
 
 
 def mass_solver(mechanism: Mechanism, q: Array) -> Callable[[Array], Array]:
@@ -135,7 +135,7 @@ def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Ar
     return np.array([F.array for F in force[1:]]).reshape(len(mechanism.joints), 6)
 
 
-SOLVED: dict[str, Callable[..., Any]] = {
+WITH_MIMIC_JOINTS: dict[str, Callable[..., Any]] = {
     "forward_dynamics": forward_dynamics,
     "forward_dynamics_derivatives": forward_dynamics_derivatives,
     "reactions": reactions,
@@ -154,7 +154,7 @@ def constrained_forward_dynamics(
 
     With a rate `baumgarte` [1/s], closure errors decay like critically damped springs.
     """
-    solve = _either(constrained_dynamics.forward_dynamics, _reduced_constrained_dynamics)
+    solve = _by_mimic_joints(constrained_dynamics.forward_dynamics, _reduced_constrained_dynamics)
     return solve(mechanism, q, v, tau, wrenches, baumgarte)
 
 
@@ -166,7 +166,7 @@ def _reduced_constrained_dynamics(
     return constrained_accelerations(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
 
 
-def _either(of_tree: Callable[..., Result], reduced: Callable[..., Result]) -> Callable[..., Result]:
+def _by_mimic_joints(of_tree: Callable[..., Result], reduced: Callable[..., Result]) -> Callable[..., Result]:
     """Return a function of a mechanism that calls `reduced` if the mechanism has mimic joints, else `of_tree`."""
     return lambda mechanism, *state: (reduced if mechanism.mimics else of_tree)(mechanism, *state)
 
@@ -219,7 +219,7 @@ def constraint_row_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     """Return the velocities (nv,) at q that have the momenta p (nv,) [N s, N m s], projected onto the constraints."""
-    return _either(constrained_dynamics.velocities, _reduced_velocities)(mechanism, q, p)
+    return _by_mimic_joints(constrained_dynamics.velocities, _reduced_velocities)(mechanism, q, p)
 
 
 def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
@@ -231,7 +231,7 @@ def active_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.A
     """Return the constraints of a mechanism, with or without mimic joints, at the position q."""
     if not mechanism.constrained:
         return constrained_dynamics.no_constraints(mechanism)
-    return _either(constrained_dynamics.active_constraints, _reduced_constraints)(mechanism, q)
+    return _by_mimic_joints(constrained_dynamics.active_constraints, _reduced_constraints)(mechanism, q)
 
 
 def _reduced_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.ActiveConstraints:
@@ -267,7 +267,7 @@ def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Arra
     return np.array([next(forces) * row.engaged if may_hold(row.engaged) else 0.0 for row in rows])
 
 
-CLOSED: dict[str, Callable[..., Any]] = {
+CONSTRAINED: dict[str, Callable[..., Any]] = {
     "forward_dynamics": lambda *state: constrained_forward_dynamics(*state).a,
     "reactions": constrained_reactions,
     "consistent": consistent_velocity,

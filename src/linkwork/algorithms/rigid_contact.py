@@ -16,7 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import TINY, clipped, excess, into_cone, length
-from linkwork.algorithms.constraints.bounded_blocks import STEPS, regularized, steepest, stopping_impulses, trace_of
+from linkwork.algorithms.constraints.bounded_blocks import (
+    STEPS,
+    largest_row_sum,
+    regularized,
+    stopping_impulses,
+    trace_of,
+)
 from linkwork.algorithms.constraints.bounded_rows import (
     Block,
     ImpulseSolution,
@@ -104,7 +110,7 @@ class RigidContact(NamedTuple):
         sticks = (stuck[0] >= 0.0) & (stuck[1] * stuck[1] + stuck[2] * stuck[2] <= limit * limit)
         free = residual - G @ p
         parts = free[0] >= self.friction * length(free[1:])
-        ease = 1.0 / steepest(G)
+        ease = 1.0 / largest_row_sum(G)
         slides = into_cone(self.friction, p - residual * ease)
         for _ in range(STEPS - 1):
             slides = into_cone(self.friction, slides - (free + G @ slides) * ease)

@@ -16,8 +16,8 @@ from linkwork.spatial import Motion, Transform
 from linkwork.spatial.scalar import Array, cross, ldlt
 from linkwork.tolerances import RANK
 
-TRIED = 5  # random positions of a joint in which it must be able to follow
-ROUNDED = 1e-12  # relative to 1: entries of twists below this are round-off
+TRIED = 5  # random positions of a joint in which it must be able to follow a symmetry
+ROUNDED = 1e-12  # entries of twists below this are round-off, relative to 1
 
 
 def symmetries(mechanism: Mechanism) -> Array:
@@ -29,11 +29,11 @@ def symmetries(mechanism: Mechanism) -> Array:
     roots = [joint for joint in mechanism.joints if joint.i == WORLD]
     if not roots or any(not _follows_freely(mechanism, joint) for joint in roots) or _connected_elsewhere(mechanism):
         return np.zeros((0, 6))
-    # About the centre of the joints, scaled by their distances: from far away, rotations about each of them are similar
+    # Twists are about the centre of the joints and scaled by their distances. About a far point they would be similar
     centre = np.mean([joint.place.p for joint in roots], axis=0)
     far = float(np.linalg.norm(centre))
     length = max(float(np.linalg.norm(joint.place.p - centre)) for joint in roots)
-    length = length if length > RANK * (1.0 + far) else 1.0  # all at one position
+    length = length if length > RANK * (1.0 + far) else 1.0  # all joints are at one position
     rng = np.random.default_rng(0)
     left = _keeping_heights(mechanism.gravity)
     for joint in roots:
@@ -65,9 +65,9 @@ def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
 def _connected_elsewhere(mechanism: Mechanism) -> bool:
     """Return whether loops, springs, contacts or force elements connect the mechanism to the world."""
     anywhere = [(WORLD,) for _ in mechanism.forces]  # force elements may act from the world
-    held = [(one.at.body, one.to.body) for one in (*mechanism.frame_constraints, *mechanism.line_forces)]
+    connected = [(one.at.body, one.to.body) for one in (*mechanism.frame_constraints, *mechanism.line_forces)]
     touching = [(pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs]
-    return any(WORLD in bodies for bodies in (*anywhere, *held, *touching))
+    return any(WORLD in bodies for bodies in (*anywhere, *connected, *touching))
 
 
 def _keeping_heights(gravity: Array) -> Array:

@@ -111,7 +111,7 @@ class VariationalFactors:
         columns = np.shape(r)[1:]
         none = np.zeros((6, *columns))
         z = [none for _ in self.mechanism.bodies]
-        w: list[dict[int, Any]] = [{} for _ in self.mechanism.bodies]  # of rows that are not eliminated yet
+        w: list[dict[int, Any]] = [{} for _ in self.mechanism.bodies]  # rates of rows that are not eliminated yet
         free, forces = {}, {}
 
         def eliminate(k: int) -> None:
@@ -140,7 +140,7 @@ class VariationalFactors:
         def recover(k: int, twist: Array) -> None:
             if k in self.eliminated:
                 eliminated = self.eliminated[k]
-                more = eliminated.D.solve(eliminated.V @ _with(twist, eliminated.rows, known))
+                more = eliminated.D.solve(eliminated.V @ _with_forces(twist, eliminated.rows, known))
                 known.update(zip(self.ending[k], forces[k] - more, strict=True))
 
         twists, found = [none], [np.zeros((0, *columns))]
@@ -148,7 +148,7 @@ class VariationalFactors:
         for j in outward(self.mechanism):
             k, joint = j.o, self.joints[j.o]
             inherited = self.second.X[k].down(Motion.of(twists[j.i])).array if j.i != WORLD else none
-            found.append(free[k] - joint.D.solve(joint.V @ _with(inherited, joint.rows, known)))
+            found.append(free[k] - joint.D.solve(joint.V @ _with_forces(inherited, joint.rows, known)))
             twists.append(inherited + self.second.S[k].array @ found[k])
             recover(k, twists[k])
         return np.concatenate(found)
@@ -189,6 +189,6 @@ def _add(to: dict[int, Any], rows: Any, values: Any) -> None:
         to[number] = to[number] + value if number in to else value
 
 
-def _with(twist: Array, rows: RowNumbers, known: dict[int, Any]) -> Array:
+def _with_forces(twist: Array, rows: RowNumbers, known: dict[int, Any]) -> Array:
     """Return the twist (6, ...), followed by the known forces of `rows`."""
     return np.concatenate([twist, np.array([known[n] for n in rows])]) if rows else twist

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from linkwork.evaluation.constraint_methods import ConstraintMethods
 
 ROUND_OFF = 1e3 * CLOSURE_ASSEMBLED  # closure error [m or rad] that counts as closed when no step reduces it further
-ITERATIONS = 200  # of Newton's method, at most
-MOST_LISTED = 5  # open loops that an error message lists
+ITERATIONS = 200  # largest number of iterations of Newton's method
+MOST_LISTED = 5  # largest number of open loops that an error message lists
 STEP = 0.5  # largest change of a coordinate in one iteration [rad or m]
 NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)  # random displacements [rad, m] out of singular positions, such as stretched arms
 

@@ -177,7 +177,7 @@ def computed_quantities(
     """Return all quantities that a formulation computes in one state, by name."""
     found = {
         "accelerations": f.forward(m, q, v, tau, wrenches),
-        "joint forces": f.inverse(m, q, v, tau, wrenches),  # any acceleration will do: tau
+        "joint forces": f.inverse(m, q, v, tau, wrenches),  # any acceleration serves the comparison: tau
     }
     if f.mass:
         found["mass matrix"] = f.mass(m, q)

@@ -11,13 +11,15 @@ from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.joint_forces import passive
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.reactions import reactions, reactions_about
-from linkwork.algorithms.reduction import CLOSED, carried
+from linkwork.algorithms.reduction import CONSTRAINED, carried
 from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
 from linkwork.evaluation.constrained_derivatives import constrained_forward_derivatives
 from linkwork.model.broadcast import Input
 from linkwork.spatial.scalar import Array
 
-CLOSED["forward_dynamics_derivatives"] = constrained_forward_derivatives  # entered here: algorithms import no compiler
+CONSTRAINED["forward_dynamics_derivatives"] = (
+    constrained_forward_derivatives  # set here because algorithms import no compiler
+)
 
 
 class DynamicsMethods(BatchEvaluation):

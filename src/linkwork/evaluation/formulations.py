@@ -131,21 +131,25 @@ def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: A
 
 
 def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
+    """Return the accelerations (nv,) from the factorization M = H^T phi^T M^b phi H."""
     f = factorization(m, q, v, wrenches)
     return np.linalg.solve(f.mass_matrix + rotor_matrix(m), tau - f.bias)
 
 
 def _operators_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
+    """Return the joint forces (nv,) from the factorization M = H^T phi^T M^b phi H."""
     f = factorization(m, q, v, wrenches)
     return f.mass_matrix @ a + rotor_momenta(m, a) + f.bias
 
 
 def _newton_euler_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
+    """Return the joint forces (nv,) from the minimal Newton-Euler equations M y'' + k = q."""
     M, k, applied = newton_euler.minimal_equations(newton_euler.newton_euler(m, q, v, np.zeros(m.nv), wrenches))
     return M @ a + k - applied
 
 
 def _newton_euler_mass(m: Mechanism, q: Array) -> Array:
+    """Return the mass matrix (nv, nv) of the minimal Newton-Euler equations."""
     rest = np.zeros(m.nv)
     return newton_euler.minimal_equations(newton_euler.newton_euler(m, q, rest, rest))[0]
 

@@ -18,7 +18,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN, RANK
 
-STEP = 1e-4  # of central differences of constraint rows [rad or m]
+STEP = 1e-4  # step of central differences of constraint rows [rad or m]
 CHANGED = 1e-6  # changes of constraint rows below this part of the largest change are round-off
 
 

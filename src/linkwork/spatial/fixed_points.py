@@ -21,7 +21,7 @@ DEPENDENT = 1e-10  # relative regularization of the products of moves, which may
 
 
 class Search(NamedTuple):
-    """State of an accelerated fixed-point iteration.
+    """State of a fixed-point iteration with Anderson acceleration.
 
     `start` (k,) is where the next iteration starts, `end` (k,) the result of the last iteration, and `move` (j,) the
     move of the last iteration, scaled so that its entries are comparable. `ends` (DEPTH, k) and `moves` (DEPTH, j) are
@@ -44,7 +44,7 @@ class Search(NamedTuple):
 
     @staticmethod
     def at(x: Array, moves: int) -> Search:
-        """Return the state before the first iteration from x (k,); `moves` is the number of entries j of a move."""
+        """Return the state before the first iteration from x (k,); `moves` is the length j of a move."""
         return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
 
     @property

@@ -56,7 +56,7 @@ class RigidInertia:
         return Force(wv * self.mass + cross(w, cross(w, h)), cross(w, self.rotational @ w) + cross(h, wv))
 
     def to_frame_a(self, X: Transform) -> RigidInertia:
-        """Return in frame a this inertia, which is given in frame b; X is X_ab.
+        """Return this inertia, given in frame b, expressed in frame a; X is X_ab.
 
         The inertia is rotated, then moved by the parallel-axis theorem.
         """
@@ -100,7 +100,10 @@ class ArticulatedInertia:
         return Force(self.M @ V.linear + self.H @ V.angular, self.H.T @ V.linear + self.I @ V.angular)
 
     def less(self, U: Force, G: Force) -> ArticulatedInertia:
-        """Return P - U G^T for matrices of columns U and G with symmetric U G^T; computes the upper halves only."""
+        """Return this inertia P minus U G^T, for matrices of columns U and G (6, k) with symmetric U G^T.
+
+        Only the upper halves of the symmetric blocks are computed.
+        """
         return ArticulatedInertia(
             symmetric(lambda i, j: self.M[i, j] - U.linear[i] @ G.linear[j]),
             self.H - U.linear @ G.angular.T,
@@ -108,7 +111,7 @@ class ArticulatedInertia:
         )
 
     def to_frame_a(self, X: Transform) -> ArticulatedInertia:
-        """Return in frame a this inertia, which is given in frame b; X is X_ab: Ad_X^-T P Ad_X^-1."""
+        """Return this inertia, given in frame b, expressed in frame a; X is X_ab: Ad_X^-T P Ad_X^-1."""
         R, p = X.R, hat(X.p)
         M, H, I = congruence(R, self.M), R @ self.H @ R.T, congruence(R, self.I)
         K = H - M @ p

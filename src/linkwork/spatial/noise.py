@@ -21,7 +21,7 @@ MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 ROUNDS = 10
 WORD = 0xFFFFFFFF
-LARGEST = 2.0**53  # seeds and counters are below: integers that a double represents exactly
+LARGEST = 2.0**53  # seeds and counters are integers below this, which a double represents exactly
 STREAMS = 2.0**32
 EARLY = 1e-6  # part of a sample interval by which a rounded time may be early and still belong to the sample
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 Number = Any  # float, or an object with arithmetic and the methods sin, cos, sqrt, arctan2
-Array = np.ndarray[Any, np.dtype[Any]]  # of floats or of such objects
+Array = np.ndarray[Any, np.dtype[Any]]  # of floats or of objects with arithmetic
 Value = Number | Array  # a number or an array of numbers
 
 

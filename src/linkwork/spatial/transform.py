@@ -16,7 +16,7 @@ class Movable(Protocol):
     """A quantity that can be transformed from frame b to frame a: Motion, Force, RigidInertia, ArticulatedInertia."""
 
     def to_frame_a(self, X: Transform) -> Self:
-        """Return in frame a this quantity, which is given in frame b; X is X_ab."""
+        """Return this quantity, given in frame b, expressed in frame a; X is X_ab."""
         ...
 
 
@@ -24,7 +24,7 @@ class MovableBothWays(Movable, Protocol):
     """A quantity that can be transformed in both directions: Motion and Force."""
 
     def to_frame_b(self, X: Transform) -> Self:
-        """Return in frame b this quantity, which is given in frame a; X is X_ab."""
+        """Return this quantity, given in frame a, expressed in frame b; X is X_ab."""
         ...
 
 
@@ -62,16 +62,16 @@ class Transform:
         return self.R @ r + self.p
 
     def up(self, x: M) -> M:
-        """Return in frame a a motion, force or inertia x that is given in frame b."""
+        """Return x, a motion, force or inertia given in frame b, expressed in frame a."""
         return x.to_frame_a(self)
 
     def down(self, x: B) -> B:
-        """Return in frame b a motion or force x that is given in frame a."""
+        """Return x, a motion or force given in frame a, expressed in frame b."""
         return x.to_frame_b(self)
 
     @property
     def matrix(self) -> Array:
-        """Homogeneous matrix (4, 4) (S4 A.4)."""
+        """Homogeneous matrix (4, 4) of the transform (S4 A.4)."""
         return np.array(
             [[*self.R[0], self.p[0]], [*self.R[1], self.p[1]], [*self.R[2], self.p[2]], [0.0, 0.0, 0.0, 1.0]]
         )

@@ -75,19 +75,19 @@ class Motion(SixVector):
         return Force(cross(w, other.linear), cross(v, other.linear) + cross(w, other.angular))
 
     def pair(self, force: Force) -> Any:
-        """Return the power of `force` along this motion: a number.
+        """Return the power of `force` along this motion.
 
-        It is (k,) or (k, l) if one or both are matrices of columns.
+        It is a number, or (k,) or (k, l) if one or both are matrices of columns.
         """
         return self.linear.T @ force.linear + self.angular.T @ force.angular
 
     def to_frame_a(self, X: Transform) -> Motion:
-        """Return in frame a this motion, which is given in frame b; X is X_ab: Ad_X V (S4 A.6)."""
+        """Return this motion, given in frame b, expressed in frame a; X is X_ab: Ad_X V (S4 A.6)."""
         w = X.R @ self.angular
         return Motion(X.R @ self.linear + cross(X.p, w), w)
 
     def to_frame_b(self, X: Transform) -> Motion:
-        """Return in frame b this motion, which is given in frame a; X is X_ab: Ad_X^-1 V."""
+        """Return this motion, given in frame a, expressed in frame b; X is X_ab: Ad_X^-1 V."""
         return Motion(X.R.T @ (self.linear + cross(self.angular, X.p)), X.R.T @ self.angular)
 
 
@@ -96,7 +96,7 @@ class Force(SixVector):
     """A wrench: force [N] and torque about the frame's origin [N m]."""
 
     def to_frame_a(self, X: Transform) -> Force:
-        """Return in frame a this wrench, which is given in frame b; X is X_ab: Ad_X^-T F.
+        """Return this wrench, given in frame b, expressed in frame a; X is X_ab: Ad_X^-T F.
 
         S4 A.7 omits the inverse by misprint.
         """
@@ -104,5 +104,5 @@ class Force(SixVector):
         return Force(f, X.R @ self.angular + cross(X.p, f))
 
     def to_frame_b(self, X: Transform) -> Force:
-        """Return in frame b this wrench, which is given in frame a; X is X_ab: Ad_X^T F."""
+        """Return this wrench, given in frame a, expressed in frame b; X is X_ab: Ad_X^T F."""
         return Force(X.R.T @ self.linear, X.R.T @ (self.angular - cross(X.p, self.linear)))

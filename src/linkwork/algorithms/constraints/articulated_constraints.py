@@ -96,7 +96,7 @@ class Factored(NamedTuple):
     joints: dict[int, JointFactors]
 
 
-def factored(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
+def factorize(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
     """Return the factors of a tree with the constraint rows J (nh, nv) and all rotors; J may have no rows."""
     rigid_count = len(J)
     J = np.concatenate([J, *(rotor.scaled[None] for rotor in mechanism.rotors)])
@@ -178,7 +178,7 @@ class Constrained(NamedTuple):
     multipliers: Array
 
 
-def solved(
+def solve_damped(
     mechanism: Mechanism,
     motion: Kinematics,
     closed: Factored,
@@ -192,7 +192,7 @@ def solved(
 
     `closed` are the factors, tau (nv,) joint forces, z the wrenches on the bodies at zero acceleration, `bias` the
     velocity-dependent accelerations of the bodies, and `base` the acceleration of the world. The rows are damped: J a
-    differs slightly from `target`; see `corrected`.
+    differs slightly from `target`; see `refine_solution`.
     """
     z = list(z)
     w: list[dict[int, Number]] = [{} for _ in mechanism.bodies]
@@ -251,7 +251,7 @@ def _add(to: dict[int, Number], rows: RowNumbers, values: Sequence[Number] | Arr
 
 
 def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
-    """Return the rates J v (nc,) of constraint rows, computed without the zeros of joints outside the loops."""
+    """Return the rates J v (nc,) of constraint rows J (nc, nv), without the zeros of joints outside the loops."""
     found: list[Number] = [0.0] * len(J)
     through, _ = rows_by_joint_and_body(mechanism, len(J))
     for j in outward(mechanism):
@@ -261,7 +261,7 @@ def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
     return np.array(found)
 
 
-def corrected(
+def refine_solution(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, J: Array, target: Array, first: Constrained
 ) -> Constrained:
     """Return the solution `first` corrected for the damping, by iterative refinement.
@@ -270,12 +270,12 @@ def corrected(
     """
     a, multipliers = first
     for _ in range(ITERATIONS - 1 if len(J) else 0):
-        more = pushed(mechanism, motion, closed, target - rates(mechanism, J, a))
+        more = solve_from_rest(mechanism, motion, closed, target - rates(mechanism, J, a))
         a, multipliers = a + more.a, multipliers + more.multipliers
     return Constrained(a, multipliers)
 
 
-def pushed(
+def solve_from_rest(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, target: Array, tau: Array | None = None
 ) -> Constrained:
     """Return accelerations and multipliers of a tree at rest without gravity, with J a near `target` (nc,).
@@ -287,4 +287,4 @@ def pushed(
     bodies = mechanism.bodies
     no_force, no_bias = [none for _ in bodies], [still for _ in bodies]
     forces = np.zeros(mechanism.nv) if tau is None else tau
-    return solved(mechanism, motion, closed, forces, no_force, no_bias, still, target)
+    return solve_damped(mechanism, motion, closed, forces, no_force, no_bias, still, target)

@@ -41,7 +41,7 @@ class Box:
 
     @property
     def without_bounce(self) -> Box:
-        """The block itself: it has no restitution."""
+        """The block itself, because it has no restitution."""
         return self
 
     def weights(self, G: Array) -> Array:
@@ -87,7 +87,7 @@ class Box:
             u = u + G[:, i] * (after[i] - p[i])
         return np.array(after)
 
-    def holding(self, p: Array) -> list[Number]:
+    def sticking(self, p: Array) -> list[Number]:
         """Return 1 for each row (k,) that sticks, else 0.
 
         A row sticks if it is engaged and its impulse p is strictly inside its interval.
@@ -135,7 +135,7 @@ class Ball:
 
     @property
     def without_bounce(self) -> Ball:
-        """The block itself: it has no restitution."""
+        """The block itself, because it has no restitution."""
         return self
 
     def weights(self, G: Array) -> Array:
@@ -159,7 +159,7 @@ class Ball:
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
         """Return the impulses (d,): the exact solution if the rows stick, else a projected-gradient improvement."""
         stuck = p - factors.solve(u)
-        ease = 1.0 / steepest(G)
+        ease = 1.0 / largest_row_sum(G)
         slides = into_ball(p - u * ease, limit)
         for _ in range(STEPS - 1):
             slides = into_ball(slides - (u + G @ (slides - p)) * ease, limit)
@@ -192,7 +192,7 @@ def stopping_impulses(G: Array, u: Array) -> Array:
     return np.array([abs(w) / G[k, k] for k, w in enumerate(u)])
 
 
-def steepest(G: Array) -> Number:
+def largest_row_sum(G: Array) -> Number:
     """Return the largest row sum of magnitudes of G (d, d): an upper bound of its eigenvalues."""
     sums = []
     for row in G:

@@ -38,7 +38,7 @@ from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum,
 
 ITERATIONS = 2400  # largest number of iterations; each visits all blocks forward and backward
 SETTLED = 1e-12  # speed by which a block may violate its condition, relative to the speeds of its rows
-ROUNDED = 1e-14  # the same, relative to the largest terms of the sums that give these speeds
+ROUNDED = 1e-14  # as SETTLED, relative to the largest terms of the sums that give these speeds
 HOPS = 3  # length of the chains of blocks through which impulses, and their round-off, are propagated
 
 
@@ -160,14 +160,14 @@ def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
     enough = enough + largest(np.array([seen[k] for k in same_units])) * ROUNDED
     if len(same_units) == len(blocks):
         return Tolerance(enough, None)
-    got = _exchanged(known, v)
+    got = _received_speeds(known, v)
     enough = enough + largest(np.array([got[k] for k in same_units])) * SETTLED + TINY
     terms = [largest(abs(one.K) @ abs(v)) for one in blocks]
     own = [(x + y) * SETTLED + z * ROUNDED + TINY for x, y, z in zip(acting, got, terms, strict=True)]
     return Tolerance(enough, [1.0 if one.same_units else enough / x for one, x in zip(blocks, own, strict=True)])
 
 
-def _exchanged(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
+def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
     """Return the speed that each block may receive from blocks of another kind, directly and through other blocks."""
     blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
     effects = [[None if a.same_units and b.same_units else abs(a.K @ b.W) for b in blocks] for a in blocks]
@@ -198,7 +198,7 @@ class StickingElimination:
         """Return all blocks, with the box rows that stick at impulses p (k,) eliminated; with `caution` 1, none."""
         box, G, _, W, _ = self.known[0]
         assert isinstance(box, Box)
-        holding = np.array([x * (1.0 - caution) for x in box.holding(p)])
+        holding = np.array([x * (1.0 - caution) for x in box.sticking(p)])
         rows, found = ldlt(masked(G, holding)), [self.known[0]]
         for one, seen, done in zip(self.known[1:], self.seen, self.done, strict=True):
             also = -rows.solve(seen * holding[:, None])
@@ -243,12 +243,12 @@ def solve_impulses(blocks: Sequence[Block], v: Array, first: Array, needed: Any 
         speeds, p, among = pushed(search.start), split_by_block(blocks, search.start), known
         for k in (*range(len(blocks)), *reversed(range(len(blocks) - 1))):
             left = maximum(left, scaled(k, residual(k, p, speeds)))
-            speeds = _visited(among[k], p, k, speeds, caution)
+            speeds = _improve_block(among[k], p, k, speeds, caution)
             if k == 0 and boxed is not None:
                 among = boxed.among(p[0], caution)
         ended = np.concatenate(p)
         after = search.after(ended, (ended - search.start) * weight, left)
-        return tuple(after), (left <= enough) | ~_truth(needed)
+        return tuple(after), (left <= enough) | ~_as_numpy_condition(needed)
 
     state, iterations, _ = iterate(ITERATIONS, iteration, *Search.at(guess, len(guess)))
     found = Search(*state)
@@ -266,11 +266,11 @@ def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callabl
     p = [where(one.block.acts, x, np.zeros(len(x))) for one, x in zip(known, p, strict=True)]
     for k, one in enumerate(known):
         if not one.block.remembered:
-            _visited(one, p, k, pushed(np.concatenate(p)), 0.0)
+            _improve_block(one, p, k, pushed(np.concatenate(p)), 0.0)
     return np.concatenate(p)
 
 
-def _visited(one: FactoredBlock, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
+def _improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
     """Improve the impulses of block k in p, with the other blocks fixed; return the velocities (nv,) after it.
 
     The impulses of eliminated sticking rows, in p[0], change with those of the block.
@@ -285,8 +285,8 @@ def _visited(one: FactoredBlock, p: list[Array], k: int, speeds: Array, caution:
     return speeds + one.W @ change
 
 
-def _truth(condition: Any) -> Any:
-    """Return a condition to which the operator ~ applies."""
+def _as_numpy_condition(condition: Any) -> Any:
+    """Return a condition to which the operator ~ applies: a Python bool becomes a NumPy bool."""
     return np.bool_(condition) if isinstance(condition, bool) else condition
 
 

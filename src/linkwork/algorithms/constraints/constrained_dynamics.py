@@ -22,11 +22,11 @@ from linkwork.algorithms.constraints.articulated_constraints import (
     ITERATIONS,
     TINY,
     Constrained,
-    corrected,
-    factored,
-    pushed,
+    factorize,
     rates,
-    solved,
+    refine_solution,
+    solve_damped,
+    solve_from_rest,
 )
 from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.algorithms.coordinates import integrate
@@ -39,8 +39,8 @@ from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, lu, where
 
 PROJECTION_ITERATIONS = 2  # Newton iterations of the projection after an integration step, whose errors are small
-# Squared size of a row over that of the terms it is the sum of, below which the row is round-off: 1e-10 of the terms.
-# Round-off is about 1e-15 of the terms times distance from the origin over size: this leaves a factor of 1e5.
+# A row is round-off if its squared size is below this fraction of the squared size of its terms (1e-10 of the terms).
+# Round-off is about 1e-15 of the terms, times distance from the origin over size; this leaves a factor of 1e5.
 ROUNDED = 1e-20
 
 
@@ -133,7 +133,7 @@ def rows_and_terms(mechanism: Mechanism, motion: JointKinematics, loops: list[Lo
                     for k, value in enumerate(column):
                         block[k][d], terms[k][d] = value, force[k] * line + arms[k] * turn
                 wrenches = motion.X[j.o].up(wrenches)
-                arms = arms + force * _squares(motion.X[j.o].p)  # not the moment's own size, in which terms may cancel
+                arms = arms + force * _squares(motion.X[j.o].p)  # sizes of terms, which cannot cancel as in the moment
         J += block
         squares += terms
     return tuple(np.array(part).reshape(len(part), mechanism.nv) for part in (J, squares))  # type: ignore[return-value]
@@ -197,7 +197,7 @@ def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Arra
     return all_rows(mechanism, motion, loops), _with_velocity_rows(mechanism, bias(mechanism, motion, loops))
 
 
-# --- motion ---
+# --- dynamics and projection ---
 
 
 class ActiveConstraints(NamedTuple):
@@ -223,21 +223,21 @@ def forward_dynamics(
     motion = kinematics(mechanism, q, v)
     loops = loop_states(mechanism, motion.X)
     J = all_rows(mechanism, motion, loops)
-    joined = factored(mechanism, motion, J)
+    joined = factorize(mechanism, motion, J)
     target = -_with_velocity_rows(mechanism, bias(mechanism, motion, loops))
     if baumgarte:
         target = stabilized(target, _with_velocity_rows(mechanism, errors(loops)), rates(mechanism, J, v), baumgarte)
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
-    first = solved(mechanism, motion, joined, tau, z, motion.bias, base, target)
-    return corrected(mechanism, motion, joined, J, target, first)
+    first = solve_damped(mechanism, motion, joined, tau, z, motion.bias, base, target)
+    return refine_solution(mechanism, motion, joined, J, target, first)
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
     """Return the velocities (nv,) at q that have the momenta p (nv,) [N s, N m s], projected onto the constraints."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     J = all_rows(mechanism, motion, loop_states(mechanism, motion.X))
-    joined, none = factored(mechanism, motion, J), np.zeros(len(J))
-    return corrected(mechanism, motion, joined, J, none, pushed(mechanism, motion, joined, none, p)).a
+    joined, none = factorize(mechanism, motion, J), np.zeros(len(J))
+    return refine_solution(mechanism, motion, joined, J, none, solve_from_rest(mechanism, motion, joined, none, p)).a
 
 
 def stabilized(target: Array, errors: Array, rates: Array, rate: float) -> Array:
@@ -253,10 +253,10 @@ def active_constraints(mechanism: Mechanism, q: Array) -> ActiveConstraints:
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     loops = loop_states(mechanism, motion.X)
     J = all_rows(mechanism, motion, loops)
-    joined = factored(mechanism, motion, J)
+    joined = factorize(mechanism, motion, J)
 
     def push(target: Array) -> Constrained:
-        return corrected(mechanism, motion, joined, J, target, pushed(mechanism, motion, joined, target))
+        return refine_solution(mechanism, motion, joined, J, target, solve_from_rest(mechanism, motion, joined, target))
 
     return ActiveConstraints(_with_velocity_rows(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
 
