@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.reduction import constrained_forward_dynamics, project_state
+from linkwork.algorithms.mimic_reduction import constrained_forward_dynamics, project_state
 from linkwork.compiler.tracing import trace
 from linkwork.examples import scissor_lift
 from random_mechanisms import hanging_chain

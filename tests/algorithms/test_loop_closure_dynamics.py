@@ -9,7 +9,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.constraints import constrained_dynamics
-from linkwork.algorithms.reduction import project_state, to_tree
+from linkwork.algorithms.mimic_reduction import project_state, to_tree
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
 from linkwork.spatial import Force, Transform

@@ -10,6 +10,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.joint_forces import passive, spring_energy
 from linkwork.algorithms.kinematics import joint_poses, world_poses
+from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.algorithms.point_springs import (
     frame_damper_power,
     frame_spring_energy,
@@ -17,7 +18,6 @@ from linkwork.algorithms.point_springs import (
     frame_spring_matrix,
     spring_lengths,
 )
-from linkwork.algorithms.reduction import for_mimic_joints
 from linkwork.spatial.scalar import Array
 from opaque_scalars import from_opaque, lift, to_opaque
 from random_mechanisms import relative, state, tree, tree_with_springs

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.algorithms.constraint_ranks import least_squares, row_scales
 from linkwork.algorithms.constraints import constrained_dynamics
-from linkwork.algorithms.ranks import least_squares, row_scales
 from linkwork.spatial.scalar import Array
 from moved_linkages import EVERYWHERE, arm, chain, four_bar, moved, slider_crank, slider_crank_coordinates
 

@@ -32,9 +32,9 @@ from linkwork.algorithms.constraints.bounded_rows import (
     work,
 )
 from linkwork.model.elements.contact import Pair
-from linkwork.spatial.fixed_points import Search
-from linkwork.spatial.loops import iterate
+from linkwork.spatial.anderson_acceleration import Search
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, maximum, may_be_nonzero, minimum, where
+from linkwork.spatial.traceable_loops import iterate
 
 FREED = 1e-9  # remaining fraction of the penetration after `separating_displacement`
 PUSHES = 200  # largest number of iterations of `separating_displacement`

@@ -9,7 +9,7 @@ from linkwork.model.mechanism import WORLD, Joint, Mechanism
 
 def outward(mechanism: Mechanism) -> Iterator[Joint]:
     """Return all joints of a tree, inboard joints before outboard joints."""
-    assert mechanism.tree is mechanism, "mechanism has mimic joints: use its tree (see algorithms.reduction)"
+    assert mechanism.tree is mechanism, "mechanism has mimic joints: use its tree (see algorithms.mimic_reduction)"
     return iter(mechanism.joints)
 
 

@@ -1,4 +1,4 @@
-"""Traced loops: counted loops and bounded while-loops of `spatial.loops` as graph operations.
+"""Traced loops: counted loops and bounded while-loops of `spatial.traceable_loops` as graph operations.
 
 A loop is one operation of the enclosing graph. Its body is traced once, into a separate graph with these inputs: the
 state, one row of each table, and values from the enclosing graph. A while-loop is a counted loop that watches a number
@@ -44,7 +44,7 @@ class LoopTracer:
     def record(
         self, count: int | Count, body: Callable[..., Any], state: Sequence[Any], each: Sequence[Any]
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """`spatial.loops.record` in a trace; the iteration index is one more number of the state."""
+        """`spatial.traceable_loops.record` in a trace; the iteration index is one more number of the state."""
         loop = _OpenLoop(self, count, (0.0, *state), each)
         k, *now = loop.now
         new, row = body(k, *now, *loop.rows)
@@ -52,8 +52,8 @@ class LoopTracer:
         return tuple(last), series
 
     def iterate(self, most: int, body: Callable[..., Any], state: Sequence[Any]) -> tuple[tuple[Any, ...], Any, Any]:
-        """`spatial.loops.iterate` in a trace; two more numbers of the state are `going` (1 or 0) and the iteration
-        count.
+        """`spatial.traceable_loops.iterate` in a trace; two more numbers of the state are `going` (1 or 0) and the
+        iteration count.
         """
         if isinstance(most, Count) or most < 0:
             raise NotTraceable(f"the bound of `iterate` must be an integer >= 0; got {most!r}")

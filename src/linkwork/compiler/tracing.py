@@ -13,7 +13,7 @@ from linkwork.compiler.program import LoopTracer, Series, TracedTable, inputs
 from linkwork.compiler.rows import Count, Rows, Shape
 from linkwork.compiler.traced import Scope, operand
 from linkwork.errors import NotTraceable
-from linkwork.spatial.loops import traced_by
+from linkwork.spatial.traceable_loops import traced_by
 
 
 def trace(

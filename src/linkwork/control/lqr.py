@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives
 from linkwork.algorithms.forward_dynamics import forward_dynamics
-from linkwork.algorithms.reduction import for_mimic_joints
+from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.control import plant as plants
 from linkwork.control.plant import Controller, Plant, controller
 from linkwork.errors import LinkworkError, NotConverged, ShapeError

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraint_ranks import free_motions, least_squares, row_scales
 from linkwork.algorithms.constraints.constrained_dynamics import rows_and_bias
-from linkwork.algorithms.ranks import free_motions, least_squares, row_scales
-from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array

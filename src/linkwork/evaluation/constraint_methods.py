@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from linkwork.algorithms.constraints import constrained_dynamics
-from linkwork.algorithms.reduction import consistent_velocity
-from linkwork.evaluation import assembly, closed_chains
+from linkwork.algorithms.mimic_reduction import consistent_velocity
+from linkwork.evaluation import closed_chains, loop_assembly
 from linkwork.evaluation.batch_evaluation import Out, Parameters
 from linkwork.evaluation.dynamics_methods import DynamicsMethods
 from linkwork.model.broadcast import Input, one_state, over_batch
@@ -111,7 +111,7 @@ class ConstraintMethods(DynamicsMethods):
         for name in names:
             self.mechanism.joints.index_of(name)
         m = self.mechanism
-        return over_batch(lambda q: assembly.assembled_position(self, q, names), {"q": Input(q, (m.nq,))}, (m.nq,))
+        return over_batch(lambda q: loop_assembly.assembled_position(self, q, names), {"q": Input(q, (m.nq,))}, (m.nq,))
 
     def consistent(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the velocities nearest to v that satisfy all constraints.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.algorithms.forward_dynamics import forward_dynamics
-from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError, NotConverged
-from linkwork.evaluation.diagnosis import failures_named
+from linkwork.evaluation.constraint_multipliers import independent_velocities
 from linkwork.evaluation.dynamics import compile
+from linkwork.evaluation.failure_diagnosis import failures_named
 from linkwork.evaluation.formulations import Formulation, formulations
-from linkwork.evaluation.multipliers import independent_velocities
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 

@@ -10,8 +10,8 @@ from linkwork.algorithms.derivatives import forward_dynamics_derivatives, invers
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.joint_forces import passive
 from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.mimic_reduction import CONSTRAINED, carried
 from linkwork.algorithms.reactions import reactions, reactions_about
-from linkwork.algorithms.reduction import CONSTRAINED, carried
 from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
 from linkwork.evaluation.constrained_derivatives import constrained_forward_derivatives
 from linkwork.model.broadcast import Input

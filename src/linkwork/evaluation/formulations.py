@@ -13,8 +13,8 @@ from linkwork.algorithms.formulations import limb_dynamics, limb_systems, newton
 from linkwork.algorithms.formulations.factorization import factorization
 from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
 from linkwork.errors import unknown_name
-from linkwork.evaluation import multipliers
-from linkwork.evaluation.diagnosis import watched
+from linkwork.evaluation import constraint_multipliers
+from linkwork.evaluation.failure_diagnosis import watched
 from linkwork.model.broadcast import Input, over_batch
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
@@ -51,10 +51,10 @@ class Formulation:
         """Return the formulation extended to mimic joints, loops, clutches and brakes, by Lagrange multipliers."""
         return replace(
             self,
-            forward=multipliers.forward(self.forward),
-            inverse=multipliers.inverse(self.inverse),
-            mass=multipliers.mass(self.mass),
-            reactions=multipliers.reactions(self.reactions, self.forward, self.inverse),
+            forward=constraint_multipliers.forward(self.forward),
+            inverse=constraint_multipliers.inverse(self.inverse),
+            mass=constraint_multipliers.mass(self.mass),
+            reactions=constraint_multipliers.reactions(self.reactions, self.forward, self.inverse),
         )
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:

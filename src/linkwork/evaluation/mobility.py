@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.ranks import free_motions, least_squares, row_scales
+from linkwork.algorithms.constraint_ranks import free_motions, least_squares, row_scales
 from linkwork.errors import LinkworkError, listed
 from linkwork.evaluation.closed_chains import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile

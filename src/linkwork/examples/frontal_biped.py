@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
-from linkwork.algorithms.reduction import constrained_reactions
+from linkwork.algorithms.mimic_reduction import constrained_reactions
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_links import meeting
 from linkwork.model import Builder, Mechanism, Revolute

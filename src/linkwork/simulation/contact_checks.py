@@ -12,7 +12,7 @@ from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass_matrix import mass_matrix
-from linkwork.algorithms.reduction import for_mimic_joints, to_tree
+from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.model.geometry import Mesh
 from linkwork.model.mechanism import Mechanism

@@ -17,7 +17,7 @@ from linkwork.algorithms.compliant_contact import (
     wrenches_from_forces,
 )
 from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
-from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
 from linkwork.simulation.energy import contact_energy
 from linkwork.simulation.series_entry import Axis, RunFacts, Sample, Series

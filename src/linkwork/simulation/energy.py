@@ -23,9 +23,9 @@ from linkwork.algorithms.contact_geometry import ContactKinematics
 from linkwork.algorithms.element_forces import element_power
 from linkwork.algorithms.joint_forces import resistance, spring_energy
 from linkwork.algorithms.kinematics import external_forces, kinematics
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.algorithms.momentum import kinetic_energy, potential_energy
 from linkwork.algorithms.point_springs import frame_damper_power
-from linkwork.algorithms.reduction import to_tree
 from linkwork.model.elements.contact import Pair
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.results.extremes import largest_magnitude, range_over_time

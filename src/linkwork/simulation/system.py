@@ -23,13 +23,13 @@ from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.joint_forces import Stops, passive, resistance, stop_forces
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mass_matrix import mass_matrix, solver
-from linkwork.algorithms.point_springs import frame_spring_matrix
-from linkwork.algorithms.reduction import (
+from linkwork.algorithms.mimic_reduction import (
     constrained_accelerations,
     constrained_forward_dynamics,
     for_mimic_joints,
     to_tree,
 )
+from linkwork.algorithms.point_springs import frame_spring_matrix
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.energy import stored_energy, working_power

@@ -32,9 +32,9 @@ import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import TINY
 from linkwork.algorithms.constraints.bounded_blocks import Box, masked
-from linkwork.spatial.fixed_points import Search
-from linkwork.spatial.loops import iterate
+from linkwork.spatial.anderson_acceleration import Search
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
+from linkwork.spatial.traceable_loops import iterate
 
 ITERATIONS = 2400  # largest number of iterations; each visits all blocks forward and backward
 SETTLED = 1e-12  # speed by which a block may violate its condition, relative to the speeds of its rows

@@ -9,7 +9,12 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import wrenches_from_forces
 from linkwork.algorithms.contact_geometry import contact_kinematics
-from linkwork.algorithms.reduction import active_constraints, constrained_forward_dynamics, project_positions, to_tree
+from linkwork.algorithms.mimic_reduction import (
+    active_constraints,
+    constrained_forward_dynamics,
+    project_positions,
+    to_tree,
+)
 from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.model.elements.conflicts import agreeing, contradictions
 from linkwork.model.elements.keys import is_finite
@@ -22,8 +27,8 @@ from linkwork.simulation.events.slip import (
 )
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, where
+from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import BOUND_SLACK, CLOSURE_GAP, CLOSURE_OPEN, STICKING_SPEED
 
 ITERATIONS = 6  # Newton iterations of the projection that removes a loop closure error

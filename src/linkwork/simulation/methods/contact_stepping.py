@@ -25,7 +25,7 @@ from linkwork.algorithms.compliant_contact import (
 )
 from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
 from linkwork.algorithms.coordinates import difference, integrate
-from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.log import write
 from linkwork.simulation.methods.method import Step

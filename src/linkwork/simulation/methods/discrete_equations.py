@@ -21,17 +21,17 @@ import numpy as np
 from linkwork.algorithms.compliant_contact import step_change
 from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.algorithms.coordinates import integrate
-from linkwork.algorithms.increments import (
+from linkwork.algorithms.joint_forces import resistance
+from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
+from linkwork.algorithms.mimic_reduction import reduced, reduced_rows, to_tree
+from linkwork.algorithms.point_springs import spring_lengths
+from linkwork.algorithms.pose_increments import (
     Increment,
     body_increments,
     joint_increments,
     momenta,
     momentum_derivative,
 )
-from linkwork.algorithms.joint_forces import resistance
-from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
-from linkwork.algorithms.point_springs import spring_lengths
-from linkwork.algorithms.reduction import reduced, reduced_rows, to_tree
 from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.algorithms.variational_step_solver import CompliantRow, Position, VariationalFactors, compliant_row

@@ -26,7 +26,7 @@ from linkwork.algorithms.contact_geometry import contact_kinematics, contact_row
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.reduction import constraint_row_matrix, reduced, to_tree
+from linkwork.algorithms.mimic_reduction import constraint_row_matrix, reduced, to_tree
 from linkwork.algorithms.rigid_contact import (
     ImpulseSolution,
     RigidContact,
@@ -46,8 +46,8 @@ from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import Loads, System, stiffened_matrix, stiffened_solver
-from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_nonzero, minimum, where
+from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import STICKING_SPEED
 
 NEAR = 1e-9  # distance [m] from a surface below which a contact touches it

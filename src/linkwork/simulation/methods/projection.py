@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linkwork.algorithms.reduction import project_state
+from linkwork.algorithms.mimic_reduction import project_state
 from linkwork.simulation.events.slip import holding, unbounded
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import StepState

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from linkwork.algorithms.reduction import project_state
+from linkwork.algorithms.mimic_reduction import project_state
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.location import first_event
 from linkwork.simulation.events.log import event, events_of

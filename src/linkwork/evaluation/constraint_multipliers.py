@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.algorithms.constraint_ranks import row_terms, smallest_multipliers
 from linkwork.algorithms.constraints.constrained_dynamics import reaction_wrenches, rows_and_bias
 from linkwork.algorithms.mass_matrix import mass_matrix
-from linkwork.algorithms.ranks import row_terms, smallest_multipliers
-from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK_OF_UNIT_ROWS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.algorithms.ranks import least_squares, row_scales
+from linkwork.algorithms.constraint_ranks import least_squares, row_scales
 from linkwork.errors import NotConverged, listed
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_ASSEMBLED
