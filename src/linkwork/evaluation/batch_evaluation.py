@@ -11,7 +11,7 @@ from linkwork.algorithms import jacobians
 from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.compiler.build_lock import BUILDING
 from linkwork.errors import unknown_name
-from linkwork.evaluation.failure_diagnosis import explain_non_finite, unwatched, watched
+from linkwork.evaluation.floating_point_failures import explain_non_finite, unwatched, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array

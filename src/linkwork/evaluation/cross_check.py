@@ -11,7 +11,7 @@ from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.evaluation.constraint_multipliers import independent_velocities
 from linkwork.evaluation.dynamics import compile
-from linkwork.evaluation.failure_diagnosis import failures_named
+from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.evaluation.formulations import Formulation, formulations
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array

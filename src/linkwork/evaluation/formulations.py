@@ -14,7 +14,7 @@ from linkwork.algorithms.formulations.factorization import factorization
 from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
 from linkwork.errors import unknown_name
 from linkwork.evaluation import constraint_multipliers
-from linkwork.evaluation.failure_diagnosis import watched
+from linkwork.evaluation.floating_point_failures import watched
 from linkwork.model.broadcast import Input, over_batch
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
