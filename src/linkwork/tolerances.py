@@ -8,7 +8,7 @@ A tolerance of one method or solver is defined in its module; limits of the repo
 TINY = 1e-300  # added to a divisor or scale that may be zero; too small to change a result
 HUGE = 1e300  # initial residual of an iteration; every computed residual is smaller
 
-# --- ranks, relative to the size of the summed terms (see `algorithms.ranks`) ---
+# --- ranks, relative to the size of the summed terms (see `algorithms.constraint_ranks`) ---
 RANK = 1e-9  # smaller singular values, and smaller sines of angles between directions, count as zero
 RANK_OF_UNIT_ROWS = 1e-10  # the same for constraint rows of unit size, which have only round-off errors
 

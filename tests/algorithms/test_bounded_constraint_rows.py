@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 
 from linkwork.algorithms.constraints.admissible_sets import clipped, into_ball, into_cone
 from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
-from linkwork.algorithms.constraints.bounded_rows import Block, parts_of, settled, work
-from linkwork.algorithms.rigid_contact import Facing
+from linkwork.algorithms.constraints.bounded_rows import Block, solve_impulses, split_by_block, work
+from linkwork.algorithms.rigid_contact import RigidContact
 from linkwork.compiler.kernel import Kernel
 
 
@@ -32,7 +32,7 @@ def problem(seed: int, freedoms: int, contacts: int, rows: int, turning: bool) -
         blocks.append(Box(K, response(K), list(lower), list(upper), engaged, list(np.diag(K @ response(K)))))
     for _ in range(contacts):
         K, number = rng.normal(size=(3, freedoms)), len(blocks)
-        blocks.append(Facing(True, K, response(K), rng.uniform(0.0, 0.5), 0.0))
+        blocks.append(RigidContact(True, K, response(K), rng.uniform(0.0, 0.5), 0.0))
         for size in (2, 1) if turning else ():
             K = rng.normal(size=(size, freedoms))
             blocks.append(Ball(True, K, response(K), rng.uniform(0.0, 0.2), number))
@@ -41,7 +41,7 @@ def problem(seed: int, freedoms: int, contacts: int, rows: int, turning: bool) -
 
 def law_violation(blocks: list[Block], p: np.ndarray, v: np.ndarray) -> float:
     """Largest violation of any force law by the velocities and impulses, written independently of the solver."""
-    worst, parts = 0.0, parts_of(blocks, p)
+    worst, parts = 0.0, split_by_block(blocks, p)
     for one, x in zip(blocks, parts, strict=True):
         u, size = one.K @ v, max(1.0, float(np.abs(x).max()))
         if isinstance(one, Box):
@@ -55,8 +55,8 @@ def law_violation(blocks: list[Block], p: np.ndarray, v: np.ndarray) -> float:
                 if on and w < -1e-9:
                     worst = max(worst, (high - impulse) / size)
             continue
-        normal, along, slip = (x[0], x[1:], u[1:]) if isinstance(one, Facing) else (None, x, u)
-        if isinstance(one, Facing):
+        normal, along, slip = (x[0], x[1:], u[1:]) if isinstance(one, RigidContact) else (None, x, u)
+        if isinstance(one, RigidContact):
             limit = one.friction * x[0]
         else:
             assert isinstance(one, Ball)
@@ -73,7 +73,7 @@ def law_violation(blocks: list[Block], p: np.ndarray, v: np.ndarray) -> float:
 def test_all_force_laws_hold_for_coupled_blocks(freedoms: int, turning: bool) -> None:
     for contacts, rows, seed in product((0, 1, 3), (1, 2, 5), range(5)):
         blocks, v = problem(seed, freedoms, contacts, rows, turning)
-        found = settled(blocks, v, np.zeros(sum(len(one.K) for one in blocks)))
+        found = solve_impulses(blocks, v, np.zeros(sum(len(one.K) for one in blocks)))
         assert found.agreed == 1.0
         # Blocks that repeat each other share impulses only to EASY, 1e-9 of them
         assert law_violation(blocks, found.p, found.v) < 1e-8
@@ -84,7 +84,7 @@ def test_clutch_impulses_minimise_energy_within_their_bounds() -> None:
     for seed, rows in product(range(10), (1, 3, 6)):
         (box,), v = problem(seed, 8, 0, rows, False)
         assert isinstance(box, Box)
-        found = settled([box], v, np.zeros(rows))
+        found = solve_impulses([box], v, np.zeros(rows))
         G, u, on = box.K @ box.W, box.K @ v, np.array(box.engaged)
         bounds = [
             (low * now, high) if now else (0.0, 0.0) for low, high, now in zip(box.lower, box.upper, on, strict=True)
@@ -104,7 +104,7 @@ def test_redundant_rows_share_impulse_and_slip_in_turn() -> None:
     stop = 1.0 / (1.0 / 2.0 + 1.0 / 3.0)
     for first, second in ((10.0, 10.0), (0.3, 10.0), (0.3, 0.4)):
         box = Box(K, W, [-first, -second], [first, second], [True, True], list(np.diag(K @ W)))
-        found = settled([box], v, np.zeros(2))
+        found = solve_impulses([box], v, np.zeros(2))
         assert found.agreed == 1.0
         assert found.p.sum() == pytest.approx(-min(stop, first + second), rel=1e-12)
         assert (np.abs(found.p) <= np.array([first, second])).all()
@@ -116,7 +116,7 @@ def test_rows_already_held_by_a_rigid_coupling_have_no_effect() -> None:
     W = np.array([[1e-17], [1e-17]])
     for upper in (1.0, np.inf):
         box = Box(K, W, [0.0], [upper], [True], [0.8])
-        found = settled([box], np.array([5.0, 5.0 + 1e-16]), np.zeros(1))
+        found = solve_impulses([box], np.array([5.0, 5.0 + 1e-16]), np.zeros(1))
         assert found.agreed == 1.0
         assert found.v == pytest.approx([5.0, 5.0], abs=1e-14)
 
@@ -126,7 +126,7 @@ def test_ten_ton_load_on_a_light_foot_is_held_in_few_iterations() -> None:
     K, N = np.array([[-1.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     W = np.linalg.solve(M, K.T)
     box = Box(K, W, [-1e9], [1e9], [True], [float(K[0] @ W[:, 0])])
-    found = settled([box, Facing(True, N, np.linalg.solve(M, N.T), 0.5, 0.0)], v, np.zeros(4))
+    found = solve_impulses([box, RigidContact(True, N, np.linalg.solve(M, N.T), 0.5, 0.0)], v, np.zeros(4))
     assert found.agreed == 1.0
     assert found.iterations < 10
     assert found.v == pytest.approx([0.0, 0.0], abs=1e-13)
@@ -142,9 +142,9 @@ def test_residual_shows_when_no_solution_was_found() -> None:
         M, v = A @ A.T + 0.1 * np.eye(3), 3.0 * rng.normal(size=3)
         K, R = rng.normal(size=(3, 3)), rng.normal(size=(2, 3))
         blocks = [
-            Facing(True, K, np.linalg.solve(M, K.T), 0.3, 0.0), Ball(True, R, np.linalg.solve(M, R.T), 20.0, 0)
+            RigidContact(True, K, np.linalg.solve(M, K.T), 0.3, 0.0), Ball(True, R, np.linalg.solve(M, R.T), 20.0, 0)
         ]  # fmt: skip
-        found = settled(blocks, v, np.zeros(5))
+        found = solve_impulses(blocks, v, np.zeros(5))
         assert (found.left < 1e-9) == (found.agreed == 1.0)
         assert work(blocks, found.p, v, found.v) < 1e-9
         unsolved += found.agreed == 0.0
@@ -157,9 +157,9 @@ def test_kernel_results_do_not_depend_on_the_batch() -> None:
     def answer(*given: np.ndarray) -> tuple[object, ...]:
         K, W, upper, on, N, F, mu, v = given
         box = Box(K, W, [-x for x in upper], list(upper), [x > 0.0 for x in on], [K[i] @ W[:, i] for i in range(rows)])
-        blocks = [box, Facing(True, N[:3], F[:, :3], mu[0], 0.0), Ball(True, N[3:5], F[:, 3:5], mu[1], 1)]
+        blocks = [box, RigidContact(True, N[:3], F[:, :3], mu[0], 0.0), Ball(True, N[3:5], F[:, 3:5], mu[1], 1)]
         blocks.append(Ball(True, N[5:], F[:, 5:], mu[2], 1))
-        found = settled(blocks, v, np.zeros(rows + 6))
+        found = solve_impulses(blocks, v, np.zeros(rows + 6))
         return found.v, found.p, np.array([found.iterations, found.agreed])
 
     shapes = [(rows, freedoms), (freedoms, rows), (rows,), (rows,), (6, freedoms), (freedoms, 6), (3,), (freedoms,)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwork.algorithms.kinematics import joint_poses, subspaces
-from linkwork.algorithms.two_position_solver import Position, TwoPoses, row
+from linkwork.algorithms.variational_step_solver import Position, VariationalFactors, compliant_row
 from opaque_scalars import from_opaque, to_opaque
 from random_mechanisms import tree
 
@@ -25,17 +25,17 @@ def test_compliant_rows_match_a_dense_sum_of_outer_products(seed):
             at = movable[k].v
             left[at] = rng.normal(size=movable[k].kind.nv)
             right[at] = left[at] + 0.1 * rng.normal(size=movable[k].kind.nv)
-        rows.append(row(m, left, right))
-    rows.append(row(m, np.zeros(m.nv), np.zeros(m.nv)))  # as of a spring along an axis
+        rows.append(compliant_row(m, left, right))
+    rows.append(compliant_row(m, np.zeros(m.nv), np.zeros(m.nv)))  # as of a spring along an axis
 
     def inverse(rows):
-        return TwoPoses(m, first, second, inertias.__getitem__, own, rows).solve(np.eye(m.nv))
+        return VariationalFactors(m, first, second, inertias.__getitem__, own, rows).solve(np.eye(m.nv))
 
     dense = np.linalg.inv(inverse([])) + sum(np.outer(one.left, one.right) for one in rows)
     np.testing.assert_allclose(dense @ inverse(rows), np.eye(m.nv), rtol=0, atol=1e-10)
-    one = TwoPoses(m, first, second, inertias.__getitem__, own, rows).solve(own)
+    one = VariationalFactors(m, first, second, inertias.__getitem__, own, rows).solve(own)
     np.testing.assert_allclose(dense @ one, own, rtol=0, atol=1e-10)
-    hidden = TwoPoses(m, first, second, inertias.__getitem__, to_opaque(own), rows).solve(to_opaque(own))
+    hidden = VariationalFactors(m, first, second, inertias.__getitem__, to_opaque(own), rows).solve(to_opaque(own))
     np.testing.assert_allclose(from_opaque(hidden), one, rtol=0, atol=1e-11)
 
 
@@ -46,7 +46,7 @@ def test_compliant_row_path_ends_at_the_common_ancestor():
     left = np.zeros(m.nv)
     for joint in ends:
         left[joint.v] = 1.0
-    path = row(m, left, left).path
+    path = compliant_row(m, left, left).path
     assert {joint.name for joint in ends} <= {joint.name for joint in path.joints}
     assert all(path.top != joint.o for joint in path.joints)
     assert len(path.joints) < len(m.joints)

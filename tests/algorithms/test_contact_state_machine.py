@@ -14,11 +14,11 @@ from linkwork.algorithms.compliant_contact import (
     STICKING,
     STOPPING,
     Memory,
+    contact_force,
     contact_wrenches,
-    grip,
-    stored,
+    elastic_energy,
 )
-from linkwork.algorithms.contact_geometry import Meeting, contact_rows, meetings
+from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics, contact_rows
 from linkwork.algorithms.kinematics import kinematics, subspaces, world_poses
 from linkwork.model.elements.contact import Contact
 from linkwork.spatial import Transform
@@ -39,12 +39,12 @@ def contact(**options: Any) -> Contact:
     return b.build().contacts["it"]
 
 
-def contact_kinematics(
+def point_kinematics(
     depth: float, velocity: tuple[float, ...], at: tuple[float, ...] = (0.0, 0.0), turning=(0, 0, 0)
-) -> Meeting:
+) -> ContactKinematics:
     point, z = np.array([*at, -depth]), np.array([0.0, 0.0, 1.0])
     arrays = (np.array(velocity, dtype=float), np.array(turning, dtype=float), np.zeros(3))
-    return Meeting(-depth, z, point, *arrays, np.zeros((3, 3)), Transform.identity())
+    return ContactKinematics(-depth, z, point, *arrays, np.zeros((3, 3)), Transform.identity())
 
 
 SLOW, FAST = (0.5 * REST, 0.0, 0.0), (0.3, 0.4, 0.0)
@@ -69,7 +69,7 @@ WALKS = {  # state at the beginning, depth, velocity, place along the floor from
 @pytest.mark.parametrize("walk", WALKS)
 def test_contact_state_transitions_follow_their_priorities(walk: str) -> None:
     begin, depth, velocity, at, end = WALKS[walk]
-    assert grip(contact(), begin, np.zeros(3), contact_kinematics(depth, velocity, at)).number == end
+    assert contact_force(contact(), begin, np.zeros(3), point_kinematics(depth, velocity, at)).number == end
 
 
 def test_transient_states_become_lasting_states_at_the_next_step() -> None:
@@ -82,37 +82,37 @@ def test_transient_states_become_lasting_states_at_the_next_step() -> None:
 def test_contact_forces_match_the_paper() -> None:
     c, anchor = contact(), np.array([0.001, 0.0, 0.0])
     normal = K * 0.01 - B * 0.2
-    sliding = grip(c, SLIDING, anchor, contact_kinematics(0.01, (0.3, 0.4, 0.2)))
+    sliding = contact_force(c, SLIDING, anchor, point_kinematics(0.01, (0.3, 0.4, 0.2)))
     assert sliding.force == pytest.approx([-MU_D * normal * 0.6, -MU_D * normal * 0.8, normal])
-    stopping = grip(c, SLIDING, anchor, contact_kinematics(0.01, (0.004, 0.0, 0.2)))
+    stopping = contact_force(c, SLIDING, anchor, point_kinematics(0.01, (0.004, 0.0, 0.2)))
     assert stopping.force == pytest.approx([-MU_D * normal * 0.4, 0, normal])
-    sticking = grip(c, STICKING, anchor, contact_kinematics(0.01, (0.1, 0.2, 0.2), (0.004, 0.0)))
+    sticking = contact_force(c, STICKING, anchor, point_kinematics(0.01, (0.1, 0.2, 0.2), (0.004, 0.0)))
     assert sticking.force == pytest.approx([-KT * 0.003 - BT * 0.1, -BT * 0.2, normal])
-    slipping = grip(c, STICKING, anchor, contact_kinematics(0.01, (0.0, 0.0, 0.2), (0.101, 0.0)))
+    slipping = contact_force(c, STICKING, anchor, point_kinematics(0.01, (0.0, 0.0, 0.2), (0.101, 0.0)))
     assert slipping.force == pytest.approx([-MU_S * normal, 0, normal])
     for state in (SLIDING, STICKING):
-        assert not grip(c, state, anchor, contact_kinematics(0.01, (0.1, 0.0, 2.0), (0.1, 0))).force.any()
-    assert stored(c, STICKING, anchor, contact_kinematics(0.01, (0, 0, 0), (0.004, 0))) == pytest.approx(
+        assert not contact_force(c, state, anchor, point_kinematics(0.01, (0.1, 0.0, 2.0), (0.1, 0))).force.any()
+    assert elastic_energy(c, STICKING, anchor, point_kinematics(0.01, (0, 0, 0), (0.004, 0))) == pytest.approx(
         0.5 * K * 1e-4 + 0.5 * KT * 9e-6
     )
 
 
 def test_hunt_crossley_force_grows_with_depth_to_the_power_three_halves() -> None:
     c = contact(damping=0.0, dissipation=0.5)
-    assert grip(c, SLIDING, np.zeros(3), contact_kinematics(0.01, (0, 0, -2.0))).force[2] == pytest.approx(
+    assert contact_force(c, SLIDING, np.zeros(3), point_kinematics(0.01, (0, 0, -2.0))).force[2] == pytest.approx(
         K * 1e-3 * 2.0
     )
-    assert grip(c, SLIDING, np.zeros(3), contact_kinematics(0.01, (0, 0, 3.0))).number == PULLED
-    assert stored(c, SLIDING, np.zeros(3), contact_kinematics(0.01, (0, 0, 0))) == pytest.approx(0.4 * K * 1e-5)
+    assert contact_force(c, SLIDING, np.zeros(3), point_kinematics(0.01, (0, 0, 3.0))).number == PULLED
+    assert elastic_energy(c, SLIDING, np.zeros(3), point_kinematics(0.01, (0, 0, 0))) == pytest.approx(0.4 * K * 1e-5)
 
 
 def test_rolling_and_spinning_friction_are_proportional_to_normal_force() -> None:
     c, normal = contact(radius=0.1, rolling=0.02, spinning=0.005), K * 0.01
-    found = grip(c, SLIDING, np.zeros(3), contact_kinematics(0.01, (0, 0, 0), turning=(3.0, 4.0, -2.0)))
+    found = contact_force(c, SLIDING, np.zeros(3), point_kinematics(0.01, (0, 0, 0), turning=(3.0, 4.0, -2.0)))
     assert found.torque == pytest.approx(normal * np.array([-0.02 * 0.6, -0.02 * 0.8, 0.005]))
     assert found.torque == pytest.approx(-found.viscous[3:, 3:] @ (3.0, 4.0, -2.0))
-    slow = grip(
-        c, SLIDING, np.zeros(3), contact_kinematics(0.01, (0, 0, 0), turning=(0.025, 0, 0))
+    slow = contact_force(
+        c, SLIDING, np.zeros(3), point_kinematics(0.01, (0, 0, 0), turning=(0.025, 0, 0))
     )  # rest is 0.1 rad/s
     assert slow.torque == pytest.approx([-normal * 0.02 * 0.25, 0, 0])
 
@@ -136,13 +136,13 @@ def test_contact_stiffness_and_damping_match_finite_differences(
     u = np.add(velocity, (0.0, 1e-3, -0.05))
 
     def force(move: np.ndarray, more: np.ndarray) -> np.ndarray:
-        at = contact_kinematics(
+        at = point_kinematics(
             depth - move[2], tuple(u + more[:3]), (x + move[0], y + move[1]), tuple(turning + more[3:])
         )
-        found = grip(c, begin, anchor, at)
+        found = contact_force(c, begin, anchor, at)
         return np.concatenate([found.force, np.zeros(3) if found.torque is None else found.torque])
 
-    zero, found = np.zeros(6), grip(c, begin, anchor, contact_kinematics(depth, tuple(u), (x, y), turning))
+    zero, found = np.zeros(6), contact_force(c, begin, anchor, point_kinematics(depth, tuple(u), (x, y), turning))
     size = len(found.stiffness)
     assert size == (6 if force_law == "braked" else 3)
     by_place = np.array([(force(d, zero) - force(-d, zero)) / (2 * e) for d in e * np.eye(6)]).T
@@ -166,8 +166,8 @@ def two_bodies() -> lw.Mechanism:
 def test_contact_point_velocities_match_pose_rates_and_contact_jacobian() -> None:
     m, rng, e = two_bodies(), np.random.default_rng(0), 1e-6
     q, v = m.random(rng), rng.normal(size=m.nv)
-    there, poses = meetings(m, q, v)
-    before, after = (meetings(m, m.integrate(q, sign * e * v), v)[0] for sign in (-1.0, 1.0))
+    there, poses = contact_kinematics(m, q, v)
+    before, after = (contact_kinematics(m, m.integrate(q, sign * e * v), v)[0] for sign in (-1.0, 1.0))
     S = subspaces(m, q)
     for pair, at, early, late in zip(m.contact_pairs, there, before, after, strict=True):
         J = contact_rows(m, poses, S, pair, at)
@@ -182,9 +182,9 @@ def test_contact_point_velocities_match_pose_rates_and_contact_jacobian() -> Non
 def test_contact_wrenches_have_the_power_of_the_contact_forces() -> None:
     m, rng = two_bodies(), np.random.default_rng(1)
     q, v = m.random(rng), rng.normal(size=m.nv)
-    there, poses = meetings(m, q, v)
+    there, poses = contact_kinematics(m, q, v)
     found = [
-        grip(p.contact, SLIDING, np.zeros(3), at._replace(distance=-0.1))
+        contact_force(p.contact, SLIDING, np.zeros(3), at._replace(distance=-0.1))
         for p, at in zip(m.contact_pairs, there, strict=True)
     ]
     wrenches, motion = contact_wrenches(m.contact_pairs, found, poses), kinematics(m, q, v)

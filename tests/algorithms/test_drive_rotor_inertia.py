@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.model.elements import Brake, Clutch, Drive
 from opaque_scalars import from_opaque, to_opaque
 from random_mechanisms import revolute_tree, state, tree, tree_with_mimics

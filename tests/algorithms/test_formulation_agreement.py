@@ -6,7 +6,7 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.formulations import newton_euler
 from linkwork.algorithms.formulations.factorization import factorization
-from linkwork.evaluation.cross_check import answers
+from linkwork.evaluation.cross_check import computed_quantities
 from linkwork.spatial.scalar import Array
 from random_mechanisms import GROUPS, MOVING_KINDS, QUICK, relative, state, tree
 
@@ -23,7 +23,7 @@ def test_all_formulations_give_the_same_accelerations_and_forces(group: range, n
         for name, formulation in lw.formulations.items():
             if not formulation.applies(m):
                 continue
-            for quantity, value in answers(formulation, m, s.q, s.v, s.tau, s.wrenches).items():
+            for quantity, value in computed_quantities(formulation, m, s.q, s.v, s.tau, s.wrenches).items():
                 difference = relative(value, expected.setdefault(quantity, value))
                 assert difference < 1e-10, f"{m.name}, {name}, {quantity}: {difference}"
 

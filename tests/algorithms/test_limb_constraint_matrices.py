@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import inverse, mass
-from linkwork.algorithms.formulations.limb_coordinates import constrained, relative_to_absolute, with_place
+from linkwork.algorithms import inverse_dynamics, mass_matrix
+from linkwork.algorithms.formulations.limb_coordinates import constrained, relative_to_absolute, with_base_position
 from linkwork.algorithms.formulations.limb_dynamics import accelerations, limb_at, system_equations
 from linkwork.algorithms.formulations.limb_systems import limb_system
 from linkwork.algorithms.formulations.limbs import block_diagonal
@@ -92,13 +92,13 @@ def constraint_rows(m: lw.Mechanism, signs: Mapping[str, float], arguments: Mapp
 def test_constraint_matrices_give_the_same_accelerations_as_multipliers(seed: int, name: str) -> None:
     m, signs = arms(seed)
     s, system = state(m, seed), limb_system(m, **mode(name))
-    A, P = constraint_rows(m, signs, mode(name)), system.spread
+    A, P = constraint_rows(m, signs, mode(name)), system.velocity_map
     assert P.shape == (m.nv, m.nv - len(A))
     assert np.abs(A @ P).max(initial=0.0) < 1e-14
     rate = np.random.default_rng(seed).normal(size=P.shape[1])
     v = P @ rate
-    h = inverse.inverse_dynamics(m, s.q, v, np.zeros(m.nv), s.wrenches).tau
-    saddle = np.block([[mass.mass_matrix(m, s.q), A.T], [A, np.zeros((len(A), len(A)))]])
+    h = inverse_dynamics.inverse_dynamics(m, s.q, v, np.zeros(m.nv), s.wrenches).tau
+    saddle = np.block([[mass_matrix.mass_matrix(m, s.q), A.T], [A, np.zeros((len(A), len(A)))]])
     expected = np.linalg.solve(saddle, np.concatenate([s.tau - h, np.zeros(len(A))]))[: m.nv]
     found = accelerations(m, system, s.q, rate, s.tau, s.wrenches)
     assert relative(P @ found, expected) < 1e-11
@@ -111,11 +111,11 @@ def test_constraint_matrices_give_the_angular_velocities_of_all_bodies(name: str
     s, system = state(m, 1), limb_system(m, **mode(name))
     rate = np.random.default_rng(1).normal(size=system.D3.shape[1])
     poses = world_poses(m, joint_poses(m, s.q))
-    twists = lw.compile(m, target="numpy").velocities(s.q, system.spread @ rate)
+    twists = lw.compile(m, target="numpy").velocities(s.q, system.velocity_map @ rate)
     x = np.concatenate([poses[1].R @ rate[:3], rate[3:]])  # R' of the base for its own linear velocity
     C_0, found = [], []
     for path, measured_from, D in zip(system.paths, system.measured_from, system.maps, strict=True):
-        C_0.append(with_place(relative_to_absolute([poses[body].R for body in path], measured_from)))
+        C_0.append(with_base_position(relative_to_absolute([poses[body].R for body in path], measured_from)))
         found.append(C_0[-1] @ D @ x)
         assert relative(found[-1][3:], np.concatenate([twists[body - 1][3:] for body in path])) < 1e-13
         assert relative(found[-1][:3], poses[1].R @ twists[0][:3]) < 1e-14
@@ -134,8 +134,8 @@ def test_locked_joint_equals_a_weld(seed: int) -> None:
     loose = [j for j in m.joints if j.name not in angles]
     M, h = system_equations(m, system, q, s.v)
     assert [j.name for j in loose] == [j.name for j in welded.joints]
-    assert relative(M, mass.mass_matrix(welded, s.q)) < 1e-12
-    assert relative(h, inverse.bias(welded, s.q, s.v)) < 1e-12
+    assert relative(M, mass_matrix.mass_matrix(welded, s.q)) < 1e-12
+    assert relative(h, inverse_dynamics.bias(welded, s.q, s.v)) < 1e-12
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -148,8 +148,8 @@ def test_coupled_joints_equal_mimic_joints(seed: int) -> None:
     s = state(coupled.mechanism, seed)
     q = coupled.mechanism.tree_position(s.q)
     system = limb_system(m, {"motor": motor})
-    tau = np.linalg.lstsq(system.spread.T, s.tau, rcond=None)[0]  # joint forces that act on alpha as tau does
-    assert relative(system.spread, coupled.mechanism.spread) < 1e-15
+    tau = np.linalg.lstsq(system.velocity_map.T, s.tau, rcond=None)[0]  # joint forces that act on alpha as tau does
+    assert relative(system.velocity_map, coupled.mechanism.spread) < 1e-15
     expected = coupled.forward_dynamics(s.q, s.v, s.tau, s.wrenches)
     assert relative(accelerations(m, system, q, s.v, tau, s.wrenches), expected) < 1e-10
 
@@ -234,7 +234,7 @@ def test_mimic_joints_become_couplings_of_the_tree() -> None:
     coupled = _mimicking(arms(1).mechanism, {"a0": 1.0, "b0": 2.0})
     with pytest.raises(lw.LinkworkError, match=r"has mimic joints; use its \.tree"):
         limb_system(coupled)
-    assert np.array_equal(limb_system(coupled.tree, {"motor": {"a0": 1.0, "b0": 2.0}}).spread, coupled.spread)
+    assert np.array_equal(limb_system(coupled.tree, {"motor": {"a0": 1.0, "b0": 2.0}}).velocity_map, coupled.spread)
 
 
 def test_measuring_past_a_joint_with_another_axis_is_rejected() -> None:

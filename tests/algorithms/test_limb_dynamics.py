@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import forward, inverse, mass, momentum
+from linkwork.algorithms import forward_dynamics, inverse_dynamics, mass_matrix, momentum
 from linkwork.algorithms.formulations import limb_dynamics
-from linkwork.algorithms.formulations.limb_coordinates import euler_base, relative_to_absolute, with_place
+from linkwork.algorithms.formulations.limb_coordinates import euler_base, relative_to_absolute, with_base_position
 from linkwork.algorithms.formulations.limb_systems import limb_system
 from linkwork.algorithms.formulations.limbs import Equations, Limb, absolute_equations, block_diagonal, true_equations
 from linkwork.algorithms.kinematics import joint_poses, world_poses
@@ -25,11 +25,11 @@ def test_limb_dynamics_match_articulated_body_dynamics(seed: int) -> None:
     m = revolute_tree(seed)
     for near in ("anywhere", "identity", "gimbal"):
         s = state(m, seed, near)
-        a = forward.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
+        a = forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
         assert relative(limb_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches), a) < 1e-10
-        tau = inverse.inverse_dynamics(m, s.q, s.v, s.a, s.wrenches).tau
+        tau = inverse_dynamics.inverse_dynamics(m, s.q, s.v, s.a, s.wrenches).tau
         assert relative(limb_dynamics.inverse_dynamics(m, s.q, s.v, s.a, s.wrenches), tau) < 1e-10
-        assert relative(limb_dynamics.mass_matrix(m, s.q), mass.mass_matrix(m, s.q)) < 1e-12
+        assert relative(limb_dynamics.mass_matrix(m, s.q), mass_matrix.mass_matrix(m, s.q)) < 1e-12
 
 
 def test_random_trees_have_branches_and_both_bases() -> None:
@@ -48,7 +48,7 @@ def test_limb_dynamics_with_several_fixed_and_free_bases() -> None:
             b.joint(f"{part} joint", joint, parent, part, at=rng.normal(size=3), rpy=rng.normal(size=3))
     m = b.build()
     s = state(m, 0)
-    expected = forward.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
+    expected = forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
     assert relative(limb_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches), expected) < 1e-11
 
 
@@ -59,7 +59,7 @@ def test_limb_dynamics_with_massless_bodies_and_empty_mechanisms(seed: int) -> N
     name = m.bodies[inner].name
     light = m.with_parameters({f"{name}.mass": 0.0, f"{name}.inertia": np.zeros(6)})
     s = state(light, seed)
-    expected = forward.forward_dynamics(light, s.q, s.v, s.tau, s.wrenches)
+    expected = forward_dynamics.forward_dynamics(light, s.q, s.v, s.tau, s.wrenches)
     assert relative(limb_dynamics.forward_dynamics(light, s.q, s.v, s.tau, s.wrenches), expected) < 1e-10
     assert limb_dynamics.forward_dynamics(lw.Builder("empty").build(), *np.zeros((3, 0))).shape == (0,)
 
@@ -83,7 +83,7 @@ def test_limb_kernel_matches_articulated_body_dynamics() -> None:
     shapes = [(m.nq,), (m.nv,), (m.nv,)]
     kernel = Kernel("limbs", lambda *s: limb_dynamics.forward_dynamics(m, *s), shapes, [(m.nv,)], None)
     found = kernel.over_batch([s.q, s.v, s.tau], (), None)[0][0]
-    assert relative(found, forward.forward_dynamics(m, s.q, s.v, s.tau)) < 1e-11
+    assert relative(found, forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau)) < 1e-11
 
 
 # --- one limb ---
@@ -130,11 +130,11 @@ def test_absolute_equations_match_a_chain_of_ball_joints(seed: int) -> None:
     m = ball_chain(seed)
     s = state(m, seed)
     limb = chain_limb(m, s.q)
-    C_R = with_place(relative_to_absolute(limb.C))
+    C_R = with_base_position(relative_to_absolute(limb.C))
     rate = np.concatenate([limb.C[0] @ s.v[:3], s.v[3:]])
     found = base_to_twist(limb.C[0], true_equations(limb, C_R, np.eye(len(rate)), rate, m.gravity), s.v)
-    assert relative(found.M, mass.mass_matrix(m, s.q)) < 1e-13
-    assert relative(found.h, inverse.bias(m, s.q, s.v)) < 1e-12
+    assert relative(found.M, mass_matrix.mass_matrix(m, s.q)) < 1e-13
+    assert relative(found.h, inverse_dynamics.bias(m, s.q, s.v)) < 1e-12
     omega = (C_R @ rate)[3:]
     absolute = absolute_equations(limb, omega, m.gravity)
     x = C_R @ rate
@@ -161,12 +161,12 @@ def test_limb_base_in_euler_angles_matches_the_recursion(seed: int) -> None:
     D = block_diagonal([np.eye(3), D_1, np.eye(m.nv - 6)])
     D_rate = block_diagonal([D_1_rate, np.zeros((m.nv - 6, m.nv - 6))])
     D_rate = np.hstack([np.zeros((len(D_rate), 3)), D_rate])
-    C_R = with_place(relative_to_absolute(limb.C))
+    C_R = with_base_position(relative_to_absolute(limb.C))
     found = true_equations(limb, C_R, D, rate, m.gravity, D_rate)
     w = D_1 @ rates
     v = np.concatenate([limb.C[0].T @ rate[:3], w, rate[6:]])
     # The same by the recursion: v = E rate and v' = E rate' + drift
     E = block_diagonal([limb.C[0].T, D_1, np.eye(m.nv - 6)])
     drift = np.concatenate([-cross(w, v[:3]), D_1_rate @ rates, np.zeros(m.nv - 6)])
-    assert relative(found.M, E.T @ mass.mass_matrix(m, q) @ E) < 1e-13
-    assert relative(found.h, E.T @ inverse.inverse_dynamics(m, q, v, drift).tau) < 1e-12
+    assert relative(found.M, E.T @ mass_matrix.mass_matrix(m, q) @ E) < 1e-13
+    assert relative(found.h, E.T @ inverse_dynamics.inverse_dynamics(m, q, v, drift).tau) < 1e-12

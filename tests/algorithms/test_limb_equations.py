@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import inverse, mass
-from linkwork.algorithms.formulations.limb_coordinates import relative_to_absolute, true_to_relative, with_place
+from linkwork.algorithms import inverse_dynamics, mass_matrix
+from linkwork.algorithms.formulations.limb_coordinates import relative_to_absolute, true_to_relative, with_base_position
 from linkwork.algorithms.formulations.limb_dynamics import limb_at
 from linkwork.algorithms.formulations.limb_systems import limb_system
 from linkwork.algorithms.formulations.limbs import Limb, applied_forces, true_equations
@@ -63,7 +63,7 @@ def test_applied_forces_have_the_same_power_in_all_coordinates(seed: int) -> Non
         base = np.concatenate([limb.C[0] @ twists[own[0], :3], twists[own[0], 3:]])
         power = (wrenches[own] * twists[own]).sum()
         assert absolute @ np.concatenate([base[:3], twists[own, 3:].ravel()]) == pytest.approx(power, rel=1e-11)
-        torques = D.T @ with_place(relative_to_absolute(limb.C)).T @ absolute
+        torques = D.T @ with_base_position(relative_to_absolute(limb.C)).T @ absolute
         rate = np.concatenate([base, [v[m.joints[number - 1].v.start] for number in path[1:]]])
         assert torques @ rate == pytest.approx(power, rel=1e-11)
 
@@ -106,15 +106,15 @@ def test_matrix_d_alone_inserts_a_joint_into_a_rigid_body(angle: float) -> None:
     q, v = np.append(base, angle), rng.normal(size=7)
     system, poses = limb_system(jointed), world_poses(jointed, joint_poses(jointed, q))
     limb = limb_at(jointed, system, system.paths[0], poses)
-    C_R, C = with_place(relative_to_absolute(limb.C)), limb.C[0]
+    C_R, C = with_base_position(relative_to_absolute(limb.C)), limb.C[0]
     turn, nothing = np.array([[1.0], [0.0], [0.0]]), np.zeros((3, 0))
     for m, block, own in ((jointed, turn, v), (whole, nothing, v[:6])):
-        D = with_place(true_to_relative([np.eye(3), block]))
+        D = with_base_position(true_to_relative([np.eye(3), block]))
         rate = np.concatenate([C @ own[:3], own[3:]])
         M, h = true_equations(limb, C_R, D, rate, m.gravity)
         T = np.eye(len(own))
         T[:3, :3] = C  # R' = C v, R'' = C (v' + omega x v)
         drift = np.concatenate([C @ np.cross(own[3:6], own[:3]), np.zeros(len(own) - 3)])
         place = q if m is jointed else base
-        assert relative(T.T @ M @ T, mass.mass_matrix(m, place)) < 1e-13
-        assert relative(T.T @ (h + M @ drift), inverse.bias(m, place, own)) < 1e-12
+        assert relative(T.T @ M @ T, mass_matrix.mass_matrix(m, place)) < 1e-13
+        assert relative(T.T @ (h + M @ drift), inverse_dynamics.bias(m, place, own)) < 1e-12

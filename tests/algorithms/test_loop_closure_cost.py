@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.reduction import closed_again, closed_forward_dynamics
+from linkwork.algorithms.mimic_reduction import constrained_forward_dynamics, project_state
 from linkwork.compiler.tracing import trace
 from linkwork.examples import scissor_lift
 from random_mechanisms import hanging_chain
@@ -23,9 +23,9 @@ def chain(links: int) -> lw.Mechanism:
 def operations(m: lw.Mechanism, algorithm: str) -> int:
     """Number of operations of the compiled algorithm."""
     if algorithm == "forward dynamics":
-        graph = trace(lambda q, v, tau: closed_forward_dynamics(m, q, v, tau).a, [(m.nq,), (m.nv,), (m.nv,)])
+        graph = trace(lambda q, v, tau: constrained_forward_dynamics(m, q, v, tau).a, [(m.nq,), (m.nv,), (m.nv,)])
     else:
-        graph = trace(lambda q, v: np.concatenate(closed_again(m, q, v)[:2]), [(m.nq,), (m.nv,)])
+        graph = trace(lambda q, v: np.concatenate(project_state(m, q, v)[:2]), [(m.nq,), (m.nv,)])
     return len(graph.nodes)
 
 

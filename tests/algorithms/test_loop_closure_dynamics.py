@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.constraints import closure
-from linkwork.algorithms.reduction import closed_again, to_tree
+from linkwork.algorithms.constraints import constrained_dynamics
+from linkwork.algorithms.mimic_reduction import project_state, to_tree
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
 from linkwork.spatial import Force, Transform
@@ -36,7 +36,7 @@ def solve(case: Case) -> tuple[lw.Mechanism, State, lw.Dynamics]:
 def second_rate(m: lw.Mechanism, s: State, a: Array) -> Array:
     """J a + gamma (nc,), computed from the constraint rows of the tree."""
     q, v, joints = to_tree(m, ("q", "v", "a"), (s.q, s.v, a))
-    J, gamma = closure.rows_and_bias(m.tree, q, v)
+    J, gamma = constrained_dynamics.rows_and_bias(m.tree, q, v)
     return J @ joints + gamma
 
 
@@ -240,7 +240,7 @@ def test_projection_onto_loops_is_minimal_in_the_energy_norm(case: Case) -> None
     m, s, d = solve(case)
     q, v = m.integrate(s.q, 1e-6 * s.a), s.v + 1e-3 * s.a
     assert np.abs(d.constraint(q)).max() > 1e-8
-    closed_q, closed_v, error, _ = closed_again(m, q, v)
+    closed_q, closed_v, error, _ = project_state(m, q, v)
     assert abs(np.abs(d.constraint(closed_q)).max() - error) < 1e-15
     assert error < 1e-12
     J, M = d.constraint_jacobian(closed_q), d.mass_matrix(closed_q)

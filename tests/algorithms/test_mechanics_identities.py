@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import forward, inverse, jacobians, kinematics, mass, momentum
+from linkwork.algorithms import forward_dynamics, inverse_dynamics, jacobians, kinematics, mass_matrix, momentum
 from linkwork.algorithms.joint_forces import passive, spring_energy, springs
 from linkwork.algorithms.reactions import reactions
 from linkwork.spatial import Force, Transform
@@ -35,22 +35,22 @@ def rate(quantity: Callable[[lw.Mechanism, Array, Array], Any], m: lw.Mechanism,
 
 def test_inverse_dynamics_inverts_forward_dynamics(cases: list[tuple[lw.Mechanism, State]]) -> None:
     for m, s in cases:
-        a = forward.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
-        tau = inverse.inverse_dynamics(m, s.q, s.v, a, s.wrenches).tau
-        assert relative(tau, s.tau, scale=np.abs(inverse.bias(m, s.q, s.v)).max()) < 1e-10
+        a = forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
+        tau = inverse_dynamics.inverse_dynamics(m, s.q, s.v, a, s.wrenches).tau
+        assert relative(tau, s.tau, scale=np.abs(inverse_dynamics.bias(m, s.q, s.v)).max()) < 1e-10
 
 
 def test_mass_matrix_is_symmetric_positive_definite_and_matches_unit_accelerations(
     cases: list[tuple[lw.Mechanism, State]],
 ) -> None:
     for m, s in cases:
-        M = mass.mass_matrix(m, s.q)
+        M = mass_matrix.mass_matrix(m, s.q)
         assert (M == M.T).all()
         assert np.linalg.eigvalsh(M)[0] > 0.0
-        rest = inverse.gravity(m, s.q)
+        rest = inverse_dynamics.gravity(m, s.q)
         column = np.random.default_rng(0).integers(m.nv)
         unit = np.eye(m.nv)[column]
-        found = inverse.inverse_dynamics(m, s.q, 0.0 * s.v, unit).tau - rest
+        found = inverse_dynamics.inverse_dynamics(m, s.q, 0.0 * s.v, unit).tau - rest
         assert relative(found, M[:, column], scale=np.abs(rest).max()) < 1e-10
 
 
@@ -58,8 +58,8 @@ def test_sparse_factor_reproduces_the_mass_matrix_and_its_zero_pattern(
     cases: list[tuple[lw.Mechanism, State]],
 ) -> None:
     for m, s in cases:
-        M = mass.mass_matrix(m, s.q)
-        ltl = mass.factor(m, M)
+        M = mass_matrix.mass_matrix(m, s.q)
+        ltl = mass_matrix.factor(m, M)
         L = np.array([[row.get(j, 0.0) for j in range(m.nv)] for row in ltl.rows])
         assert relative(L.T @ L, M) < 1e-12
         assert ((np.tril(M) != 0.0) <= np.array([[j in row for j in range(m.nv)] for row in ltl.rows])).all()
@@ -70,14 +70,18 @@ def test_bias_is_quadratic_in_velocity_and_equals_gravity_at_rest(
     cases: list[tuple[lw.Mechanism, State]],
 ) -> None:
     for m, s in cases:
-        g, once, twice = inverse.gravity(m, s.q), inverse.bias(m, s.q, s.v), inverse.bias(m, s.q, 2.0 * s.v)
-        assert relative(inverse.bias(m, s.q, 0.0 * s.v), g) < 1e-14
+        g, once, twice = (
+            inverse_dynamics.gravity(m, s.q),
+            inverse_dynamics.bias(m, s.q, s.v),
+            inverse_dynamics.bias(m, s.q, 2.0 * s.v),
+        )
+        assert relative(inverse_dynamics.bias(m, s.q, 0.0 * s.v), g) < 1e-14
         assert relative(twice - g, 4.0 * (once - g), scale=np.abs(g).max()) < 1e-12
 
 
 def test_energy_rate_equals_the_power_of_all_forces(cases: list[tuple[lw.Mechanism, State]]) -> None:
     for m, s in cases:
-        s = s._replace(a=forward.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches))
+        s = s._replace(a=forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches))
         change = rate(momentum.energy, m, s).sum()
         twists = kinematics.kinematics(m, s.q, s.v).twist[1:]
         powers = [V.array @ w for V, w in zip(twists, s.wrenches, strict=True)]
@@ -87,7 +91,7 @@ def test_energy_rate_equals_the_power_of_all_forces(cases: list[tuple[lw.Mechani
 
 def test_kinetic_energy_is_half_v_m_v(cases: list[tuple[lw.Mechanism, State]]) -> None:
     for m, s in cases:
-        expected = 0.5 * s.v @ mass.mass_matrix(m, s.q) @ s.v
+        expected = 0.5 * s.v @ mass_matrix.mass_matrix(m, s.q) @ s.v
         assert abs(momentum.kinetic_energy(m, s.q, s.v) - expected) < 1e-12 * expected
 
 
@@ -141,7 +145,7 @@ def test_momentum_matrix_gives_momentum_and_center_of_mass_velocity(
 
 def test_momentum_rate_equals_the_external_wrenches(cases: list[tuple[lw.Mechanism, State]]) -> None:
     for m, s in cases:
-        a = forward.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
+        a = forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
         through = reactions(m, s.q, s.v, s.tau, s.wrenches)
         poses = kinematics.world_poses(m, kinematics.joint_poses(m, s.q))
         center = Transform(np.eye(3), momentum.center_of_mass(m, s.q))
@@ -156,7 +160,7 @@ def test_momentum_rate_equals_the_external_wrenches(cases: list[tuple[lw.Mechani
 
 def test_reactions_do_no_work_along_joint_freedoms(cases: list[tuple[lw.Mechanism, State]]) -> None:
     for m, s in cases:
-        a = forward.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
+        a = forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches)
         through = reactions(m, s.q, s.v, s.tau, s.wrenches)
         scale = np.abs(through).max()
         for j in m.joints:
@@ -179,11 +183,11 @@ def test_joint_replaced_by_its_reaction_gives_the_same_acceleration() -> None:
     alone = free.build()
     X = kinematics.frame_pose(m, s.q, "outer")
     motion = kinematics.kinematics(m, s.q, s.v)
-    a = forward.forward_dynamics(m, s.q, s.v, s.tau)
+    a = forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau)
     expected = kinematics.accelerations(m, motion, a)[2].array
     through = reactions(m, s.q, s.v, s.tau)[1]
     q = np.concatenate([X.p, quaternion_from_matrix(X.R)])
-    found = forward.forward_dynamics(alone, q, motion.twist[2].array, through)
+    found = forward_dynamics.forward_dynamics(alone, q, motion.twist[2].array, through)
     assert relative(found, expected) < 1e-12
 
 
@@ -192,8 +196,8 @@ def test_passive_forces_dissipate_and_springs_pull_to_rest(cases: list[tuple[lw.
         rest = np.concatenate([j.rest for j in m.joints])
         assert passive(m, rest, s.v) @ s.v <= 0.0
         assert np.abs(passive(m, rest, 0.0 * s.v)).max() < 1e-15
-        stretches = [m.difference(rest, s.q)[j.v][-3:] for j in m.joints if j.kind.nq > j.kind.nv]
-        if any(np.linalg.norm(stretch) > 3.0 for stretch in stretches):
+        displacements = [m.difference(rest, s.q)[j.v][-3:] for j in m.joints if j.kind.nq > j.kind.nv]
+        if any(np.linalg.norm(moved) > 3.0 for moved in displacements):
             continue  # at half a turn the torque of a spring is discontinuous
         ahead, behind = (spring_energy(m, m.integrate(s.q, sign * 1e-6 * s.v)) for sign in (1.0, -1.0))
         gained = -springs(m, s.q) @ s.v  # arctan2 takes no complex step

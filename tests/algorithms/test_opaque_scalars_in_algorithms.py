@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import forward, inverse, jacobians, kinematics, mass, momentum, reactions
+from linkwork.algorithms import (
+    forward_dynamics,
+    inverse_dynamics,
+    jacobians,
+    kinematics,
+    mass_matrix,
+    momentum,
+    reactions,
+)
 from linkwork.algorithms.formulations.factorization import factorization
 from linkwork.algorithms.joint_forces import passive
 from opaque_scalars import Opaque, from_opaque, to_opaque
@@ -15,12 +23,12 @@ from random_mechanisms import relative, state, tree
 ALGORITHMS = {
     "poses": lambda m, s: [X.matrix for X in kinematics.world_poses(m, kinematics.joint_poses(m, s.q))],
     "twists": lambda m, s: [V.array for V in kinematics.kinematics(m, s.q, s.v).twist],
-    "inverse dynamics": lambda m, s: inverse.inverse_dynamics(m, s.q, s.v, s.a, s.wrenches).tau,
-    "bias": lambda m, s: inverse.bias(m, s.q, s.v),
+    "inverse dynamics": lambda m, s: inverse_dynamics.inverse_dynamics(m, s.q, s.v, s.a, s.wrenches).tau,
+    "bias": lambda m, s: inverse_dynamics.bias(m, s.q, s.v),
     "passive": lambda m, s: passive(m, s.q, s.v),
-    "forward dynamics": lambda m, s: forward.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches),
-    "mass matrix": lambda m, s: mass.mass_matrix(m, s.q),
-    "mass matrix solve": lambda m, s: mass.factor(m, mass.mass_matrix(m, s.q)).solve(s.tau),
+    "forward dynamics": lambda m, s: forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau, s.wrenches),
+    "mass matrix": lambda m, s: mass_matrix.mass_matrix(m, s.q),
+    "mass matrix solve": lambda m, s: mass_matrix.factor(m, mass_matrix.mass_matrix(m, s.q)).solve(s.tau),
     "jacobian": lambda m, s: jacobians.jacobian(m, s.q, "probe", "world"),
     "jacobian rate": lambda m, s: jacobians.jacobian_rate(m, s.q, s.v, "probe", "mixed"),
     "momentum": lambda m, s: momentum.momentum(m, s.q, s.v),
@@ -50,8 +58,8 @@ def test_parameters_can_be_opaque_scalars() -> None:
     names = [f"{m.bodies[1].name}.mass", f"{m.bodies[2].name}.com", f"{m.joints[1].name}.at", "gravity"]
     names += [f"{m.bodies[1].name}.inertia", f"{m.joints[2].name}.armature"]
     hidden = m.with_parameters({name: to_opaque(m.parameters[name]) for name in names})
-    found = from_opaque(forward.forward_dynamics(hidden, s.q, s.v, s.tau))
-    assert relative(found, forward.forward_dynamics(m, s.q, s.v, s.tau)) < 1e-12
+    found = from_opaque(forward_dynamics.forward_dynamics(hidden, s.q, s.v, s.tau))
+    assert relative(found, forward_dynamics.forward_dynamics(m, s.q, s.v, s.tau)) < 1e-12
 
 
 def test_cost_of_articulated_body_algorithm_grows_linearly() -> None:
@@ -73,5 +81,5 @@ def operations(m: lw.Mechanism) -> int:
     """Count additions, multiplications and divisions of one forward dynamics call."""
     s = state(m, 0)
     with mock.patch.object(Opaque, "_binary", autospec=True, side_effect=Opaque._binary) as binary:
-        forward.forward_dynamics(m, *(to_opaque(x) for x in (s.q, s.v, s.tau)))
+        forward_dynamics.forward_dynamics(m, *(to_opaque(x) for x in (s.q, s.v, s.tau)))
     return binary.call_count

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms import inverse, mass
+from linkwork.algorithms import inverse_dynamics, mass_matrix
 from linkwork.algorithms.formulations.limb_dynamics import accelerations, system_equations
 from linkwork.algorithms.formulations.limb_systems import limb_system
 from linkwork.algorithms.jacobians import jacobian
@@ -85,11 +85,14 @@ def constraint_rows(m: lw.Mechanism, q: Array, mode: Mapping[str, Any]) -> Array
 def test_accelerations_and_mass_matrix_match_multipliers(seed: int) -> None:
     m, mode = random_mode(seed)
     s, system = state(m, seed), limb_system(m, **mode)
-    A, P = constraint_rows(m, s.q, mode), system.spread
+    A, P = constraint_rows(m, s.q, mode), system.velocity_map
     assert P.shape == (m.nv, m.nv - len(A))
     assert np.abs(A @ P).max(initial=0.0) < 1e-13
     rate = np.random.default_rng(seed).normal(size=P.shape[1])
-    M, h = mass.mass_matrix(m, s.q), inverse.inverse_dynamics(m, s.q, P @ rate, np.zeros(m.nv), s.wrenches).tau
+    M, h = (
+        mass_matrix.mass_matrix(m, s.q),
+        inverse_dynamics.inverse_dynamics(m, s.q, P @ rate, np.zeros(m.nv), s.wrenches).tau,
+    )
     saddle = np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
     expected = np.linalg.solve(saddle, np.concatenate([s.tau - h, np.zeros(len(A))]))
     assert relative(P @ accelerations(m, system, s.q, rate, s.tau, s.wrenches), expected[: m.nv]) < 1e-10

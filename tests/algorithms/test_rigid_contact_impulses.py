@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from linkwork.algorithms.rigid_contact import Facing, axes, bounced, pushed_out, settled, work
+from linkwork.algorithms.rigid_contact import (
+    RigidContact,
+    axes,
+    separating_displacement,
+    solve_impulses,
+    solve_with_restitution,
+    work,
+)
 from linkwork.compiler.kernel import Kernel
 
 DOFS = 6
@@ -17,16 +24,16 @@ def mass(rng: np.random.Generator, size: int = DOFS) -> np.ndarray:
     return A @ A.T + size * np.eye(size)
 
 
-def facing(rng: np.random.Generator, M: np.ndarray, friction: float, bounce: float = 0.0) -> Facing:
+def facing(rng: np.random.Generator, M: np.ndarray, friction: float, bounce: float = 0.0) -> RigidContact:
     K = rng.normal(size=(3, len(M)))
-    return Facing(True, K, np.linalg.solve(M, K.T), friction, bounce)
+    return RigidContact(True, K, np.linalg.solve(M, K.T), friction, bounce)
 
 
 def size_of(x: np.ndarray) -> float:
     return float(np.linalg.norm(x))
 
 
-def law_violations(one: Facing, p: np.ndarray, v: np.ndarray) -> dict[str, float]:
+def law_violations(one: RigidContact, p: np.ndarray, v: np.ndarray) -> dict[str, float]:
     """Violation of each contact law: of speeds [m/s] and of normalised impulses."""
     u, p = one.K @ v, p / max(1.0, np.linalg.norm(p))
     limit = one.friction * p[0]
@@ -47,7 +54,7 @@ def test_all_contact_laws_hold_for_coupled_contacts(count: int) -> None:
     for _ in range(20):
         M, v = mass(rng), 3.0 * rng.normal(size=DOFS)
         contacts = [facing(rng, M, rng.uniform(0.0, 0.4), 0.5 * (count < 4)) for _ in range(count)]
-        found = settled(contacts, v, np.zeros((count, 3)))
+        found = solve_impulses(contacts, v, np.zeros((count, 3)))
         assert found.agreed == 1.0
         assert found.v == pytest.approx(v + sum(one.W @ p for one, p in zip(contacts, found.p, strict=True)), abs=1e-12)
         for one, p in zip(contacts, found.p, strict=True):
@@ -57,7 +64,7 @@ def test_all_contact_laws_hold_for_coupled_contacts(count: int) -> None:
     assert seen >= {"apart", "slides"}
 
 
-def ill_conditioned_contacts(seed: int, freedoms: int, count: int) -> tuple[list[Facing], np.ndarray]:
+def ill_conditioned_contacts(seed: int, freedoms: int, count: int) -> tuple[list[RigidContact], np.ndarray]:
     """Contacts that may jam, with constraint rows of low rank and masses that differ by a factor of some hundreds."""
     rng = np.random.default_rng([seed, freedoms, count])
     A = rng.normal(size=(freedoms, freedoms))
@@ -66,7 +73,7 @@ def ill_conditioned_contacts(seed: int, freedoms: int, count: int) -> tuple[list
     return [facing(rng, M, rng.uniform(0.0, 0.5 if seed % 3 else 1.0)) for _ in range(count)], v
 
 
-def largest_violation(contacts: list[Facing], v: np.ndarray, p: np.ndarray, after: np.ndarray) -> float:
+def largest_violation(contacts: list[RigidContact], v: np.ndarray, p: np.ndarray, after: np.ndarray) -> float:
     """Largest violation of any contact law relative to the speeds, and relative energy gain."""
     scale = max(float(np.abs(one.K @ v).max()) for one in contacts)
     broken = max(max(law_violations(one, x, after).values()) for one, x in zip(contacts, p, strict=True))
@@ -77,7 +84,7 @@ def largest_violation(contacts: list[Facing], v: np.ndarray, p: np.ndarray, afte
 def test_solver_converges_for_any_contacts(freedoms: int) -> None:
     for count, seed in product((1, 2, 3, 6), range(8)):
         contacts, v = ill_conditioned_contacts(seed, freedoms, count)
-        found = settled(contacts, v, np.zeros((count, 3)))
+        found = solve_impulses(contacts, v, np.zeros((count, 3)))
         assert found.agreed == 1.0
         assert largest_violation(contacts, v, found.p, found.v) < 1e-10
 
@@ -88,7 +95,7 @@ def test_solver_converges_for_nearly_all_jamming_contacts() -> None:
     left = 0
     for freedoms, count, seed in product((1, 2, 3, 4, 6, 9, 12), (1, 2, 3, 5, 8, 12), range(10, 20)):
         contacts, v = ill_conditioned_contacts(seed, freedoms, count)
-        found = settled(contacts, v, np.zeros((count, 3)))
+        found = solve_impulses(contacts, v, np.zeros((count, 3)))
         left += found.agreed != 1.0
         assert found.agreed != 1.0 or largest_violation(contacts, v, found.p, found.v) < 1e-10
         assert work(contacts, found.p, v, found.v) < 1e-9
@@ -99,7 +106,7 @@ def test_solver_converges_for_nearly_all_jamming_contacts() -> None:
 def test_kernel_results_do_not_depend_on_the_batch(freedoms: int, count: int) -> None:
     def answer(rows: np.ndarray, responses: np.ndarray, frictions: np.ndarray, v: np.ndarray) -> tuple[object, ...]:
         each = zip(rows, responses, frictions, strict=True)
-        found = settled([Facing(True, K, W, mu, 0.0) for K, W, mu in each], v, np.zeros((count, 3)))
+        found = solve_impulses([RigidContact(True, K, W, mu, 0.0) for K, W, mu in each], v, np.zeros((count, 3)))
         return found.v, found.p, np.array([found.iterations, found.agreed])
 
     shapes = [(count, 3, freedoms), (count, freedoms, 3), (count,), (freedoms,)]
@@ -123,8 +130,8 @@ def test_inactive_contacts_have_no_impulse() -> None:
     rng = np.random.default_rng(1)
     M, v = mass(rng), rng.normal(size=DOFS)
     one, other = facing(rng, M, 0.5), facing(rng, M, 0.5)._replace(acts=False)
-    both = settled([one, other], v, np.ones((2, 3)))
-    alone = settled([one], v, np.ones((1, 3)))
+    both = solve_impulses([one, other], v, np.ones((2, 3)))
+    alone = solve_impulses([one], v, np.ones((1, 3)))
     assert both.v == pytest.approx(alone.v, abs=1e-12)
     assert (both.p[1] == 0.0).all()
 
@@ -135,7 +142,7 @@ def test_sliding_direction_matches_a_search_over_all_directions() -> None:
     for _ in range(30):
         M, v = mass(rng), 3.0 * rng.normal(size=DOFS)
         one = facing(rng, M, 0.2)
-        found = settled([one], v, np.zeros((1, 3)))
+        found = solve_impulses([one], v, np.zeros((1, 3)))
         G, u = one.K @ one.W, one.K @ v
 
         def impulse(angle: float, G: np.ndarray = G, u: np.ndarray = u) -> np.ndarray:
@@ -160,13 +167,13 @@ def test_sliding_direction_matches_a_search_over_all_directions() -> None:
     assert slid > 5
 
 
-def planar_contact(rng: np.random.Generator, M: np.ndarray, friction: float) -> Facing:
+def planar_contact(rng: np.random.Generator, M: np.ndarray, friction: float) -> RigidContact:
     K = rng.normal(size=(3, len(M)))
     K[2] = 0.0  # nothing moves across: friction has two directions only, and all cases can be tried
-    return Facing(True, K, np.linalg.solve(M, K.T), friction, 0.0)
+    return RigidContact(True, K, np.linalg.solve(M, K.T), friction, 0.0)
 
 
-def all_planar_solutions(contacts: list[Facing], v: np.ndarray) -> list[np.ndarray]:
+def all_planar_solutions(contacts: list[RigidContact], v: np.ndarray) -> list[np.ndarray]:
     """All impulses (n, 2) of planar contacts that satisfy the contact laws, by enumeration of the cases."""
     rows = np.concatenate([one.K[:2] for one in contacts])
     G, u0 = rows @ np.concatenate([one.W[:, :2] for one in contacts], axis=1), rows @ v
@@ -200,7 +207,7 @@ def test_planar_contacts_match_one_of_all_enumerated_solutions(count: int) -> No
     for _ in range(30):
         M, v = mass(rng), rng.normal(size=DOFS)
         contacts = [planar_contact(rng, M, 0.4) for _ in range(count)]
-        found = settled(contacts, v, np.zeros((count, 3)))
+        found = solve_impulses(contacts, v, np.zeros((count, 3)))
         assert min(np.abs(found.p[:, :2] - p).max() for p in all_planar_solutions(contacts, v)) < 1e-10
         assert np.abs(found.p[:, 2]).max() < 1e-10
 
@@ -222,8 +229,8 @@ def test_bounce_never_adds_energy() -> None:
         for _ in range(2):
             one = facing(rng, M, 0.5)
             contacts.append(one._replace(bounce=0.9 * max(0.0, -(one.K[0] @ v))))
-        plain = settled(contacts, v, np.zeros((2, 3)))
-        found = bounced(contacts, v, v, np.zeros((2, 3)))
+        plain = solve_impulses(contacts, v, np.zeros((2, 3)))
+        found = solve_with_restitution(contacts, v, v, np.zeros((2, 3)))
         energy = 0.5 * (found.v @ M @ found.v - v @ M @ v)
         assert energy == pytest.approx(work(contacts, found.p, v, found.v), abs=1e-10)
         assert energy < 1e-10
@@ -243,11 +250,11 @@ def test_bounce_blocked_by_a_wall_is_dropped() -> None:
     one = facing(rng, mass(rng, 1), 0.0)
     v = -one.K[0]  # onto it
     one = one._replace(bounce=-0.5 * (one.K[0] @ v))
-    found = bounced([one, Facing(True, -one.K, -one.W, 0.0, 0.0)], v, v, np.zeros((2, 3)))
+    found = solve_with_restitution([one, RigidContact(True, -one.K, -one.W, 0.0, 0.0)], v, v, np.zeros((2, 3)))
     assert found.agreed == 1.0
     assert one.K[0] @ found.v == pytest.approx(0.0, abs=1e-11)
     assert (found.p[:, 0] >= 0.0).all()
-    alone = bounced([one], v, v, np.zeros((1, 3)))
+    alone = solve_with_restitution([one], v, v, np.zeros((1, 3)))
     assert one.K[0] @ alone.v == pytest.approx(one.bounce, rel=1e-8)
 
 
@@ -256,7 +263,7 @@ def test_penetration_is_removed_by_the_smallest_displacement() -> None:
     M = mass(rng)
     contacts = [facing(rng, M, 0.5) for _ in range(3)]
     lack = np.array([0.01, 0.02, -1.0])
-    displacement = pushed_out(contacts, lack)
+    displacement = separating_displacement(contacts, lack)
     rows = np.array([one.K[0] for one in contacts])
     assert (rows @ displacement >= lack - 1e-10).all()
     # p is a nonnegative combination of rows; contacts pushed out further than needed contribute nothing
@@ -265,4 +272,4 @@ def test_penetration_is_removed_by_the_smallest_displacement() -> None:
     assert rows.T @ parts == pytest.approx(p, abs=1e-9)
     assert (parts >= -1e-9).all()
     assert np.abs(parts * (rows @ displacement - lack)).max() < 1e-9
-    assert (pushed_out(contacts, -np.ones(3)) == 0.0).all()
+    assert (separating_displacement(contacts, -np.ones(3)) == 0.0).all()

@@ -10,14 +10,14 @@ import pytest
 import linkwork as lw
 from linkwork.algorithms.joint_forces import passive, spring_energy
 from linkwork.algorithms.kinematics import joint_poses, world_poses
+from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.algorithms.point_springs import (
     frame_damper_power,
     frame_spring_energy,
     frame_spring_forces,
     frame_spring_matrix,
-    stretches,
+    spring_lengths,
 )
-from linkwork.algorithms.reduction import coupled
 from linkwork.spatial.scalar import Array
 from opaque_scalars import from_opaque, lift, to_opaque
 from random_mechanisms import relative, state, tree, tree_with_springs
@@ -41,11 +41,11 @@ def without_dampers(m: lw.Mechanism) -> lw.Mechanism:
 def test_spring_lengths_are_distances_and_rows_are_their_rates(seed: int) -> None:
     m = tree_with_springs(seed)
     s = state(m, seed)
-    found = stretches(m, s.q)
+    found = spring_lengths(m, s.q)
     apart = np.array([np.linalg.norm(b - a) for a, b in ends(m, s.q)])
     assert relative(np.array([one.length for one in found]), apart) < 1e-13
     for k, one in enumerate(found):
-        expected = rate(lambda t, k=k: np.asarray(stretches(m, m.integrate(s.q, t * s.v))[k].length))
+        expected = rate(lambda t, k=k: np.asarray(spring_lengths(m, m.integrate(s.q, t * s.v))[k].length))
         assert abs(one.row @ s.v - expected) < 1e-8 * max(1.0, abs(expected))
 
 
@@ -54,7 +54,10 @@ def test_spring_lengths_are_distances_and_rows_are_their_rates(seed: int) -> Non
 def test_spring_energy_rate_equals_the_power_of_spring_forces(seed: int, mimics: bool) -> None:
     m = without_dampers(tree_with_springs(seed, mimics))
     s = state(m, seed)
-    energy, forces = coupled("spring_energy", spring_energy, ["q"]), coupled("passive", passive, ["q", "v"])
+    energy, forces = (
+        for_mimic_joints("spring_energy", spring_energy, ["q"]),
+        for_mimic_joints("passive", passive, ["q", "v"]),
+    )
     found = rate(lambda t: np.asarray(energy(m, m.integrate(s.q, t * s.v))), 1e-4)  # some joint is near half a turn
     power = np.abs(forces(m, s.q, s.v) * s.v).sum()
     assert abs(found + forces(m, s.q, s.v) @ s.v) < 1e-8 * max(1.0, power)
@@ -151,7 +154,7 @@ def test_springs_do_not_act_on_joints_that_move_both_ends() -> None:
             f"j{k}", kind, f"b{k - 1}" if k else "world", f"b{k}", (0.3, 0, 0)
         )
     m = b.spring("inner", "b3", "b1", (0, 0.1, 0), (0.1, 0, 0), stiffness=5.0).build()
-    ((length, row),) = stretches(m, m.random(0))
+    ((length, row),) = spring_lengths(m, m.random(0))
     assert length > 0.0
     assert row[:9].tolist() == [0.0] * 9
     assert (row[9:] != 0.0).all()

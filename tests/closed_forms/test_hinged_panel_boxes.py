@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwork as lw
-from linkwork.algorithms.constraints import closure
+from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.examples.planar_links import Moved, input_force
 from linkwork.model.bodies import Place
 from linkwork.model.elements.loop import Loop
@@ -97,7 +97,7 @@ def test_folding_box_matches_eksergian_with_least_norm_reactions(seed: int) -> N
     d, q, v = solve(m), m.keyframes["start"].q, speed * slopes(m)
     tau = np.zeros(m.nv)
     tau[m.joints["floor 2"].v] = push(angle, speed, acceleration)
-    found = closure.forward_dynamics(m, q, v, tau)
+    found = constrained_dynamics.forward_dynamics(m, q, v, tau)
     assert relative(found.a, acceleration * slopes(m)) < 1e-9
     J = d.constraint_jacobian(q)
     least = np.linalg.pinv(J.T, rcond=1e-10) @ (d.inverse_dynamics(q, v, found.a) - tau)
@@ -170,7 +170,7 @@ def test_hinged_cube_is_rigid_with_least_norm_reactions() -> None:
     assert sum(check.redundant.values()) == 30
     tau, wrenches = rng.normal(size=5) * 10, rng.normal(size=(m.nbodies, 6)) * 10
     assert np.abs(d.forward_dynamics(q, still, tau, wrenches)).max() < 1e-8
-    found = closure.forward_dynamics(m, q, still, tau, wrenches)
+    found = constrained_dynamics.forward_dynamics(m, q, still, tau, wrenches)
     J = d.constraint_jacobian(q)
     push = tau - d.inverse_dynamics(q, still, still, wrenches)
     least = -np.linalg.pinv(J.T) @ push  # of all multipliers with J^T lambda = -push, the smallest

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.compiler.graph import Count, Loop, fused, verify
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.traced_loops import Rows
 from linkwork.compiler.tracing import trace
-from linkwork.spatial.loops import iterate, record, repeat
 from linkwork.spatial.scalar import Array, where
+from linkwork.spatial.traceable_loops import iterate, record, repeat
 from random_mechanisms import relative, state, tree
 
 STEPS, EVERY = Count(0), Count(1)

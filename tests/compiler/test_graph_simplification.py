@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.compiler.graph import ARITY, Graph, fused, is_truth, pruned, verify
 from linkwork.compiler.tracing import trace
 from linkwork.spatial.scalar import where

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.compiler import plan as planning
 from linkwork.compiler.chunking import MAX_OPERATIONS, MIN_OPERATIONS
 from linkwork.compiler.chunking import chunks as cut
@@ -14,8 +14,8 @@ from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.plan import Plan, Workspace, chunks_of, plan
 from linkwork.compiler.shared_chunks import shared_chunks
 from linkwork.compiler.tracing import trace
-from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, lookup, where
+from linkwork.spatial.traceable_loops import repeat
 from random_mechanisms import hanging_chain, state, tree
 
 SHARED, STRAIGHT = 0, 1 << 60  # numbers of nodes from which on chunks share code

@@ -15,8 +15,8 @@ from linkwork.compiler.targets.cpu.printer import table_definition
 from linkwork.compiler.targets.target_interface import Port, Program
 from linkwork.compiler.traced_loops import Rows
 from linkwork.compiler.tracing import trace
-from linkwork.spatial.loops import record
 from linkwork.spatial.scalar import Array, lookup
+from linkwork.spatial.traceable_loops import record
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.normal(size=(13, 3))

@@ -10,8 +10,8 @@ import pytest
 from linkwork.compiler.function_derivatives import jacobian, jacobian_if_short, on_inputs, vanishes
 from linkwork.compiler.kernel import Kernel
 from linkwork.errors import NotTraceable
-from linkwork.spatial.loops import iterate, repeat
 from linkwork.spatial.scalar import Array
+from linkwork.spatial.traceable_loops import iterate, repeat
 
 
 def compiled(function: Any, result: tuple[int, ...], *values: Any) -> Array:

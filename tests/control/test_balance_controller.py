@@ -7,10 +7,10 @@ import pytest
 
 import linkwork as lw
 from legged_mechanisms import FEET, SOLES, crouched, quadruped, randomly_bent, seven_joint_biped
-from linkwork.algorithms import inverse
+from linkwork.algorithms import inverse_dynamics
 from linkwork.algorithms.jacobians import jacobian, jacobian_rate
 from linkwork.algorithms.joint_forces import passive
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.traced_array import lifted
 from linkwork.examples import biped, biped_reach
@@ -44,7 +44,7 @@ def acceleration_on_fixed_feet(
     J = np.concatenate([jacobian(m, q, foot)[:rows] for foot in feet])
     drift = np.concatenate([(jacobian_rate(m, q, v, foot) @ v)[:rows] for foot in feet])
     K = np.block([[mass_matrix(m, q), -J.T], [J, np.zeros((len(J), len(J)))]])
-    right = np.concatenate([tau + passive(m, q, v) - inverse.bias(m, q, v), -drift])
+    right = np.concatenate([tau + passive(m, q, v) - inverse_dynamics.bias(m, q, v), -drift])
     return np.linalg.solve(K, right)[: m.nv]
 
 

@@ -45,13 +45,13 @@ def test_cable_torque_acts_on_one_coordinate_measured_from_the_stand():
     rng = np.random.default_rng(0)
     q, v, u = rng.normal(size=4), rng.normal(size=4), rng.normal(size=3)
     tau = drive_forces(m, q, v, u)
-    by_coordinate = system.spread.T @ tau
+    by_coordinate = system.velocity_map.T @ tau
     numbers = [m.joints.index_of(name) for name in ("wrist", "elbow", "shoulder")]
     assert by_coordinate[numbers] == pytest.approx(3.0 * u, abs=1e-12)
-    rate = np.linalg.solve(system.spread, v)
+    rate = np.linalg.solve(system.velocity_map, v)
     assert motor_speeds(m, v) == pytest.approx(3.0 * rate[numbers], rel=1e-12)
     M, h = system_equations(m, system, q, rate)
-    a = system.spread @ np.linalg.solve(M, by_coordinate - h)
+    a = system.velocity_map @ np.linalg.solve(M, by_coordinate - h)
     np.testing.assert_allclose(a, lw.compile(m).forward_dynamics(q, v, tau), rtol=1e-10)
 
 

@@ -12,8 +12,8 @@ from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.traced_array import TracedArray, lifted
 from linkwork.compiler.traced_loops import Rows
 from linkwork.compiler.tracing import trace
-from linkwork.spatial.loops import record
 from linkwork.spatial.scalar import Array
+from linkwork.spatial.traceable_loops import record
 from random_mechanisms import relative, tree, tree_with_mimics
 
 

@@ -13,8 +13,8 @@ from linkwork.compiler.kernel import Kernel
 from linkwork.compiler.traced_array import lifted
 from linkwork.compiler.traced_loops import Rows
 from linkwork.compiler.tracing import trace
-from linkwork.spatial.loops import record
 from linkwork.spatial.scalar import Array
+from linkwork.spatial.traceable_loops import record
 
 KINDS = ("hold", "linear", "cubic")
 RNG = np.random.default_rng(5)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.algorithms.constraints import closure
-from linkwork.algorithms.ranks import least_squares, row_scales
+from linkwork.algorithms.constraint_ranks import least_squares, row_scales
+from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.spatial.scalar import Array
 from moved_linkages import EVERYWHERE, arm, chain, four_bar, moved, slider_crank, slider_crank_coordinates
 
@@ -63,13 +63,13 @@ def test_round_off_in_constraint_rows_does_not_change_ranks(
     seed: int, far: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Perturb the entries by the round-off that another order of summation would give."""
-    exact, rng = closure.rows_and_terms, np.random.default_rng([seed, 1])
+    exact, rng = constrained_dynamics.rows_and_terms, np.random.default_rng([seed, 1])
 
     def noisy(*given: object) -> tuple[Array, Array]:
         J, squares = exact(*given)  # type: ignore[arg-type]
         return J + 1e-15 * rng.choice([-1.0, 1.0], J.shape) * np.sqrt(squares), squares
 
-    monkeypatch.setattr(closure, "rows_and_terms", noisy)
+    monkeypatch.setattr(constrained_dynamics, "rows_and_terms", noisy)
     for m, q, mobility, redundant, singular in (
         (arm(seed, far), [0.4, 0.0], 2, {"rod": 1}, 1),
         (four_bar(seed, far), [0.0, 0.0, np.pi], 2, {"end": 4}, 2),

@@ -7,8 +7,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
-from linkwork.algorithms.inverse import inverse_dynamics
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.algorithms.momentum import energy
 from linkwork.compiler.automatic_differentiation import PARTIALS, pullback, pushforward
 from linkwork.compiler.graph import BINARY, UNARY

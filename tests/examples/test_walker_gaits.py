@@ -106,9 +106,9 @@ def test_ground_forces_average_to_the_weight() -> None:
 def test_walker_with_all_clutches_moves_in_eleven_coordinates(name: str) -> None:
     """Joint velocities follow from the base and five motors by the paper's matrices D0 D1 D2 D3."""
     run = walked(name)
-    spread = walker.limbs(run.mechanism).spread
-    rates = np.linalg.lstsq(spread, run.v.T, rcond=None)[0]
-    assert np.abs(spread @ rates - run.v.T).max() < 1e-12 * np.abs(run.v).max()
+    velocity_map = walker.limbs(run.mechanism).velocity_map
+    rates = np.linalg.lstsq(velocity_map, run.v.T, rcond=None)[0]
+    assert np.abs(velocity_map @ rates - run.v.T).max() < 1e-12 * np.abs(run.v).max()
 
 
 def test_walker_turns_with_an_unlocked_yaw_joint() -> None:

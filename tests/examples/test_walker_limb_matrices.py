@@ -9,7 +9,7 @@ from linkwork.algorithms.drive_forces import drive_forces
 from linkwork.algorithms.formulations.limb_dynamics import accelerations, limb_at
 from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.kinematics import joint_poses, world_poses
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.examples import walker, walker_machine
 
 M = walker.build()
@@ -50,7 +50,7 @@ def test_body_masses_are_shared_by_8_and_4_limbs(system: LimbSystem) -> None:
 def test_each_drive_moves_one_motor_coordinate(system: LimbSystem) -> None:
     """The drives have the power of five motors: drive rows times the coordinate map are unit rows."""
     rows = np.array([drive.row for drive in M.drives])
-    assert np.allclose(rows @ system.spread, np.eye(11)[6:], rtol=0, atol=1e-15)
+    assert np.allclose(rows @ system.velocity_map, np.eye(11)[6:], rtol=0, atol=1e-15)
     tau = drive_forces(M, M.neutral(), np.zeros(M.nv), np.full(5, 1e-3))
     stiffness = [
         walker_machine.YAW,
@@ -60,7 +60,7 @@ def test_each_drive_moves_one_motor_coordinate(system: LimbSystem) -> None:
         walker_machine.TIBIA,
     ]
     torques = [0.0] * 6 + [1e-3 * servo.stiffness for servo in stiffness]
-    assert np.allclose(system.spread.T @ tau, torques, rtol=0, atol=1e-14)
+    assert np.allclose(system.velocity_map.T @ tau, torques, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("frame", walker_machine.FRAMES)
@@ -68,7 +68,7 @@ def test_motors_lift_femurs_and_keep_tibiae_parallel_to_the_body(system: LimbSys
     """5.2: a femur motor with negative speed lifts four knees; tibiae and the legs of the other frame do not rotate."""
     rate = np.zeros(11)
     rate[6 + MOTORS.index(f"{frame} femurs")] = -1.0
-    d, v = lw.compile(M, target="numpy"), system.spread @ rate
+    d, v = lw.compile(M, target="numpy"), system.velocity_map @ rate
     twists = dict(zip((body.name for body in M.bodies[1:]), d.velocities(M.neutral(), v), strict=True))
     for leg in walker_machine.LEGS:
         for other in walker_machine.FRAMES:
@@ -77,7 +77,7 @@ def test_motors_lift_femurs_and_keep_tibiae_parallel_to_the_body(system: LimbSys
             assert tibia[2] == pytest.approx(walker_machine.FEMUR_LENGTH if other == frame else 0.0, abs=1e-15)
     rate = np.zeros(11)
     rate[6 + MOTORS.index(f"{frame} tibiae")] = 1.0
-    twists = dict(zip(twists, d.velocities(M.neutral(), system.spread @ rate), strict=True))
+    twists = dict(zip(twists, d.velocities(M.neutral(), system.velocity_map @ rate), strict=True))
     assert all(np.allclose(twists[f"{frame} {leg} tibia"], [0, 0, 0, 0, 1, 0]) for leg in walker_machine.LEGS)
 
 
@@ -86,7 +86,7 @@ def test_clutches_couple_legs_as_the_motors_do(system: LimbSystem) -> None:
     for clutch in M.clutches:
         assert not clutch.engaged
         (tie,) = clutch.velocity_rows
-        assert not factors(M, tie) @ system.spread @ np.ones(11)
+        assert not factors(M, tie) @ system.velocity_map @ np.ones(11)
     assert len(M.clutches) == 12
     assert [brake.engaged for brake in M.brakes] == [False]
 
@@ -97,13 +97,13 @@ def test_engaged_clutches_match_the_limb_coordinates(system: LimbSystem) -> None
     d, rng = lw.compile(held, target="numpy"), np.random.default_rng(3)
     assert np.linalg.matrix_rank(velocity_row_matrix(held)) == 12
     q, rate, tau = M.random(rng), rng.normal(size=11), rng.normal(size=M.nv)
-    a = d.forward_dynamics(q, system.spread @ rate, tau)
-    assert np.allclose(a, system.spread @ accelerations(M, system, q, rate, tau), rtol=1e-10, atol=1e-10)
+    a = d.forward_dynamics(q, system.velocity_map @ rate, tau)
+    assert np.allclose(a, system.velocity_map @ accelerations(M, system, q, rate, tau), rtol=1e-10, atol=1e-10)
 
 
 def test_engaging_all_clutches_projects_velocities_onto_the_limb_coordinates(system: LimbSystem) -> None:
     """3.1.1, 5.3.1: momentum balance of clutching by D0 D1 D2 D3; momentum in eleven directions is conserved."""
-    rng, P = np.random.default_rng(5), system.spread
+    rng, P = np.random.default_rng(5), system.velocity_map
     q, v = M.keyframes["start"].q.copy(), rng.normal(size=M.nv)
     q[2] = 2.0  # in the air
     schedule = [(0.0, "engage", clutch.name) for clutch in M.clutches]
@@ -123,9 +123,9 @@ def test_reversed_clutches_change_only_signs() -> None:
     q, rng = M.random(0), np.random.default_rng(0)
     rate, tau = rng.normal(size=11), rng.normal(size=M.nv)
     d = lw.compile(M, target="numpy")
-    a = changed.spread @ accelerations(M, changed, q, rate, tau)
-    left = tau - d.inverse_dynamics(q, changed.spread @ rate, a)
-    assert np.abs(changed.spread.T @ left).max() < 1e-12  # what is left over does no work
+    a = changed.velocity_map @ accelerations(M, changed, q, rate, tau)
+    left = tau - d.inverse_dynamics(q, changed.velocity_map @ rate, a)
+    assert np.abs(changed.velocity_map.T @ left).max() < 1e-12  # what is left over does no work
 
 
 def test_walker_starts_with_all_feet_on_the_ground() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwork.spatial.elimination import solve_constrained
+from linkwork.spatial.constrained_linear_systems import solve_constrained
 from linkwork.spatial.scalar import lu
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwork.spatial.fixed_points import DEPTH, Search
+from linkwork.spatial.anderson_acceleration import DEPTH, Search
 from linkwork.spatial.scalar import Array
 
 

@@ -110,15 +110,15 @@ VECTOR: dict[str, list[Case]] = {
     "rotated": [(Motion.rotated, (V, R))],
     "cross": [(Motion.cross, (V, x)) for x in (W, F, U, G)],
     "pair": [(Motion.pair, pair) for pair in ((V, F), (U, F), (V, G), (U, G))],
-    "raised": [(Motion.raised, (V, X)), (Force.raised, (F, X))],
-    "lowered": [(Motion.lowered, (V, X)), (Force.lowered, (F, X))],
+    "to_frame_a": [(Motion.to_frame_a, (V, X)), (Force.to_frame_a, (F, X))],
+    "to_frame_b": [(Motion.to_frame_b, (V, X)), (Force.to_frame_b, (F, X))],
 }
 INERTIA: dict[str, list[Case]] = {
     "of": [(RigidInertia.of, (1.5, OBLIQUE, positive(RNG, 3)))],
     "__add__": [(RigidInertia.__add__, (I, J)), (ArticulatedInertia.__add__, (P, J.articulated()))],
     "__matmul__": [(RigidInertia.__matmul__, (I, V)), *((ArticulatedInertia.__matmul__, (P, x)) for x in (V, U))],
     "gyroscopic": [(RigidInertia.gyroscopic, (I, V))],
-    "raised": [(RigidInertia.raised, (I, X)), (ArticulatedInertia.raised, (P, X))],
+    "to_frame_a": [(RigidInertia.to_frame_a, (I, X)), (ArticulatedInertia.to_frame_a, (P, X))],
     "articulated": over(RigidInertia.articulated, I),
     "less": [(ArticulatedInertia.less, (P, P @ U, P @ U))],
     "matrix": over(lambda x: x.matrix, I, P),

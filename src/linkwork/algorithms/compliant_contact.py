@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from linkwork.algorithms.contact_geometry import Meeting
+from linkwork.algorithms.contact_geometry import ContactKinematics
 from linkwork.model.elements.contact import Pair
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat, maximum, where
@@ -82,10 +82,11 @@ class ContactLaw(Protocol):
 
 
 class Mode(NamedTuple):
-    """The branches of a contact's force law: whether it is `closed`, `pressing`, `fast` (sliding) and `slips`
-    (sticking).
+    """Branches of a contact's force law, as conditions that are fixed while the equations of a step are solved.
 
-    `along` (3,) [m/s] is the slip velocity at which the branches were determined, in the surface's axes.
+    `closed`: the contact penetrates. `pressing`: the normal force is not negative. `fast`: a sliding contact is faster
+    than its rest speed. `slips`: the anchor force of a sticking contact exceeds the friction limit. `along` (3,) [m/s]
+    is the slip velocity at which the branches were determined, in the surface's axes.
     """
 
     closed: Any
@@ -96,12 +97,12 @@ class Mode(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """States of the contacts: `number` (n,), and `anchor` (n, 3) [m] in the surfaces' frames.
+    """States of all n contacts: state numbers `number` (n,), and anchors `anchor` (n, 3) [m] in the surfaces' frames.
 
-    `entered` (n,) [s] is when each contact entered its state. `since` [s] is when the step began; the anchors of
-    rolling spheres have moved since then. `foreseen` (n,) marks the contacts expected during the solution of a step;
-    without it, a contact acts if it penetrates. `modes` (n,), if given, fix the branches of the force laws during the
-    step.
+    `entered` (n,) [s] is the time at which each contact entered its state. `since` [s] is the time at which the step
+    began; the anchors of rolling spheres have moved since then. `foreseen` (n,) marks the contacts that are expected to
+    close during the step; without it, a contact acts if it penetrates. `modes` (n,), if given, fix the branches of the
+    force laws during the step.
     """
 
     number: Sequence[Number]
@@ -113,31 +114,32 @@ class Memory(NamedTuple):
 
     @staticmethod
     def of(stored: Array) -> Memory:
-        """Memory from an array (n, 5): state number, anchor (3,), time of entry."""
+        """Return the memory stored in an array (n, 5): state number, anchor (3,) [m], time of entry [s]."""
         return Memory([row[0] for row in stored], [row[1:4] for row in stored], [row[4] for row in stored])
 
     @property
     def stored(self) -> Array:
-        """The memory as an array (n, 5): state number, anchor (3,), time of entry."""
+        """Array (n, 5) with the memory of n contacts: state number, anchor (3,) [m], time of entry [s]."""
         rows = zip(self.number, self.anchor, self.entered, strict=True)
         return np.array([[number, *anchor, entered] for number, anchor, entered in rows])
 
     def begun(self, since: Number) -> Memory:
-        """The memory at the beginning of a step at a time [s], with every contact in a lasting state."""
-        return self._replace(number=[lasting(n) for n in self.number], since=since)
+        """Return the memory at the beginning of a step at time `since` [s], with every contact in a lasting state."""
+        return self._replace(number=[lasting_state(n) for n in self.number], since=since)
 
 
-def lasting(number: Number) -> Number:
-    """The lasting state (1, 2 or 4) in which the next step begins."""
+def lasting_state(number: Number) -> Number:
+    """Return the state (1, 2 or 4) in which the next step begins if this step ended in state `number`."""
     return where(number == STOPPING, STICKING, where(number >= SLIPPING, SLIDING, number))
 
 
-class Grip(NamedTuple):
-    """State and force of one contact: `force` (3,) [N] on its body and the derivatives of the force, in surface axes.
+class ContactForce(NamedTuple):
+    """State and force of one contact, with the derivatives of the force, in the surface's axes.
 
-    The derivative by position is -`stiffness` (3, 3) [N/m], by velocity -`damping` (3, 3) [N s/m]. `viscous` (3, 3)
-    [N s/m] is a symmetric, purely dissipative part of `damping`. If a `torque` (3,) [N m] brakes a sphere, the matrices
-    are (6, 6): force and torque by position and rotation. `number` is the state.
+    `number` is the state; `force` (3,) [N] acts on the contact's body. The derivative of the force by position is
+    -`stiffness` (3, 3) [N/m], by velocity -`damping` (3, 3) [N s/m]. `viscous` (3, 3) [N s/m] is a symmetric, purely
+    dissipative part of `damping`. If a `torque` (3,) [N m] brakes a sphere, the matrices are (6, 6): derivatives of
+    force and torque by position and rotation. `at` is the kinematics of the contact.
     """
 
     number: Number
@@ -146,10 +148,13 @@ class Grip(NamedTuple):
     stiffness: Array
     damping: Array
     viscous: Array
-    at: Meeting
+    at: ContactKinematics
 
     def on(self, body: Transform, turned: Transform) -> Force:
-        """The wrench on a body with pose `body`, in the axes of the body at the pose `turned`."""
+        """Return the wrench [N, N m] of the contact on a body with world pose `body`, about the body's origin.
+
+        The result is in the axes of the pose `turned`.
+        """
         push = turned.R.T @ (self.at.pose.R @ self.force)
         wrench = Force(push, cross(self.at.on(body), push))
         if self.torque is None:
@@ -157,14 +162,19 @@ class Grip(NamedTuple):
         return wrench + Force(np.zeros(3), turned.R.T @ (self.at.pose.R @ self.torque))
 
 
-def grip(
-    contact: ContactLaw, number: Number, anchor: Array, at: Meeting, foreseen: Any = None, mode: Mode | None = None
-) -> Grip:
-    """State and force at `at` of a contact that began the step in state `number`.
+def contact_force(
+    contact: ContactLaw,
+    number: Number,
+    anchor: Array,
+    at: ContactKinematics,
+    foreseen: Any = None,
+    mode: Mode | None = None,
+) -> ContactForce:
+    """Return the state and force of a contact that began the step in state `number`, at the kinematics `at`.
 
-    A damper that sets in within a step is a discontinuity, and the equations of the step may then have no solution.
-    If the contact was not `foreseen`, only its spring acts during the step. A given `mode` fixes the branches of the
-    force law, which is then smooth.
+    `anchor` (3,) [m] is the contact's anchor on the surface. A damper that sets in within a step is a discontinuity,
+    and the equations of the step may then have no solution. If the contact is not `foreseen` to close, only its spring
+    acts during the step. A given `mode` fixes the branches of the force law, which is then smooth.
     """
     n, u, friction = at.normal, at.velocity, contact.friction
     inside = at.distance < 0.0
@@ -172,7 +182,7 @@ def grip(
     damper = 1.0 if foreseen is None else where(foreseen, 1.0, 0.0)
     speed_n = dot(n, u)
     slip = u - n * speed_n
-    raw, slope, drag = _pressed(contact, at.distance, speed_n, damper)
+    raw, slope, drag = _normal_force(contact, at.distance, speed_n, damper)
     pressing = raw >= 0.0 if mode is None else mode.pressing
     normal = where(closed, where(pressing, raw, 0.0), 0.0)
     on = where(closed, where(pressing, 1.0, 0.0), 0.0)
@@ -184,7 +194,7 @@ def grip(
     slow = where(fast, speed, contact.rest_speed)
     direction = slip / slow  # its length is below 1 below the rest speed
 
-    hold = _hold(contact, anchor, at, slip)
+    hold = _anchor_force(contact, anchor, at, slip)
     size, limit = np.sqrt(dot(hold, hold) + TINY), friction[0] * normal
     slips = dot(hold, hold) > limit * limit if mode is None else mode.slips
     clip = where(slips, limit / size, 1.0)
@@ -210,18 +220,20 @@ def grip(
     unit = hold / size
     rubbed = where(sticks, where(slips, unit * friction[0], np.zeros(3)), direction * -friction[1])
     pushed = np.outer(n + rubbed, n) * on
-    held = (P - np.outer(unit, unit) * where(slips, 1.0, 0.0)) * (clip * on)
+    clipped = (P - np.outer(unit, unit) * where(slips, 1.0, 0.0)) * (clip * on)
     turned = (P - np.outer(direction, direction) * where(fast, 1.0, 0.0)) * (friction[1] * normal / abs(slow))
-    stiffness = pushed * slope + where(sticks, held * contact.tangential_stiffness, np.zeros((3, 3)))
-    damping = pushed * drag + where(sticks, held * contact.tangential_damping, turned)
+    stiffness = pushed * slope + where(sticks, clipped * contact.tangential_stiffness, np.zeros((3, 3)))
+    damping = pushed * drag + where(sticks, clipped * contact.tangential_damping, turned)
     secant = where(sticks, contact.tangential_damping * clip * on, friction[1] * normal / slow)
     viscous = N * (drag * on) + P * secant
-    found = Grip(after, n * normal + along, None, stiffness, damping, viscous, at)
-    return _braked(contact, found, normal, slope * on, drag * on) if contact.rolling or contact.spinning else found
+    found = ContactForce(after, n * normal + along, None, stiffness, damping, viscous, at)
+    return (
+        _with_torques(contact, found, normal, slope * on, drag * on) if contact.rolling or contact.spinning else found
+    )
 
 
 class Measures(NamedTuple):
-    """The quantities that determine a contact's branches, besides its distance.
+    """Quantities that determine the branches of a contact's force law, besides its distance.
 
     `normal` is the normal force [N], `slip` (3,) the slip velocity [m/s], and `excess` [N] the anchor force minus the
     friction limit.
@@ -232,25 +244,29 @@ class Measures(NamedTuple):
     excess: Number
 
 
-def _measures(contact: ContactLaw, anchor: Array, at: Meeting) -> Measures:
+def _measures(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Measures:
+    """Return the quantities that determine the branches of a contact's force law, for an anchor (3,) [m]."""
     speed = dot(at.normal, at.velocity)
-    slip, normal = at.velocity - at.normal * speed, _pressed(contact, at.distance, speed, 1.0)[0]
-    hold = _hold(contact, anchor, at, slip)
+    slip, normal = at.velocity - at.normal * speed, _normal_force(contact, at.distance, speed, 1.0)[0]
+    hold = _anchor_force(contact, anchor, at, slip)
     return Measures(normal, slip, np.sqrt(dot(hold, hold)) - contact.friction[0] * normal)
 
 
-def mode_of(contact: ContactLaw, anchor: Array, at: Meeting) -> Mode:
-    """The branches of a contact's force law at `at`."""
+def mode_of(contact: ContactLaw, anchor: Array, at: ContactKinematics) -> Mode:
+    """Return the branches of a contact's force law at the kinematics `at`, for an anchor (3,) [m]."""
     normal, slip, excess = _measures(contact, anchor, at)
     fast = np.sqrt(dot(slip, slip)) > contact.rest_speed
     return Mode(at.distance < 0.0, normal >= 0.0, fast, excess > 0.0, slip)
 
 
-def mode_margins(contact: ContactLaw, number: Number, anchor: Array, at: Meeting, mode: Mode) -> list[Number]:
-    """Event functions (3,) that are positive while a contact stays on its branches.
+def mode_event_functions(
+    contact: ContactLaw, number: Number, anchor: Array, at: ContactKinematics, mode: Mode
+) -> list[Number]:
+    """Return three event functions that are positive while a contact stays on the branches `mode` of its force law.
 
-    They are the distance [m], the normal force [N], and along the surface the slip speed [m/s] if sliding or the excess
-    friction [N] if sticking. An event function that does not apply is 1.
+    They are the distance [m], the normal force [N], and along the surface the slip speed [m/s] if the contact slides,
+    or the excess of the anchor force over the friction limit [N] if it sticks. An event function that does not apply is
+    1.
     """
     normal, slip, excess = _measures(contact, anchor, at)
     speed = np.sqrt(dot(slip, slip))
@@ -264,19 +280,19 @@ def mode_margins(contact: ContactLaw, number: Number, anchor: Array, at: Meeting
     ]
 
 
-def step_change(contact: ContactLaw, found: Grip, h: Number) -> Array:
-    """Minus the derivative of the midpoint impulse of a step h [s] by the displacement at its end: (3, 3) or (6, 6).
+def step_change(contact: ContactLaw, found: ContactForce, h: Number) -> Array:
+    """Return minus the derivative of a contact's midpoint impulse by the displacement at the step's end.
 
-    The displacement is that of the contact's material point in the body's last pose. The rotation of a sphere brings
-    other material to the surface, and moves the contact point on a curved surface; besides the steep friction law these
-    terms matter.
+    The result is (3, 3), or (6, 6) with rotations and torques. `h` [s] is the length of the step. The displacement is
+    that of the contact's material point in the body's last pose. The rotation of a sphere brings other material to the
+    surface, and moves the contact point on a curved surface. These terms matter because the friction law is steep.
     """
     at, n, r = found.at, found.at.normal, contact.radius
     D, spun, skew = found.damping[:3, :3], hat(at.turning), hat(n)
     normal, speed = dot(n, found.force), dot(n, at.velocity)
     slip, along = at.velocity - n * speed, found.force - n * normal
     swings = D @ (np.outer(n, slip) - np.eye(3) * speed - spun * r)
-    bent = (swings - np.eye(3) * normal + np.outer(n, along)) @ at.bend
+    bent = (swings - np.eye(3) * normal + np.outer(n, along)) @ at.curvature
     if not r:
         return (found.stiffness + bent) * (0.25 * h) + found.damping * 0.5
     stiffness, none = found.stiffness * (0.25 * h) + found.damping * 0.5, np.zeros((3, 3))
@@ -285,8 +301,13 @@ def step_change(contact: ContactLaw, found: Grip, h: Number) -> Array:
     return stiffness + np.block([[bent, (bent + D @ spun) @ skew * -r], [none, none]]) * (0.25 * h)
 
 
-def _pressed(contact: ContactLaw, distance: Number, speed: Number, damper: Number) -> tuple[Number, Number, Number]:
-    """The normal force [N] before clipping at 0, and minus its derivatives by distance [N/m] and speed [N s/m]."""
+def _normal_force(
+    contact: ContactLaw, distance: Number, speed: Number, damper: Number
+) -> tuple[Number, Number, Number]:
+    """Return the normal force [N] before clipping at 0, and minus its derivatives by distance [N/m] and speed [N s/m].
+
+    `damper` is 1 if the damper acts, else 0.
+    """
     if contact.dissipation is None:
         drag = contact.damping * damper
         return -(contact.stiffness * distance + drag * speed), contact.stiffness, drag
@@ -296,8 +317,13 @@ def _pressed(contact: ContactLaw, distance: Number, speed: Number, damper: Numbe
     return spring * damped, 1.5 * contact.stiffness * root * damped, spring * contact.dissipation
 
 
-def _braked(contact: ContactLaw, found: Grip, normal: Number, slope: Number, drag: Number) -> Grip:
-    """The contact with torques against rolling and spinning; `slope`, `drag`: minus derivatives of the normal force."""
+def _with_torques(
+    contact: ContactLaw, found: ContactForce, normal: Number, slope: Number, drag: Number
+) -> ContactForce:
+    """Return the contact force `found` with additional torques against rolling and spinning of a sphere.
+
+    `normal` [N] is the normal force; `slope` [N/m] and `drag` [N s/m] are minus its derivatives by distance and speed.
+    """
     n, turning = found.at.normal, found.at.turning
     rest = contact.rest_speed / contact.radius
     spin = dot(n, turning)
@@ -319,30 +345,38 @@ def _braked(contact: ContactLaw, found: Grip, normal: Number, slope: Number, dra
     )
 
 
-def _hold(contact: ContactLaw, anchor: Array, at: Meeting, slip: Array) -> Array:
-    """The force (3,) [N] of the spring and damper at a contact's anchor."""
-    stretch = _along(at.normal, at.point - anchor)
+def _anchor_force(contact: ContactLaw, anchor: Array, at: ContactKinematics, slip: Array) -> Array:
+    """Return the force (3,) [N] of the spring and damper between a sticking contact and its anchor, before clipping."""
+    stretch = _tangential(at.normal, at.point - anchor)
     return -(stretch * contact.tangential_stiffness + slip * contact.tangential_damping)
 
 
-def _along(n: Array, x: Array) -> Array:
-    """The component of x tangential to a surface with normal n."""
+def _tangential(n: Array, x: Array) -> Array:
+    """Return the component of x (3,) tangential to a surface with unit normal n (3,)."""
     return x - n * dot(n, x)
 
 
-def grips(pairs: Sequence[Pair], memory: Memory, t: Number, there: Sequence[Meeting]) -> list[Grip]:
-    """States and forces of all contacts at time t [s], given their memory from the beginning of the step."""
+def contact_forces(
+    pairs: Sequence[Pair], memory: Memory, t: Number, there: Sequence[ContactKinematics]
+) -> list[ContactForce]:
+    """Return the states and forces of all contact pairs at time t [s]; `memory` is from the beginning of the step.
+
+    `there` has the kinematics of each pair.
+    """
     found = []
     for k, (pair, at) in enumerate(zip(pairs, there, strict=True)):
         anchor = memory.anchor[k] + at.rolling * (t - memory.since)
         foreseen = None if memory.foreseen is None else memory.foreseen[k]
         mode = None if memory.modes is None else memory.modes[k]
-        found.append(grip(pair.contact, memory.number[k], anchor, at, foreseen, mode))
+        found.append(contact_force(pair.contact, memory.number[k], anchor, at, foreseen, mode))
     return found
 
 
-def contact_wrenches(pairs: Sequence[Pair], found: Sequence[Grip], poses: list[Transform]) -> Array:
-    """Wrenches (nbodies, 6) [N, N m] of all contacts on bodies, about their origins in their frames."""
+def contact_wrenches(pairs: Sequence[Pair], found: Sequence[ContactForce], poses: list[Transform]) -> Array:
+    """Return the wrenches (nbodies, 6) [N, N m] of all contacts on bodies, about the bodies' origins in their frames.
+
+    `found` has the force of each contact pair, `poses` the poses of all bodies in the world.
+    """
     total = [Force.zero() for _ in poses]
     for pair, one in zip(pairs, found, strict=True):
         for body, sign in ((pair.contact.at.body, 1.0), (pair.surface.place.body, -1.0)):
@@ -351,18 +385,21 @@ def contact_wrenches(pairs: Sequence[Pair], found: Sequence[Grip], poses: list[T
     return np.array([F.array for F in total[1:]])
 
 
-def stored(contact: ContactLaw, number: Number, anchor: Array, at: Meeting) -> Number:
-    """Elastic energy [J] of a contact: of the normal spring and, if it sticks, of the anchor spring."""
-    depth, stretch = maximum(-at.distance, 0.0), _along(at.normal, at.point - anchor)
+def elastic_energy(contact: ContactLaw, number: Number, anchor: Array, at: ContactKinematics) -> Number:
+    """Return the elastic energy [J] of a contact: of the normal spring and, if it sticks, of the anchor spring."""
+    depth, stretch = maximum(-at.distance, 0.0), _tangential(at.normal, at.point - anchor)
     along = where((number == STICKING) | (number == SLIPPING), dot(stretch, stretch), 0.0)
     pressed = depth * depth if contact.dissipation is None else 0.8 * depth * depth * np.sqrt(depth)
     return 0.5 * (contact.stiffness * pressed + contact.tangential_stiffness * along)
 
 
-def wrenches_of(pairs: Sequence[Pair], forces: Array, there: Sequence[Meeting], poses: Sequence[Transform]) -> Array:
-    """Wrenches (nbodies, 6) [N, N m] of contact forces (n, 3) [N] in world axes, one force for each contact pair.
+def wrenches_from_forces(
+    pairs: Sequence[Pair], forces: Array, there: Sequence[ContactKinematics], poses: Sequence[Transform]
+) -> Array:
+    """Return the wrenches (nbodies, 6) [N, N m] on bodies of contact forces (n, 3) [N], one for each contact pair.
 
-    In forces (n, 6) the last three columns are torques [N m].
+    The forces are in world axes; in forces (n, 6) the last three columns are torques [N m]. The wrenches are in the
+    frames of the bodies, which have the world poses `poses`.
     """
     total = [Force.zero() for _ in poses]
     for pair, force, at in zip(pairs, forces, there, strict=True):

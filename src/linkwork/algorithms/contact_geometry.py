@@ -7,21 +7,22 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import kinematics, world_poses
-from linkwork.algorithms.sweeps import to_meeting
+from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.elements.contact import Pair
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Motion, Transform
 from linkwork.spatial.scalar import Array, Number, cross
 
 
-class Meeting(NamedTuple):
-    """Kinematics of a contact point near a surface, in the surface's frame and axes.
+class ContactKinematics(NamedTuple):
+    """Kinematics of one contact near a surface, in the surface's frame and axes.
 
     `distance` [m] is negative inside the surface; `normal` (3,) points outwards. `point` (3,) [m] is the point of the
-    contact nearest to the surface, `velocity` (3,) [m/s] the velocity of the material there, and `turning` (3,) [rad/s]
-    the angular velocity of the contact's body, both relative to the surface. On a rolling sphere the nearest material
-    point changes: `rolling` (3,) [m/s] is the velocity of `point` minus `velocity`, zero for a contact point. `bend`
-    (3, 3) [1/m] is the derivative of the normal along the surface, `pose` the surface's pose in the world.
+    contact nearest to the surface, `velocity` (3,) [m/s] the velocity of the material at that point, and `turning` (3,)
+    [rad/s] the angular velocity of the contact's body, both relative to the surface. On a rolling sphere the nearest
+    material point changes: `rolling` (3,) [m/s] is the velocity of `point` minus `velocity`, zero for a contact point
+    without radius. `curvature` (3, 3) [1/m] is the derivative of the normal by the position, `pose` the surface's pose
+    in the world.
     """
 
     distance: Number
@@ -30,53 +31,60 @@ class Meeting(NamedTuple):
     velocity: Array
     turning: Array
     rolling: Array
-    bend: Array
+    curvature: Array
     pose: Transform
 
     def on(self, body: Transform) -> Array:
-        """The point (3,) [m] in the frame of a body with the given pose in the world."""
+        """Return the contact point (3,) [m] in the frame of a body with the given pose in the world."""
         return body.R.T @ (self.pose.point(self.point) - body.p)
 
 
-def meetings(mechanism: Mechanism, q: Array, v: Array) -> tuple[list[Meeting], list[Transform]]:
-    """Kinematics of every contact pair of a tree, and the poses of all bodies, at q (nq,) [rad, m] and v (nv,)."""
+def contact_kinematics(mechanism: Mechanism, q: Array, v: Array) -> tuple[list[ContactKinematics], list[Transform]]:
+    """Return the kinematics of all contact pairs of a tree, and the world poses of its bodies, at q and v (nv,)."""
     motion = kinematics(mechanism, q, v)
     poses = world_poses(mechanism, motion.X)
-    return [_meeting(pair, poses, motion.twist) for pair in mechanism.contact_pairs], poses
+    return [_pair_kinematics(pair, poses, motion.twist) for pair in mechanism.contact_pairs], poses
 
 
-def _meeting(pair: Pair, poses: list[Transform], twists: list[Motion]) -> Meeting:
+def _pair_kinematics(pair: Pair, poses: list[Transform], twists: list[Motion]) -> ContactKinematics:
+    """Return the kinematics of one contact pair, from the world poses and the twists of all bodies."""
     contact, surface = pair
     on, under = contact.at.body, surface.place.body
     pose = poses[under] @ surface.place.pose
     centre = pose.R.T @ (poses[on].point(contact.at.pose.p) - pose.p)
     distance, normal, bend = surface.shape.near(centre)
     # Twist of the contact's body relative to the surface, in its axes and about its origin
-    V = _seen(pose, poses[on], twists[on]) - _seen(pose, poses[under], twists[under])
+    V = _in_frame(pose, poses[on], twists[on]) - _in_frame(pose, poses[under], twists[under])
     point = centre - normal * contact.radius
     velocity = V.linear + cross(V.angular, point)
     drift = V.linear + cross(V.angular, centre)  # velocity of the centre
     rolling = (cross(V.angular, normal) - bend @ drift) * contact.radius
-    return Meeting(distance - contact.radius, normal, point, velocity, V.angular, rolling, bend, pose)
+    return ContactKinematics(distance - contact.radius, normal, point, velocity, V.angular, rolling, bend, pose)
 
 
-def _seen(pose: Transform, body: Transform, twist: Motion) -> Motion:
-    """A twist given in a body's frame, in the frame with the given pose."""
+def _in_frame(pose: Transform, body: Transform, twist: Motion) -> Motion:
+    """Return a twist, given in the frame of a body with world pose `body`, in the frame with world pose `pose`."""
     return pose.down(body.up(twist))
 
 
 def contact_rows(
-    mechanism: Mechanism, X: list[Transform], S: list[Motion], pair: Pair, at: Meeting, foot: Array | None = None
+    mechanism: Mechanism,
+    X: list[Transform],
+    S: list[Motion],
+    pair: Pair,
+    at: ContactKinematics,
+    foot: Array | None = None,
 ) -> Array:
-    """Contact Jacobian J (6, nv) of a tree: J v is linear and angular velocity of the contact relative to the surface.
+    """Return the contact Jacobian J (6, nv) of a tree: J v is the velocity of the contact relative to the surface.
 
-    The result is in the surface's axes. X are the poses of all bodies in the world, S the joints' motion subspaces. The
-    surface's velocity is taken at the contact's point, or at the surface point `foot` (3,) [m] if they are far apart.
+    J v has the linear velocity [m/s], then the angular velocity [rad/s], in the surface's axes. X are the poses of all
+    bodies in the world, S the joints' motion subspaces. The surface's velocity is taken at the contact's point, or at
+    the surface point `foot` (3,) [m] if the two points are far apart.
     """
     columns = list(np.zeros((mechanism.nv, 6)))
-    on, under = to_meeting(mechanism, pair.contact.at.body, pair.surface.place.body)
+    on, under = to_common_ancestor(mechanism, pair.contact.at.body, pair.surface.place.body)
     for joints, sign, point in ((on, 1.0, at.point), (under, -1.0, at.point if foot is None else foot)):
         for j in joints:
-            V = _seen(at.pose, X[j.o], S[j.o]) * sign
+            V = _in_frame(at.pose, X[j.o], S[j.o]) * sign
             columns[j.v] = list(Motion(V.linear + cross(V.angular, point), V.angular).array.T)
     return np.array(columns).T

@@ -1,4 +1,4 @@
-"""Motion on the configuration manifold, joint by joint, for one state."""
+"""Coordinates and tangent vectors: motion on the configuration manifold, joint by joint, for one state."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from linkwork.spatial.scalar import Array, ldlt
 
 
 def integrate(mechanism: Mechanism, q: Array, dv: Array) -> Array:
-    """The coordinates (nq,) reached from q (nq,) at the constant velocity dv (nv,) in unit time."""
+    """Return the coordinates (nq,) reached from q (nq,) after unit time at the constant velocity dv (nv,)."""
     return mechanism.by_joint(lambda j: j.kind.integrate(q[j.q], dv[j.v]))
 
 
 def tangent_rate(mechanism: Mechanism, dv: Array, v: Array) -> Array:
-    """The rate (nv,) of dv (nv,) for which integrate(q, dv) moves at velocity v (nv,); see `JointKind`."""
+    """Return the rate (nv,) of dv (nv,) for which integrate(q, dv) moves at the velocity v (nv,); see `JointKind`."""
     return mechanism.by_joint(lambda j: j.kind.tangent_rate(dv[j.v], v[j.v]))
 
 
 def qdot(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """The rate of the coordinates (nq,) at velocity v (nv,) and position q (nq,) (S4 3.34)."""
+    """Return the time derivative (nq,) of the coordinates at q (nq,) and velocity v (nv,) (S4 3.34)."""
     return mechanism.by_joint(lambda j: j.kind.qdot(q[j.q], v[j.v]))
 
 
 def difference(mechanism: Mechanism, q0: Array, q1: Array) -> Array:
-    """The velocity (nv,) that leads from q0 (nq,) to q1 (nq,) in unit time: the inverse of `integrate`."""
+    """Return the constant velocity (nv,) from q0 (nq,) to q1 (nq,) in unit time: the inverse of `integrate`."""
     return mechanism.by_joint(lambda j: j.kind.difference(q0[j.q], q1[j.q]))
 
 
 def tangent(mechanism: Mechanism, q: Array, rate: Array) -> Array:
-    """The velocity (nv,) at q (nq,) that belongs to a coordinate rate (nq,): the inverse of `qdot`."""
+    """Return the velocity (nv,) that corresponds to a coordinate rate (nq,) at q (nq,): the inverse of `qdot`."""
 
     def of_joint(j: Joint) -> Array:
         if not j.kind.nv:

@@ -1,6 +1,6 @@
 """Derivatives of inverse and forward dynamics along the tangent space of the coordinates, by composite bodies.
 
-A small rotation of joint j about its column s moves everything outboard of j as one rigid body. In the body frames
+A small rotation of joint j about its column s moves all bodies outboard of j as one rigid body. In the body frames
 nothing changes except a velocity u and an acceleration w - V x u; u and w are the same for all these bodies up to their
 frames. The change of the wrench through joint j is then I w + B u with the composite inertia I and
 
@@ -19,17 +19,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.inverse import bias, inverse_dynamics
+from linkwork.algorithms.inverse_dynamics import bias, inverse_dynamics
 from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics
-from linkwork.algorithms.mass import composite_inertias, mass_matrix, solver
-from linkwork.algorithms.sweeps import inward, outward, to_root
+from linkwork.algorithms.mass_matrix import composite_inertias, mass_matrix, solver
+from linkwork.algorithms.tree_traversal import inward, outward, to_root
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Motion, RigidInertia
 from linkwork.spatial.scalar import Array, Number, cross, hat
 
 
-class Gain(NamedTuple):
-    """Changes of the bodies outboard of a joint per unit of each column: velocity u, acceleration w, (3, nv_j)."""
+class BodyChange(NamedTuple):
+    """Change of velocity u and acceleration w of the bodies outboard of a joint, each (6, nv_j).
+
+    Column k is the change per unit of the joint's k-th coordinate or velocity.
+    """
 
     u: Motion
     w: Motion
@@ -42,21 +45,24 @@ class Composite(NamedTuple):
     p: Array
     N: Array
 
-    def change(self, gain: Gain) -> Force:
-        """Change of the wrench on the composite body, for each column of a gain."""
-        turn = gain.u.angular
-        return self.inertia @ gain.w + Force(cross(self.p, turn) * -2.0, self.N @ turn)
+    def change(self, moved: BodyChange) -> Force:
+        """Return the change of the wrench on the composite body for each column of `moved`."""
+        turn = moved.u.angular
+        return self.inertia @ moved.w + Force(cross(self.p, turn) * -2.0, self.N @ turn)
 
 
 def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Derivatives (3, nv, nv) of tau by q (tangent space), v and a; [., i, j] is that of tau_i by component j."""
+    """Return the derivatives (3, nv, nv) of tau by q (tangent space), v and a.
+
+    Entry [., i, j] is the derivative of tau_i by component j.
+    """
     motion = kinematics(mechanism, q, v)
     acc = accelerations(mechanism, motion, a, against_gravity(mechanism))
     force = inverse_dynamics(mechanism, q, v, a).force
     body = composites(mechanism, motion)
     by_q, by_v = {}, {}
     for j in outward(mechanism):
-        by_q[j.o], by_v[j.o] = gains(j, motion, acc, q[j.q], v[j.v], a[j.v])
+        by_q[j.o], by_v[j.o] = body_changes(j, motion, acc, q[j.q], v[j.v], a[j.v])
     dq, dv = _zeros(mechanism.nv), _zeros(mechanism.nv)
     for j in inward(mechanism):
         S, whole = motion.S[j.o], body[j.o]
@@ -64,7 +70,7 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
         own = [_rate(j, q[j.q], unit).pair(force[j.o]) for unit in np.eye(j.kind.nv)]  # S may depend on q_j
         _put(dq, j.v, j.v, S.pair(change_q) + np.array(own).T)
         _put(dv, j.v, j.v, S.pair(change_v))
-        # Propagate to inner joints: the changed wrench, rotated with the joint; and their effect on joint j
+        # At the inner joints i: effect of joint j on their forces (the changed wrench), and their effect on joint j
         change_q = change_q + S.cross(force[j.o])
         z = whole.inertia @ S
         z_turn = cross(whole.p, S.linear) * 2.0 + whole.N.T @ S.angular
@@ -74,14 +80,14 @@ def inverse_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, a: Ar
             change_q, change_v, z, z_turn = X.up(change_q), X.up(change_v), X.up(z), X.R @ z_turn
             _put(dq, i.v, j.v, motion.S[i.o].pair(change_q))
             _put(dv, i.v, j.v, motion.S[i.o].pair(change_v))
-            for table, gain in ((dq, by_q[i.o]), (dv, by_v[i.o])):
-                _put(table, j.v, i.v, (gain.w.pair(z) + gain.u.angular.T @ z_turn).T)
+            for table, moved in ((dq, by_q[i.o]), (dv, by_v[i.o])):
+                _put(table, j.v, i.v, (moved.w.pair(z) + moved.u.angular.T @ z_turn).T)
             outer = i
     return np.array([dq, dv, mass_matrix(mechanism, q)]).reshape(3, mechanism.nv, mechanism.nv)
 
 
 def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Derivatives (3, nv, nv) of the acceleration by q (tangent space), v and tau.
+    """Return the derivatives (3, nv, nv) of the acceleration by q (tangent space), v and tau.
 
     With tau = ID(q, v, a): da/dq = -M^-1 dID/dq, da/dv = -M^-1 dID/dv, da/dtau = M^-1.
     """
@@ -96,7 +102,7 @@ def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: 
 
 
 def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:
-    """Composite body of each body with everything outboard of it, by body number."""
+    """Return, by body number, the composite body that consists of a body and all bodies outboard of it."""
     inertia = composite_inertias(mechanism, motion.X)
     p, N = [np.zeros(3)], [np.zeros((3, 3))]
     for j in outward(mechanism):
@@ -112,8 +118,13 @@ def composites(mechanism: Mechanism, motion: Kinematics) -> list[Composite]:
     return [Composite(*parts) for parts in zip(inertia, p, N, strict=True)]
 
 
-def gains(j: Joint, motion: Kinematics, acc: list[Motion], q: Array, v: Array, a: Array) -> tuple[Gain, Gain]:
-    """Changes of the bodies outboard of joint j by each of its coordinates and by each of its velocities."""
+def body_changes(
+    j: Joint, motion: Kinematics, acc: list[Motion], q: Array, v: Array, a: Array
+) -> tuple[BodyChange, BodyChange]:
+    """Return the changes of the bodies outboard of joint j by each coordinate, and by each velocity, of the joint.
+
+    `acc` has the accelerations of all bodies; q, v and a are those of joint j.
+    """
     X, S, V = motion.X[j.o], motion.S[j.o], motion.twist[j.o]
     V_i, A_i = X.down(motion.twist[j.i]), X.down(acc[j.i])
     Sv = S @ v
@@ -122,22 +133,25 @@ def gains(j: Joint, motion: Kinematics, acc: list[Motion], q: Array, v: Array, a
     turned_v, turned_a = _columns([rate @ v for rate in rates]), _columns([rate @ a for rate in rates])
     u = V_i.cross(S) + turned_v
     w = A_i.cross(S) + turned_a + u.cross(Sv) + V.cross(turned_v) + by_q + V.cross(u)
-    return Gain(u, w), Gain(S, V.cross(S) + V.cross(S) + S.cross(Sv) + by_v)
+    return BodyChange(u, w), BodyChange(S, V.cross(S) + V.cross(S) + S.cross(Sv) + by_v)
 
 
 def _rate(j: Joint, q: Array, unit: Array) -> Motion:
-    """Derivative of the motion subspace in the child's frame along one coordinate."""
+    """Return the derivative of a joint's motion subspace, in the child's frame, along the direction `unit` (nv_j,)."""
     return j.kind.subspace_rate(q, unit)
 
 
 def _columns(motions: list[Motion]) -> Motion:
+    """Return single motions as the columns of one motion."""
     return Motion(np.array([x.linear for x in motions]).T, np.array([x.angular for x in motions]).T)
 
 
 def _zeros(n: int) -> list[list[Number]]:
+    """Return an n x n table of zeros."""
     return [[0.0] * n for _ in range(n)]
 
 
 def _put(table: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
+    """Write a block into the given rows and columns of a table."""
     for r, numbers in zip(range(rows.start, rows.stop), block, strict=True):
         table[r][columns] = list(numbers)

@@ -9,7 +9,7 @@ from linkwork.spatial.scalar import Array, Number
 
 
 def drive_forces(mechanism: Mechanism, q: Array, v: Array, u: Array) -> Array:
-    """Joint forces (nv,) [N m, N] of all actuators at the controls u (ndrives,), in the order of `actuators`."""
+    """Return the joint forces (nv,) [N m, N] of all actuators at the controls u (ndrives,)."""
     tau: list[Number] = [0.0] * mechanism.nv
     for one, f in zip(mechanism.actuators, motor_forces(mechanism, q, v, u), strict=True):
         felt = one.output(f, v)
@@ -19,10 +19,10 @@ def drive_forces(mechanism: Mechanism, q: Array, v: Array, u: Array) -> Array:
 
 
 def motor_forces(mechanism: Mechanism, q: Array, v: Array, u: Array) -> Array:
-    """Motor forces f (ndrives,) [N m or N] at the controls u (ndrives,)."""
+    """Return the motor forces (ndrives,) [N m or N] of all actuators at the controls u (ndrives,)."""
     return np.array([one.motor_force(mechanism, q, v, u[k]) for k, one in enumerate(mechanism.actuators)])
 
 
 def motor_speeds(mechanism: Mechanism, v: Array) -> Array:
-    """Motor speeds l' (ndrives,) [rad/s or m/s] at velocities v (nv,)."""
+    """Return the motor speeds (ndrives,) [rad/s or m/s] of all actuators at the joint velocities v (nv,)."""
     return np.array([one.speed(v) for one in mechanism.actuators])

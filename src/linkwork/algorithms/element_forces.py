@@ -1,7 +1,7 @@
-"""Force elements with their own force function: joint forces, energy and power at one state of a tree.
+"""Force elements: their joint forces, energy and power in one state of a tree.
 
-An element applies forces to bodies and joints (`model/elements/force.py`). The transposed Jacobian maps them to the
-joints: wrenches are propagated inward, and each joint takes their component along its motion subspace.
+A force element computes forces on bodies and joints (`model/elements/force.py`). The transposed Jacobian maps them to
+joint forces: wrenches are propagated inward, and each joint takes their component along its motion subspace.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from linkwork.algorithms.kinematics import Kinematics, kinematics, world_poses
-from linkwork.algorithms.sweeps import inward
+from linkwork.algorithms.tree_traversal import inward
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number
@@ -25,36 +25,36 @@ class TreeMotion:
 
     @cached_property
     def relative(self) -> Kinematics:
-        """The kinematics of all bodies, computed when an element needs them."""
+        """Kinematics of all bodies, computed when an element first needs them."""
         return kinematics(self.tree, self.q, self.v)
 
     @cached_property
     def poses(self) -> list[Transform]:
-        """The poses of all bodies in the world."""
+        """Poses of all bodies in the world."""
         return world_poses(self.tree, self.relative.X)
 
     def pose(self, body: str) -> Transform:
-        """The pose X_WB of a body's frame, or of another frame, in the world."""
+        """Return the pose X_WB in the world of a body's frame, or of another named frame."""
         frame = self.tree.frames[body]
         return self.poses[frame.body] @ frame.pose
 
     def twist(self, body: str) -> Motion:
-        """Velocity of a frame's origin [m/s] and its angular velocity [rad/s], both in the world's axes."""
+        """Return the velocity of a frame's origin [m/s] and the frame's angular velocity [rad/s], in world axes."""
         frame = self.tree.frames[body]
         V, R = frame.pose.down(self.relative.twist[frame.body]), self.pose(body).R
         return Motion(R @ V.linear, R @ V.angular)
 
     def coordinates(self, joint: str) -> Array:
-        """The coordinates (nq,) of a joint [rad or m, or quaternions]."""
+        """Return the coordinates (nq,) of a named joint [rad or m, or quaternions]."""
         return self.q[self.tree.joints[joint].q].copy()  # an element may write into it
 
     def velocities(self, joint: str) -> Array:
-        """The velocities (nv,) of a joint [rad/s or m/s]."""
+        """Return the velocities (nv,) of a named joint [rad/s or m/s]."""
         return self.v[self.tree.joints[joint].v].copy()
 
 
 def element_forces(tree: Mechanism, q: Array, v: Array) -> Array:
-    """Joint forces (nv,) [N m or N] of all force elements of a tree."""
+    """Return the joint forces (nv,) [N m or N] of all force elements of a tree."""
     motion = TreeMotion(tree, q, v)
     applied = [element.force(motion) for element in tree.forces]
     if not applied:
@@ -77,12 +77,12 @@ def element_forces(tree: Mechanism, q: Array, v: Array) -> Array:
 
 
 def element_energy(tree: Mechanism, q: Array) -> Number:
-    """Energy [J] stored in all force elements of a tree."""
+    """Return the energy [J] stored in all force elements of a tree."""
     motion = TreeMotion(tree, q, np.zeros(tree.nv))
     return sum((element.energy(motion) for element in tree.forces), 0.0)
 
 
 def element_power(tree: Mechanism, q: Array, v: Array) -> Number:
-    """Power [W] that all force elements add to the total energy of a tree."""
+    """Return the power [W] that all force elements add to the total energy of a tree."""
     motion = TreeMotion(tree, q, v)
     return sum((element.power(motion, element.force(motion)) for element in tree.forces), 0.0)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from linkwork.algorithms.kinematics import joint_poses, kinematics, subspaces
-from linkwork.algorithms.sweeps import to_root
+from linkwork.algorithms.tree_traversal import to_root
 from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Motion, Transform
@@ -21,14 +21,14 @@ EXPRESSED = ("body", "world", "mixed")
 
 
 def jacobian(mechanism: Mechanism, q: Array, frame: str, expressed: str = "body") -> Array:
-    """J (6, nv) with J v = twist of `frame`, linear part first."""
+    """Return the Jacobian J (6, nv) of a named frame: J v is its twist, linear part first."""
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     J, X_0f = _columns(mechanism, X, frame, lambda j, X_jf: X_jf.down(S[j.o]))
     return _express(J, X_0f, expressed).array
 
 
 def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expressed: str = "body") -> Array:
-    """dJ/dt (6, nv): the frame's acceleration (the rate of its twist as expressed) is J a + dJ/dt v."""
+    """Return dJ/dt (6, nv): the rate of the frame's twist, as expressed, is J a + dJ/dt v."""
     motion = kinematics(mechanism, q, v)
     f = mechanism.frames[frame]
     V_f = f.pose.down(motion.twist[f.body])
@@ -50,7 +50,11 @@ def jacobian_rate(mechanism: Mechanism, q: Array, v: Array, frame: str, expresse
 def _columns(
     mechanism: Mechanism, X: list[Transform], frame: str, column: Callable[[Joint, Transform], Motion]
 ) -> tuple[Motion, Transform]:
-    """column(joint, pose of the frame in the joint's body) for joints on the path to the root, else zero; and X_0f."""
+    """Return column(j, X_jf) for each joint j inboard of a frame f, zeros for other joints, and the world pose X_0f.
+
+    X_jf is the pose of the frame in the outboard body of joint j; X are the poses of all bodies in their inboard
+    bodies.
+    """
     f = mechanism.frames[frame]
     nothing = np.zeros((3, mechanism.nv))
     linear, angular = list(nothing.T), list(nothing.T)
@@ -65,6 +69,7 @@ def _columns(
 
 
 def _express(body: Motion, X_0f: Transform, expressed: str) -> Motion:
+    """Return a motion, given in the axes of a frame with world pose X_0f, as `expressed` requires."""
     if expressed not in EXPRESSED:
         raise unknown_name("frame of expression of a Jacobian", expressed, EXPRESSED)
     if expressed == "body":

@@ -12,7 +12,7 @@ import numpy as np
 
 from linkwork.algorithms.element_forces import element_energy, element_forces
 from linkwork.algorithms.point_springs import frame_spring_energy, frame_spring_forces
-from linkwork.algorithms.sweeps import outward
+from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.parameters import FADING_SPEED
 from linkwork.spatial.scalar import Array, Number, maximum
@@ -22,27 +22,31 @@ NOTHING = np.zeros(0)
 
 
 def passive(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Forces (nv,) of the joints' springs, dampers and dry friction: -stiffness (q - rest) - resistance v.
+    """Return the passive joint forces (nv,): of joint springs, dampers and dry friction, and of other force elements.
 
-    Includes springs and dampers between points of bodies, and other force elements.
+    The forces of the joints are -stiffness (q - rest) - resistance v. The other elements are springs and dampers
+    between points of bodies, and elements with a force function.
     """
     own = springs(mechanism, q) - resistance(mechanism, v) * v
     return own + frame_spring_forces(mechanism, q, v) + element_forces(mechanism, q, v)
 
 
 def springs(mechanism: Mechanism, q: Array) -> Array:
-    """Forces (nv,) of the joints' springs: -stiffness (q - rest)."""
+    """Return the forces (nv,) of the joints' springs: -stiffness (q - rest)."""
     return np.concatenate([NOTHING, *(j.kind.spring(j.stiffness, j.rest, q[j.q])[0] for j in outward(mechanism))])
 
 
 def spring_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Energy [J] of joint springs, stiffness (q - rest)^2 / 2, of springs between bodies, and of force elements."""
+    """Return the energy [J] of joint springs, springs between bodies, and force elements.
+
+    The energy of a joint spring is stiffness (q - rest)^2 / 2.
+    """
     own = sum((j.kind.spring(j.stiffness, j.rest, q[j.q])[1] for j in outward(mechanism)), 0.0)
     return own + frame_spring_energy(mechanism, q) + element_energy(mechanism, q)
 
 
 def resistance(mechanism: Mechanism, v: Array) -> Array:
-    """Coefficients (nv,) [N m s/rad or N s/m] of the velocities in the forces of dampers and dry friction."""
+    """Return the coefficients r (nv,) [N m s/rad or N s/m] of the forces -r v of joint dampers and dry friction."""
     each: list[Array] = [NOTHING]
     for j in outward(mechanism):
         rubs = j.friction.dtype == object or j.friction.any()
@@ -51,14 +55,14 @@ def resistance(mechanism: Mechanism, v: Array) -> Array:
 
 
 class Stops(NamedTuple):
-    """Springs and dampers of the stops at joint limits, each (nv,) [N m/rad or N/m] and [N m s/rad or N s/m]."""
+    """Springs `stiffness` (nv,) [N m/rad or N/m] and dampers `damping` (nv,) [N m s/rad or N s/m] at joint limits."""
 
     stiffness: Array
     damping: Array
 
 
 def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array:
-    """Forces (nv,) of the stops: zero within the limits, continuous beyond them, never attractive."""
+    """Return the forces (nv,) of the stops: zero within the joint limits, continuous beyond them, never attractive."""
     forces: list[Array] = [NOTHING]
     for j in outward(mechanism):
         pushes: list[Number] = [0.0] * j.kind.nv
@@ -73,6 +77,6 @@ def stop_forces(mechanism: Mechanism, stops: Stops, q: Array, v: Array) -> Array
 
 
 def _push(beyond: Number, speed: Number, stiffness: float, damping: float) -> Number:
-    """Force of a stop at a penetration `beyond` and a penetration speed `speed`."""
+    """Return the force of a stop that is penetrated by `beyond` [rad or m] at the rate `speed` [rad/s or m/s]."""
     depth = maximum(beyond, 0.0)
     return maximum(stiffness * depth + damping * speed * (depth / (depth + RAMP)), 0.0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.sweeps import outward
+from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array
@@ -30,22 +30,22 @@ class Kinematics(NamedTuple):
 
 
 def joint_poses(mechanism: Mechanism, q: Array) -> list[Transform]:
-    """X_ik of every body k in its inboard body i: pose of the joint, then the joint's own motion (3.7)."""
+    """Return the pose X_ik of every body k in its inboard body i: the joint's fixed pose, then its motion (3.7)."""
     return [Transform.identity(), *(joint_pose(j, q) for j in outward(mechanism))]
 
 
 def joint_pose(joint: Joint, q: Array) -> Transform:
-    """X_ik of a joint's outboard body k in its inboard body i, at the coordinates q (nq,) of the tree."""
+    """Return the pose X_ik of a joint's outboard body k in its inboard body i, at the coordinates q (nq,)."""
     return joint.place @ joint.kind.transform(q[joint.q])
 
 
 def subspaces(mechanism: Mechanism, q: Array) -> list[Motion]:
-    """Motion subspace S of every body's joint, in the body's frame (H_k of 3.8); zero for the world."""
+    """Return the motion subspace S of every body's joint, in the body's frame (H_k of 3.8); zero for the world."""
     return [Motion.zero(), *(j.kind.subspace(q[j.q]) for j in outward(mechanism))]
 
 
 def world_poses(mechanism: Mechanism, X: list[Transform]) -> list[Transform]:
-    """Pose X_0k of every body in the world, from the joint poses."""
+    """Return the pose X_0k of every body in the world, from the poses X of the bodies in their inboard bodies."""
     X_0 = [Transform.identity()]
     for j in outward(mechanism):
         X_0.append(X_0[j.i] @ X[j.o])  # (3.1)
@@ -53,7 +53,7 @@ def world_poses(mechanism: Mechanism, X: list[Transform]) -> list[Transform]:
 
 
 def kinematics(mechanism: Mechanism, q: Array, v: Array) -> Kinematics:
-    """Relative poses, subspaces, twists and velocity-dependent accelerations of all bodies."""
+    """Return the relative poses, subspaces, twists and velocity-dependent accelerations of all bodies."""
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     twist, bias = [Motion.zero()], [Motion.zero()]
     for j in outward(mechanism):
@@ -66,7 +66,10 @@ def kinematics(mechanism: Mechanism, q: Array, v: Array) -> Kinematics:
 
 
 def accelerations(mechanism: Mechanism, motion: Kinematics, a: Array, base: Motion | None = None) -> list[Motion]:
-    """Acceleration dV_k/dt of every body, in its frame, for joint accelerations a (nv,); `base` is the world's."""
+    """Return the acceleration dV_k/dt of every body, in its frame, for joint accelerations a (nv,).
+
+    `base` is the acceleration of the world, by default zero.
+    """
     acc = [base or Motion.zero()]
     for j in outward(mechanism):
         acc.append(motion.X[j.o].down(acc[j.i]) + motion.S[j.o] @ a[j.v] + motion.bias[j.o])  # (3.10)
@@ -74,18 +77,18 @@ def accelerations(mechanism: Mechanism, motion: Kinematics, a: Array, base: Moti
 
 
 def against_gravity(mechanism: Mechanism) -> Motion:
-    """The world's acceleration -g: an upward acceleration of the world replaces gravity on every body."""
+    """Return the acceleration -g of the world, which replaces gravity on every body."""
     return Motion(-mechanism.gravity, np.zeros(3))
 
 
 def external_forces(mechanism: Mechanism, wrenches: Array | None) -> list[Force]:
-    """The external wrench on every body, in its frame, from (nbodies, 6) or None; zero on the world."""
+    """Return the external wrench on every body, in its frame, from wrenches (nbodies, 6) or None; zero on the world."""
     if wrenches is None:
         return [Force.zero() for _ in mechanism.bodies]
     return [Force.zero(), *(Force.of(w) for w in wrenches)]
 
 
 def frame_pose(mechanism: Mechanism, q: Array, frame: str) -> Transform:
-    """Pose of a named frame in the world."""
+    """Return the pose of a named frame in the world."""
     f = mechanism.frames[frame]
     return world_poses(mechanism, joint_poses(mechanism, q))[f.body] @ f.pose

@@ -5,28 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.algorithms.kinematics import accelerations, joint_poses, kinematics, subspaces, world_poses
-from linkwork.algorithms.mass import composite_inertias
+from linkwork.algorithms.mass_matrix import composite_inertias
 from linkwork.algorithms.rotors import rotor_momenta
-from linkwork.algorithms.sweeps import outward
+from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Force, RigidInertia, Transform
 from linkwork.spatial.scalar import Array, Number
 
 
 def center_of_mass(mechanism: Mechanism, q: Array) -> Array:
-    """Centre of mass (3,) of all bodies, in the world [m]."""
+    """Return the centre of mass (3,) [m] of all bodies in the world."""
     return _center(composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD])
 
 
 def momentum(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Linear [kg m/s] and angular [kg m^2/s] momentum (6,) about the centre of mass, in the world's axes."""
+    """Return the linear [kg m/s] and angular [kg m^2/s] momentum (6,) about the centre of mass, in the world's axes."""
     motion = kinematics(mechanism, q, v)
     bodies = [body.inertia @ V for body, V in zip(mechanism.bodies, motion.twist, strict=True)]
     return _about_center(mechanism, motion.X, sum_in_world(mechanism, motion.X, bodies)).array
 
 
 def momentum_rate(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
-    """Rate (6,) of `momentum`: the external force [N] and torque about the centre of mass [N m]."""
+    """Return the time derivative (6,) of `momentum`: external force [N] and torque about the centre of mass [N m]."""
     motion = kinematics(mechanism, q, v)
     acc = accelerations(mechanism, motion, a)
     bodies = [
@@ -38,13 +38,16 @@ def momentum_rate(mechanism: Mechanism, q: Array, v: Array, a: Array) -> Array:
 
 
 def momentum_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Momentum matrix A (6, nv) with A v = `momentum`; its columns are the momenta of the composite bodies."""
+    """Return the momentum matrix A (6, nv) with A v = `momentum`; its columns are momenta of composite bodies."""
     center = Transform(np.eye(3), center_of_mass(mechanism, q))
     return center.down(Force.of(momentum_about_origin(mechanism, q))).array
 
 
 def momentum_about_origin(mechanism: Mechanism, q: Array) -> Array:
-    """Matrix (6, nv) from v to the momentum about the world's origin; its rows are M xi for rigid motions xi."""
+    """Return the matrix (6, nv) that maps v to the momentum about the world's origin.
+
+    Its rows are M xi, with the mass matrix M and the joint velocities xi of rigid motions of the mechanism.
+    """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     X_0, composite = world_poses(mechanism, X), composite_inertias(mechanism, X)
     columns = [X_0[j.o].up(composite[j.o] @ S[j.o]).array for j in outward(mechanism)]
@@ -52,28 +55,29 @@ def momentum_about_origin(mechanism: Mechanism, q: Array) -> Array:
 
 
 def kinetic_energy(mechanism: Mechanism, q: Array, v: Array) -> Number:
-    """Kinetic energy of all bodies and rotors [J]."""
+    """Return the kinetic energy [J] of all bodies and rotors."""
     twists = kinematics(mechanism, q, v).twist
     bodies = sum(V.pair(body.inertia @ V) for body, V in zip(mechanism.bodies, twists, strict=True))
     return 0.5 * (bodies + sum(rotor_momenta(mechanism, v) * v))
 
 
 def potential_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Gravitational energy [J]; zero with the centre of mass at the world's origin."""
+    """Return the gravitational energy [J]; it is zero if the centre of mass is at the world's origin."""
     return -(mechanism.gravity @ composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD].moment)
 
 
 def energy(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Kinetic and potential energy (2,) [J]."""
+    """Return the kinetic and potential energy (2,) [J]."""
     return np.array([kinetic_energy(mechanism, q, v), potential_energy(mechanism, q)])
 
 
 def _center(whole: RigidInertia) -> Array:
+    """Return the centre of mass (3,) [m] of an inertia."""
     return whole.moment / whole.mass
 
 
 def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) -> Force:
-    """Sum of one force or momentum per body, in the world frame."""
+    """Return the sum, in the world frame, of one force or momentum per body, given in the bodies' frames."""
     total = Force.zero()
     for X_0k, force in zip(world_poses(mechanism, X), bodies, strict=True):
         total += X_0k.up(force)
@@ -81,5 +85,5 @@ def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) 
 
 
 def _about_center(mechanism: Mechanism, X: list[Transform], total: Force) -> Force:
-    """The same force or momentum about the centre of mass."""
+    """Return a force or momentum, given about the world's origin, about the centre of mass."""
     return Transform(np.eye(3), _center(composite_inertias(mechanism, X)[WORLD])).down(total)

@@ -1,4 +1,4 @@
-"""Springs and dampers between points of two bodies: their lengths and the derivatives by joint velocities."""
+"""Springs and dampers between points of two bodies: their lengths, forces and energies."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import joint_pose
-from linkwork.algorithms.sweeps import to_meeting
+from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, Number, cross, dot, where
 
-TOUCHING = 1e-12  # distance [m] below which the direction between two points is undefined
+COINCIDENT = 1e-12  # distance [m] below which the direction between two points is undefined
 
 
-class Stretch(NamedTuple):
-    """A spring in one state: its length L [m], and its row (nv,) [m/rad or 1] with dL/dt = row v.
+class SpringLength(NamedTuple):
+    """Length L [m] of a spring in one state, and its row (nv,) [m/rad or 1] with dL/dt = row v.
 
     A tension f pulls the ends together; its joint forces are -f row [N m or N]. If the ends coincide, L and row are
     zero.
@@ -28,19 +28,22 @@ class Stretch(NamedTuple):
     row: Array
 
 
-def stretches(mechanism: Mechanism, q: Array) -> list[Stretch]:
-    """Length and row of every spring of a tree."""
-    return [_stretch(mechanism, spring, q) for spring in mechanism.line_forces]
+def spring_lengths(mechanism: Mechanism, q: Array) -> list[SpringLength]:
+    """Return the length and row of every spring of a tree, see `SpringLength`."""
+    return [_spring_length(mechanism, spring, q) for spring in mechanism.line_forces]
 
 
-def _stretch(mechanism: Mechanism, spring: LineForce, q: Array) -> Stretch:
-    """Length and row of one spring, computed in the frame of the body where the paths of both ends meet."""
-    near, far = to_meeting(mechanism, spring.at.body, spring.to.body)
+def _spring_length(mechanism: Mechanism, spring: LineForce, q: Array) -> SpringLength:
+    """Return the length and row of one spring, see `SpringLength`.
+
+    They are computed in the frame of the outermost common ancestor of the two bodies.
+    """
+    near, far = to_common_ancestor(mechanism, spring.at.body, spring.to.body)
     X = {j.o: joint_pose(j, q) for j in (*near, *far)}
-    start = _seen(near, X, spring.at.pose.p)
-    line = _seen(far, X, spring.to.pose.p) - start
+    start = _in_frame(near, X, spring.at.pose.p)
+    line = _in_frame(far, X, spring.to.pose.p) - start
     squared = dot(line, line)
-    apart = squared > TOUCHING**2
+    apart = squared > COINCIDENT**2
     distance = np.sqrt(where(apart, squared, 1.0))
     along = line / distance
     # A unit force along the line lengthens the spring at the far end; reversed, also at the near end
@@ -50,41 +53,47 @@ def _stretch(mechanism: Mechanism, spring: LineForce, q: Array) -> Stretch:
         for j in reversed(joints):
             F = X[j.o].down(F)
             row[j.v] = list(j.kind.subspace(q[j.q]).pair(F) * sign)
-    return Stretch(where(apart, distance, 0.0), np.array(row))
+    return SpringLength(where(apart, distance, 0.0), np.array(row))
 
 
-def _seen(joints: Iterable[Joint], X: dict[int, Transform], point: Array) -> Array:
-    """A point (3,) [m] of the outboard body of the first joint, in the frame of the inboard body of the last joint."""
+def _in_frame(joints: Iterable[Joint], X: dict[int, Transform], point: Array) -> Array:
+    """Return a point (3,) [m], given in the outboard body of the first joint, in the inboard body of the last joint.
+
+    `joints` lead inward; X has the pose of each joint's outboard body in its inboard body.
+    """
     for j in joints:
         point = X[j.o].point(point)
     return point
 
 
 def frame_spring_forces(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Joint forces (nv,) [N m or N] of all springs between points: -(stiffness (L - length) + damping dL/dt) row."""
+    """Return the joint forces (nv,) [N m or N] of all springs between points.
+
+    They are the sum of -(stiffness (L - length) + damping dL/dt) row, with L and row of `SpringLength`.
+    """
     total = np.zeros(mechanism.nv)
-    for spring, (L, row) in zip(mechanism.line_forces, stretches(mechanism, q), strict=True):
+    for spring, (L, row) in zip(mechanism.line_forces, spring_lengths(mechanism, q), strict=True):
         total = total - row * (spring.stiffness * (L - spring.length) + spring.damping * (row @ v))
     return total
 
 
 def frame_spring_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Energy [J] stored in all springs between points: the sum of stiffness (L - length)^2 / 2."""
+    """Return the energy [J] stored in all springs between points: the sum of stiffness (L - length)^2 / 2."""
     energies = [
         0.5 * spring.stiffness * (found.length - spring.length) * (found.length - spring.length)
-        for spring, found in zip(mechanism.line_forces, stretches(mechanism, q), strict=True)
+        for spring, found in zip(mechanism.line_forces, spring_lengths(mechanism, q), strict=True)
     ]
     return sum(energies, 0.0)
 
 
 def frame_damper_power(mechanism: Mechanism, q: Array, v: Array) -> Number:
-    """Power [W] dissipated by all dampers between points: the sum of damping (dL/dt)^2."""
-    rates = [found.row @ v for found in stretches(mechanism, q)]
+    """Return the power [W] dissipated by all dampers between points: the sum of damping (dL/dt)^2."""
+    rates = [found.row @ v for found in spring_lengths(mechanism, q)]
     return sum((spring.damping * rate * rate for spring, rate in zip(mechanism.line_forces, rates, strict=True)), 0.0)
 
 
 def frame_spring_matrix(mechanism: Mechanism, q: Array, weights: Iterable[Number]) -> Array:
-    """The sum (nv, nv) of weight row row^T, with one weight for each spring."""
-    rows = [found.row for found in stretches(mechanism, q)]
+    """Return the sum (nv, nv) of weight row row^T over all springs, with one weight and row (nv,) for each spring."""
+    rows = [found.row for found in spring_lengths(mechanism, q)]
     parts = [np.outer(row, row) * weight for row, weight in zip(rows, weights, strict=True)]
     return sum(parts, np.zeros((mechanism.nv, mechanism.nv)))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.forward import forward_dynamics
-from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Transform
@@ -13,9 +13,9 @@ from linkwork.spatial.scalar import Array
 
 
 def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Wrench (njoints, 6) of the parent on the child through each joint, at the child's frame, in its axes [N, N m].
+    """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame.
 
-    Contains the constraint forces and the joint force: along the joint's free directions, S^T F = tau - armature a.
+    It contains the constraint forces and the joint force: along the joint's free directions, S^T F = tau - armature a.
     """
     a = forward_dynamics(mechanism, q, v, tau, wrenches)
     force = inverse_dynamics(mechanism, q, v, a, wrenches).force
@@ -23,7 +23,7 @@ def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Ar
 
 
 def reactions_about(mechanism: Mechanism, q: Array, through: Array, frame: str) -> Array:
-    """Wrenches (njoints + nloops, 6) [N, N m] about the origin and in the axes of a named frame.
+    """Return wrenches (njoints + nloops, 6) [N, N m] about the origin and in the axes of a named frame.
 
     The wrenches `through` (njoints + nloops, 6) are given in the frames of the children; those of loops in the frame of
     body b.

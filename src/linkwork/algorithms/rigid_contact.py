@@ -16,21 +16,35 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import TINY, clipped, excess, into_cone, length
-from linkwork.algorithms.constraints.bounded_blocks import STEPS, eased, steepest, stopping_impulses, trace_of
-from linkwork.algorithms.constraints.bounded_rows import Block, Settled, parts_of, product, settled, work
+from linkwork.algorithms.constraints.bounded_blocks import (
+    STEPS,
+    largest_row_sum,
+    regularized,
+    stopping_impulses,
+    trace_of,
+)
+from linkwork.algorithms.constraints.bounded_rows import (
+    Block,
+    ImpulseSolution,
+    product,
+    solve_impulses,
+    split_by_block,
+    work,
+)
 from linkwork.model.elements.contact import Pair
-from linkwork.spatial.fixed_points import Search
-from linkwork.spatial.loops import iterate
+from linkwork.spatial.anderson_acceleration import Search
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, maximum, may_be_nonzero, minimum, where
+from linkwork.spatial.traceable_loops import iterate
 
-FREED = 1e-9  # remaining fraction of the penetration after `pushed_out`
-PUSHES = 200  # largest number of iterations of `pushed_out`
+FREED = 1e-9  # remaining fraction of the penetration after `separating_displacement`
+PUSHES = 200  # largest number of iterations of `separating_displacement`
 AT_ALL = 1e-15  # depth [m] that counts as zero
 
 
-class Facing(NamedTuple):
+class RigidContact(NamedTuple):
     """An active contact: rows K (3, nv), normal first, their response W (nv, 3), and the friction coefficient mu.
 
+    K v is the velocity [m/s] of the contact, and W p the change of the velocities due to an impulse p (3,) [N s].
     `acts` is whether the contact is active, and `bounce` [m/s] the smallest separation speed after an impact.
     """
 
@@ -47,33 +61,33 @@ class Facing(NamedTuple):
 
     @property
     def same_units(self) -> bool:
-        """Whether the tolerance follows the fastest contact: yes."""
+        """Whether the convergence tolerance is relative to the fastest contact: yes."""
         return True
 
     @property
     def mobility(self) -> Array:
         """The matrix K W (3, 3) [1/kg], regularized for bodies that cannot move."""
-        return eased(self.K @ self.W)
+        return regularized(self.K @ self.W)
 
     @property
-    def without_bounce(self) -> Facing:
+    def without_bounce(self) -> RigidContact:
         """The same contact with a perfectly inelastic impact."""
         return self._replace(bounce=0.0)
 
     def weights(self, G: Array) -> Array:
-        """The square root of the mobility (3,), equal for all rows."""
+        """Return the square root of the trace of the mobility G (3, 3), for each row (3,)."""
         return np.repeat(np.sqrt(trace_of(G)), 3)
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Magnitudes of the impulses (3,) [N s] that would stop each row on its own."""
+        """Return the magnitudes (3,) [N s] of the impulses that would stop each row on its own."""
         return stopping_impulses(G, u)
 
     def limit(self, _: Sequence[Array]) -> Number:
-        """Always 0: the cone depends on the contact's own normal impulse."""
+        """Return 0: the friction cone depends on the contact's own normal impulse only."""
         return 0.0
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """The speed [m/s] by which a contact with impulse p (3,) and velocity u (3,) violates its conditions."""
+        """Return the speed [m/s] by which a contact with impulse p (3,) and velocity u (3,) violates its conditions."""
         ease = trace_of(G)
         pushes = clipped((self.bounce - u[0]) / ease, -p[0])  # change of p[0]: exact also if p[0] is large
         along = p[1:] - u[1:] / ease
@@ -81,14 +95,13 @@ class Facing(NamedTuple):
         return largest(np.array([pushes, *(u[1:] / ease + along * beyond)])) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, _: Number, caution: Number) -> Array:
-        """The impulse (3,) [N s] of a contact with velocity u (3,) [m/s] at impulse p (3,) [N s], with the others
-        fixed.
+        """Return the impulse (3,) [N s] that satisfies the contact's conditions, or nearly, with other impulses fixed.
 
-        It is exact if the contact sticks or separates; if it slides, it converges with the iterations. For the present
-        slip it is the impulse of least energy within the cone, with the separation speed reduced by mu |u_t| (De Saxce
-        and Feng 1998): this problem has a unique solution, and descent steps never increase the distance from it. With
-        `caution` 1, this also holds for contacts that begin to stick. With 0 they stick at once, which is faster but
-        may cycle.
+        The contact has the velocity u (3,) [m/s] at the present impulse p (3,) [N s]. The result is exact if the
+        contact sticks or separates; if it slides, it converges with the iterations. For the present slip it is the
+        impulse of least energy within the cone, with the separation speed reduced by mu |u_t| (De Saxce and Feng 1998):
+        this problem has a unique solution, and descent steps never increase the distance from it. With `caution` 1,
+        this also holds for contacts that begin to stick. With 0 they stick at once, which is faster but may cycle.
         """
         shift = self.friction * length(u[1:])
         residual = np.array([u[0] - self.bounce + shift, u[1], u[2]])
@@ -97,7 +110,7 @@ class Facing(NamedTuple):
         sticks = (stuck[0] >= 0.0) & (stuck[1] * stuck[1] + stuck[2] * stuck[2] <= limit * limit)
         free = residual - G @ p
         parts = free[0] >= self.friction * length(free[1:])
-        ease = 1.0 / steepest(G)
+        ease = 1.0 / largest_row_sum(G)
         slides = into_cone(self.friction, p - residual * ease)
         for _ in range(STEPS - 1):
             slides = into_cone(self.friction, slides - (free + G @ slides) * ease)
@@ -105,7 +118,7 @@ class Facing(NamedTuple):
 
 
 def axes(n: Array) -> Array:
-    """Orthonormal columns (3, 3): the unit vector n (3,) and two tangents (Duff et al. 2017)."""
+    """Return orthonormal columns (3, 3): the unit vector n (3,) and two tangents (Duff et al. 2017)."""
     sign = where(n[2] < 0.0, -1.0, 1.0)
     a = -1.0 / (sign + n[2])
     b = n[0] * n[1] * a
@@ -113,22 +126,23 @@ def axes(n: Array) -> Array:
     return np.column_stack([n, first, np.array([b, sign + n[1] * n[1] * a, -n[1]])])
 
 
-def bounced(blocks: Sequence[Block], before: Array, v: Array, first: Array) -> Settled:
-    """Solve as `settled`, with restitution limited so that no energy is added to the motion at `before` (nv,).
+def solve_with_restitution(blocks: Sequence[Block], before: Array, v: Array, first: Array) -> ImpulseSolution:
+    """Solve as `solve_impulses`, with restitution limited so that the impulses add no energy.
 
-    With friction at several contacts, or at one contact beside the centre of mass, Newton's law of restitution may
-    increase the energy (Kane 1984). All impulses between those without and those with restitution satisfy the friction
-    limits and let contacts separate; the function takes the largest of these that does no work. If other contacts, such
-    as a wall behind, prevent the rebound, no impulses with restitution exist; restitution is then omitted.
+    `before` (nv,) are the velocities before the impact. With friction at several contacts, or at one contact beside the
+    centre of mass, Newton's law of restitution may increase the energy (Kane 1984). All impulses between those without
+    and those with restitution satisfy the friction limits and let contacts separate; the function takes the largest of
+    these that does no work. If other contacts, such as a wall behind, prevent the rebound, no impulses with restitution
+    exist; restitution is then omitted.
     """
-    full = settled(blocks, v, first)
+    full = solve_impulses(blocks, v, first)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
     guess = where(full.agreed == 1.0, full.p, first)
-    plain = settled([one.without_bounce for one in blocks], v, guess, too_much)
-    most = Settled(*(where(full.agreed == 1.0, a, b) for a, b in zip(full, plain, strict=True)))
+    plain = solve_impulses([one.without_bounce for one in blocks], v, guess, too_much)
+    most = ImpulseSolution(*(where(full.agreed == 1.0, a, b) for a, b in zip(full, plain, strict=True)))
     won, least = work(blocks, most.p, before, most.v), work(blocks, plain.p, before, plain.v)
     change = most.p - plain.p
-    pairs = zip(blocks, parts_of(blocks, change), strict=True)
+    pairs = zip(blocks, split_by_block(blocks, change), strict=True)
     bend = sum((product(x, one.K @ (most.v - plain.v)) for one, x in pairs), 0.0) * 0.5
     slope = won - least - bend
     root = np.sqrt(maximum(slope * slope + 4.0 * bend * (maximum(least, 0.0) - least), 0.0))
@@ -137,33 +151,37 @@ def bounced(blocks: Sequence[Block], before: Array, v: Array, first: Array) -> S
     v = where(won > 0.0, plain.v + (most.v - plain.v) * part, most.v)
     p = where(won > 0.0, plain.p + change * part, most.p)
     left = where(won > 0.0, maximum(most.left, plain.left), most.left)
-    return Settled(
+    return ImpulseSolution(
         v, p, full.iterations + where(too_much, plain.iterations, 0), left, where(too_much, plain.agreed, 1.0)
     )
 
 
-def remembered(pairs: Sequence[Pair]) -> int:
-    """The number of values that each contact stores from step to step: state, force (3,), time of entry.
+def contact_memory_size(pairs: Sequence[Pair]) -> int:
+    """Return the number of values that each contact stores from step to step: state, force (3,), time of entry.
 
-    If any contact has rolling or spinning friction, its torque (3,) follows.
+    If any contact has rolling or spinning friction, the torque (3,) follows.
     """
     turned = any(may_be_nonzero(contact.rolling) or may_be_nonzero(contact.spinning) for contact, _ in pairs)
     return 8 if turned else 5
 
 
 def has_torques(touch: Array) -> bool:
-    """Whether the stored values of contacts, (n, 5) or (n, 8), or of one contact, include torques."""
+    """Return whether the stored values of contacts, (n, 5) or (n, 8), or of one contact, include torques."""
     return np.shape(touch)[-1] > 5
 
 
 def forces_of(touch: Array) -> Array:
-    """Forces [N] in the stored values of contacts, in world axes: (n, 3), or (n, 6) followed by torques [N m]."""
+    """Return the contact forces (n, 3) [N] in the stored values of n contacts, in world axes.
+
+    If torques are stored, the result is (n, 6): forces, then torques [N m].
+    """
     return np.concatenate([touch[:, 1:4], touch[:, 5:]], axis=1)
 
 
-def pushed_out(contacts: Sequence[Facing], depth: Array) -> Array:
-    """The displacement (nv,) [m or rad], smallest in the metric of kinetic energy, that separates contacts by `depth`
-    (n,) [m].
+def separating_displacement(contacts: Sequence[RigidContact], depth: Array) -> Array:
+    """Return the smallest displacement (nv,) [m or rad] that separates contacts by `depth` (n,) [m].
+
+    It is smallest in the metric of kinetic energy.
     """
     count, size = len(contacts), len(contacts[0].W)
     mobility = [one.mobility[0, 0] for one in contacts]
@@ -190,6 +208,7 @@ def pushed_out(contacts: Sequence[Facing], depth: Array) -> Array:
 
 
 def _most(values: Array) -> Number:
+    """Return the largest of some numbers (n,)."""
     found = values[0]
     for x in values[1:]:
         found = maximum(found, x)

@@ -1,4 +1,8 @@
-"""Rotor inertia of drives: a rotor that turns with one velocity adds to the diagonal; others couple several joints."""
+"""Rotor inertia of drives.
+
+A rotor that turns with one joint velocity adds to the diagonal of the mass matrix (armature); a rotor that turns with
+several velocities couples their joints.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,28 @@ from linkwork.spatial.scalar import Array, Number
 
 
 def turns_with_rotor(mechanism: Mechanism, joint: Joint) -> bool:
-    """Whether the rotor of a drive turns with a joint."""
+    """Return whether the rotor of a drive turns with a joint."""
     return any(drive.rotor and joint.name in drive.joints for drive in mechanism.actuators)
 
 
 def rotor_matrix(mechanism: Mechanism) -> Array:
-    """The contribution of all rotors to the mass matrix (nv, nv) [kg m^2, kg m, kg]."""
+    """Return the contribution (nv, nv) [kg m^2, kg m, kg] of all rotors to the mass matrix."""
     return np.diag(mechanism.armature) + coupling_matrix(mechanism)
 
 
 def rotor_momenta(mechanism: Mechanism, v: Array) -> Array:
-    """The momenta (nv,) [N s, N m s] of all rotors at velocities v (nv,); for accelerations, their forces."""
+    """Return the momenta (nv,) [N s, N m s] of all rotors at velocities v (nv,).
+
+    For accelerations instead of velocities, the result is the inertial forces [N, N m].
+    """
     return mechanism.armature * v + coupling_momenta(mechanism, v)
 
 
 def coupling_matrix(mechanism: Mechanism) -> Array:
-    """The contribution (nv, nv) of rotors that turn with several velocities: the sum of inertia row row^T."""
+    """Return the contribution (nv, nv) to the mass matrix of rotors that turn with several velocities.
+
+    It is the sum of inertia row row^T, where row (nv,) gives the rotor speed row v.
+    """
     M: list[list[Number]] = [[0.0] * mechanism.nv for _ in range(mechanism.nv)]
     for rotor in mechanism.rotors:
         turning = np.flatnonzero(rotor.row)
@@ -35,7 +45,7 @@ def coupling_matrix(mechanism: Mechanism) -> Array:
 
 
 def coupling_momenta(mechanism: Mechanism, v: Array) -> Array:
-    """The product of `coupling_matrix` with velocities or accelerations v (nv,)."""
+    """Return the product (nv,) of `coupling_matrix` with velocities or accelerations v (nv,)."""
     p: list[Number] = [0.0] * mechanism.nv
     for rotor in mechanism.rotors:
         turning = np.flatnonzero(rotor.row)

@@ -1,7 +1,7 @@
-"""Symmetries of a mechanism: rigid motions of the world that do not change it, with conserved momenta (S4 2.17).
+"""Symmetries of a mechanism: rigid motions that do not change its dynamics, with conserved momenta (S4 2.17).
 
-They follow from gravity and from the joints at the world. A twist of the world is a symmetry if every joint at the
-world can follow it in every position, if it does not raise any weight, and if nothing else connects to the world.
+A twist of the whole mechanism in the world is a symmetry if every joint at the world can follow it in every position,
+if it does not raise any weight, and if nothing else connects the mechanism to the world.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from linkwork.spatial import Motion, Transform
 from linkwork.spatial.scalar import Array, cross, ldlt
 from linkwork.tolerances import RANK
 
-TRIED = 5  # random positions of a joint in which it must be able to follow
-ROUNDED = 1e-12  # relative to 1: entries of twists below this are round-off
+TRIED = 5  # random positions of a joint in which it must be able to follow a symmetry
+ROUNDED = 1e-12  # entries of twists below this are round-off, relative to 1
 
 
 def symmetries(mechanism: Mechanism) -> Array:
-    """The twists (k, 6) [linear; angular] about the world's origin, in its axes, that are symmetries of a mechanism.
+    """Return the twists (k, 6) [linear; angular] that are symmetries of a mechanism.
 
-    If gravity or the pose of a joint at the world is a traced number, no symmetry is reported.
+    They are about the world's origin, in the world's axes. If gravity or the pose of a joint at the world is a traced
+    number, no symmetry is reported.
     """
     roots = [joint for joint in mechanism.joints if joint.i == WORLD]
     if not roots or any(not _follows_freely(mechanism, joint) for joint in roots) or _connected_elsewhere(mechanism):
         return np.zeros((0, 6))
-    # About the centre of the joints, scaled by their distances: from far away, rotations about each of them are similar
+    # Twists are about the centre of the joints and scaled by their distances. About a far point they would be similar
     centre = np.mean([joint.place.p for joint in roots], axis=0)
     far = float(np.linalg.norm(centre))
     length = max(float(np.linalg.norm(joint.place.p - centre)) for joint in roots)
-    length = length if length > RANK * (1.0 + far) else 1.0  # all at one position
+    length = length if length > RANK * (1.0 + far) else 1.0  # all joints are at one position
     rng = np.random.default_rng(0)
     left = _keeping_heights(mechanism.gravity)
     for joint in roots:
@@ -48,7 +49,7 @@ def symmetries(mechanism: Mechanism) -> Array:
 
 
 def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
-    """Whether a joint at the world has no forces, is not coupled to other joints, and has known parameters."""
+    """Return whether a joint at the world has no forces, is not coupled to other joints, and has known parameters."""
     forces = (joint.stiffness, joint.damping, joint.friction, *((joint.armature,) if joint.kind.nv > 1 else ()))
     numbers = (*forces, joint.place.p, joint.place.R, mechanism.gravity)
     if any(np.asarray(x).dtype == object for x in numbers):
@@ -62,14 +63,15 @@ def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
 
 
 def _connected_elsewhere(mechanism: Mechanism) -> bool:
+    """Return whether loops, springs, contacts or force elements connect the mechanism to the world."""
     anywhere = [(WORLD,) for _ in mechanism.forces]  # force elements may act from the world
-    held = [(one.at.body, one.to.body) for one in (*mechanism.frame_constraints, *mechanism.line_forces)]
+    connected = [(one.at.body, one.to.body) for one in (*mechanism.frame_constraints, *mechanism.line_forces)]
     touching = [(pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs]
-    return any(WORLD in bodies for bodies in (*anywhere, *held, *touching))
+    return any(WORLD in bodies for bodies in (*anywhere, *connected, *touching))
 
 
 def _keeping_heights(gravity: Array) -> Array:
-    """The twists (6, k) that do not raise any weight; all twists without gravity."""
+    """Return the twists (6, k) that do not raise any weight; all twists if there is no gravity."""
     size = float(np.linalg.norm(gravity))
     if size == 0.0:
         return np.eye(6)
@@ -79,7 +81,7 @@ def _keeping_heights(gravity: Array) -> Array:
 
 
 def _common(a: Array, b: Array) -> Array:
-    """An orthonormal basis (6, k) of the intersection of two column spaces (6, .); entries are of order 1."""
+    """Return an orthonormal basis (6, k) of the intersection of two column spaces (6, .); entries are of order 1."""
     if not (a.shape[1] and b.shape[1]):
         return np.zeros((6, 0))
     A, B = (np.linalg.svd(x, full_matrices=False) for x in (a, b))
@@ -89,9 +91,9 @@ def _common(a: Array, b: Array) -> Array:
 
 
 def _echelon(basis: Array, noise: float) -> Array:
-    """The same twists (k, 6) as rows in reduced echelon form, so that simple twists are recognizable; pivots are 1.
+    """Return the same twists (k, 6) as rows in reduced echelon form, so that simple twists are recognizable.
 
-    Entries below `noise` are set to zero.
+    `basis` has the twists as columns (6, k). Pivots are 1. Entries below `noise` are set to zero.
     """
     rows, done = np.array(basis.T), 0
     for column in (3, 4, 5, 0, 1, 2):  # rotations first
@@ -109,7 +111,7 @@ def _echelon(basis: Array, noise: float) -> Array:
 
 
 def centred(twists: Array, c: Array) -> Array:
-    """Twists (k, 6) that span the same space, with rotations about c (3,) [m] as far as the translations allow.
+    """Return twists (k, 6) that span the same space, with rotations about c (3,) [m] as far as the translations allow.
 
     If a mechanism has drifted far away, rotations about the world's origin are almost translations.
     """
@@ -125,7 +127,7 @@ def centred(twists: Array, c: Array) -> Array:
 
 
 def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
-    """The velocities (nv, k) with which a mechanism at q follows twists (k, 6) of the world."""
+    """Return the joint velocities (nv, k) with which a mechanism at q follows twists (k, 6) of the whole mechanism."""
     found = np.zeros((mechanism.nv, len(twists)))
     columns = [list(column) for column in found]
     for joint in mechanism.joints:
@@ -138,7 +140,7 @@ def generators(mechanism: Mechanism, q: Array, twists: Array) -> Array:
 
 
 def momentum_maps(mechanism: Mechanism, q: Array, v: Array, twists: Array) -> Array:
-    """The momenta (k,) of bodies and rotors along twists (k, 6) of the world.
+    """Return the momenta (k,) of bodies and rotors along twists (k, 6) in the world.
 
     For rotations in [kg m^2/s], for translations in [kg m/s]. They are conserved if the twists are symmetries.
     """

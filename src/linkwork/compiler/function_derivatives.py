@@ -17,8 +17,8 @@ from linkwork.compiler.graph import needed
 from linkwork.compiler.traced_loops import flat, inputs
 from linkwork.compiler.traced_number import Scope, Traced, operand, wrap
 from linkwork.errors import NotTraceable
-from linkwork.spatial.loops import traced_by
 from linkwork.spatial.scalar import Array
+from linkwork.spatial.traceable_loops import traced_by
 
 
 def jacobian(function: Callable[..., Any], argument: int = 0) -> Callable[..., Array]:

@@ -1,4 +1,4 @@
-"""Traced loops: the counted loops and bounded while-loops of `spatial.loops` as graph operations.
+"""Traced loops: the counted loops and bounded while-loops of `spatial.traceable_loops` as graph operations.
 
 A loop is one operation of the enclosing graph. Its body is traced once, into a separate graph with these inputs: the
 state, one row of each table, and values from the enclosing graph. A while-loop is a counted loop that watches a number
@@ -44,7 +44,7 @@ class LoopTracer:
     def record(
         self, count: int | Count, body: Callable[..., Any], state: Sequence[Any], each: Sequence[Any]
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Trace a counted loop that records values; implements `spatial.loops.record`.
+        """Trace a counted loop that records values; implements `spatial.traceable_loops.record`.
 
         The loop's state has one more number, the iteration index.
         """
@@ -55,7 +55,7 @@ class LoopTracer:
         return tuple(last), series
 
     def iterate(self, most: int, body: Callable[..., Any], state: Sequence[Any]) -> tuple[tuple[Any, ...], Any, Any]:
-        """Trace a bounded while-loop; implements `spatial.loops.iterate`.
+        """Trace a bounded while-loop; implements `spatial.traceable_loops.iterate`.
 
         The loop's state has two more numbers: `going` (1 or 0) and the iteration count.
         """

@@ -13,7 +13,7 @@ from linkwork.compiler.kernel_shapes import Count, Rows, Shape
 from linkwork.compiler.traced_loops import LoopTracer, Series, TracedTable, inputs
 from linkwork.compiler.traced_number import Scope, operand
 from linkwork.errors import NotTraceable
-from linkwork.spatial.loops import traced_by
+from linkwork.spatial.traceable_loops import traced_by
 
 
 def trace(

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.spatial import Force, Transform
-from linkwork.spatial.loops import iterate, repeat
 from linkwork.spatial.scalar import Array, Number, cross, dot, ldlt, where
+from linkwork.spatial.traceable_loops import iterate, repeat
 from linkwork.tolerances import TINY
 
 LOOSE = 1e-9  # of the mean diagonal, added where feet in the air could make the matrix singular

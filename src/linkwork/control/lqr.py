@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives
-from linkwork.algorithms.forward import forward_dynamics
-from linkwork.algorithms.reduction import coupled
+from linkwork.algorithms.forward_dynamics import forward_dynamics
+from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.control import plant as plants
 from linkwork.control.plant import Controller, Plant, controller
 from linkwork.errors import LinkworkError, NotConverged, ShapeError
@@ -20,8 +20,8 @@ from linkwork.spatial.scalar import Array
 AT_REST = 1e-6  # accelerations below [rad/s^2, m/s^2] count as none
 STABLE = 1e-9  # real parts above -STABLE count as not stable, relative to the largest eigenvalue
 
-_accelerations = coupled("forward_dynamics", forward_dynamics, ["q", "v", "tau"])
-_partials = coupled("forward_dynamics_derivatives", forward_dynamics_derivatives, ["q", "v", "tau"])
+_accelerations = for_mimic_joints("forward_dynamics", forward_dynamics, ["q", "v", "tau"])
+_partials = for_mimic_joints("forward_dynamics_derivatives", forward_dynamics_derivatives, ["q", "v", "tau"])
 
 
 def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Iterable[str] | None = None) -> Controller:

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from linkwork.algorithms import inverse, jacobians, kinematics
+from linkwork.algorithms import inverse_dynamics, jacobians, kinematics
 from linkwork.algorithms.joint_forces import passive as passive_of_a_tree
-from linkwork.algorithms.mass import mass_matrix
-from linkwork.algorithms.reduction import coupled
+from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.errors import LinkworkError, ModelError, ShapeError, unknown_name
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.joints import Free
@@ -26,11 +26,13 @@ from linkwork.spatial.scalar import Array, ldlt, maximum, minimum
 
 Controller = Callable[..., Any]
 
-mass = coupled("mass_matrix", mass_matrix, ["q"])
-gravity = coupled("gravity", inverse.gravity, ["q"])
-passive = coupled("passive", passive_of_a_tree, ["q", "v"])
-_bias = coupled("bias", inverse.bias, ["q", "v"])
-_inverse = coupled("inverse_dynamics", lambda m, *state: inverse.inverse_dynamics(m, *state).tau, ["q", "v", "a"])
+mass = for_mimic_joints("mass_matrix", mass_matrix, ["q"])
+gravity = for_mimic_joints("gravity", inverse_dynamics.gravity, ["q"])
+passive = for_mimic_joints("passive", passive_of_a_tree, ["q", "v"])
+_bias = for_mimic_joints("bias", inverse_dynamics.bias, ["q", "v"])
+_inverse = for_mimic_joints(
+    "inverse_dynamics", lambda m, *state: inverse_dynamics.inverse_dynamics(m, *state).tau, ["q", "v", "a"]
+)
 
 
 class Plant:
@@ -122,7 +124,7 @@ def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduce
         "jacobian": lambda m, q, v: jacobians.jacobian(m, q, frame, "mixed")[:rows],
         "jacobian_rate": lambda m, q, v: jacobians.jacobian_rate(m, q, v, frame, "mixed")[:rows],
     }
-    pose, J, dJ = (cast(Any, coupled(name, answer, ["q", "v"])(m, q, v)) for name, answer in answers.items())
+    pose, J, dJ = (cast(Any, for_mimic_joints(name, answer, ["q", "v"])(m, q, v)) for name, answer in answers.items())
     own, idle = J[:, plant.driven], J[:, plant.idle]
     coasting = idle @ (v[plant.idle] - reduced.response @ v[plant.driven])
     drift = dJ @ v + idle @ reduced.drift

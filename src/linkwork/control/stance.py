@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import Kinematics, kinematics, world_poses
-from linkwork.algorithms.sweeps import to_root
+from linkwork.algorithms.tree_traversal import to_root
 from linkwork.control.plant import refuse_no_mechanism
 from linkwork.errors import LinkworkError, listed
 from linkwork.model.bodies import Frame

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.contact_geometry import meetings
+from linkwork.algorithms.contact_geometry import contact_kinematics
 from linkwork.control.stance import Now, Stance
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.model.mechanism import Mechanism
@@ -73,7 +73,7 @@ def _by_contacts(stance: Stance, given: str) -> Judge:
         numbers.append([[k for k, pair in enumerate(m.contact_pairs) if pair.contact.name == name] for name in names])
 
     def by_contacts(t: Any, now: Now) -> list[list[Number]]:
-        there, _ = meetings(m, now.q, now.v)
+        there, _ = contact_kinematics(m, now.q, now.v)
         inside = [where(at.distance < 0.0, 1.0, 0.0) for at in there]
         return [[in_stance([inside[k] for k in pairs]) for pairs in own] for own in numbers]
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms import inverse
+from linkwork.algorithms import inverse_dynamics
 from linkwork.algorithms.kinematics import Kinematics, accelerations
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.control.stance import POINT, Now, Stance
 from linkwork.spatial import Force, Motion
 from linkwork.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -78,7 +78,7 @@ def exact(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspa
     P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j; dJ/dt v].
     """
     m, b, j = stance.mechanism, list(range(stance.base.v.start, stance.base.v.stop)), stance.velocities
-    M, h = mass_matrix(m, now.q), inverse.bias(m, now.q, now.v)
+    M, h = mass_matrix(m, now.q), inverse_dynamics.bias(m, now.q, now.v)
     J, drift = _foot_rows(stance, now.motion, on)
     lifted = np.concatenate([np.full(stance.rows, 1.0 - in_stance) for in_stance in on])
     inertia = ldlt(M[np.ix_(j, j)])

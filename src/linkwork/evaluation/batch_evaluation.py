@@ -1,4 +1,4 @@
-"""How `Dynamics` runs an algorithm on a batch of states: input checks, kernels, and the NumPy reference."""
+"""Evaluation of an algorithm on a batch of states for `Dynamics`: input checks, kernels, and the NumPy reference."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.algorithms import jacobians
-from linkwork.algorithms.reduction import coupled
+from linkwork.algorithms.mimic_reduction import for_mimic_joints
 from linkwork.compiler.build_lock import BUILDING
 from linkwork.errors import unknown_name
-from linkwork.evaluation.diagnosis import explain_non_finite, unwatched, watched
+from linkwork.evaluation.floating_point_failures import explain_non_finite, unwatched, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
@@ -30,7 +30,7 @@ SEVERAL = {
 
 
 class BatchEvaluation:
-    """A mechanism with settings of `compile`, and the evaluation of one algorithm over a batch of states."""
+    """A mechanism with the settings of `compile`, and the evaluation of algorithms over batches of states."""
 
     def __init__(self, mechanism: Mechanism, varying: tuple[str, ...], target: str, threads: int | None, check: bool):
         self.mechanism, self.varying, self.target = mechanism, varying, target
@@ -45,7 +45,7 @@ class BatchEvaluation:
         return f"<Dynamics of {self.mechanism!r}, target {self.target!r}>"
 
     def _state(self, q: Any, v: Any = None, wrenches: Any = None, **accelerations_or_forces: Any) -> dict[str, Input]:
-        """Inputs of a call in the order in which the algorithms take them: q, v, a or tau, wrenches."""
+        """Return the inputs of a call in the order in which the algorithms take them: q, v, a or tau, wrenches."""
         m = self.mechanism
         inputs = {"q": Input(q, (m.nq,))}
         if v is not None:
@@ -65,14 +65,18 @@ class BatchEvaluation:
         out: Out,
         *fixed: str,
     ) -> Array:
-        """Run `algorithm` on every member of a batch; `quantity` and `fixed` identify its kernel."""
+        """Run `algorithm` on every member of a batch and return the results (..., *result).
+
+        `quantity` and `fixed` identify the kernel; `parameters` are values of varying parameters; `out` receives the
+        results.
+        """
         given = dict(parameters or {})
         for name in given:
             if name not in self.varying:
                 hint = " Name it in compile(..., parameters=[...])." if name in self.mechanism.parameters else ""
                 raise unknown_name("varying parameter", name, self.varying, hint)
         m, states = self.mechanism, len(inputs)
-        run = coupled(quantity, algorithm, list(inputs))
+        run = for_mimic_joints(quantity, algorithm, list(inputs))
 
         def one(*arrays: Array) -> Array:
             varied = m.varied(dict(zip(given, arrays[states:], strict=True))) if given else m
@@ -99,7 +103,7 @@ class BatchEvaluation:
             checked(inputs)
             explain_non_finite(quantity, one, members(arrays, inputs, batch), found.reshape(-1, *result))
         if batch == () and quantity not in vars(self).keys() | SEVERAL and not fixed and inputs.keys() <= PLAIN:
-            self._quicken(quantity, kernel)
+            self._install_fast_call(quantity, kernel)
         return found
 
     def _kernel(self, name: tuple[str, ...], one: Callable[..., Array], cores: list[Shape], result: Shape) -> Kernel:
@@ -111,8 +115,11 @@ class BatchEvaluation:
                 self._kernels[name] = dynamics_kernels.kernel_of(self.mechanism, name, one, cores, result)
         return self._kernels[name]
 
-    def _quicken(self, quantity: str, kernel: Kernel) -> None:
-        """Replace the method of this name by the kernel: later calls with one state take about a microsecond."""
+    def _install_fast_call(self, quantity: str, kernel: Kernel) -> None:
+        """Replace the method `quantity` of this object by its kernel.
+
+        Later calls with one state take about a microsecond.
+        """
         from linkwork.evaluation import dynamics_kernels
 
         setattr(self, quantity, dynamics_kernels.as_method(kernel, getattr(type(self), quantity), self))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import rows_and_bias
-from linkwork.algorithms.ranks import free_motions, least_squares, row_scales
-from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.constraint_ranks import free_motions, least_squares, row_scales
+from linkwork.algorithms.constraints.constrained_dynamics import rows_and_bias
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError, listed
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
@@ -24,13 +24,13 @@ NEEDED = 1e-8  # residual force, relative to the largest force of the motion, ab
 
 
 def closure_rows(m: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """Constraint Jacobian J (nc, nv) and bias gamma (nc,) in one state, with or without mimic joints."""
+    """Return the constraint Jacobian J (nc, nv) and bias gamma (nc,) in one state, with or without mimic joints."""
     J, gamma = rows_and_bias(m.tree, *to_tree(m, ("q", "v"), (q, v)))
     return J @ m.spread, gamma
 
 
 def velocities_of(m: Mechanism, names: Iterable[str]) -> Array:
-    """Indices (k,) of the velocities of the named joints, sorted."""
+    """Return the indices (k,) of the velocities of the named joints, sorted."""
     found: list[int] = []
     for name in names:
         joint = m.joints[name]
@@ -39,7 +39,7 @@ def velocities_of(m: Mechanism, names: Iterable[str]) -> Array:
 
 
 def joints_of(m: Mechanism, numbers: Iterable[int]) -> list[str]:
-    """Names of the joints that own the velocities with these indices."""
+    """Return the names of the joints that own the velocities with the indices `numbers`."""
     wanted = set(numbers)
     return [j.name for j in m.leaders if wanted & set(range(j.v.start, j.v.stop))]
 
@@ -63,7 +63,7 @@ def actuation(
     weights: Mapping[str, float],
     wrenches: Any,
 ) -> Actuation:
-    """Forces of the actuated joints that produce a motion of a closed chain (S2, 20).
+    """Return the forces of the actuated joints that produce the acceleration a (nv,) of a closed chain (S2, 20).
 
     The open chain needs the forces inverse_dynamics(q, v, a). The loops contribute J^T lambda, which does no work on
     motions that keep them closed. If more joints are actuated than the motion needs, the sum of weight force^2 is
@@ -97,7 +97,7 @@ def actuation(
 
 
 class Observed(NamedTuple):
-    """Positions q (nq,), velocities v (nv,) and accelerations a (nv,) of all joints."""
+    """Positions q (nq,), velocities v (nv,) and accelerations a (nv,) of all joints, sensed and computed."""
 
     q: Array
     v: Array
@@ -105,7 +105,7 @@ class Observed(NamedTuple):
 
 
 def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterable[str]) -> Observed:
-    """Motion of all joints from that of the sensed joints (S1, unsensed joints).
+    """Return the motion of all joints from that of the sensed joints (S1, unsensed joints).
 
     Entries of sensed joints in q (nq,), v (nv,) and a (nv,) are measurements. Other entries of q are the start of the
     search for a closed position; other entries of v and a are ignored.
@@ -117,7 +117,7 @@ def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterabl
     q = d.assemble(q, fixed=names)
     scales = row_scales(m, q)
     J = closure_rows(m, q, np.zeros(m.nv))[0] / scales[:, None]
-    _refuse_blind(m, free_motions(J[:, others], np.ones(len(J))), others)
+    _require_determined(m, free_motions(J[:, others], np.ones(len(J))), others)
     rates = np.zeros(m.nv)
     rates[known] = v[known]
     rates[others] = -least_squares(J[:, others], J[:, known] @ v[known], 1.0)
@@ -128,7 +128,7 @@ def observed(d: ConstraintMethods, q: Array, v: Array, a: Array, sensed: Iterabl
     return Observed(q, rates, changes)
 
 
-def _refuse_blind(m: Mechanism, unseen: Array, others: Array) -> None:
+def _require_determined(m: Mechanism, unseen: Array, others: Array) -> None:
     """Raise a LinkworkError if joints without sensors can move while the sensed joints rest.
 
     `unseen` (n, k) are the k directions of such motions; `others` (n,) are the indices of the unsensed velocities.

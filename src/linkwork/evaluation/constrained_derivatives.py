@@ -7,28 +7,33 @@ from collections.abc import Callable
 import numpy as np
 
 from linkwork.algorithms.coordinates import qdot
-from linkwork.algorithms.reduction import closed_forward_dynamics
+from linkwork.algorithms.mimic_reduction import constrained_forward_dynamics
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 COMPLEX_STEP = 1e-30  # a complex step has no cancellation, so it may be this small
 
 
-def closed_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
-    """Derivatives (3, nv, nv) of the acceleration by q (tangent space), v and tau.
+def constrained_forward_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
+    """Return the derivatives (3, nv, nv) of constrained accelerations by q (tangent space), v and tau.
 
-    Traced inputs: the expression graph is differentiated. Floats: each column is a complex step, exact to round-off.
+    For traced inputs, the expression graph is differentiated. For floats, each column is a complex step, exact to
+    round-off.
     """
     along_q = np.array([qdot(mechanism, q, one) for one in np.eye(mechanism.nv)])
     unit = np.eye(mechanism.nv)
     if q.dtype == object:
         from linkwork.compiler import pushforward
 
-        a = closed_forward_dynamics(mechanism, q, v, tau).a
+        a = constrained_forward_dynamics(mechanism, q, v, tau).a
         return np.array([pushforward(a, x, along).T for x, along in ((q, along_q), (v, unit), (tau, unit))])
 
     def columns(moved: Callable[[Array], tuple[Array, Array, Array]], directions: Array) -> Array:
-        steps = [closed_forward_dynamics(mechanism, *moved(1j * COMPLEX_STEP * d)).a for d in directions]
+        """Return the derivatives (nv, k) of the acceleration along k directions.
+
+        `moved` adds a complex step to the state.
+        """
+        steps = [constrained_forward_dynamics(mechanism, *moved(1j * COMPLEX_STEP * d)).a for d in directions]
         return np.imag(steps).T / COMPLEX_STEP
 
     return np.array(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from linkwork.algorithms.constraints import closure
-from linkwork.algorithms.reduction import consistent_velocity
-from linkwork.evaluation import assembly, closed_chains
+from linkwork.algorithms.constraints import constrained_dynamics
+from linkwork.algorithms.mimic_reduction import consistent_velocity
+from linkwork.evaluation import closed_chains, loop_assembly
 from linkwork.evaluation.batch_evaluation import Out, Parameters
 from linkwork.evaluation.dynamics_methods import DynamicsMethods
 from linkwork.model.broadcast import Input, one_state, over_batch
@@ -15,7 +15,10 @@ from linkwork.spatial.scalar import Array
 
 
 class ConstraintMethods(DynamicsMethods):
-    """Loop closure: errors, Jacobian, assembly, consistent velocities, forces of actuated joints, unsensed joints."""
+    """Methods of `Dynamics` for loops: closure errors, Jacobian, assembly, consistent velocities, actuation.
+
+    Another method computes the motion of joints without sensors.
+    """
 
     def constraint(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the position errors of loop closure: zero where all loops are closed.
@@ -40,7 +43,9 @@ class ConstraintMethods(DynamicsMethods):
         True
 
         """
-        return self._evaluate("constraint", closure.constraint, self._state(q), (self.mechanism.nc,), parameters, out)
+        return self._evaluate(
+            "constraint", constrained_dynamics.constraint, self._state(q), (self.mechanism.nc,), parameters, out
+        )
 
     def constraint_jacobian(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the constraint Jacobian J: J v is the rate of `constraint`.
@@ -69,7 +74,7 @@ class ConstraintMethods(DynamicsMethods):
         """
         shape = (self.mechanism.nc, self.mechanism.nv)
         return self._evaluate(
-            "constraint_jacobian", closure.constraint_jacobian, self._state(q), shape, parameters, out
+            "constraint_jacobian", constrained_dynamics.constraint_jacobian, self._state(q), shape, parameters, out
         )
 
     def assemble(self, q: Any, fixed: Iterable[str] = ()) -> Array:
@@ -106,7 +111,7 @@ class ConstraintMethods(DynamicsMethods):
         for name in names:
             self.mechanism.joints.index_of(name)
         m = self.mechanism
-        return over_batch(lambda q: assembly.assembled(self, q, names), {"q": Input(q, (m.nq,))}, (m.nq,))
+        return over_batch(lambda q: loop_assembly.assembled_position(self, q, names), {"q": Input(q, (m.nq,))}, (m.nq,))
 
     def consistent(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the velocities nearest to v that satisfy all constraints.

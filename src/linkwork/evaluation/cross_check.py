@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.algorithms.forward import forward_dynamics
-from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.forward_dynamics import forward_dynamics
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError, NotConverged
-from linkwork.evaluation.diagnosis import failures_named
+from linkwork.evaluation.constraint_multipliers import independent_velocities
 from linkwork.evaluation.dynamics import compile
+from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.evaluation.formulations import Formulation, formulations
-from linkwork.evaluation.multipliers import leading
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
@@ -127,7 +127,7 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
         scales = {"accelerations": _free_acceleration(m, q, v, tau, wrenches)}
         for name, row in differences.items():
             with failures_named(f"{name!r}", sample):
-                found = answers(formulations[name], m, q, v, tau, wrenches)
+                found = computed_quantities(formulations[name], m, q, v, tau, wrenches)
             for quantity, value in found.items():
                 if references.setdefault(quantity, name) == name:
                     expected[quantity] = value
@@ -138,7 +138,7 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
 
 
 def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Random coordinates (nq,) and velocities (nv,), with closed loops if one of the tries can close them."""
+    """Return random coordinates (nq,) and velocities (nv,), with closed loops if one of several tries closes them."""
     q, v = m.random(rng), rng.normal(size=m.nv)
     if not m.constrained:
         return q, v
@@ -154,9 +154,12 @@ def random_state(m: Mechanism, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _free_acceleration(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> float:
-    """Largest acceleration without constraints: the scale of constrained accelerations, which may be pure round-off."""
+    """Return the largest acceleration without constraints.
+
+    It is the scale of constrained accelerations, which may be pure round-off.
+    """
     on_tree = np.zeros(m.tree.nv)
-    on_tree[leading(m)] = tau
+    on_tree[independent_velocities(m)] = tau
     position, velocity = to_tree(m, ("q", "v"), (q, v))
     with np.errstate(all="ignore"):  # the formulations report a singular mass matrix
         a = forward_dynamics(m.tree, position, velocity, on_tree, wrenches)
@@ -164,15 +167,17 @@ def _free_acceleration(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: A
 
 
 def relative_difference(a: Array, b: Array, scale: float = 0.0) -> float:
-    """Largest |a - b| divided by the largest |b| or `scale`, whichever is larger; zero for empty arrays."""
+    """Return the largest |a - b|, divided by the largest |b| or `scale`, whichever is larger; zero for empty arrays."""
     return float(np.abs(a - b).max() / max(np.abs(b).max(), scale, 1e-300)) if a.size else 0.0
 
 
-def answers(f: Formulation, m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> dict[str, Array]:
-    """All quantities that a formulation computes, at one state."""
+def computed_quantities(
+    f: Formulation, m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
+) -> dict[str, Array]:
+    """Return all quantities that a formulation computes in one state, by name."""
     found = {
         "accelerations": f.forward(m, q, v, tau, wrenches),
-        "joint forces": f.inverse(m, q, v, tau, wrenches),  # any acceleration will do: tau
+        "joint forces": f.inverse(m, q, v, tau, wrenches),  # any acceleration serves the comparison: tau
     }
     if f.mass:
         found["mass matrix"] = f.mass(m, q)

@@ -1,4 +1,4 @@
-"""Kernels of a mechanism: the cache keys that identify them on disk, and how methods call them."""
+"""Kernels of the methods of `Dynamics`: the cache keys that identify them on disk, and how methods call them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGES = ("spatial", "model", "algorithms", "compiler", "evaluation")  # their
 
 @cache
 def source_digest() -> str:
-    """Digest of the source code that kernels are compiled from: a change of the source invalidates cached kernels."""
+    """Return a digest of the source code from which kernels are compiled: a changed source needs new kernels."""
     package = Path(linkwork.__file__).parent
     return digest(linkwork.__version__, text_digest(*(package / name for name in PACKAGES)))
 
@@ -27,7 +27,7 @@ _digests: WeakKeyDictionary[Mechanism, str] = WeakKeyDictionary()
 
 
 def mechanism_digest(mechanism: Mechanism) -> str:
-    """Digest of all values and kinds of a mechanism; computed once, because mechanisms are immutable."""
+    """Return a digest of all values and kinds of a mechanism; computed once, because mechanisms are immutable."""
     found = _digests.get(mechanism)
     if found is None:
         found = _digests[mechanism] = digest(*_described(mechanism))
@@ -35,7 +35,7 @@ def mechanism_digest(mechanism: Mechanism) -> str:
 
 
 def _described(mechanism: Mechanism) -> list[str | bytes]:
-    """All values and kinds of a mechanism as strings and bytes."""
+    """Return all values and kinds of a mechanism as strings and bytes, for a digest."""
     parts: list[str | bytes] = [mechanism.gravity.tobytes()]
     for body in mechanism.bodies[1:]:
         inertia = body.inertia
@@ -65,7 +65,10 @@ def _described(mechanism: Mechanism) -> list[str | bytes]:
 
 
 def has_kinds_of_users(mechanism: Mechanism) -> bool:
-    """Whether a mechanism has joint kinds or elements that users defined; the digest does not cover their formulas."""
+    """Return whether a mechanism has joint kinds or elements that users defined.
+
+    The digest of the mechanism does not cover their formulas.
+    """
     own = f"{linkwork.__name__}."
     joints = any(not type(joint.kind).__module__.startswith(own) for joint in mechanism.joints)
     return joints or any(one.is_of_users for items in mechanism.elements.values() for one in items)
@@ -74,7 +77,7 @@ def has_kinds_of_users(mechanism: Mechanism) -> bool:
 def kernel_of(
     mechanism: Mechanism, name: tuple[str, ...], one: Callable[..., Any], shapes: Sequence[Shape], result: Shape
 ) -> Kernel:
-    """Kernel of the function `one` of one state, identified by `name`; a recently used kernel is shared.
+    """Return the kernel of the function `one` of one state, identified by `name`; a recently used kernel is shared.
 
     Inputs have the shapes `shapes`, the output has the shape `result`.
     """
@@ -84,5 +87,5 @@ def kernel_of(
 
 
 def as_method(kernel: Kernel, method: Callable[..., Any], owner: object) -> Callable[..., Any]:
-    """Callable that runs the kernel for one state, and `method` of `owner` for all other inputs."""
+    """Return a callable that runs the kernel for one state, and `method` of `owner` for all other inputs."""
     return kernel.fast_call(method.__get__(owner), method.__name__, method.__doc__ or "")

@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from linkwork.algorithms import inverse
+from linkwork.algorithms import inverse_dynamics
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.joint_forces import passive
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.mimic_reduction import CONSTRAINED, carried
 from linkwork.algorithms.reactions import reactions, reactions_about
-from linkwork.algorithms.reduction import CLOSED, carried
 from linkwork.evaluation.batch_evaluation import BatchEvaluation, Out, Parameters
-from linkwork.evaluation.constrained_derivatives import closed_forward_derivatives
+from linkwork.evaluation.constrained_derivatives import constrained_forward_derivatives
 from linkwork.model.broadcast import Input
 from linkwork.spatial.scalar import Array
 
-CLOSED["forward_dynamics_derivatives"] = closed_forward_derivatives  # entered here: algorithms import no compiler
+CONSTRAINED["forward_dynamics_derivatives"] = (
+    constrained_forward_derivatives  # set here because algorithms import no compiler
+)
 
 
 class DynamicsMethods(BatchEvaluation):
-    """Equations of motion: joint forces, accelerations, mass matrix, derivatives and reaction wrenches."""
+    """Methods of `Dynamics` for the equations of motion: joint forces, accelerations, mass matrix and reactions.
+
+    The derivatives of joint forces and accelerations are included.
+    """
 
     def inverse_dynamics(
         self, q: Any, v: Any, a: Any, wrenches: Any = None, *, parameters: Parameters = None, out: Out = None
@@ -54,7 +59,7 @@ class DynamicsMethods(BatchEvaluation):
         """
         return self._evaluate(
             "inverse_dynamics",
-            lambda m, *state: inverse.inverse_dynamics(m, *state).tau,
+            lambda m, *state: inverse_dynamics.inverse_dynamics(m, *state).tau,
             self._state(q, v, wrenches, a=a),
             (self.mechanism.nv,),
             parameters,
@@ -85,7 +90,7 @@ class DynamicsMethods(BatchEvaluation):
         array([178.171,  74.702])
 
         """
-        return self._evaluate("bias", inverse.bias, self._state(q, v), (self.mechanism.nv,), parameters, out)
+        return self._evaluate("bias", inverse_dynamics.bias, self._state(q, v), (self.mechanism.nv,), parameters, out)
 
     def gravity(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the joint forces that hold the mechanism at rest against gravity.
@@ -111,7 +116,9 @@ class DynamicsMethods(BatchEvaluation):
         array([152.853,  49.383])
 
         """
-        return self._evaluate("gravity", inverse.gravity, self._state(q), (self.mechanism.nv,), parameters, out)
+        return self._evaluate(
+            "gravity", inverse_dynamics.gravity, self._state(q), (self.mechanism.nv,), parameters, out
+        )
 
     def passive(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the forces of springs, dampers, dry friction and other force elements.
@@ -360,6 +367,7 @@ class DynamicsMethods(BatchEvaluation):
     def _derivatives(
         self, quantity: str, algorithm: Callable[..., Array], q: Any, v: Any, parameters: Parameters, **third: Any
     ) -> tuple[Array, Array, Array]:
+        """Return the three derivatives (..., nv, nv) that `algorithm` computes, by q, v and the third argument."""
         shape = (3, self.mechanism.nv, self.mechanism.nv)
         three = self._evaluate(quantity, algorithm, self._state(q, v, **third), shape, parameters, None)
         return three[..., 0, :, :], three[..., 1, :, :], three[..., 2, :, :]

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import forward, inverse, mass, reactions
+from linkwork.algorithms import forward_dynamics, inverse_dynamics, mass_matrix, reactions
 from linkwork.algorithms.formulations import limb_dynamics, limb_systems, newton_euler, spacedyn
 from linkwork.algorithms.formulations.factorization import factorization
 from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
 from linkwork.errors import unknown_name
-from linkwork.evaluation import multipliers
-from linkwork.evaluation.diagnosis import watched
+from linkwork.evaluation import constraint_multipliers
+from linkwork.evaluation.floating_point_failures import watched
 from linkwork.model.broadcast import Input, over_batch
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
 
 def _everything(mechanism: Mechanism) -> str:
-    """`why_not` of a formulation that applies to every mechanism."""
+    """Return no reason against a mechanism: `why_not` of a formulation that applies to every mechanism."""
     return ""
 
 
@@ -44,17 +44,17 @@ class Formulation:
     why_not: Callable[[Mechanism], str] = _everything
 
     def applies(self, mechanism: Mechanism) -> bool:
-        """Whether the formulation can express the mechanism."""
+        """Return whether the formulation applies to the mechanism."""
         return not self.why_not(mechanism)
 
     def with_mimics(self) -> Formulation:
-        """The same formulation for mechanisms with mimic joints, loops, clutches and brakes, by multipliers."""
+        """Return the formulation extended to mimic joints, loops, clutches and brakes, by Lagrange multipliers."""
         return replace(
             self,
-            forward=multipliers.forward(self.forward),
-            inverse=multipliers.inverse(self.inverse),
-            mass=multipliers.mass(self.mass),
-            reactions=multipliers.reactions(self.reactions, self.forward, self.inverse),
+            forward=constraint_multipliers.forward(self.forward),
+            inverse=constraint_multipliers.inverse(self.inverse),
+            mass=constraint_multipliers.mass(self.mass),
+            reactions=constraint_multipliers.reactions(self.reactions, self.forward, self.inverse),
         )
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:
@@ -70,11 +70,11 @@ class FormulationOf:
     mechanism: Mechanism
 
     def forward_dynamics(self, q: Any, v: Any, tau: Any, wrenches: Any = None) -> Array:
-        """Accelerations (..., nv) [rad/s^2, m/s^2] under joint forces tau; see `Dynamics.forward_dynamics`."""
+        """Return the accelerations (..., nv) [rad/s^2, m/s^2] for joint forces; see `Dynamics.forward_dynamics`."""
         return self._evaluate(self.formulation.forward, q, v, {"tau": tau}, wrenches, (self.mechanism.nv,))
 
     def inverse_dynamics(self, q: Any, v: Any, a: Any, wrenches: Any = None) -> Array:
-        """Joint forces (..., nv) [N m, N] for accelerations a; see `Dynamics.inverse_dynamics`."""
+        """Return the joint forces (..., nv) [N m, N] for accelerations a; see `Dynamics.inverse_dynamics`."""
         return self._evaluate(self.formulation.inverse, q, v, {"a": a}, wrenches, (self.mechanism.nv,))
 
     def _evaluate(
@@ -86,6 +86,7 @@ class FormulationOf:
         wrenches: Any,
         result: tuple[int, ...],
     ) -> Array:
+        """Evaluate a function of one state over a batch; `more` is the third argument, tau or a, by name."""
         m = self.mechanism
         wrenches = np.zeros((m.nbodies, 6)) if wrenches is None else wrenches
         inputs = {"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))}
@@ -119,30 +120,36 @@ class Formulations(dict[str, Formulation]):
 
 
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-    rest = inverse.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
-    return mass.solver(m, mass.mass_matrix(m, q)).solve(tau - rest)
+    """Return the accelerations (nv,) M^-1 (tau - bias), from the mass matrix M and inverse dynamics."""
+    rest = inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
+    return mass_matrix.solver(m, mass_matrix.mass_matrix(m, q)).solve(tau - rest)
 
 
 def _mass_matrix_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
-    return mass.mass_matrix(m, q) @ a + inverse.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
+    """Return the joint forces (nv,) M a + bias, from the mass matrix M and inverse dynamics."""
+    return mass_matrix.mass_matrix(m, q) @ a + inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
 
 
 def _by_operators(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
+    """Return the accelerations (nv,) from the factorization M = H^T phi^T M^b phi H."""
     f = factorization(m, q, v, wrenches)
     return np.linalg.solve(f.mass_matrix + rotor_matrix(m), tau - f.bias)
 
 
 def _operators_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
+    """Return the joint forces (nv,) from the factorization M = H^T phi^T M^b phi H."""
     f = factorization(m, q, v, wrenches)
     return f.mass_matrix @ a + rotor_momenta(m, a) + f.bias
 
 
 def _newton_euler_inverse(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
+    """Return the joint forces (nv,) from the minimal Newton-Euler equations M y'' + k = q."""
     M, k, applied = newton_euler.minimal_equations(newton_euler.newton_euler(m, q, v, np.zeros(m.nv), wrenches))
     return M @ a + k - applied
 
 
 def _newton_euler_mass(m: Mechanism, q: Array) -> Array:
+    """Return the mass matrix (nv, nv) of the minimal Newton-Euler equations."""
     rest = np.zeros(m.nv)
     return newton_euler.minimal_equations(newton_euler.newton_euler(m, q, rest, rest))[0]
 
@@ -154,8 +161,8 @@ formulations = Formulations(
             Formulation(
                 "articulated bodies",
                 "Wendlandt, Algorithms 3.2 and 3.3",
-                forward.forward_dynamics,
-                lambda *state: inverse.inverse_dynamics(*state).tau,
+                forward_dynamics.forward_dynamics,
+                lambda *state: inverse_dynamics.inverse_dynamics(*state).tau,
                 reactions=reactions.reactions,
             ),
             Formulation(
@@ -163,7 +170,7 @@ formulations = Formulations(
                 "composite bodies and sparse L^T L",
                 _by_mass_matrix,
                 _mass_matrix_inverse,
-                mass.mass_matrix,
+                mass_matrix.mass_matrix,
             ),
             Formulation(
                 "spatial operators",

@@ -13,7 +13,7 @@ from linkwork.spatial.scalar import Array
 
 
 class KinematicsMethods(BatchEvaluation):
-    """Poses, velocities, accelerations and Jacobians of bodies and frames."""
+    """Methods of `Dynamics` for kinematics: poses, velocities, accelerations and Jacobians of bodies and frames."""
 
     def poses(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the pose of every body in the world.

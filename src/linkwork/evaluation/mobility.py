@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.ranks import free_motions, least_squares, row_scales
+from linkwork.algorithms.constraint_ranks import free_motions, least_squares, row_scales
 from linkwork.errors import LinkworkError, listed
 from linkwork.evaluation.closed_chains import closure_rows, joints_of, velocities_of
 from linkwork.evaluation.dynamics import Dynamics, compile
@@ -18,19 +18,19 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN, RANK
 
-STEP = 1e-4  # of central differences of constraint rows [rad or m]
+STEP = 1e-4  # step of central differences of constraint rows [rad or m]
 CHANGED = 1e-6  # changes of constraint rows below this part of the largest change are round-off
 
 
 def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
-    """Mobility, redundant constraint rows and singular directions in a position q (nq,) with closed loops.
+    """Return the mobility, redundant constraint rows and singular directions in a position q (nq,) with closed loops.
 
     Engaged clutches, brakes and other velocity constraints count. Loops that are not engaged are left out.
     """
     (q,) = one_state({"q": Input(q, (m.nq,))})
     m = m.keeping(lambda one: not one.holonomic or bool(one.engaged))
     d = compile(m, target="numpy")
-    refuse_open(d, q)
+    require_closed_loops(d, q)
     scales = row_scales(m, q)
     J = closure_rows(m, q, np.zeros(m.nv))[0] / scales[:, None]
     left, sizes, right = np.linalg.svd(J) if J.size else (np.eye(m.nh), np.zeros(0), np.eye(m.nv))
@@ -51,7 +51,7 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
     return LoopCheck(m.nv - rank, rank, m.nh, redundant, free, singular, repeating)
 
 
-def refuse_open(d: Dynamics, q: Array) -> None:
+def require_closed_loops(d: Dynamics, q: Array) -> None:
     """Raise a LinkworkError unless all loops are closed at q (nq,)."""
     errors = np.abs(d.constraint(q))
     if errors.max(initial=0.0) > CLOSURE_OPEN:
@@ -63,10 +63,10 @@ def refuse_open(d: Dynamics, q: Array) -> None:
 
 
 def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, scales: Array) -> Array:
-    """Orthonormal directions (k, nv) along which constraint rows that are redundant at q (nq,) become independent.
+    """Return orthonormal directions (k, nv) along which constraint rows become independent that are redundant at q.
 
-    `repeating` (nc, s) are the combinations of scaled constraint rows that vanish at q; `free` (mobility, nv) are the
-    directions that keep all loops closed. Where the closed positions form a manifold, these combinations vanish at
+    `repeating` (nc, s) are the combinations of scaled constraint rows that vanish at q (nq,); `free` (mobility, nv) are
+    the directions that keep all loops closed. Where the closed positions form a manifold, these combinations vanish at
     all positions nearby too, and no direction is singular.
     """
     none = np.zeros((0, d.mechanism.nv))
@@ -74,7 +74,10 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
         return none
 
     def changes(directions: Array) -> tuple[Array, float]:
-        """Change of the redundant rows on free motions per unit move (k, s mobility), and the size above round-off."""
+        """Return the change (k, s mobility) of the redundant rows on free motions per unit move along each direction.
+
+        The second result is the size above which a change is not round-off.
+        """
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]
         size = max(float(np.abs(J).max()), 1.0)
@@ -90,10 +93,10 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
 
 
 def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None) -> Independent:
-    """Independent velocities, chosen for good conditioning or by the user, with the map to all velocities."""
+    """Return independent velocities, chosen for good conditioning or by the user, with the map to all velocities."""
     v = np.zeros(m.nv) if v is None else v
     q, v = one_state({"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))})
-    refuse_open(compile(m, target="numpy"), q)
+    require_closed_loops(compile(m, target="numpy"), q)
     J, gamma = closure_rows(m, q, v)
     scales = row_scales(m, q)
     free = free_motions(J, scales)
@@ -122,7 +125,7 @@ def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None
 
 
 def _pivots(free: Array) -> Array:
-    """Indices (k,) of k well-conditioned rows of `free` (nv, k), by greedy pivoting."""
+    """Return the indices (k,) of k well-conditioned rows of `free` (nv, k), by greedy pivoting."""
     left, numbers = np.array(free), []
     for _ in range(free.shape[1]):
         best = int(np.argmax((left * left).sum(axis=1)))

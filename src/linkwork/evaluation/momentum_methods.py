@@ -17,7 +17,7 @@ from linkwork.spatial.scalar import Array
 
 
 class MomentumMethods(BatchEvaluation):
-    """Momentum, conserved momenta, centre of mass and energies of the whole mechanism."""
+    """Methods of `Dynamics` for the whole mechanism: momentum, conserved momenta, centre of mass and energies."""
 
     def momentum(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the momentum of the mechanism about its centre of mass, in the world's axes.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.contact_geometry import meetings
+from linkwork.algorithms.contact_geometry import contact_kinematics
 from linkwork.algorithms.kinematics import frame_pose
 from linkwork.control.plant import Controller
 from linkwork.examples.catalogue import Claim
@@ -132,7 +132,7 @@ def claim() -> Claim:
     q = m.keyframes["start"].q
     thigh, shank = lean + hip, lean + hip + knee
     height = START[2] - (TRUNK - HIP) * np.cos(lean) - (HIP - KNEE) * np.cos(thigh) - (KNEE - ANKLE) * np.cos(shank)
-    there, _ = meetings(m, q, np.zeros(m.nv))
+    there, _ = contact_kinematics(m, q, np.zeros(m.nv))
     error = max(abs(at.distance - (height - ANKLE)) for at in there)
     error += abs(float(m.mass) - 74.548) + abs(frame_pose(m, q, "left foot").p[2] - height)
     return Claim(

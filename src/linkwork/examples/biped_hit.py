@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.contact_geometry import meetings
+from linkwork.algorithms.contact_geometry import contact_kinematics
 from linkwork.control import balance
 from linkwork.control.plant import Controller
 from linkwork.examples import biped
@@ -73,7 +73,7 @@ def claim() -> Claim:
     t = 2.0 * away / (-rate + np.sqrt(rate * rate - 4.0 * falls * away))
     q = key.q.copy()
     q[m.joints["throw"].q][:3] = PLACE + SPEED * t - np.array([0.0, 0.0, 0.5 * biped.GRAVITY * t * t])
-    there, _ = meetings(m, q, key.v)
+    there, _ = contact_kinematics(m, q, key.v)
     at = {pair.name: float(meeting.distance) for pair, meeting in zip(m.contact_pairs, there, strict=True)}
     sentence = f"the block hits the back of a biped at rest after {t:.4f} s"
     return Claim(sentence, abs(at["block on back"]), 1e-12)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms import inverse
+from linkwork.algorithms import inverse_dynamics
 from linkwork.algorithms.jacobians import jacobian, jacobian_rate
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.control import balance
 from linkwork.control.plant import Controller
 from linkwork.examples import biped
@@ -40,7 +40,7 @@ def on_held_feet(m: Mechanism, q: Array, v: Array, tau: Array) -> Array:
     J = np.concatenate([jacobian(m, q, foot) for foot in biped.FEET])
     drift = np.concatenate([jacobian_rate(m, q, v, foot) @ v for foot in biped.FEET])
     M, none = mass_matrix(m, q), np.zeros((len(J), len(J)))
-    right = np.concatenate([tau - inverse.bias(m, q, v), -drift])
+    right = np.concatenate([tau - inverse_dynamics.bias(m, q, v), -drift])
     return np.linalg.solve(np.block([[M, -J.T], [J, none]]), right)[: m.nv]
 
 

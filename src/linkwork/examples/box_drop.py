@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import SLIDING, grip
-from linkwork.algorithms.contact_geometry import meetings
+from linkwork.algorithms.compliant_contact import SLIDING, contact_force
+from linkwork.algorithms.contact_geometry import contact_kinematics
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Builder, Free, Mechanism, Plane, box_corners
 
@@ -38,9 +38,10 @@ def claim() -> Claim:
     """At rest upside down, four corners support the weight at a depth of 2.29 mm."""
     m = build()
     depth = MASS * GRAVITY / (4.0 * STIFFNESS)
-    there, _ = meetings(m, np.array([0.0, 0.0, 0.5 * SIZE[2] - depth, *UPSIDE_DOWN]), np.zeros(6))
+    there, _ = contact_kinematics(m, np.array([0.0, 0.0, 0.5 * SIZE[2] - depth, *UPSIDE_DOWN]), np.zeros(6))
     found = [
-        grip(pair.contact, SLIDING, at.point, at).force[2] for pair, at in zip(m.contact_pairs, there, strict=True)
+        contact_force(pair.contact, SLIDING, at.point, at).force[2]
+        for pair, at in zip(m.contact_pairs, there, strict=True)
     ]
     error = abs(sum(found) / (MASS * GRAVITY) - 1.0) + abs(sum(found[4:]) - sum(found))
     return Claim("corners 5 to 8 support the box at a depth of 2.29 mm", float(error), 1e-12)

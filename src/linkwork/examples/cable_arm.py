@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import forward_dynamics
+from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.algorithms.drive_forces import drive_forces
-from linkwork.algorithms.inverse import gravity
+from linkwork.algorithms.inverse_dynamics import gravity
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_links import bar_inertia
 from linkwork.model import Builder, Mechanism, Revolute

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import forward_dynamics
+from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.two_body_robot import end_wrench
 from linkwork.model import Builder, Mechanism, PointOnLine, Revolute

@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwork.algorithms.formulations.limb_dynamics import accelerations
 from linkwork.algorithms.formulations.limb_systems import limb_system
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.kinematics import joint_poses, world_poses
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.walker_gaits import smooth, swing

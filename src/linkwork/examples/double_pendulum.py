@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Builder, Mechanism, Revolute
 from linkwork.spatial.scalar import Array

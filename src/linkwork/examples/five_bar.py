@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import forward_dynamics
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_links import bar_inertia, meeting
 from linkwork.model import Builder, Mechanism, Revolute

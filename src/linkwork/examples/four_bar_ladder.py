@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import forward_dynamics
+from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_links import bar_inertia
 from linkwork.model import Builder, Mechanism, Revolute

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import forward_dynamics
-from linkwork.algorithms.reduction import closed_reactions
+from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
+from linkwork.algorithms.mimic_reduction import constrained_reactions
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.planar_links import meeting
 from linkwork.model import Builder, Mechanism, Revolute
@@ -183,7 +183,7 @@ def motion(m: Mechanism, theta: Array, omega: Array, u: Array, numbers: Numbers 
     wrenches = np.zeros((3, 6))
     wrenches[2, 5] = u[3]
     state = relative(theta), relative(omega), u[:3], wrenches
-    a, through = forward_dynamics(m, *state).a, closed_reactions(m, *state)
+    a, through = forward_dynamics(m, *state).a, constrained_reactions(m, *state)
     left = onward((0.0, 0.0, theta[0]), through[0, [0, 1, 5]])  # from the leg's axes to the world's
     right = onward((0.0, numbers.legs[1], theta[2]), through[3, [0, 1, 5]]) + torque(u[3])  # and from hip to foot
     return Motion(np.cumsum(a), left, right * [-1.0, -1.0, 1.0])

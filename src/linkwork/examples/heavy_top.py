@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.forward import forward_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Ball, Builder, Mechanism
 from linkwork.spatial.rotation import quaternion_about_axis

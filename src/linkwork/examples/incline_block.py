@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import STICKING, grip
-from linkwork.algorithms.contact_geometry import meetings
+from linkwork.algorithms.compliant_contact import STICKING, contact_force
+from linkwork.algorithms.contact_geometry import contact_kinematics
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Builder, Free, Mechanism, Plane, box_corners
 from linkwork.spatial.scalar import Array
@@ -47,11 +47,12 @@ def resting(angle: float = ANGLE, azimuth: float = 0.0) -> Array:
 def claim() -> Claim:
     """With a tangential deflection of weight sin(angle) / (4 k) all forces cancel, and friction is within its limit."""
     m, down = build(), MASS * GRAVITY * np.sin(ANGLE)
-    there, _ = meetings(m, resting(), np.zeros(6))
+    there, _ = contact_kinematics(m, resting(), np.zeros(6))
     stretch = np.array([down / (4.0 * STIFFNESS), 0.0, 0.0])
-    grips = [
-        grip(pair.contact, STICKING, at.point - stretch, at) for pair, at in zip(m.contact_pairs, there, strict=True)
+    contact_forces = [
+        contact_force(pair.contact, STICKING, at.point - stretch, at)
+        for pair, at in zip(m.contact_pairs, there, strict=True)
     ]
-    total = sum(at.pose.R @ found.force for found, at in zip(grips, there, strict=True)) + MASS * m.gravity
-    lost = sum(abs(found.number - STICKING) for found in grips)
+    total = sum(at.pose.R @ found.force for found, at in zip(contact_forces, there, strict=True)) + MASS * m.gravity
+    lost = sum(abs(found.number - STICKING) for found in contact_forces)
     return Claim("the block sticks at 0.1 degree below the friction angle", float(np.abs(total).max() + lost), 1e-10)

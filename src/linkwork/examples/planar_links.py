@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import forward_dynamics
+from linkwork.algorithms.constraints.constrained_dynamics import forward_dynamics
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Mechanism
 from linkwork.spatial.scalar import Array

@@ -11,9 +11,9 @@ import numpy as np
 
 from linkwork.algorithms.formulations.limb_dynamics import accelerations
 from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
-from linkwork.algorithms.forward import forward_dynamics
-from linkwork.algorithms.inverse import inverse_dynamics
-from linkwork.algorithms.mass import mass_matrix
+from linkwork.algorithms.forward_dynamics import forward_dynamics
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics
+from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.examples.catalogue import Claim
 from linkwork.examples.walker_gaits import straight
 from linkwork.examples.walker_machine import FEMURS, FRAMES, LEGS, build, hip, knee
@@ -77,7 +77,7 @@ def differences(mechanism: Mechanism, states: int) -> tuple[float, float]:
     matrix by composite bodies, projected to the motor coordinates.
     """
     rng, system, free = np.random.default_rng(0), limbs(mechanism), limb_system(mechanism)
-    P, whole, coupled = system.spread, 0.0, 0.0
+    P, whole, coupled = system.velocity_map, 0.0, 0.0
     for _ in range(states):
         q, rate, tau = mechanism.random(rng), rng.normal(size=P.shape[1]), rng.normal(size=mechanism.nv)
         v = rng.normal(size=mechanism.nv)

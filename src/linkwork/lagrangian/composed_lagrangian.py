@@ -7,8 +7,8 @@ import numpy as np
 from linkwork.lagrangian.discrete_step import ImplicitIntegrator, Integrator, State, Step
 from linkwork.simulation.methods.composition import composition, part_of_iteration, substeps
 from linkwork.simulation.state import Leaves
-from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, Number, Value, maximum, where
+from linkwork.spatial.traceable_loops import repeat
 
 
 class Composed(Integrator):

@@ -17,8 +17,8 @@ from linkwork.lagrangian.user_system import Form, Functions
 from linkwork.lagrangian.variational_equations import ENDS, FIRST_ORDER, MIDPOINT, Variational
 from linkwork.model.broadcast import Shape
 from linkwork.simulation.state import Leaves
-from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, Value, maximum, where
+from linkwork.spatial.traceable_loops import record, repeat
 
 RULES = {"midpoint": MIDPOINT, "first-order": FIRST_ORDER, "shake": FIRST_ORDER, "rattle": ENDS, "verlet": ENDS}
 ENERGY_MOMENTUM = "energy-momentum"

@@ -13,7 +13,7 @@ import numpy as np
 from linkwork.compiler import jacobian
 from linkwork.lagrangian.lagrangian_system import LagrangianSystem
 from linkwork.simulation.methods.newton import ITERATIONS, Floor, Root, newton
-from linkwork.spatial.elimination import solve_constrained
+from linkwork.spatial.constrained_linear_systems import solve_constrained
 from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 ROUND_OFF = 1e-12  # relative position error of a solved step

@@ -124,7 +124,7 @@ def _drawing(m: lw.Mechanism, drawn: bool) -> str:
     if not drawn:
         return NO_FIGURES
     start, stream = m.keyframes["start"].q, io.BytesIO()
-    q = m.integrate(start, walker.limbs(m).spread @ np.array([0.0] * 6 + [*TURNED]))
+    q = m.integrate(start, walker.limbs(m).velocity_map @ np.array([0.0] * 6 + [*TURNED]))
     lw.draw(m, np.stack([start, q])).savefig(stream, format="svg", metadata={"Date": None})
     return figure(stream.getvalue(), SHOWN)
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART
-from linkwork.algorithms.contact_geometry import contact_rows, meetings
+from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.mass import mass_matrix
-from linkwork.algorithms.reduction import coupled, to_tree
+from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.mimic_reduction import for_mimic_joints, to_tree
 from linkwork.errors import LinkworkError, unknown_name
 from linkwork.model.geometry import Mesh
 from linkwork.model.mechanism import Mechanism
@@ -45,9 +45,9 @@ class Rates(NamedTuple):
 def contact_rates(mechanism: Mechanism, q: Array) -> Rates:
     """Return the rates [1/s] of contact springs and dampers at q (nq,) [rad, m], as if all pairs were in contact."""
     m = mechanism
-    M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
+    M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
     (position,) = to_tree(m, ("q",), (q,))
-    there, poses = meetings(m.tree, position, np.zeros(m.tree.nv))
+    there, poses = contact_kinematics(m.tree, position, np.zeros(m.tree.nv))
     S, springs, dampers, each = subspaces(m.tree, position), np.zeros_like(M), np.zeros_like(M), []
     for pair, at in zip(m.contact_pairs, there, strict=True):
         J = contact_rows(m.tree, poses, S, pair, at, at.point - at.normal * at.distance)[:3] @ m.spread
@@ -151,7 +151,7 @@ def _warn_of_depth(problem: Problem) -> None:
     for index in islice(np.ndindex(problem.batch), MEMBERS_CHECKED):
         now, values = problem.member(index)
         m = problem.system(values).mechanism
-        there, _ = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+        there, _ = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
         weight = float(m.mass) * float(np.linalg.norm(m.gravity))
         for (contact, surface), at, (number, *_) in zip(m.contact_pairs, there, now.motion.contact_memory, strict=True):
             depth = max(0.0, -float(at.distance))

@@ -10,16 +10,16 @@ from linkwork.algorithms.compliant_contact import (
     APART,
     SLIPPING,
     STICKING,
-    Grip,
+    ContactForce,
     Memory,
+    contact_force,
     contact_wrenches,
-    grip,
-    stored,
-    wrenches_of,
+    elastic_energy,
+    wrenches_from_forces,
 )
-from linkwork.algorithms.contact_geometry import Meeting, meetings
-from linkwork.algorithms.reduction import to_tree
-from linkwork.algorithms.rigid_contact import forces_of, remembered
+from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
+from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.algorithms.rigid_contact import contact_memory_size, forces_of
 from linkwork.simulation.series_entry import Axis, RunFacts, Sample, Series
 from linkwork.simulation.state import CONTACT_COLUMNS
 from linkwork.simulation.state_series import bodies, six
@@ -32,13 +32,13 @@ DIRECTION = Axis("direction", ("x", "y", "z"))
 class Places(NamedTuple):
     """Contact kinematics of all contact pairs (`kinematics`), and the poses of all bodies."""
 
-    kinematics: list[Meeting]
+    kinematics: list[ContactKinematics]
     poses: list[Transform]
 
 
 def _places(now: Sample) -> Places:
     m = now.system.mechanism
-    return Places(*meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v))))
+    return Places(*contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v))))
 
 
 def _memory(now: Sample) -> Memory:
@@ -48,7 +48,7 @@ def _memory(now: Sample) -> Memory:
 class Recorded(NamedTuple):
     """Recorded quantities of one compliant contact; vectors are in world axes."""
 
-    grip: Grip
+    contact_force: ContactForce
     force: Array
     anchor: Array
     slip: Array
@@ -66,20 +66,20 @@ def _compliant_contacts(now: Sample) -> list[Recorded]:
     )
     for pair, number, anchor, at in pairs:
         sticks = (number == STICKING) | (number == SLIPPING)
-        state = grip(pair.contact, where(sticks, STICKING, number), anchor, at)
+        state = contact_force(pair.contact, where(sticks, STICKING, number), anchor, at)
         found.append(
             Recorded(
                 state,
                 force=at.pose.R @ state.force,
                 anchor=where(number > APART, at.pose.point(anchor), np.zeros(3)),
                 slip=_slip_velocity(at, at.distance < 0.0),
-                energy=stored(pair.contact, number, anchor, at),
+                energy=elastic_energy(pair.contact, number, anchor, at),
             )
         )
     return found
 
 
-def _slip_velocity(at: Meeting, touches: Number) -> Array:
+def _slip_velocity(at: ContactKinematics, touches: Number) -> Array:
     """Return the tangential velocity (3,) [m/s] of a touching contact in world axes, else zero."""
     slip = at.velocity - at.normal * dot(at.normal, at.velocity)
     return where(touches, at.pose.R @ slip, np.zeros(3))
@@ -107,8 +107,8 @@ def _wrenches(now: Sample) -> Array:
     """Return the contact wrenches on the bodies, at the body origins in body axes; if rigid, those of the last step."""
     pairs, places = now.system.mechanism.contact_pairs, now.once(_places)
     if now.system.rigid:
-        return wrenches_of(pairs, forces_of(now.state.motion.contact_memory), places.kinematics, places.poses)
-    return contact_wrenches(pairs, [each.grip for each in now.once(_compliant_contacts)], places.poses)
+        return wrenches_from_forces(pairs, forces_of(now.state.motion.contact_memory), places.kinematics, places.poses)
+    return contact_wrenches(pairs, [each.contact_force for each in now.once(_compliant_contacts)], places.poses)
 
 
 def _touching(facts: RunFacts) -> bool:
@@ -121,7 +121,7 @@ def _compliant(facts: RunFacts) -> bool:
 
 def _turned(facts: RunFacts) -> bool:
     """Return whether rigid contacts have rolling or spinning friction."""
-    return facts.rigid and remembered(facts.mechanism.contact_pairs) > CONTACT_COLUMNS
+    return facts.rigid and contact_memory_size(facts.mechanism.contact_pairs) > CONTACT_COLUMNS
 
 
 def _contacts(facts: RunFacts) -> tuple[Axis, ...]:

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from linkwork.algorithms.compliant_contact import APART
 from linkwork.algorithms.joint_forces import Stops
-from linkwork.algorithms.mass import mass_matrix
-from linkwork.algorithms.rigid_contact import remembered
+from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.rigid_contact import contact_memory_size
 from linkwork.compiler import refuse_unrepeatable
 from linkwork.errors import LinkworkError, NonFinite, ShapeError, unknown_name
 from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_non_finite
@@ -410,7 +410,7 @@ def _at_rest(m: Mechanism, arrays: Arrays, rigid: bool) -> MemberState:
 
 def _apart(m: Mechanism, batch: Shape, rigid: bool) -> Array:
     """Return the contact memory (*batch, n, columns) in which all n contact pairs are apart."""
-    size = remembered(m.contact_pairs) if rigid else CONTACT_COLUMNS
+    size = contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS
     found = np.zeros((*batch, len(m.contact_pairs), size))
     found[..., 0] = APART
     return found

@@ -8,17 +8,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import ContactLaw, Grip, Memory, contact_wrenches, grips, step_change
-from linkwork.algorithms.contact_geometry import contact_rows, meetings
+from linkwork.algorithms.compliant_contact import (
+    ContactForce,
+    ContactLaw,
+    Memory,
+    contact_forces,
+    contact_wrenches,
+    step_change,
+)
+from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
 from linkwork.algorithms.element_forces import element_forces
-from linkwork.algorithms.forward import forward_dynamics
-from linkwork.algorithms.inverse import inverse_dynamics
+from linkwork.algorithms.forward_dynamics import forward_dynamics
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics
 from linkwork.algorithms.joint_forces import Stops, passive, resistance, stop_forces
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.mass import mass_matrix, solver
+from linkwork.algorithms.mass_matrix import mass_matrix, solver
+from linkwork.algorithms.mimic_reduction import (
+    constrained_accelerations,
+    constrained_forward_dynamics,
+    for_mimic_joints,
+    to_tree,
+)
 from linkwork.algorithms.point_springs import frame_spring_matrix
-from linkwork.algorithms.reduction import closed_forward_dynamics, coupled, held_to, to_tree
-from linkwork.algorithms.sweeps import to_meeting
+from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.energy import stored_energy, working_power
 from linkwork.simulation.events.guards import Guard
@@ -32,7 +44,7 @@ PASSIVE = "passive"  # joint forces of the tree are reduced in the same way as `
 class ContactLoads(NamedTuple):
     """Compliant contacts at one instant: state and force of each, wrenches (nbodies, 6) [N, N m], and body poses."""
 
-    contacts: list[Grip]
+    contacts: list[ContactForce]
     wrenches: Array
     poses: list[Transform]
 
@@ -89,13 +101,13 @@ class System:
 
     def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
         """Return all joint forces (nv,) [N m or N]: controllers, stops, and passive springs, dampers and friction."""
-        return loads.control + loads.stops + coupled(PASSIVE, passive, ("q", "v"))(self.mechanism, q, v)
+        return loads.control + loads.stops + for_mimic_joints(PASSIVE, passive, ("q", "v"))(self.mechanism, q, v)
 
     def _stop_forces(self, _: Number, q: Array, v: Array) -> Array:
         """Return the forces (nv,) [N m or N] of the springs and dampers at joint limits."""
         assert self.stops
         stops = self.stops
-        return coupled(PASSIVE, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(self.mechanism, q, v)
+        return for_mimic_joints(PASSIVE, lambda m, q, v: stop_forces(m, stops, q, v), ("q", "v"))(self.mechanism, q, v)
 
     @property
     def force_laws(self) -> list[ForceLaw]:
@@ -108,7 +120,7 @@ class System:
     @property
     def element_law(self) -> ForceLaw | None:
         """The force law (nv,) [N m or N] of force elements, which `joint_forces` includes; None if there are none."""
-        forces = coupled(PASSIVE, element_forces, ("q", "v"))
+        forces = for_mimic_joints(PASSIVE, element_forces, ("q", "v"))
         return (lambda _, q, v: forces(self.mechanism, q, v)) if self.mechanism.forces else None
 
     def begun(self, t: Number, contact_memory: Array) -> System:
@@ -122,13 +134,15 @@ class System:
         m = self.mechanism
         if self.memory is None:
             return None
-        there, poses = meetings(m.tree, *to_tree(m, ("q", "v"), (q, v)))
-        found = grips(m.contact_pairs, self.memory, t, there)
+        there, poses = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (q, v)))
+        found = contact_forces(m.contact_pairs, self.memory, t, there)
         return ContactLoads(found, contact_wrenches(m.contact_pairs, found, poses), poses)
 
     # --- derivatives of contact forces for implicit steps ---
 
-    def contact_matrix(self, q: Array, touching: ContactLoads, of: Callable[[ContactLaw, Grip], Array]) -> Array:
+    def contact_matrix(
+        self, q: Array, touching: ContactLoads, of: Callable[[ContactLaw, ContactForce], Array]
+    ) -> Array:
         """Return the sum (nv, nv) of J^T C J over all contacts, with the Jacobian J of each contact.
 
         The function `of` returns the matrix C of a contact: (3, 3) for the force, or (6, 6) with the torque.
@@ -139,7 +153,7 @@ class System:
             for pair, one in zip(m.contact_pairs, touching.contacts, strict=True):
                 C = of(pair.contact, one)
                 J = contact_rows(m, touching.poses, S, pair, one.at)[: len(C)]
-                joints = to_meeting(m, pair.contact.at.body, pair.surface.place.body)
+                joints = to_common_ancestor(m, pair.contact.at.body, pair.surface.place.body)
                 own = [d for side in joints for j in side for d in range(j.v.start, j.v.stop)]
                 block = J[:, own].T @ C @ J[:, own]  # the other columns are zero: leaving them out shortens the trace
                 for r, row in zip(own, block, strict=True):
@@ -147,7 +161,7 @@ class System:
                         total[r][c] = total[r][c] + entry
             return np.array(total).reshape(m.nv, m.nv)
 
-        return coupled("mass_matrix", of_tree, ("q",))(self.mechanism, q)
+        return for_mimic_joints("mass_matrix", of_tree, ("q",))(self.mechanism, q)
 
     def contact_step_matrix(self, q: Array, touching: ContactLoads, h: Number) -> Array:
         """Return the derivative (nv, nv) of the contact impulses of a step h [s] by the velocities at its end.
@@ -181,12 +195,12 @@ class System:
                 M = M if viscous is None else M + viscous * implicit
                 solve = ldlt(M).solve
                 free = solve(tau - self.needed(q, v, np.zeros(m.nv), loads))
-                return held_to(m, q, v, free, solve, self.baumgarte or 0.0).a
+                return constrained_accelerations(m, q, v, free, solve, self.baumgarte or 0.0).a
             stiffer = with_armature(m, extra)
         if m.constrained and self.baumgarte is not None:
-            return closed_forward_dynamics(stiffer, q, v, tau, loads.outside, self.baumgarte).a
+            return constrained_forward_dynamics(stiffer, q, v, tau, loads.outside, self.baumgarte).a
         names = ("q", "v", "tau", "wrenches")[: 3 if loads.outside is None else 4]
-        return coupled("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.outside))
+        return for_mimic_joints("forward_dynamics", forward_dynamics, names)(stiffer, q, v, tau, *_given(loads.outside))
 
     def imbalance(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Return the residual (nv,) [N m or N] of the equations of motion at the acceleration a (nv,)."""
@@ -195,7 +209,7 @@ class System:
     def needed(self, q: Array, v: Array, a: Array, loads: Loads) -> Array:
         """Return the joint forces (nv,) [N m or N] that, with the wrenches of `loads`, produce the acceleration a."""
         names = ("q", "v", "a", "wrenches")[: 3 if loads.outside is None else 4]
-        needed = coupled("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
+        needed = for_mimic_joints("inverse_dynamics", lambda m, *state: inverse_dynamics(m, *state).tau, names)
         return needed(self.mechanism, q, v, a, *_given(loads.outside))
 
     # --- energy ---
@@ -228,8 +242,8 @@ def stiffened_matrix(mechanism: Mechanism, q: Array, extra: Array, weights: list
     `extra` (tree.nv,) is added as armature of the joints; each spring between bodies adds weight * row row^T.
     """
     m = with_armature(mechanism, extra)
-    M = coupled("mass_matrix", mass_matrix, ("q",))(m, q)
-    return M + coupled("mass_matrix", lambda m, q: frame_spring_matrix(m, q, weights), ("q",))(m, q)
+    M = for_mimic_joints("mass_matrix", mass_matrix, ("q",))(m, q)
+    return M + for_mimic_joints("mass_matrix", lambda m, q: frame_spring_matrix(m, q, weights), ("q",))(m, q)
 
 
 def stiffened_solver(mechanism: Mechanism, M: Array) -> Callable[[Array], Array]:

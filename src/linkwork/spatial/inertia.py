@@ -24,12 +24,15 @@ class RigidInertia:
 
     @staticmethod
     def zero() -> RigidInertia:
-        """Inertia of a massless body."""
+        """Return the inertia of a massless body."""
         return RigidInertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
     @staticmethod
     def of(mass: Number, com: Array, inertia: Array) -> RigidInertia:
-        """Inertia from the mass, the centre of mass `com` (3,) and the inertia (3, 3) about it, in the frame's axes."""
+        """Return the inertia of a body from its mass [kg], centre of mass (3,) [m] and inertia (3, 3) [kg m^2].
+
+        `inertia` is about the centre of mass `com`, in the frame's axes.
+        """
         cc, h = dot(com, com), com * mass
         return RigidInertia(
             mass, h, symmetric(lambda i, j: inertia[i, j] + (mass * cc if i == j else 0.0) - h[i] * com[j])
@@ -39,28 +42,34 @@ class RigidInertia:
         return RigidInertia(self.mass + other.mass, self.moment + other.moment, self.rotational + other.rotational)
 
     def __matmul__(self, V: Motion) -> Force:
-        """Momentum of a body with twist V: [m v - h x w; I w + h x v]."""
+        """Return the momentum of a body with twist V = [v; w]: [m v - h x w; I w + h x v], with the first moment h."""
         h, v, w = self.moment, V.linear, V.angular
         return Force(v * self.mass - cross(h, w), self.rotational @ w + cross(h, v))
 
     def gyroscopic(self, V: Motion) -> Force:
-        """The wrench V x* (I V) that keeps the twist V constant; uses v x (w x h) + w x (h x v) = h x (w x v)."""
+        """Return the wrench V x* (I V) that keeps the twist V constant.
+
+        The formula uses v x (w x h) + w x (h x v) = h x (w x v).
+        """
         h, w = self.moment, V.angular
         wv = cross(w, V.linear)
         return Force(wv * self.mass + cross(w, cross(w, h)), cross(w, self.rotational @ w) + cross(h, wv))
 
-    def raised(self, X: Transform) -> RigidInertia:
-        """The inertia in frame a, given in frame b, with X = X_ab (rotation, then parallel-axis theorem)."""
+    def to_frame_a(self, X: Transform) -> RigidInertia:
+        """Return this inertia, given in frame b, expressed in frame a; X is X_ab.
+
+        The inertia is rotated, then moved by the parallel-axis theorem.
+        """
         m, p, h = self.mass, X.p, X.R @ self.moment
         s = h + p * m  # first moment about a
-        spread = dot(p, h) + dot(p, s)
+        diagonal = dot(p, h) + dot(p, s)
         I = congruence(X.R, self.rotational)
         return RigidInertia(
-            m, s, symmetric(lambda i, j: I[i, j] + (spread if i == j else 0.0) - p[i] * h[j] - s[i] * p[j])
+            m, s, symmetric(lambda i, j: I[i, j] + (diagonal if i == j else 0.0) - p[i] * h[j] - s[i] * p[j])
         )
 
     def articulated(self) -> ArticulatedInertia:
-        """The same inertia as an `ArticulatedInertia`."""
+        """Return the same inertia as an `ArticulatedInertia`."""
         m = self.mass
         return ArticulatedInertia(
             np.array([[m, 0.0, 0.0], [0.0, m, 0.0], [0.0, 0.0, m]]), -hat(self.moment), self.rotational
@@ -74,7 +83,7 @@ class RigidInertia:
 
 @dataclass(frozen=True, eq=False)
 class ArticulatedInertia:
-    """Articulated-body inertia: [f; n] = [[M, H], [H^T, I]] [v; w] with mass, coupling and inertia blocks (3, 3).
+    """Articulated-body inertia P: [f; n] = [[M, H], [H^T, I]] [v; w] with mass, coupling and inertia blocks (3, 3).
 
     It maps a body's acceleration to the required wrench, with the joints further out free to move.
     """
@@ -87,19 +96,22 @@ class ArticulatedInertia:
         return ArticulatedInertia(self.M + other.M, self.H + other.H, self.I + other.I)
 
     def __matmul__(self, V: Motion) -> Force:
-        """The wrench that causes the acceleration V; for a matrix of columns V, a matrix of wrenches."""
+        """Return the wrench that causes the acceleration V; for a matrix of columns V, a matrix of wrenches."""
         return Force(self.M @ V.linear + self.H @ V.angular, self.H.T @ V.linear + self.I @ V.angular)
 
     def less(self, U: Force, G: Force) -> ArticulatedInertia:
-        """P - U G^T for matrices of columns U and G with symmetric U G^T; computes the upper halves only."""
+        """Return this inertia P minus U G^T, for matrices of columns U and G (6, k) with symmetric U G^T.
+
+        Only the upper halves of the symmetric blocks are computed.
+        """
         return ArticulatedInertia(
             symmetric(lambda i, j: self.M[i, j] - U.linear[i] @ G.linear[j]),
             self.H - U.linear @ G.angular.T,
             symmetric(lambda i, j: self.I[i, j] - U.angular[i] @ G.angular[j]),
         )
 
-    def raised(self, X: Transform) -> ArticulatedInertia:
-        """The inertia in frame a, given in frame b, with X = X_ab: Ad_X^-T P Ad_X^-1."""
+    def to_frame_a(self, X: Transform) -> ArticulatedInertia:
+        """Return this inertia, given in frame b, expressed in frame a; X is X_ab: Ad_X^-T P Ad_X^-1."""
         R, p = X.R, hat(X.p)
         M, H, I = congruence(R, self.M), R @ self.H @ R.T, congruence(R, self.I)
         K = H - M @ p

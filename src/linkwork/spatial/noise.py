@@ -21,13 +21,13 @@ MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 ROUNDS = 10
 WORD = 0xFFFFFFFF
-LARGEST = 2.0**53  # seeds and counters are below: integers that a double represents exactly
+LARGEST = 2.0**53  # seeds and counters are integers below this, which a double represents exactly
 STREAMS = 2.0**32
 EARLY = 1e-6  # part of a sample interval by which a rounded time may be early and still belong to the sample
 
 
 def philox(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
-    """The four random words of a block from four counter words and two key words; all words are below 2^32.
+    """Return the four random words of a block, from four counter words and two key words; all words are below 2^32.
 
     A word is any object with integer operators: the compiler calls this function to emit the kernel code.
     """
@@ -40,7 +40,7 @@ def philox(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Any, Any, Any, A
 
 
 def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 1) -> Array:
-    """Independent numbers (2 blocks,), uniform in the open interval (0, 1), with 53 random bits each.
+    """Return independent numbers (2 blocks,), uniform in the open interval (0, 1), with 53 random bits each.
 
     If an argument is traced, its method `uniforms` is called. If a traced argument is not an integer in 0 ... 2^53 - 1
     when the kernel runs, the kernel returns NaN.
@@ -57,29 +57,30 @@ def uniforms(seed: Number, counter: Number, stream: Number = 0.0, blocks: int = 
 
 
 def pair(seed: float, counter: float, place: float) -> tuple[float, float]:
-    """The two uniform numbers of one block; `place` is the stream plus 2^32 times the block number."""
+    """Return the two uniform numbers of one block; `place` is the stream plus 2^32 times the block number."""
     a, b, c, d = philox((*_words(counter), *_words(place)), _words(seed))
     return _uniform(a, b), _uniform(c, d)
 
 
 def _uniform(low: int, high: int) -> float:
-    """The upper 53 of 64 bits as a multiple of 2^-53; zero is replaced by 2^-54."""
+    """Return the upper 53 of 64 bits, given as two words, as a multiple of 2^-53; zero is replaced by 2^-54."""
     return max((high << 21) + (low >> 11), 0.5) * 2.0**-53
 
 
 def _words(number: float) -> tuple[int, int]:
-    """An integer below 2^53 as two words, low word first."""
+    """Return an integer below 2^53 as two words, low word first."""
     if not _is_whole(number):
         raise ValueError(number)
     return int(number) & WORD, int(number) >> 32
 
 
 def _is_whole(number: Any) -> bool:
+    """Return whether a number is an integer in 0 ... 2^53 - 1."""
     return isinstance(number, Real) and 0.0 <= float(number) < LARGEST and float(number).is_integer()
 
 
 def uniform(seed: Number, counter: Number, stream: Number = 0.0) -> Number:
-    """A uniform number in the open interval (0, 1) with 53 random bits: the first number of its block."""
+    """Return a uniform number in the open interval (0, 1) with 53 random bits: the first number of its block."""
     return uniforms(seed, counter, stream)[0]
 
 

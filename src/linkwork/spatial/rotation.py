@@ -20,50 +20,62 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0)  # quaternion of the identity rotation
 
 
 def product(a: Array, b: Array) -> Array:
-    """Quaternion product (4,): rotation b followed by rotation a, as for rotation matrices."""
+    """Return the quaternion product a b (4,): rotation b followed by rotation a, as for rotation matrices."""
     vector = b[1:] * a[0] + a[1:] * b[0] + cross(a[1:], b[1:])
     return np.array([a[0] * b[0] - dot(a[1:], b[1:]), *vector])
 
 
 def conjugate(q: Array) -> Array:
-    """The conjugate (4,); for a unit quaternion, the inverse rotation."""
+    """Return the conjugate quaternion (4,); for a unit quaternion, the inverse rotation."""
     return np.array([q[0], -q[1], -q[2], -q[3]])
 
 
 def normalized(q: Array) -> Array:
-    """The unit quaternion q / |q| (4,)."""
+    """Return the unit quaternion q / |q| (4,)."""
     return q / np.sqrt(q @ q)
 
 
 def W_L(q: Array) -> Array:
-    """Left multiplication as a matrix (4, 4): product(q, r) = W_L(q) @ r."""
+    """Return the matrix (4, 4) of left multiplication by q: product(q, r) = W_L(q) @ r."""
     s, x, y, z = q
     return np.array([[s, -x, -y, -z], [x, s, -z, y], [y, z, s, -x], [z, -y, x, s]])
 
 
 def W_R(q: Array) -> Array:
-    """Right multiplication as a matrix (4, 4): product(r, q) = W_R(q) @ r."""
+    """Return the matrix (4, 4) of right multiplication by q: product(r, q) = W_R(q) @ r."""
     s, x, y, z = q
     return np.array([[s, -x, -y, -z], [x, s, z, -y], [y, -z, s, x], [z, y, -x, s]])
 
 
 def W_b(q: Array) -> Array:
-    """Body angular velocity from the rate of a unit quaternion: w_b = W_b(q) @ qdot, (3, 4) (S4 A.1)."""
+    """Return the matrix (3, 4) from the rate of a unit quaternion to the body angular velocity (S4 A.1).
+
+    w_b = W_b(q) @ qdot.
+    """
     return 2.0 * W_L(conjugate(q))[1:]
 
 
 def W_s(q: Array) -> Array:
-    """Spatial angular velocity from the rate of a unit quaternion: w_s = W_s(q) @ qdot, (3, 4) (S4 A.2)."""
+    """Return the matrix (3, 4) from the rate of a unit quaternion to the spatial angular velocity (S4 A.2).
+
+    w_s = W_s(q) @ qdot.
+    """
     return 2.0 * W_R(conjugate(q))[1:]
 
 
 def B_b(q: Array) -> Array:
-    """Rate of a quaternion from the body angular velocity: qdot = B_b(q) @ w_b, (4, 3) (S4 A.4)."""
+    """Return the matrix (4, 3) from the body angular velocity to the rate of a quaternion (S4 A.4).
+
+    qdot = B_b(q) @ w_b.
+    """
     return 0.5 * W_L(q)[:, 1:]
 
 
 def B_s(q: Array) -> Array:
-    """Rate of a quaternion from the spatial angular velocity: qdot = B_s(q) @ w_s, (4, 3) (S4 A.5)."""
+    """Return the matrix (4, 3) from the spatial angular velocity to the rate of a quaternion (S4 A.5).
+
+    qdot = B_s(q) @ w_s.
+    """
     return 0.5 * W_R(q)[:, 1:]
 
 
@@ -71,7 +83,10 @@ def B_s(q: Array) -> Array:
 
 
 def matrix_from_quaternion(q: Array) -> Array:
-    """R (3, 3) = (2 s^2 - 1) 1 + 2 s hat(v) + 2 v v^T of q/|q| = (s, v) (S4 A.3), without taking a root."""
+    """Return the rotation matrix R (3, 3) of a quaternion of any norm, computed without a square root.
+
+    R = (2 s^2 - 1) 1 + 2 s hat(v) + 2 v v^T for q/|q| = (s, v) (S4 A.3).
+    """
     s, x, y, z = q
     k = 2.0 / (s * s + x * x + y * y + z * z)
     sx, sy, sz, xx, yy, zz = k * s * x, k * s * y, k * s * z, k * x * x, k * y * y, k * z * z
@@ -86,7 +101,10 @@ def matrix_from_quaternion(q: Array) -> Array:
 
 
 def quaternion_from_matrix(R: Array) -> Array:
-    """The unit quaternion (4,) of R with s >= 0; divides by its largest component (Shepperd)."""
+    """Return the unit quaternion (4,) of a rotation matrix R, with first component >= 0.
+
+    The formula divides by the largest component (Shepperd).
+    """
     t = R[0, 0] + R[1, 1] + R[2, 2]
     # Row k is 4 q_k q. The most accurate row has the largest diagonal entry 4 q_k^2 = 1 + 2 r_kk - t or 1 + t.
     s = np.array([1.0 + t, R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
@@ -101,18 +119,21 @@ def quaternion_from_matrix(R: Array) -> Array:
 
 
 def matrix_about_axis(axis: Array, angle: Number) -> Array:
-    """R (3, 3) of a rotation by `angle` about the constant unit `axis`; coordinate axes give exact zeros and ones."""
+    """Return R (3, 3) of a rotation by `angle` [rad] about the constant unit `axis`.
+
+    Coordinate axes give exact zeros and ones.
+    """
     along = np.outer(axis, axis)
     return along + (np.eye(3) - along) * np.cos(angle) + hat(axis) * np.sin(angle)
 
 
 def quaternion_about_axis(axis: Array, angle: Number) -> Array:
-    """Unit quaternion (4,) of a rotation by `angle` about the unit `axis` (S4 A.3)."""
+    """Return the unit quaternion (4,) of a rotation by `angle` [rad] about the unit `axis` (S4 A.3)."""
     return np.array([np.cos(angle / 2.0), *(np.sin(angle / 2.0) * np.asarray(axis))])
 
 
 def axis_angle(q: Array) -> tuple[Array, Number]:
-    """Unit axis (3,) and angle in [0, pi] of a quaternion; the identity gets the x axis."""
+    """Return the unit axis (3,) and the angle in [0, pi] of a quaternion; the identity gets the x axis."""
     w = log_quaternion(q)
     squared = dot(w, w)
     turns = squared > 0.0
@@ -124,13 +145,13 @@ def axis_angle(q: Array) -> tuple[Array, Number]:
 
 
 def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Array:
-    """R (3, 3) = Rz(yaw) Ry(pitch) Rx(roll): rotations about the fixed x, then y, then z axis, as in URDF."""
+    """Return R (3, 3) = Rz(yaw) Ry(pitch) Rx(roll): rotations about the fixed x, then y, then z axis, as in URDF."""
     x, y, z = np.eye(3)
     return matrix_about_axis(z, yaw) @ matrix_about_axis(y, pitch) @ matrix_about_axis(x, roll)
 
 
 def rpy_from_matrix(R: Array) -> Array:
-    """(roll, pitch, yaw) (3,) of R with pitch in [-pi/2, pi/2]; in gimbal lock roll is 0."""
+    """Return (roll, pitch, yaw) (3,) of R with pitch in [-pi/2, pi/2]; in gimbal lock roll is 0."""
     squared = R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0]
     free = squared > 1e-24
     flat = where(free, np.sqrt(where(free, squared, 1.0)), 0.0)
@@ -142,7 +163,7 @@ def rpy_from_matrix(R: Array) -> Array:
 
 
 def direction_cosines(alpha: Number, beta: Number, gamma: Number) -> Array:
-    """SpaceDyn's C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) (S3 3.2), which maps inertial to body coordinates.
+    """Return SpaceDyn's C0 = C3(gamma) C2(beta) C1(alpha) (3, 3) (S3 3.2), which maps inertial to body coordinates.
 
     Its transpose A0 = C0^T rotates about the body's x, then y, then z axis; `matrix_from_rpy` rotates about fixed axes.
     """
@@ -151,7 +172,7 @@ def direction_cosines(alpha: Number, beta: Number, gamma: Number) -> Array:
 
 
 def rpy_from_direction_cosines(C: Array) -> Array:
-    """SpaceDyn's (alpha, beta, gamma) (3,) of C0 (3, 3), beta in [-pi/2, pi/2]."""
+    """Return SpaceDyn's angles (alpha, beta, gamma) (3,) of C0 (3, 3), with beta in [-pi/2, pi/2]."""
     return -rpy_from_matrix(C)
 
 
@@ -161,7 +182,7 @@ SERIES_BELOW = 0.25  # theta^2 below which the series are exact to round-off; th
 
 
 def _series(x: Number, *coefficients: float) -> Number:
-    """Polynomial in x by Horner's rule, constant coefficient first."""
+    """Return a polynomial in x by Horner's rule; the constant coefficient is first."""
     total: Any = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         total = total * x + c
@@ -169,7 +190,7 @@ def _series(x: Number, *coefficients: float) -> Number:
 
 
 def half_sinc(squared: Number) -> Number:
-    """sin(theta/2) / theta as a function of squared = theta^2."""
+    """Return sin(theta/2) / theta as a function of squared = theta^2."""
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     series = _series(squared / 4.0, 1.0, -1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800, 1 / 6227020800)
@@ -177,7 +198,7 @@ def half_sinc(squared: Number) -> Number:
 
 
 def bend(squared: Number) -> Number:
-    """(theta - sin theta) / theta^3 as a function of squared = theta^2."""
+    """Return (theta - sin theta) / theta^3 as a function of squared = theta^2."""
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     factorials = (6, -120, 5040, -362880, 39916800, -6227020800, 1307674368000, -355687428096000)
@@ -187,7 +208,7 @@ def bend(squared: Number) -> Number:
 
 
 def unbend(squared: Number) -> Number:
-    """(1 - (theta/2) cot(theta/2)) / theta^2 as a function of squared = theta^2, for theta < 2 pi."""
+    """Return (1 - (theta/2) cot(theta/2)) / theta^2 as a function of squared = theta^2, for theta < 2 pi."""
     small = squared < SERIES_BELOW
     theta = np.sqrt(where(small, 1.0, squared))
     bernoulli = (12, 720, 30240, 1209600, 47900160, 1892437580.3183792, 74724249600, 2950130727918.1644)
@@ -197,7 +218,7 @@ def unbend(squared: Number) -> Number:
 
 
 def exp_quaternion(w: Array) -> Array:
-    """Unit quaternion (4,) of the rotation vector w (3,) [rad]."""
+    """Return the unit quaternion (4,) of the rotation vector w (3,) [rad]."""
     squared = dot(w, w)
     nonzero = squared > 0.0
     theta = np.sqrt(where(nonzero, squared, 1.0))
@@ -205,7 +226,7 @@ def exp_quaternion(w: Array) -> Array:
 
 
 def log_quaternion(q: Array) -> Array:
-    """Rotation vector (3,) [rad] of a quaternion of any norm; its angle is in [0, pi]."""
+    """Return the rotation vector (3,) [rad] of a quaternion of any norm; its angle is in [0, pi]."""
     q = where(q[0] < 0.0, -q, q)
     s, v = q[0], q[1:]
     squared = dot(v, v)
@@ -217,10 +238,10 @@ def log_quaternion(q: Array) -> Array:
 
 
 def exp_matrix(w: Array) -> Array:
-    """R (3, 3) of the rotation vector w (3,) [rad]: Rodrigues' formula (S3 3.4, its last sign corrected)."""
+    """Return R (3, 3) of the rotation vector w (3,) [rad]: Rodrigues' formula (S3 3.4, its last sign corrected)."""
     return matrix_from_quaternion(exp_quaternion(w))
 
 
 def log_matrix(R: Array) -> Array:
-    """Rotation vector (3,) [rad] of R; its angle is in [0, pi]."""
+    """Return the rotation vector (3,) [rad] of R; its angle is in [0, pi]."""
     return log_quaternion(quaternion_from_matrix(R))

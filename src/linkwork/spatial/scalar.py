@@ -1,4 +1,4 @@
-"""Scalars of the formulas: floats, or objects with arithmetic such as the compiler's traced numbers.
+"""Numbers of the formulas: floats, or objects with arithmetic such as the compiler's traced numbers.
 
 Formulas must not branch on the value of a number. They use `where` instead. A comparison of traced numbers returns an
 object with the method `select(yes, no)`, which `where` calls. The module also has small vector and matrix operations
@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 Number = Any  # float, or an object with arithmetic and the methods sin, cos, sqrt, arctan2
-Array = np.ndarray[Any, np.dtype[Any]]  # of floats or of such objects
+Array = np.ndarray[Any, np.dtype[Any]]  # of floats or of objects with arithmetic
 Value = Number | Array  # a number or an array of numbers
 
 
 class TracedCondition(Protocol):
-    """A comparison of traced numbers. Combine it with &, | and ~; its truth value is unknown until the kernel runs."""
+    """A comparison of traced numbers; its truth value is unknown until the kernel runs. Combine it with &, | and ~."""
 
     def select(self, yes: Number, no: Number) -> Number:
-        """`yes` if the condition is true, else `no`."""
+        """Return `yes` if the condition is true, else `no`."""
         ...
 
     def __and__(self, other: Condition, /) -> Condition: ...
@@ -78,7 +78,7 @@ def where(condition: Condition | Array, yes: Value, no: Value) -> Any:
 
 
 def lookup(table: Array, index: Any) -> Any:
-    """Entry of a table (n, ...) at an index that is rounded down and clipped to 0 ... n - 1.
+    """Return the entry of a table (n, ...) at an index that is rounded down and clipped to 0 ... n - 1.
 
     A NaN index reads the first entry. A traced index has a method `lookup(table)`, which is called here.
     """
@@ -87,27 +87,30 @@ def lookup(table: Array, index: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller of two numbers; NaN if one of them is NaN."""
+    """Return the smaller of two numbers; NaN if one of them is NaN."""
     return a.minimum(b) if hasattr(a, "minimum") else b.minimum(a) if hasattr(b, "minimum") else np.minimum(a, b)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger of two numbers; NaN if one of them is NaN."""
+    """Return the larger of two numbers; NaN if one of them is NaN."""
     return a.maximum(b) if hasattr(a, "maximum") else b.maximum(a) if hasattr(b, "maximum") else np.maximum(a, b)
 
 
 def may_be_nonzero(number: Number) -> bool:
-    """Whether a number is possibly nonzero; true for every traced number, because its value is unknown."""
+    """Return whether a number is possibly nonzero; true for every traced number, because its value is unknown."""
     return np.asarray(number).dtype == object or bool(number)
 
 
 def real(a: Number) -> Number:
-    """The real part of a complex number (complex-step differentiation), else the number itself."""
+    """Return the real part of a complex number (complex-step differentiation), or another number unchanged."""
     return a.real if isinstance(a, complex) else a
 
 
 def arctan2(y: Number, x: Number) -> Number:
-    """The angle [rad] of (x, y) in [-pi, pi]; also for complex-step arguments with small imaginary parts."""
+    """Return the angle [rad] of the point (x, y), in [-pi, pi]; also for complex-step arguments.
+
+    Complex arguments must have small imaginary parts.
+    """
     if not (isinstance(y, complex) or isinstance(x, complex)):
         return np.arctan2(y, x)
     slope = (real(x) * np.imag(y) - real(y) * np.imag(x)) / (real(x) ** 2 + real(y) ** 2)
@@ -115,41 +118,44 @@ def arctan2(y: Number, x: Number) -> Number:
 
 
 def dot(a: Array, b: Array) -> Number:
-    """Scalar product of two 3-vectors, written out because NumPy's is slow for object arrays."""
+    """Return the scalar product of two 3-vectors, written out because NumPy's is slow for object arrays."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Vector product a x b; each argument is (3,) or a matrix of columns (3, k)."""
+    """Return the vector product a x b; each argument is (3,) or a matrix of columns (3, k)."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def hat(a: Array) -> Array:
-    """The skew matrix (3, 3) with hat(a) @ b = a x b (S4 A.2)."""
+    """Return the skew matrix (3, 3) with hat(a) @ b = a x b (S4 A.2)."""
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 
 def symmetric(entry: Callable[[int, int], Number]) -> Array:
-    """The symmetric matrix (3, 3) with upper half entry(i, j); each entry is computed once."""
+    """Return the symmetric matrix (3, 3) with upper half entry(i, j); each entry is computed once."""
     xx, xy, xz, yy, yz, zz = (entry(i, j) for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)))
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def congruence(R: Array, A: Array) -> Array:
-    """R A R^T (3, 3) for a symmetric A; the result is exactly symmetric."""
+    """Return R A R^T (3, 3) for a symmetric A (3, 3); the result is exactly symmetric."""
     B = R @ A
     return symmetric(lambda i, j: dot(B[i], R[j]))
 
 
 def own_copy(value: Any) -> Any:
-    """A copy of an array, or a number as NumPy's float: a user's function may write into it, and divide by zero."""
+    """Return a copy of an array, or a float as NumPy's float64, for use in a user's function.
+
+    The function may write into the copy, and divide the float by zero.
+    """
     if isinstance(value, np.ndarray):
         return value.copy()
     return np.float64(value) if type(value) is float else value
 
 
 def largest(values: Array) -> Number:
-    """The largest magnitude of some numbers (n,); 0 if there are none, NaN if one is NaN."""
+    """Return the largest magnitude of some numbers (n,); 0 if there are none, NaN if one is NaN."""
     found: Number = 0.0
     for x in values:
         found = maximum(found, abs(x))
@@ -157,13 +163,13 @@ def largest(values: Array) -> Number:
 
 
 class LDLT(NamedTuple):
-    """Factors A = L D L^T of a small symmetric positive definite matrix: rows of unit lower L and the inverse of D."""
+    """Factors A = L D L^T of a small symmetric positive definite matrix: rows of unit lower triangular L, and D^-1."""
 
     L: tuple[tuple[Number, ...], ...]
     inverse_D: tuple[Number, ...]
 
     def solve(self, b: Array) -> Array:
-        """A^-1 b for b of shape (d,) or (d, k)."""
+        """Return A^-1 b for b of shape (d,) or (d, k)."""
         d = len(self.inverse_D)
         x = [y * inverse for y, inverse in zip(_substituted(self.L, b), self.inverse_D, strict=True)]
         for i in reversed(range(d - 1)):
@@ -171,16 +177,16 @@ class LDLT(NamedTuple):
         return np.array(x)
 
     def inverse(self) -> LDLT:
-        """The solver for many right-hand sides: these dense factors themselves."""
+        """Return a solver for many right-hand sides: these dense factors themselves."""
         return self
 
     def matrix(self) -> Array:
-        """The inverse A^-1 (d, d)."""
+        """Return the inverse A^-1 (d, d)."""
         return self.solve(np.eye(len(self.inverse_D)))
 
 
 def ldlt(A: Array) -> LDLT:
-    """Factor a small dense symmetric positive definite matrix A (d, d); reads its lower half only."""
+    """Factor a small dense symmetric positive definite matrix A (d, d) as L D L^T; only its lower half is read."""
     L: list[tuple[Number, ...]] = []
     D: list[Number] = []
     for i in range(len(A)):
@@ -196,14 +202,14 @@ def ldlt(A: Array) -> LDLT:
 
 
 class LU(NamedTuple):
-    """Factors A = L U of a small matrix: rows of unit lower L, rows of U, and the inverse of U's diagonal."""
+    """Factors A = L U of a small matrix: rows of unit lower triangular L, rows of U, and inverse diagonal of U."""
 
     L: tuple[tuple[Number, ...], ...]
     U: tuple[tuple[Number, ...], ...]
     inverse: tuple[Number, ...]
 
     def solve(self, b: Array) -> Array:
-        """A^-1 b for b of shape (d,) or (d, k)."""
+        """Return A^-1 b for b of shape (d,) or (d, k)."""
         d = len(self.inverse)
         x = _substituted(self.L, b)
         for i in reversed(range(d)):
@@ -229,7 +235,7 @@ def lu(A: Array) -> LU:
 
 
 def _substituted(L: tuple[tuple[Number, ...], ...], b: Array) -> list[Any]:
-    """L^-1 b, from the rows of the unit lower triangular L."""
+    """Return L^-1 b, by forward substitution with the rows of the unit lower triangular L."""
     y: list[Any] = []
     for i in range(len(L)):
         y.append(b[i] - sum(L[i][j] * y[j] for j in range(i)) if i else b[i])

@@ -15,16 +15,16 @@ from linkwork.spatial.vectors import Motion
 class Movable(Protocol):
     """A quantity that can be transformed from frame b to frame a: Motion, Force, RigidInertia, ArticulatedInertia."""
 
-    def raised(self, X: Transform) -> Self:
-        """The quantity in frame a, given in frame b, with X = X_ab."""
+    def to_frame_a(self, X: Transform) -> Self:
+        """Return this quantity, given in frame b, expressed in frame a; X is X_ab."""
         ...
 
 
 class MovableBothWays(Movable, Protocol):
     """A quantity that can be transformed in both directions: Motion and Force."""
 
-    def lowered(self, X: Transform) -> Self:
-        """Express in frame b a quantity that is expressed in frame a; X is X_ab."""
+    def to_frame_b(self, X: Transform) -> Self:
+        """Return this quantity, given in frame a, expressed in frame b; X is X_ab."""
         ...
 
 
@@ -41,48 +41,48 @@ class Transform:
 
     @staticmethod
     def identity() -> Transform:
-        """The identity: frame b coincides with frame a."""
+        """Return the identity transform: frame b coincides with frame a."""
         return Transform(np.eye(3), np.zeros(3))
 
     @staticmethod
     def place(at: Array, rpy: Array) -> Transform:
-        """Transform from a position [m] and URDF's roll, pitch, yaw [rad]."""
+        """Return the transform of a position `at` (3,) [m] and URDF's roll, pitch, yaw (3,) [rad]."""
         return Transform(matrix_from_rpy(*rpy), np.asarray(at))
 
     def __matmul__(self, other: Transform) -> Transform:
-        """Composition: X_ac = X_ab @ X_bc."""
+        """Return the composition X_ac = X_ab @ X_bc."""
         return Transform(self.R @ other.R, self.p + self.R @ other.p)
 
     def inverse(self) -> Transform:
-        """The inverse transform X_ba."""
+        """Return the inverse transform X_ba."""
         return Transform(self.R.T, -(self.R.T @ self.p))
 
     def point(self, r: Array) -> Array:
-        """Coordinates (3,) in frame a of a point with coordinates r (3,) in frame b."""
+        """Return the coordinates (3,) [m] in frame a of a point with coordinates r (3,) [m] in frame b."""
         return self.R @ r + self.p
 
     def up(self, x: M) -> M:
-        """A motion, force or inertia in frame a, given in frame b."""
-        return x.raised(self)
+        """Return x, a motion, force or inertia given in frame b, expressed in frame a."""
+        return x.to_frame_a(self)
 
     def down(self, x: B) -> B:
-        """A motion or force in frame b, given in frame a."""
-        return x.lowered(self)
+        """Return x, a motion or force given in frame a, expressed in frame b."""
+        return x.to_frame_b(self)
 
     @property
     def matrix(self) -> Array:
-        """Homogeneous matrix (4, 4) (S4 A.4)."""
+        """Homogeneous matrix (4, 4) of the transform (S4 A.4)."""
         return np.array(
             [[*self.R[0], self.p[0]], [*self.R[1], self.p[1]], [*self.R[2], self.p[2]], [0.0, 0.0, 0.0, 1.0]]
         )
 
     def snapped(self) -> Transform:
-        """The transform with entries within 1e-12 of 0 or +-1 made exact, so that products with them simplify."""
+        """Return the transform with entries within 1e-12 of 0 or +-1 made exact, so that their products simplify."""
         return Transform(snap(self.R), snap(self.p))
 
 
 def snap(a: Array) -> Array:
-    """The array with entries within 1e-12 of 0, 1 or -1 made exact; object arrays are returned unchanged."""
+    """Return the array with entries within 1e-12 of 0, 1 or -1 made exact; object arrays are returned unchanged."""
     if a.dtype == object:
         return a
     near = np.round(a)
@@ -90,7 +90,7 @@ def snap(a: Array) -> Array:
 
 
 def exp_transform(V: Motion) -> Transform:
-    """The pose after unit time at the constant body twist V."""
+    """Return the pose after unit time at the constant body twist V."""
     v, w = V.linear, V.angular
     squared = dot(w, w)
     h = half_sinc(squared)
@@ -100,7 +100,10 @@ def exp_transform(V: Motion) -> Transform:
 
 
 def log_transform(X: Transform) -> Motion:
-    """The constant body twist that reaches X in unit time: inverse of `exp_transform`, angle in [0, pi]."""
+    """Return the constant body twist that reaches the pose X in unit time; its angle is in [0, pi].
+
+    This is the inverse of `exp_transform`.
+    """
     w = log_matrix(X.R)
     wp = cross(w, X.p)
     return Motion(X.p - wp * 0.5 + cross(w, wp) * unbend(dot(w, w)), w)

@@ -25,12 +25,12 @@ class SixVector:
 
     @classmethod
     def zero(cls) -> Self:
-        """The zero vector."""
+        """Return the zero vector."""
         return cls(np.zeros(3), np.zeros(3))
 
     @classmethod
     def of(cls, array: Array) -> Self:
-        """Vector from an array (6,) or (6, k), linear part first."""
+        """Return the vector of an array (6,) or (6, k), linear part first."""
         return cls(array[:3], array[3:])
 
     @property
@@ -51,11 +51,11 @@ class SixVector:
         return type(self)(self.linear * factor, self.angular * factor)
 
     def __matmul__(self, coefficients: Array) -> Self:
-        """Columns (6, k) times coefficients (k,) or (k, l)."""
+        """Return linear combinations of the columns (6, k), with coefficients (k,) or (k, l)."""
         return type(self)(self.linear @ coefficients, self.angular @ coefficients)
 
     def rotated(self, R: Array) -> Self:
-        """The same vector about the same point, in axes rotated by R (3, 3)."""
+        """Return the same vector about the same point, in axes rotated by R (3, 3)."""
         return type(self)(R @ self.linear, R @ self.angular)
 
 
@@ -68,23 +68,26 @@ class Motion(SixVector):
     @overload
     def cross(self, other: Force) -> Force: ...
     def cross(self, other: Motion | Force) -> Motion | Force:
-        """Rate of `other`, fixed in a frame that moves with this velocity: ad_V of a Motion, V x* of a Force."""
+        """Return the rate of `other`, fixed in a frame that has this velocity: ad_V of a Motion, V x* of a Force."""
         v, w = self.linear, self.angular
         if isinstance(other, Motion):
             return Motion(cross(w, other.linear) + cross(v, other.angular), cross(w, other.angular))
         return Force(cross(w, other.linear), cross(v, other.linear) + cross(w, other.angular))
 
     def pair(self, force: Force) -> Any:
-        """Power of `force` along this motion: a number; (k,) or (k, l) if one or both are matrices of columns."""
+        """Return the power of `force` along this motion.
+
+        It is a number, or (k,) or (k, l) if one or both are matrices of columns.
+        """
         return self.linear.T @ force.linear + self.angular.T @ force.angular
 
-    def raised(self, X: Transform) -> Motion:
-        """The motion in frame a, given in frame b, with X = X_ab: Ad_X V (S4 A.6)."""
+    def to_frame_a(self, X: Transform) -> Motion:
+        """Return this motion, given in frame b, expressed in frame a; X is X_ab: Ad_X V (S4 A.6)."""
         w = X.R @ self.angular
         return Motion(X.R @ self.linear + cross(X.p, w), w)
 
-    def lowered(self, X: Transform) -> Motion:
-        """Express in frame b a motion that is expressed in frame a; X is X_ab: Ad_X^-1 V."""
+    def to_frame_b(self, X: Transform) -> Motion:
+        """Return this motion, given in frame a, expressed in frame b; X is X_ab: Ad_X^-1 V."""
         return Motion(X.R.T @ (self.linear + cross(self.angular, X.p)), X.R.T @ self.angular)
 
 
@@ -92,11 +95,14 @@ class Motion(SixVector):
 class Force(SixVector):
     """A wrench: force [N] and torque about the frame's origin [N m]."""
 
-    def raised(self, X: Transform) -> Force:
-        """The wrench in frame a, given in frame b, with X = X_ab: Ad_X^-T F (S4 A.7 omits the inverse by misprint)."""
+    def to_frame_a(self, X: Transform) -> Force:
+        """Return this wrench, given in frame b, expressed in frame a; X is X_ab: Ad_X^-T F.
+
+        S4 A.7 omits the inverse by misprint.
+        """
         f = X.R @ self.linear
         return Force(f, X.R @ self.angular + cross(X.p, f))
 
-    def lowered(self, X: Transform) -> Force:
-        """Express in frame b a wrench that is expressed in frame a; X is X_ab: Ad_X^T F."""
+    def to_frame_b(self, X: Transform) -> Force:
+        """Return this wrench, given in frame a, expressed in frame b; X is X_ab: Ad_X^T F."""
         return Force(X.R.T @ self.linear, X.R.T @ (self.angular - cross(X.p, self.linear)))

@@ -15,29 +15,29 @@ TINY = 1e-100
 
 
 def clipped(x: Number, lower: Number, upper: Number | None = None) -> Number:
-    """The number nearest to x in the interval [lower, upper]; without `upper`, in [lower, infinity)."""
+    """Return the number nearest to x in the interval [lower, upper]; without `upper`, in [lower, infinity)."""
     least = maximum(x, lower)
     return least if upper is None else minimum(least, upper)
 
 
 def length(x: Array) -> Number:
-    """The Euclidean length of a vector of one or two components (1,) or (2,)."""
+    """Return the Euclidean length of a vector of one or two components (1,) or (2,)."""
     return abs(x[0]) if len(x) == 1 else np.sqrt(x[0] * x[0] + x[1] * x[1])
 
 
 def excess(size: Number, radius: Number) -> Number:
-    """The fraction of a vector of length `size` that exceeds the ball of radius `radius`; 0 inside the ball."""
+    """Return the fraction of a vector of length `size` that is outside the ball of radius `radius`; 0 inside."""
     return maximum(size - radius, 0.0) / maximum(size, TINY)
 
 
 def into_ball(x: Array, radius: Number) -> Array:
-    """The projection (d,) of x (d,) onto the ball of radius `radius` about zero."""
+    """Return the projection (d,) of x (d,) onto the ball of radius `radius` about zero."""
     size = length(x)
     return x * where(size > radius, radius / maximum(size, TINY), 1.0)
 
 
 def into_cone(friction: Number, p: Array) -> Array:
-    """The projection (3,) of an impulse p (3,), normal first, onto the friction cone |p_t| <= friction p_n."""
+    """Return the projection (3,) of an impulse p (3,), normal first, onto the friction cone |p_t| <= friction p_n."""
     along = length(p[1:])
     normal = maximum(p[0] + friction * along, 0.0) / (1.0 + friction * friction)
     edge = where(friction * along <= -p[0], 0.0, normal)

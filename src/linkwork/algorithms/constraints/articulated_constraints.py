@@ -1,7 +1,7 @@
 """Articulated-body algorithm for closed loops, in linear time.
 
-Algorithm 3.3 of S4, extended by the multipliers lambda of the loops that pass through a joint as further unknowns. The
-wrench on body k, and the part of the constraint rows' rates due to the joints outboard of k, are
+This is Algorithm 3.3 of S4, extended by the multipliers lambda of the loops that pass through a joint as further
+unknowns. The wrench on body k, and the part of the constraint rows' rates due to the joints outboard of k, are
 
     F_k = P_k A_k + z_k + E_k lambda        y_k = -E_k^T A_k + W_k lambda + w_k
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from linkwork.algorithms.constraints.velocity_constraints import Path, paths, rotor_paths
 from linkwork.algorithms.kinematics import Kinematics
-from linkwork.algorithms.sweeps import inward, outward
+from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import ArticulatedInertia, Force, Motion
 from linkwork.spatial.scalar import LDLT, Array, Condition, Number, ldlt, where
@@ -32,20 +32,23 @@ from linkwork.spatial.scalar import LDLT, Array, Condition, Number, ldlt, where
 DAMPING, ITERATIONS = 1e-7, 3
 TINY = 1e-100  # regularization for loops between bodies that cannot move
 
-Rows = tuple[int, ...]
+RowNumbers = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class OpenRows:
-    """Constraint rows not yet eliminated at a body: E (6, k), W (k, k), and the part of W's diagonal due to joints."""
+    """Constraint rows that are not yet eliminated at a body: E (6, k) and W (k, k) of the module's equations.
 
-    rows: Rows
+    `mobility` (k,) is the part of W's diagonal due to joints.
+    """
+
+    rows: RowNumbers
     E: Force
     W: Array
     mobility: Array
 
-    def at(self, rows: Rows) -> OpenRows:
-        """The same quantities for another set of rows, with zeros for new rows."""
+    def at(self, rows: RowNumbers) -> OpenRows:
+        """Return the same quantities for another set of rows, with zeros for new rows."""
         count = len(self.rows)
         k = [self.rows.index(row) if row in self.rows else count for row in rows]
         E = np.column_stack([self.E.array, np.zeros(6)])
@@ -62,47 +65,50 @@ NO_ROWS = OpenRows((), Force.of(np.zeros((6, 0))), np.zeros((0, 0)), np.zeros(0)
 
 
 class Eliminated(NamedTuple):
-    """The loops eliminated at a body: their rows, E (6, l), factors of W + damping, and W (l, k) to `others`."""
+    """Constraint rows eliminated at a body: E (6, l), factors N of W + damping, and W (l, k) to the `others`."""
 
-    rows: Rows
+    rows: RowNumbers
     E: Force
     N: LDLT
-    others: Rows
+    others: RowNumbers
     W: Array
     moved: list[Condition]  # whether any joint moves the row
 
 
 class JointFactors(NamedTuple):
-    """Factors of a joint: D, G = P S D^-1, B (k, d) rates of the rows by its velocity, and inboard quantities."""
+    """Factors of a joint: D, G = P S D^-1, and the rates B (k, d) of the rows `rows` by the joint's velocities (d,).
+
+    `inertia` and E (6, k) are the articulated inertia and the rows' wrenches that the joint passes inward.
+    """
 
     D: LDLT
     G: Force
     B: Array
-    rows: Rows
+    rows: RowNumbers
     inertia: ArticulatedInertia
     E: Force
 
 
 class Factored(NamedTuple):
-    """The factors of all joints and eliminated loops, by body; they do not depend on forces."""
+    """Factors of all joints and eliminated rows, by body number; they do not depend on forces."""
 
     eliminated: list[Eliminated | None]
     joints: dict[int, JointFactors]
 
 
-def factored(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
-    """Articulated inertias with the constraint rows J (nh, nv) and all rotors; J may have no rows."""
-    held = len(J)
+def factorize(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
+    """Return the factors of a tree with the constraint rows J (nh, nv) and all rotors; J may have no rows."""
+    rigid_count = len(J)
     J = np.concatenate([J, *(rotor.scaled[None] for rotor in mechanism.rotors)])
     P = [body.inertia.articulated() for body in mechanism.bodies]
     open_rows = [NO_ROWS for _ in mechanism.bodies]
     eliminated: list[Eliminated | None] = [None for _ in mechanism.bodies]
     joints: dict[int, JointFactors] = {}
-    through, ending = passages(mechanism, held)
+    through, ending = rows_by_joint_and_body(mechanism, rigid_count)
     for j in inward(mechanism):
         k = j.o
         if ending[k]:
-            eliminated[k], P[k], open_rows[k] = _eliminate(ending[k], P[k], open_rows[k], held)
+            eliminated[k], P[k], open_rows[k] = _eliminate(ending[k], P[k], open_rows[k], rigid_count)
         S, open_ = motion.S[k], open_rows[k].at(through[k])
         U = P[k] @ S
         D = ldlt(S.pair(U) + np.diag(mechanism.armature[j.v]))
@@ -118,20 +124,23 @@ def factored(mechanism: Mechanism, motion: Kinematics, J: Array) -> Factored:
         mobility = open_.mobility + np.array([added[n, n] for n in range(len(added))])
         open_rows[j.i] = open_rows[j.i] + OpenRows(through[k], X.up(E), open_.W + added, mobility)
     if ending[WORLD]:
-        eliminated[WORLD], _, _ = _eliminate(ending[WORLD], P[WORLD], open_rows[WORLD], held)
+        eliminated[WORLD], _, _ = _eliminate(ending[WORLD], P[WORLD], open_rows[WORLD], rigid_count)
     return Factored(eliminated, joints)
 
 
 def _eliminate(
-    rows: Rows, P: ArticulatedInertia, open_rows: OpenRows, held: int
+    rows: RowNumbers, P: ArticulatedInertia, open_rows: OpenRows, rigid_count: int
 ) -> tuple[Eliminated, ArticulatedInertia, OpenRows]:
-    """Eliminate the loops of `rows` into the inertia. Rows after the first `held` are compliant (rotors)."""
+    """Eliminate the multipliers of `rows` at a body; return their factors, and the inertia and rows that remain.
+
+    P is the body's articulated inertia. Rows with numbers from `rigid_count` on are compliant: rows of rotors.
+    """
     others = tuple(row for row in open_rows.rows if row not in rows)
     both = open_rows.at((*rows, *others))
     count = len(rows)
     E, rest = Force.of(both.E.array[:, :count]), Force.of(both.E.array[:, count:])
     W = both.W[:count, count:]
-    rigid = [row < held for row in rows]
+    rigid = [row < rigid_count for row in rows]
     mobility = [m for m, holds in zip(both.mobility, rigid, strict=False) if holds]
     damping = sum(mobility, 0.0) * (DAMPING / max(len(mobility), 1)) + TINY
     N = ldlt(both.W[:count, :count] + np.diag([damping if holds else 1.0 for holds in rigid]))
@@ -141,16 +150,16 @@ def _eliminate(
     return Eliminated(rows, E, N, others, W, moved), P.less(-E, Force.of(N.solve(E.array.T).T)), left
 
 
-def passages(mechanism: Mechanism, held: int) -> tuple[list[Rows], list[Rows]]:
-    """Rows that pass through each body's joint, and rows that are eliminated at each body.
+def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list[RowNumbers], list[RowNumbers]]:
+    """Return, by body number, the rows whose paths contain the body's joint, and the rows eliminated at the body.
 
-    The first `held` rows are all rows of loops, clutches and brakes, or none; the rows of rotors follow.
+    `rigid_count` is the number of all rows of loops, clutches and brakes, or 0 to omit them; the rows of rotors follow.
     """
-    return passages_of(mechanism, (*(paths(mechanism) if held else ()), *rotor_paths(mechanism)))
+    return rows_of_paths(mechanism, (*(paths(mechanism) if rigid_count else ()), *rotor_paths(mechanism)))
 
 
-def passages_of(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[Rows], list[Rows]]:
-    """The same as `passages`, for arbitrary paths; rows are counted in the order of the paths."""
+def rows_of_paths(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[RowNumbers], list[RowNumbers]]:
+    """Return the same as `rows_by_joint_and_body` for the rows of the paths `along`, numbered in their order."""
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     ending: list[list[int]] = [[] for _ in mechanism.bodies]
     start = 0
@@ -163,13 +172,13 @@ def passages_of(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[Rows]
 
 
 class Constrained(NamedTuple):
-    """Accelerations a (nv,) and multipliers (nc,) [N or N m]; the wrench of loop rows C on B is C lambda."""
+    """Accelerations a (nv,) and multipliers (nc,) [N or N m]; the wrench of loop rows C on frame B is C lambda."""
 
     a: Array
     multipliers: Array
 
 
-def solved(
+def solve_damped(
     mechanism: Mechanism,
     motion: Kinematics,
     closed: Factored,
@@ -179,9 +188,11 @@ def solved(
     base: Motion,
     target: Array,
 ) -> Constrained:
-    """Accelerations (nv,) and multipliers (nc,) under joint forces tau (nv,) and body forces z, with J a = target.
+    """Return the accelerations (nv,) and multipliers (nc,) with J a = target (nc,), from the factors of a tree.
 
-    The rows are damped: J a differs slightly from `target`; see `corrected`.
+    `closed` are the factors, tau (nv,) joint forces, z the wrenches on the bodies at zero acceleration, `bias` the
+    velocity-dependent accelerations of the bodies, and `base` the acceleration of the world. The rows are damped: J a
+    differs slightly from `target`; see `refine_solution`.
     """
     z = list(z)
     w: list[dict[int, Number]] = [{} for _ in mechanism.bodies]
@@ -233,15 +244,16 @@ def solved(
     return Constrained(np.concatenate(a), np.array([found[row] for row in range(len(target))]))
 
 
-def _add(to: dict[int, Number], rows: Rows, values: Sequence[Number] | Array) -> None:
+def _add(to: dict[int, Number], rows: RowNumbers, values: Sequence[Number] | Array) -> None:
+    """Add values to the entries of a dictionary, by row number."""
     for row, value in zip(rows, values, strict=True):
         to[row] = to.get(row, 0.0) + value
 
 
 def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
-    """The rates J v (nc,), computed without the zeros of joints outside the loops."""
+    """Return the rates J v (nc,) of constraint rows J (nc, nv), without the zeros of joints outside the loops."""
     found: list[Number] = [0.0] * len(J)
-    through, _ = passages(mechanism, len(J))
+    through, _ = rows_by_joint_and_body(mechanism, len(J))
     for j in outward(mechanism):
         for row in through[j.o]:
             if row < len(J):
@@ -249,23 +261,30 @@ def rates(mechanism: Mechanism, J: Array, v: Array) -> Array:
     return np.array(found)
 
 
-def corrected(
+def refine_solution(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, J: Array, target: Array, first: Constrained
 ) -> Constrained:
-    """The first solution corrected for the damping: iterative refinement of the residual target - J a (nc,)."""
+    """Return the solution `first` corrected for the damping, by iterative refinement.
+
+    The residual is target - J a (nc,).
+    """
     a, multipliers = first
     for _ in range(ITERATIONS - 1 if len(J) else 0):
-        more = pushed(mechanism, motion, closed, target - rates(mechanism, J, a))
+        more = solve_from_rest(mechanism, motion, closed, target - rates(mechanism, J, a))
         a, multipliers = a + more.a, multipliers + more.multipliers
     return Constrained(a, multipliers)
 
 
-def pushed(
+def solve_from_rest(
     mechanism: Mechanism, motion: Kinematics, closed: Factored, target: Array, tau: Array | None = None
 ) -> Constrained:
-    """Accelerations and multipliers of a mechanism at rest under joint forces tau (nv,), with J a near `target`."""
+    """Return accelerations and multipliers of a tree at rest without gravity, with J a near `target` (nc,).
+
+    The joint forces are tau (nv,), by default zero. With impulses instead of forces, the result is velocities and
+    impulses.
+    """
     still, none = Motion.zero(), Force.zero()
     bodies = mechanism.bodies
     no_force, no_bias = [none for _ in bodies], [still for _ in bodies]
     forces = np.zeros(mechanism.nv) if tau is None else tau
-    return solved(mechanism, motion, closed, forces, no_force, no_bias, still, target)
+    return solve_damped(mechanism, motion, closed, forces, no_force, no_bias, still, target)

@@ -17,10 +17,10 @@ STEPS = 4  # projected gradient iterations in one visit to a block at its bound
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Rows K (k, nv), W (nv, k) with impulses in intervals from `lower` (k,) to `upper` (k,), which contain zero.
+    """Constraint rows K (k, nv) with impulses in intervals from `lower` (k,) to `upper` (k,), which contain zero.
 
-    The impulse of a row that is not `engaged` (k,) is zero. `free` (k,) is the mobility of each row without the other
-    constraints; fractions of it regularize redundant rows.
+    W (nv, k) are the velocity changes due to unit impulses. The impulse of a row that is not `engaged` (k,) is zero.
+    `free` (k,) is the mobility of each row without the other constraints; fractions of it regularize redundant rows.
     """
 
     K: Array
@@ -36,39 +36,39 @@ class Box:
 
     @property
     def mobility(self) -> Array:
-        """K W (k, k), with a fraction of the free mobility added to its diagonal."""
+        """The matrix K W (k, k), with a fraction of the free mobility added to its diagonal."""
         return self.K @ self.W + np.diag([x * EASY + TINY for x in self.free])
 
     @property
     def without_bounce(self) -> Box:
-        """The block itself: it does not bounce."""
+        """The block itself, because it has no restitution."""
         return self
 
     def weights(self, G: Array) -> Array:
-        """Square roots (k,) of the mobilities of its rows."""
+        """Return the square roots (k,) of the mobilities of the rows."""
         return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Magnitudes of the impulses (k,) that would stop each row on its own, within the intervals."""
+        """Return the magnitudes (k,) of the impulses that would stop each row on its own, within the intervals."""
         each = zip(u, np.diag(G), self.bounds(), strict=True)
         return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
 
     def limit(self, _: Sequence[Array]) -> Number:
-        """Always 0: the intervals do not depend on other blocks."""
+        """Return 0: the intervals do not depend on other blocks."""
         return 0.0
 
     def bounds(self) -> list[tuple[Number, Number]]:
-        """The interval of every row (k,); [0, 0] if the row is not engaged."""
+        """Return the interval of every row (k,); [0, 0] if the row is not engaged."""
         rows = zip(self.engaged, self.lower, self.upper, strict=True)
         return [(where(on, low, 0.0), where(on, high, 0.0)) for on, low, high in rows]
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """The largest speed by which a row violates its complementarity condition."""
+        """Return the largest speed by which a row violates its complementarity condition."""
         each = zip(np.diag(G), p, u, self.bounds(), strict=True)
         return largest(np.array([clipped(-w / g, low - x, high - x) * g for g, x, w, (low, high) in each]))
 
     def improved(self, G: Array, _: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Impulses (k,) after one active-set iteration followed by a projected Gauss-Seidel sweep.
+        """Return the impulses (k,) after one active-set iteration followed by a projected Gauss-Seidel sweep.
 
         A Gauss-Seidel sweep solves each row exactly with the others fixed; it always reduces the energy error. The
         active-set iteration solves all sticking rows at once. If `caution` is 1, only the sweep is used.
@@ -80,19 +80,26 @@ class Box:
         return where(caution == 1.0, swept, self._swept(G, active, u + G @ (active - p)))
 
     def _swept(self, G: Array, p: Array, u: Array) -> Array:
+        """Return the impulses (k,) after a projected Gauss-Seidel sweep from impulses p (k,) with speeds u (k,)."""
         after = list(p)
         for i, (low, high) in enumerate(self.bounds()):
             after[i] = clipped(p[i] - u[i] / G[i, i], low, high)
             u = u + G[:, i] * (after[i] - p[i])
         return np.array(after)
 
-    def holding(self, p: Array) -> list[Number]:
-        """For each row (k,): 1 if it is engaged and its impulse is strictly inside its interval (it sticks), else 0."""
+    def sticking(self, p: Array) -> list[Number]:
+        """Return 1 for each row (k,) that sticks, else 0.
+
+        A row sticks if it is engaged and its impulse p is strictly inside its interval.
+        """
         rows = zip(self.engaged, p, self.bounds(), strict=True)
         return [where(on, where(x > low, where(x < high, 1.0, 0.0), 0.0), 0.0) for on, x, (low, high) in rows]
 
     def _active_set(self, G: Array, p: Array, u: Array) -> Array:
-        """Move rows whose own correction exceeds a bound to that bound; solve all other rows together (k,)."""
+        """Return the impulses (k,) after one active-set iteration from impulses p (k,) with speeds u (k,).
+
+        Rows whose own correction exceeds a bound move to that bound; all other rows are solved together.
+        """
         moves, fixed, bounds = [], [], self.bounds()
         for i, (low, high) in enumerate(bounds):
             trial, on = p[i] - u[i] / G[i, i], self.engaged[i]
@@ -106,9 +113,10 @@ class Box:
 
 @dataclass(frozen=True, eq=False)
 class Ball:
-    """Rows K (d, nv), W (nv, d), d = 1 or 2, whose impulse is at most `coefficient` times a contact's normal impulse.
+    """Constraint rows K (d, nv), d = 1 or 2, whose impulse is at most `coefficient` times a contact's normal impulse.
 
-    `normal` is the index of the contact's block; the first row of that block is the normal.
+    W (nv, d) are the velocity changes due to unit impulses. `normal` is the index of the contact's block; the first row
+    of that block is the normal.
     """
 
     acts: Any
@@ -122,36 +130,36 @@ class Ball:
 
     @property
     def mobility(self) -> Array:
-        """K W (d, d), with a fraction of its trace added."""
-        return eased(self.K @ self.W)
+        """The matrix K W (d, d), with a fraction of its trace added to the diagonal."""
+        return regularized(self.K @ self.W)
 
     @property
     def without_bounce(self) -> Ball:
-        """The block itself: it does not bounce."""
+        """The block itself, because it has no restitution."""
         return self
 
     def weights(self, G: Array) -> Array:
-        """The square root of the mobility (d,), equal for all rows."""
+        """Return the square root of the trace of the mobility G (d, d), for each row (d,)."""
         return np.repeat(np.sqrt(trace_of(G)), len(G))
 
     def stopping(self, G: Array, u: Array) -> Array:
-        """Magnitudes of the impulses (d,) that would stop each row on its own."""
+        """Return the magnitudes (d,) of the impulses that would stop each row on its own."""
         return stopping_impulses(G, u)
 
     def limit(self, p: Sequence[Array]) -> Number:
-        """The largest admissible impulse, from the normal impulse of the contact."""
+        """Return the largest admissible impulse, from the normal impulse of the contact."""
         return self.coefficient * maximum(p[self.normal][0], 0.0)
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
-        """The speed by which the block violates its complementarity condition."""
+        """Return the speed by which the block violates its complementarity condition."""
         ease = trace_of(G)
         along = p - u / ease
         return largest(u / ease + along * excess(length(along), limit)) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Impulses (d,): the exact solution if the rows stick; a projected-gradient improvement at the limit."""
+        """Return the impulses (d,): the exact solution if the rows stick, else a projected-gradient improvement."""
         stuck = p - factors.solve(u)
-        ease = 1.0 / steepest(G)
+        ease = 1.0 / largest_row_sum(G)
         slides = into_ball(p - u * ease, limit)
         for _ in range(STEPS - 1):
             slides = into_ball(slides - (u + G @ (slides - p)) * ease, limit)
@@ -159,20 +167,20 @@ class Ball:
 
 
 def masked(G: Array, rows: Array) -> Array:
-    """G (k, k) restricted to the rows (k,) marked 1; the other rows and columns are those of the identity."""
+    """Return G (k, k) restricted to the rows (k,) marked 1; other rows and columns are those of the identity."""
     among = G * np.outer(rows, rows)
     for k, there in enumerate(rows):
         among[k, k] = where(there == 1.0, G[k, k], 1.0)
     return among
 
 
-def eased(G: Array) -> Array:
-    """G (d, d) with a fraction of its trace added to the diagonal, which regularizes immobile rows."""
+def regularized(G: Array) -> Array:
+    """Return G (d, d) with a fraction of its trace added to the diagonal, for rows that are immobile or redundant."""
     return G + np.diag([trace_of(G) * EASY + TINY] * len(G))
 
 
 def trace_of(G: Array) -> Number:
-    """The sum of the diagonal of G (d, d)."""
+    """Return the sum of the diagonal of G (d, d)."""
     total = G[0, 0]
     for k in range(1, len(G)):
         total = total + G[k, k]
@@ -180,12 +188,12 @@ def trace_of(G: Array) -> Number:
 
 
 def stopping_impulses(G: Array, u: Array) -> Array:
-    """Magnitudes of the impulses (d,) that stop rows of mobility G (d, d) at speeds u (d,), each on its own."""
+    """Return the magnitudes (d,) of the impulses that stop rows of mobility G (d, d) and speeds u (d,), one by one."""
     return np.array([abs(w) / G[k, k] for k, w in enumerate(u)])
 
 
-def steepest(G: Array) -> Number:
-    """The largest row sum of magnitudes of G (d, d): an upper bound of its eigenvalues."""
+def largest_row_sum(G: Array) -> Number:
+    """Return the largest row sum of magnitudes of G (d, d): an upper bound of its eigenvalues."""
     sums = []
     for row in G:
         total = abs(row[0])

@@ -10,13 +10,13 @@ so that u_k is zero if p_k is inside the set, and the row slips if p_k is on its
 
     Box         each row in its own interval: clutch, brake [-c h, c h], ratchet [0, c h]
     Ball        |p| <= coefficient p_n, with the normal impulse p_n of a contact: rolling and spinning friction
-    Facing      p_n >= 0, |p_t| <= friction p_n: a rigid contact (algorithms/rigid_contact.py)
+    RigidContact      p_n >= 0, |p_t| <= friction p_n: a rigid contact (algorithms/rigid_contact.py)
 
 The solver visits the blocks in turn, forward and backward, and improves each with the others fixed, until all
 conditions hold (nonlinear Gauss-Seidel; Jean 1999, section 6), with Anderson acceleration between iterations.
 
-Sticking rows of a box are eliminated from the mobility of all other blocks (`Elimination`): with a load of 10 t that a
-clutch holds on a foot of 1 kg, the solver takes 5 iterations instead of 107.
+Sticking rows of a box are eliminated from the mobility of all other blocks (`StickingElimination`). An example is a
+load of 10 t that a clutch holds on a foot of 1 kg: the solver takes 5 iterations instead of 107.
 
 A contact is solved as one block of three rows, not as a normal row and a friction ball. On 128 hard problems (2 to 9
 degrees of freedom, 2 to 8 contacts; tests/algorithms/test_rigid_contact_impulses.py) this takes 17.6 iterations on
@@ -32,13 +32,13 @@ import numpy as np
 
 from linkwork.algorithms.constraints.admissible_sets import TINY
 from linkwork.algorithms.constraints.bounded_blocks import Box, masked
-from linkwork.spatial.fixed_points import Search
-from linkwork.spatial.loops import iterate
+from linkwork.spatial.anderson_acceleration import Search
 from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt, maximum, where
+from linkwork.spatial.traceable_loops import iterate
 
 ITERATIONS = 2400  # largest number of iterations; each visits all blocks forward and backward
 SETTLED = 1e-12  # speed by which a block may violate its condition, relative to the speeds of its rows
-ROUNDED = 1e-14  # the same, relative to the largest terms of the sums that give these speeds
+ROUNDED = 1e-14  # as SETTLED, relative to the largest terms of the sums that give these speeds
 HOPS = 3  # length of the chains of blocks through which impulses, and their round-off, are propagated
 
 
@@ -47,22 +47,22 @@ class Block(Protocol):
 
     @property
     def acts(self) -> Any:
-        """Whether the block is active, a condition."""
+        """Whether the block is active, a condition that may be traced."""
         ...
 
     @property
     def K(self) -> Array:
-        """The rows (d, nv): K v are the speeds along them."""
+        """Constraint rows (d, nv): K v are the speeds along them."""
         ...
 
     @property
     def W(self) -> Array:
-        """The velocity changes (nv, d) due to unit impulses along the rows."""
+        """Velocity changes (nv, d) due to unit impulses along the rows."""
         ...
 
     @property
     def bounce(self) -> Number:
-        """The smallest speed [m/s] of the first row after an impact."""
+        """Smallest speed [m/s] of the first row after an impact."""
         ...
 
     @property
@@ -72,7 +72,7 @@ class Block(Protocol):
 
     @property
     def same_units(self) -> bool:
-        """Whether the tolerance follows the fastest of all blocks with this flag, not the block's own speeds."""
+        """Whether the tolerance is relative to the fastest of all blocks with this flag, not to this block's speeds."""
         ...
 
     @property
@@ -86,34 +86,35 @@ class Block(Protocol):
         ...
 
     def weights(self, G: Array, /) -> Array:
-        """Factors (d,) that make impulses of different blocks comparable, for a mobility G (d, d)."""
+        """Return factors (d,) that make impulses of different blocks comparable, for a mobility G (d, d)."""
         ...
 
     def stopping(self, G: Array, u: Array, /) -> Array:
-        """Magnitudes of the impulses (d,) that would stop each row at speeds u (d,) on its own, within the set."""
+        """Return the magnitudes (d,) of the impulses that would stop each row on its own, from speeds u (d,)."""
         ...
 
     def limit(self, p: Sequence[Array], /) -> Number:
-        """The bound on the impulse due to the impulses p of all blocks; 0 if the set does not depend on them."""
+        """Return the bound on the block's impulse due to the impulses p of all blocks; 0 if there is none."""
         ...
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number, /) -> Number:
-        """The speed by which the block with impulses p (d,) and speeds u (d,) violates its condition."""
+        """Return the speed by which the block with impulses p (d,) and speeds u (d,) violates its condition."""
         ...
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number, /) -> Array:
-        """Impulses (d,) that satisfy the condition, or nearly, with the other blocks fixed.
+        """Return impulses (d,) that satisfy the block's condition, or nearly, with the other blocks fixed.
 
-        With `caution` 1, the update never increases the distance from a solution.
+        p (d,) are the present impulses and u (d,) the speeds at p; G (d, d) is the mobility with its `factors`. With
+        `caution` 1, the update never increases the distance from a solution.
         """
         ...
 
 
-class Settled(NamedTuple):
-    """Solution: velocities v (nv,) after impulses p, which have the shape of their first guess.
+class ImpulseSolution(NamedTuple):
+    """Velocities v (nv,) after the impulses p, which have the shape of their first guess.
 
-    `iterations` is their number. `left` [m/s or rad/s] is the largest violation of a block's condition in the
-    last iteration. `agreed` is 1 if that is within round-off (converged), else 0.
+    `iterations` is the number of iterations. `left` [m/s or rad/s] is the largest violation of a block's condition in
+    the last iteration. `agreed` is 1 if that is within round-off (converged), else 0.
     """
 
     v: Array
@@ -123,12 +124,12 @@ class Settled(NamedTuple):
     agreed: Number
 
 
-def parts_of(blocks: Sequence[Block], p: Array) -> list[Array]:
-    """The impulses (d,) of each block, from those of all blocks in any shape, such as (n,) or (n, 3)."""
+def split_by_block(blocks: Sequence[Block], p: Array) -> list[Array]:
+    """Return the impulses (d,) of each block, from those of all blocks in any shape, such as (n,) or (n, 3)."""
     return np.split(np.ravel(p), np.cumsum([len(one.K) for one in blocks])[:-1])
 
 
-class Known(NamedTuple):
+class FactoredBlock(NamedTuple):
     """A block with its mobility G (d, d), the factors of G, and its response W (nv, d).
 
     `also` (k, d), if given, is the change of the impulses of the eliminated sticking rows per impulse of this block; W
@@ -143,14 +144,14 @@ class Known(NamedTuple):
 
 
 class Tolerance(NamedTuple):
-    """Convergence tolerance: the speed `enough`, for residuals multiplied by the block's factor in `by`."""
+    """Convergence tolerance: the speed `enough`, for residuals multiplied by the factor of each block in `by`."""
 
     enough: Number
     by: list[Number] | None
 
 
-def _tolerance(known: Sequence[Known], v: Array) -> Tolerance:
-    """The tolerance at velocities v (nv,): round-off of the speeds that the blocks have and exchange."""
+def _tolerance(known: Sequence[FactoredBlock], v: Array) -> Tolerance:
+    """Return the tolerance at velocities v (nv,): round-off of the speeds that blocks have and pass to each other."""
     blocks = [one.block for one in known]
     seen = [largest(one.K @ v) for one in blocks]
     acting = [where(one.acts, speed + one.bounce, 0.0) for one, speed in zip(blocks, seen, strict=True)]
@@ -159,15 +160,15 @@ def _tolerance(known: Sequence[Known], v: Array) -> Tolerance:
     enough = enough + largest(np.array([seen[k] for k in same_units])) * ROUNDED
     if len(same_units) == len(blocks):
         return Tolerance(enough, None)
-    got = _exchanged(known, v)
+    got = _received_speeds(known, v)
     enough = enough + largest(np.array([got[k] for k in same_units])) * SETTLED + TINY
     terms = [largest(abs(one.K) @ abs(v)) for one in blocks]
     own = [(x + y) * SETTLED + z * ROUNDED + TINY for x, y, z in zip(acting, got, terms, strict=True)]
     return Tolerance(enough, [1.0 if one.same_units else enough / x for one, x in zip(blocks, own, strict=True)])
 
 
-def _exchanged(known: Sequence[Known], v: Array) -> list[Number]:
-    """The speed that each block may receive from blocks of another kind, directly and through other blocks."""
+def _received_speeds(known: Sequence[FactoredBlock], v: Array) -> list[Number]:
+    """Return the speed that each block may receive from blocks of another kind, directly and through other blocks."""
     blocks, got = [one.block for one in known], [np.zeros(len(one.G)) for one in known]
     effects = [[None if a.same_units and b.same_units else abs(a.K @ b.W) for b in blocks] for a in blocks]
     for _ in range(HOPS):
@@ -181,44 +182,44 @@ def _exchanged(known: Sequence[Known], v: Array) -> list[Number]:
     return [largest(x) for x in got]
 
 
-class Elimination:
+class StickingElimination:
     """Sticking rows of a box, eliminated from the mobility of all other blocks as if rigidly connected.
 
     A change of another block's impulse then changes the impulses of these rows too, so that they continue to stick.
     Without elimination, clutches between heavy bodies that rest on contacts need very many iterations.
     """
 
-    def __init__(self, known: Sequence[Known]):
+    def __init__(self, known: Sequence[FactoredBlock]):
         self.known, self.box = known, known[0].block
         self.seen = [self.box.K @ one.W for one in known[1:]]  # effect of the other blocks on the rows (k, d)
         self.done = [one.block.K @ known[0].W for one in known[1:]]  # effect of the rows on the other blocks (d, k)
 
-    def among(self, p: Array, caution: Number) -> list[Known]:
-        """All blocks, with the rows that stick at impulses p (k,) eliminated; with `caution` 1, no row is."""
+    def among(self, p: Array, caution: Number) -> list[FactoredBlock]:
+        """Return all blocks, with the box rows that stick at impulses p (k,) eliminated; with `caution` 1, none."""
         box, G, _, W, _ = self.known[0]
         assert isinstance(box, Box)
-        holding = np.array([x * (1.0 - caution) for x in box.holding(p)])
+        holding = np.array([x * (1.0 - caution) for x in box.sticking(p)])
         rows, found = ldlt(masked(G, holding)), [self.known[0]]
         for one, seen, done in zip(self.known[1:], self.seen, self.done, strict=True):
             also = -rows.solve(seen * holding[:, None])
             reduced = one.G + done @ also
-            found.append(Known(one.block, reduced, ldlt(reduced), one.W + W @ also, also))
+            found.append(FactoredBlock(one.block, reduced, ldlt(reduced), one.W + W @ also, also))
         return found
 
 
-def settled(blocks: Sequence[Block], v: Array, first: Array, needed: Any = True) -> Settled:
+def solve_impulses(blocks: Sequence[Block], v: Array, first: Array, needed: Any = True) -> ImpulseSolution:
     """Solve for the impulses of all blocks, from velocities v (nv,) and a first guess (n,) [N s].
 
     The guess is used only if it is better than zero. If the solution is not `needed`, the solver stops after one
     iteration. A box, if there is one, must be the first block.
     """
-    known = [Known(one, G := one.mobility, ldlt(G), one.W) for one in blocks]
+    known = [FactoredBlock(one, G := one.mobility, ldlt(G), one.W) for one in blocks]
     weight = np.concatenate([one.block.weights(one.G) for one in known])
     enough, by = _tolerance(known, v)
-    boxed = Elimination(known) if isinstance(blocks[0], Box) else None
+    boxed = StickingElimination(known) if isinstance(blocks[0], Box) else None
 
     def pushed(impulses: Array) -> Array:
-        pairs = zip(blocks, parts_of(blocks, impulses), strict=True)
+        pairs = zip(blocks, split_by_block(blocks, impulses), strict=True)
         return v + sum((one.W @ p for one, p in pairs), np.zeros(len(v)))
 
     def residual(k: int, p: Sequence[Array], speeds: Array) -> Number:
@@ -229,45 +230,51 @@ def settled(blocks: Sequence[Block], v: Array, first: Array, needed: Any = True)
         return found if by is None else found * by[k]
 
     def broken(impulses: Array) -> Number:
-        speeds, p = pushed(impulses), parts_of(blocks, impulses)
+        speeds, p = pushed(impulses), split_by_block(blocks, impulses)
         return largest(np.array([scaled(k, residual(k, p, speeds)) for k in range(len(blocks))]))
 
-    guess = _first_guess(known, parts_of(blocks, first), pushed)
+    guess = _first_guess(known, split_by_block(blocks, first), pushed)
     none = np.zeros(len(guess))
     guess = where(broken(guess) < broken(none), guess, none)
 
     def iteration(*state: Any) -> tuple[tuple[Any, ...], Any]:
         search, left = Search(*state), 0.0
         caution = where(search.careful, 1.0, 0.0)
-        speeds, p, among = pushed(search.start), parts_of(blocks, search.start), known
+        speeds, p, among = pushed(search.start), split_by_block(blocks, search.start), known
         for k in (*range(len(blocks)), *reversed(range(len(blocks) - 1))):
             left = maximum(left, scaled(k, residual(k, p, speeds)))
-            speeds = _visited(among[k], p, k, speeds, caution)
+            speeds = _improve_block(among[k], p, k, speeds, caution)
             if k == 0 and boxed is not None:
                 among = boxed.among(p[0], caution)
         ended = np.concatenate(p)
         after = search.after(ended, (ended - search.start) * weight, left)
-        return tuple(after), (left <= enough) | ~_truth(needed)
+        return tuple(after), (left <= enough) | ~_as_numpy_condition(needed)
 
     state, iterations, _ = iterate(ITERATIONS, iteration, *Search.at(guess, len(guess)))
     found = Search(*state)
-    after, p = pushed(found.end), parts_of(blocks, found.end)
+    after, p = pushed(found.end), split_by_block(blocks, found.end)
     left = found.left if by is None else largest(np.array([residual(k, p, after) for k in range(len(blocks))]))
     agreed = where(found.left <= enough, 1.0, 0.0)
-    return Settled(after, found.end.reshape(np.shape(first)), iterations, left, agreed)
+    return ImpulseSolution(after, found.end.reshape(np.shape(first)), iterations, left, agreed)
 
 
-def _first_guess(known: Sequence[Known], p: list[Array], pushed: Callable[[Array], Array]) -> Array:
-    """First guess of the impulses (n,); a block without remembered impulses is solved with the others fixed."""
+def _first_guess(known: Sequence[FactoredBlock], p: list[Array], pushed: Callable[[Array], Array]) -> Array:
+    """Return the first guess (n,) of the impulses; blocks without impulses of the last step are solved one by one.
+
+    `pushed` returns the velocities (nv,) for given impulses.
+    """
     p = [where(one.block.acts, x, np.zeros(len(x))) for one, x in zip(known, p, strict=True)]
     for k, one in enumerate(known):
         if not one.block.remembered:
-            _visited(one, p, k, pushed(np.concatenate(p)), 0.0)
+            _improve_block(one, p, k, pushed(np.concatenate(p)), 0.0)
     return np.concatenate(p)
 
 
-def _visited(one: Known, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
-    """Velocities (nv,) after block k was improved; updates its impulses in p, and those of eliminated rows."""
+def _improve_block(one: FactoredBlock, p: list[Array], k: int, speeds: Array, caution: Number) -> Array:
+    """Improve the impulses of block k in p, with the other blocks fixed; return the velocities (nv,) after it.
+
+    The impulses of eliminated sticking rows, in p[0], change with those of the block.
+    """
     block = one.block
     better = block.improved(one.G, one.factors, p[k], block.K @ speeds, block.limit(p), caution)
     better = where(block.acts, better, p[k])
@@ -278,20 +285,21 @@ def _visited(one: Known, p: list[Array], k: int, speeds: Array, caution: Number)
     return speeds + one.W @ change
 
 
-def _truth(condition: Any) -> Any:
+def _as_numpy_condition(condition: Any) -> Any:
+    """Return a condition to which the operator ~ applies: a Python bool becomes a NumPy bool."""
     return np.bool_(condition) if isinstance(condition, bool) else condition
 
 
 def work(blocks: Sequence[Block], p: Array, before: Array, after: Array) -> Number:
-    """Work [J] of impulses p (n,) that change velocities (nv,) from `before` to `after`."""
+    """Return the work [J] of impulses p (n,) that change velocities (nv,) from `before` to `after`."""
     total: Number = 0.0
-    for one, impulse in zip(blocks, parts_of(blocks, p), strict=True):
+    for one, impulse in zip(blocks, split_by_block(blocks, p), strict=True):
         total = total + product(impulse, one.K @ (before + after)) * 0.5
     return total
 
 
 def product(a: Array, b: Array) -> Number:
-    """The scalar product of two vectors (d,)."""
+    """Return the scalar product of two vectors (d,)."""
     total = a[0] * b[0]
     for x, y in zip(a[1:], b[1:], strict=True):
         total = total + x * y

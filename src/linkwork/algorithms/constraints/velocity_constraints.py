@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.sweeps import to_meeting, to_root
+from linkwork.algorithms.tree_traversal import to_common_ancestor, to_root
 from linkwork.model.elements.velocity_constraint import VelocityRow
 from linkwork.model.mechanism import Joint, Mechanism
 from linkwork.spatial.scalar import Array, Number
 
 
 def velocity_row_matrix(mechanism: Mechanism) -> Array:
-    """The velocity rows (nties, nv) of the engaged clutches and brakes of a tree: rows @ v = 0."""
+    """Return the velocity rows (n, nv) of the clutches and brakes of a tree: rows @ v = 0; zero rows if disengaged."""
     rows = [factors(mechanism, row) * row.engaged for row in mechanism.velocity_rows]
     return np.array(rows).reshape(len(rows), mechanism.nv)
 
 
 def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:
-    """The coefficients (nv,) of a velocity row in the velocities of a tree."""
+    """Return the coefficients (nv,) of a velocity row in the velocities of a tree."""
     row: list[Number] = [0.0] * mechanism.nv
     for joint, number, factor in velocity_row.velocities:
         row[mechanism.joints[joint].v.start + number] += factor
@@ -28,9 +28,7 @@ def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:
 
 
 class Path(NamedTuple):
-    """The path of `size` constraint rows: the joints of the tree they involve, and the body inboard of all these
-    joints.
-    """
+    """Joints of the tree that `size` constraint rows involve, and the body number `top` inboard of them all."""
 
     size: int
     joints: tuple[Joint, ...]
@@ -38,22 +36,22 @@ class Path(NamedTuple):
 
 
 def paths(mechanism: Mechanism) -> Iterator[Path]:
-    """Yield the joints on which each constraint row acts: rows of loops in order, then of clutches and brakes."""
+    """Yield the joints on which constraint rows act: for each loop, then for each row of clutches and brakes."""
     for one in mechanism.frame_constraints:
-        sides = to_meeting(mechanism, one.to.body, one.at.body)
+        sides = to_common_ancestor(mechanism, one.to.body, one.at.body)
         yield Path(len(one.rows), (*sides[0], *sides[1]), (sides[0] or sides[1])[-1].i)
     for row in mechanism.velocity_rows:
         yield path_of(mechanism, [joint for joint, _, _ in row.velocities])
 
 
 def rotor_paths(mechanism: Mechanism) -> Iterator[Path]:
-    """The paths of the rows of rotors that turn with several joints."""
+    """Yield the joints on which each rotor acts that turns with several joints."""
     for rotor in mechanism.rotors:
         yield path_of(mechanism, rotor.joints)
 
 
 def path_of(mechanism: Mechanism, names: Sequence[str]) -> Path:
-    """The path of a row on the velocities of some joints."""
+    """Return the path of a row that acts on the velocities of the named joints."""
     ends = [mechanism.joints[name] for name in names]
     roots = [list(to_root(mechanism, end.o)) for end in ends]
     shared = set.intersection(*({j.o for j in joints} - {end.o} for joints, end in zip(roots, ends, strict=True)))

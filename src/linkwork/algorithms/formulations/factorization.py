@@ -1,4 +1,4 @@
-"""The factorization M = H^T phi^T M^b phi H of the equations of motion (S4 section 3.3.4, (3.21) to (3.33)).
+"""Factorization M = H^T phi^T M^b phi H of the equations of motion (S4 section 3.3.4, (3.21) to (3.33)).
 
 All bodies are stacked: A, phi and M^b are (6n, 6n), H is (6n, nv), a and b are (6n,). The paper adds gravity to the
 external forces. Here gravity is an acceleration -g of the world, which enters a at the bodies connected to the world.
@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.kinematics import against_gravity, external_forces, kinematics
-from linkwork.algorithms.sweeps import outward
+from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Motion, Transform
 from linkwork.spatial.scalar import Array
 
 
 class Factorization(NamedTuple):
-    """The stacked operators: V = phi H v, F = phi^T (M^b dV/dt + b), tau = H^T F."""
+    """Operators of all bodies, stacked: V = phi H v, F = phi^T (M^b dV/dt + b), tau = H^T F."""
 
     A: Array
     phi: Array
@@ -29,23 +29,23 @@ class Factorization(NamedTuple):
 
     @property
     def mass_matrix(self) -> Array:
-        """H^T phi^T M^b phi H (nv, nv), without armature (3.32)."""
+        """Mass matrix H^T phi^T M^b phi H (nv, nv), without armature (3.32)."""
         J = self.phi @ self.H
         return J.T @ self.M_b @ J
 
     @property
     def bias(self) -> Array:
-        """C = H^T phi^T (M^b phi a + b) (nv,): all joint forces at zero joint acceleration (3.33)."""
+        """Joint forces C = H^T phi^T (M^b phi a + b) (nv,) at zero joint acceleration (3.33)."""
         return self.H.T @ (self.phi.T @ (self.M_b @ (self.phi @ self.a) + self.b))
 
 
 def adjoint_down(X: Transform) -> Array:
-    """The matrix (6, 6) that maps motions from frame a to frame b, with X = X_ab: A_a^b of (3.4)."""
+    """Return the matrix (6, 6) that maps motions from frame a to frame b, with X = X_ab: A_a^b of (3.4)."""
     return X.down(Motion.of(np.eye(6))).array
 
 
 def factorization(mechanism: Mechanism, q: Array, v: Array, wrenches: Array | None = None) -> Factorization:
-    """The operators of (3.21) to (3.33) at one state."""
+    """Return the operators of (3.21) to (3.33) in one state, with external wrenches (nbodies, 6)."""
     motion = kinematics(mechanism, q, v)
     external = external_forces(mechanism, wrenches)
     n, nv = mechanism.nbodies, mechanism.nv

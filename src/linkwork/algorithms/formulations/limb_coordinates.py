@@ -35,18 +35,18 @@ def relative_to_absolute(C: Array | Sequence[Array], measured_from: Sequence[int
     return np.block(rows)
 
 
-def with_place(matrix: Array) -> Array:
-    """The matrix extended to (3 + r, 3 + c) by an identity block for the base position R (17)."""
+def with_base_position(matrix: Array) -> Array:
+    """Return the matrix extended to (3 + r, 3 + c) by an identity block for the base position R (17)."""
     return block_diagonal([np.eye(3), matrix])
 
 
 def true_to_relative(blocks: Sequence[Array]) -> Array:
-    """D (3n, k) from the rotations (3, k_j) that each joint allows, in the frame of its outer body (14)."""
+    """Return D (3n, k) from the rotations (3, k_j) that each joint allows, in the frame of its outer body (14)."""
     return block_diagonal(blocks)
 
 
 def euler_base(roll: Number, pitch: Number) -> Array:
-    """The base's block D_1 (3, 3) of (42) for an ordered set of angles [rad]: yaw about z, pitch about y, roll about x.
+    """Return the base's block D_1 (3, 3) of (42) for Euler angles [rad]: yaw about z, then pitch about y, roll about x.
 
     The angular velocity in the base frame is D_1 (roll', pitch', yaw').
     """
@@ -57,7 +57,7 @@ def euler_base(roll: Number, pitch: Number) -> Array:
 
 
 def constrained(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], locked: Collection[str]) -> Array:
-    """D (k, k') from the k' coordinates of a constrained mechanism to the k coordinates with `names`.
+    """Return D (k, k'), which maps the k' coordinates of a constrained mechanism to its k coordinates with `names`.
 
     Locked coordinates have no column (26). Coupled coordinates share the column of the first of them, with the ratios
     of their motor (27), (28). Reversing the motor by its clutch changes the signs.

@@ -1,7 +1,7 @@
 """Equations of motion of systems of limbs (S0 sections 4 and 5): one loop over the limbs, with the matrices of a mode.
 
 A body that belongs to several limbs contributes a share of its mass to each (38), (39), so that the equations of all
-limbs add up. The paper uses Euler angles for the base; here its velocity is its twist, in its own frame.
+limbs add up. The paper uses Euler angles for the base; here the velocity of the base is its twist, in its own frame.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwork.algorithms.formulations.limb_coordinates import relative_to_absolute, with_place
+from linkwork.algorithms.formulations.limb_coordinates import relative_to_absolute, with_base_position
 from linkwork.algorithms.formulations.limb_systems import LimbSystem, limb_system
 from linkwork.algorithms.formulations.limbs import Equations, Limb, applied_forces, block_diagonal, true_equations
 from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
@@ -23,26 +23,27 @@ from linkwork.spatial.scalar import Array, cross, hat, ldlt, where
 def system_equations(
     mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, wrenches: Array | None = None
 ) -> Equations:
-    """M (k, k) and h (k,) of M alpha'' + h = forces, at q (nq,) and velocities `rate` (k,).
+    """Return M (k, k) and h (k,) of M alpha'' + h = forces, at q (nq,) and velocities `rate` (k,).
 
-    `wrenches` (nbodies, 6) [N, N m] act on the bodies. Joint forces tau (nv,) correspond to the forces spread^T tau.
+    `wrenches` (nbodies, 6) [N, N m] act on the bodies. Joint forces tau (nv,) correspond to the forces velocity_map^T
+    tau.
     """
     poses, external = world_poses(mechanism, joint_poses(mechanism, q)), external_forces(mechanism, wrenches)
     T, drift = _base_velocities(system, poses, rate)
     M, h = np.zeros((len(rate), len(rate))), np.zeros(len(rate))
     for path, measured_from, D in zip(system.paths, system.measured_from, system.maps, strict=True):
         limb = limb_at(mechanism, system, path, poses)
-        C_R = with_place(relative_to_absolute(limb.C, measured_from))
+        C_R = with_base_position(relative_to_absolute(limb.C, measured_from))
         own = true_equations(limb, C_R, D, T @ rate, mechanism.gravity)
         on_bodies = [external[body] * (1.0 / system.shares[body]) for body in path]
         applied = applied_forces(limb, [F.linear for F in on_bodies], [F.angular for F in on_bodies])
         M, h = M + own.M, h + own.h - (C_R @ D).T @ applied
-    rotors = system.spread.T @ rotor_matrix(mechanism) @ system.spread
+    rotors = system.velocity_map.T @ rotor_matrix(mechanism) @ system.velocity_map
     return Equations(T.T @ M @ T + rotors, T.T @ (h + M @ drift))
 
 
 def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses: Sequence[Transform]) -> Limb:
-    """The limb along a path of bodies, with its shares of their masses (39), (41), for given poses of all bodies."""
+    """Return the limb along a path of bodies, with its shares of their masses (39), (41), at given world poses."""
     m, S, I = [], [], []
     for number in path:
         inertia, part = mechanism.bodies[number].inertia, 1.0 / system.shares[number]
@@ -57,32 +58,32 @@ def limb_at(mechanism: Mechanism, system: LimbSystem, path: Sequence[int], poses
 def accelerations(
     mechanism: Mechanism, system: LimbSystem, q: Array, rate: Array, tau: Array, wrenches: Array | None = None
 ) -> Array:
-    """Accelerations alpha'' (k,) under joint forces tau (nv,) [N m, N], at velocities `rate` (k,)."""
+    """Return the accelerations alpha'' (k,) under joint forces tau (nv,) [N m, N], at velocities `rate` (k,)."""
     M, h = system_equations(mechanism, system, q, rate, wrenches)
-    return ldlt(M).solve(system.spread.T @ tau - h)
+    return ldlt(M).solve(system.velocity_map.T @ tau - h)
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Joint accelerations (nv,) [rad/s^2, m/s^2] without constraints."""
+    """Return the joint accelerations (nv,) [rad/s^2, m/s^2] without constraints."""
     return accelerations(mechanism, limb_system(mechanism), q, v, tau, wrenches)
 
 
 def inverse_dynamics(mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None) -> Array:
-    """Joint forces (nv,) [N m, N] that produce the accelerations a (nv,), without constraints."""
+    """Return the joint forces (nv,) [N m, N] that produce the accelerations a (nv,), without constraints."""
     M, h = system_equations(mechanism, limb_system(mechanism), q, v, wrenches)
     return M @ a + h
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """The mass matrix M (nv, nv), without constraints."""
+    """Return the mass matrix M (nv, nv), without constraints."""
     return system_equations(mechanism, limb_system(mechanism), q, np.zeros(mechanism.nv)).M
 
 
 def _base_velocities(system: LimbSystem, poses: Sequence[Transform], rate: Array) -> tuple[Array, Array]:
-    """T (k, k) and drift (k,): T rate is alpha' with R' and omega of free bases; its time derivative is T rate' +
-    drift.
+    """Return T (k, k) and drift (k,) that map `rate` to alpha' with inertial base velocities: alpha' = T rate.
 
-    The linear velocity of a free joint is in the base frame: R' = C v, and R'' = C (v' + omega x v).
+    alpha' contains R' and omega of free bases; its time derivative is T rate' + drift. The linear velocity v of a free
+    joint is in the base frame: R' = C v, and R'' = C (v' + omega x v).
     """
     blocks, drift, column = [], [], 0
     for body, first in system.bases:

@@ -1,8 +1,9 @@
-"""A tree of revolute joints as limbs that share bodies and motors (S0 sections 4 and 5): the constant matrices.
+"""Limb systems: a tree of revolute joints as limbs that share bodies and motors (S0 sections 4 and 5).
 
-Every path from a base to an outermost body is a limb. A base is a body on a free joint, or the world (a locked base).
-Matrices map few coordinates to those of all limbs: omega_G = C0^R D0 D1 D2 D3 alpha_G3' (40). Locked joints, couplings
-and coordinates measured from other bodies appear in these matrices only: a mode is one `LimbSystem`, built once.
+The module computes the constant matrices. Every path from a base to an outermost body is a limb. A base is a body on a
+free joint, or the world (a locked base). Matrices map few coordinates to those of all limbs: omega_G = C0^R D0 D1 D2 D3
+alpha_G3' (40). Locked joints, couplings and coordinates measured from other bodies appear in these matrices only: a
+mode is one `LimbSystem`, built once.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from linkwork.algorithms.formulations.limb_coordinates import constrained, true_to_relative, with_place
-from linkwork.algorithms.sweeps import outward, to_root
+from linkwork.algorithms.formulations.limb_coordinates import constrained, true_to_relative, with_base_position
+from linkwork.algorithms.tree_traversal import outward, to_root
 from linkwork.errors import LinkworkError
 from linkwork.model.joints import Free, Revolute
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
@@ -25,12 +26,13 @@ PARALLEL = 1e-12  # largest deviation from 1 of the cosine between parallel axes
 
 @dataclass(frozen=True, eq=False)
 class LimbSystem:
-    """The limbs of a mechanism in one mode (locked joints, couplings, reference bodies), in k coordinates alpha.
+    """Limbs of a mechanism in one mode (locked joints, couplings, reference bodies), in k coordinates alpha.
 
     `paths`: the bodies of each limb, from base to tip. `measured_from`: for each body, the index of the limb's frame
     from which its rotation is measured. `shares` (nbodies + 1,): number of limbs that contain each body. `D0`: a matrix
     D of (17) for each limb. `D1`: limbs on common bases (36). `D2`: bodies shared by limbs (40). `D3` (nv, k): locked
-    and coupled joints. `spread` (nv, k): v = spread alpha'. `bases`: each free body, with the first of its six columns.
+    and coupled joints. `velocity_map` (nv, k): v = velocity_map alpha'. `bases`: each free body, with the first of its
+    six columns.
     """
 
     paths: tuple[tuple[int, ...], ...]
@@ -40,18 +42,18 @@ class LimbSystem:
     D1: Array
     D2: Array
     D3: Array
-    spread: Array
+    velocity_map: Array
     bases: tuple[tuple[int, int], ...]
 
     @cached_property
     def maps(self) -> tuple[Array, ...]:
-        """For each limb of n frames, D0 D1 D2 D3 (3 + 3n, k) of (40), multiplied once (5.3.2)."""
+        """The product D0 D1 D2 D3 (3 + 3n, k) of (40) for each limb of n frames, computed once (5.3.2)."""
         together, ends = self.D1 @ self.D2 @ self.D3, np.cumsum([D.shape[1] for D in self.D0])
         return tuple(D @ together[end - D.shape[1] : end] for D, end in zip(self.D0, ends, strict=True))
 
 
 def why_not(mechanism: Mechanism) -> str:
-    """Why a mechanism cannot be represented by limbs; empty if it can."""
+    """Return the reason why a mechanism cannot be represented by limbs; empty if it can."""
     for j in mechanism.joints:
         if not isinstance(j.kind, Revolute) and not (isinstance(j.kind, Free) and j.i == WORLD):
             return f"limbs have revolute joints, and free joints on the world; {j.name!r} is {type(j.kind).__name__}"
@@ -64,7 +66,7 @@ def limb_system(
     locked: Collection[str] = (),
     measured_from: Mapping[str, str] | None = None,
 ) -> LimbSystem:
-    """The limbs of a mechanism, one for each outermost body, in the order of these bodies.
+    """Return the limbs of a mechanism, one for each outermost body, in the order of these bodies.
 
     `couplings` maps each motor to the joints it drives, with ratios; `locked` names joints. `measured_from` maps a
     joint to a body inboard of its parent, where its motor is mounted: the joint's coordinate is then the rotation
@@ -102,19 +104,19 @@ def limb_system(
 
 
 def _outermost(mechanism: Mechanism) -> Iterator[int]:
-    """The bodies without outboard bodies."""
+    """Return the numbers of the bodies without outboard bodies."""
     inboard = {j.i for j in outward(mechanism)}
     return (j.o for j in outward(mechanism) if j.o not in inboard)
 
 
 def _path(mechanism: Mechanism, tip: int) -> tuple[int, list[Joint]]:
-    """The base of the limb that ends with a body, and the revolute joints between them."""
+    """Return the base of the limb that ends with the body `tip`, and the revolute joints between them."""
     joints = list(to_root(mechanism, tip))[::-1]
     return (joints[0].o, joints[1:]) if isinstance(joints[0].kind, Free) else (WORLD, joints)
 
 
 def _coordinates(mechanism: Mechanism) -> list[str]:
-    """Names of all velocities: one for each revolute joint, six for each free joint."""
+    """Return the names of all velocities: one for each revolute joint, six for each free joint."""
     names: list[str] = []
     for j in mechanism.joints:
         names += [j.name] if j.kind.nv == 1 else [f"{j.name}.{name}" for name in j.kind.velocities]
@@ -122,14 +124,15 @@ def _coordinates(mechanism: Mechanism) -> list[str]:
 
 
 def _measured(base: int, joints: Sequence[Joint], inboard: Mapping[str, int]) -> tuple[int, ...]:
-    """For each frame of a limb, the index of the frame from which it is measured, -1 for the base."""
+    """Return, for each frame of a limb, the index of the frame from which its rotation is measured; -1 for the base."""
     frames = [base, *(j.o for j in joints)]
     return (-1, *(frames.index(inboard.get(j.name, j.i)) for j in joints))
 
 
 def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
-    """The row (nv,) whose product with v is the rotation rate of the parent of `joint` relative to `body`, about its
-    axis.
+    """Return a row (nv,): row v is the rate [rad/s] at which the parent of `joint` rotates relative to `body`.
+
+    The rotation is about the axis of `joint`.
     """
     row, axis = np.zeros(mechanism.nv), joint.place.R @ _axis(joint)
     between = list(to_root(mechanism, joint.i))
@@ -152,17 +155,20 @@ def _turn_between(mechanism: Mechanism, joint: Joint, body: int) -> Array:
 
 
 def _axis(joint: Joint) -> Array:
-    """The axis (3,) of a revolute joint, in the frame of its outer body."""
+    """Return the axis (3,) of a revolute joint, in the frame of its outer body."""
     return joint.kind.subspace(np.zeros(1)).angular[:, 0]
 
 
 def _turns(joints: Sequence[Joint]) -> Array:
-    """D (3 + 3n, 6 + n - 1) of a limb whose base moves freely, with R' and omega of the base (14), (17)."""
-    return with_place(true_to_relative([np.eye(3), *(_axis(j)[:, None] for j in joints)]))
+    """Return D (3 + 3n, 6 + n - 1) of a limb whose base moves freely, with R' and omega of the base (14), (17)."""
+    return with_base_position(true_to_relative([np.eye(3), *(_axis(j)[:, None] for j in joints)]))
 
 
 def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array:
-    """D1: six coordinates for each free base, then the joints of all limbs (36), (37); a fixed base has no column."""
+    """Return D1: six coordinates for each free base, then the joints of all limbs (36), (37).
+
+    A fixed base has no column.
+    """
     joints = sum(len(path) - 1 for path in paths)
     blocks, before = [np.zeros((0, 6 * len(bases) + joints))], 6 * len(bases)
     for path in paths:
@@ -177,7 +183,7 @@ def _common_bases(paths: Sequence[Sequence[int]], bases: Sequence[int]) -> Array
 
 
 def _shared_joints(mechanism: Mechanism, limbs: Sequence[tuple[int, Sequence[Joint]]], bases: Sequence[Joint]) -> Array:
-    """D2: a joint shared by several limbs has one coordinate, in the order of the mechanism's velocities (40)."""
+    """Return D2: a joint shared by several limbs has one coordinate, in the order of the tree's velocities (40)."""
     turning = [j for _, joints in limbs for j in joints]
     everywhere = np.eye(mechanism.nv)
     return np.concatenate([np.zeros((0, mechanism.nv)), *(everywhere[j.v] for j in (*bases, *turning))])

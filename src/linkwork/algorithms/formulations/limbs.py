@@ -37,21 +37,21 @@ class Limb(NamedTuple):
 
     @property
     def m_bar(self) -> Array:
-        """Masses [kg] on the diagonal (3n, 3n) (3)."""
+        """Diagonal matrix (3n, 3n) of the masses [kg], three times each (3)."""
         return np.diag(np.repeat(self.m, 3))
 
     @property
     def I_star(self) -> Array:
-        """Inertias [kg m^2] on the diagonal (3n, 3n) (9)."""
+        """Block-diagonal matrix (3n, 3n) of the inertias [kg m^2] (9)."""
         return block_diagonal(self.I)
 
     @property
     def Phi(self) -> Array:
-        """Phi (3n, 3n) [m]: velocities of all centres of mass in inertial axes are I_v R' + Phi omega (7)."""
+        """Matrix Phi (3n, 3n) [m]: velocities of all centres of mass in inertial axes are I_v R' + Phi omega (7)."""
         return _global_velocity(self.C, self.S, self.L)
 
     def Phi_rate(self, omega: Array) -> Array:
-        """dPhi/dt (3n, 3n) [m/s], from the rates C' = C w~ of the rotations (8)."""
+        """Return dPhi/dt (3n, 3n) [m/s] at angular velocities omega (3n,) [rad/s], from the rates C' = C w~ (8)."""
         return _global_velocity([C @ hat(w) for C, w in zip(self.C, omega.reshape(-1, 3), strict=True)], self.S, self.L)
 
 
@@ -63,7 +63,7 @@ class Equations(NamedTuple):
 
 
 def absolute_equations(limb: Limb, omega: Array, gravity: Array, drift: Array | None = None) -> Equations:
-    """M (3 + 3n, 3 + 3n) and h (3 + 3n,) in absolute quasicoordinates (1): M (R'', omega') + h = (F, moments).
+    """Return M (3 + 3n, 3 + 3n) and h (3 + 3n,) in absolute quasicoordinates (1): M (R'', omega') + h = (F, moments).
 
     `omega` (3n,) [rad/s] are angular velocities in the bodies' frames, `gravity` is (3,) [m/s^2]. With a `drift` (3n,)
     [rad/s^2], the unknown is omega' - drift, and h contains the drift.
@@ -80,7 +80,7 @@ def absolute_equations(limb: Limb, omega: Array, gravity: Array, drift: Array | 
 def true_equations(
     limb: Limb, C_R: Array, D: Array, rate: Array, gravity: Array, D_rate: Array | None = None
 ) -> Equations:
-    """M (k, k) and h (k,) in true coordinates with velocities `rate` (k,) (18): M alpha'' + h = forces.
+    """Return M (k, k) and h (k,) in true coordinates with velocities `rate` (k,) (18): M alpha'' + h = forces.
 
     `C_R` (3 + 3n, 3 + 3n) and `D` (3 + 3n, k) have the rows of R' above those of omega (17). If D is not constant,
     `D_rate` (3n, k) is the time derivative of its omega rows.
@@ -95,9 +95,9 @@ def true_equations(
 
 
 def applied_forces(limb: Limb, forces: Array | Sequence[Array], torques: Array | Sequence[Array]) -> Array:
-    """F and moments (3 + 3n,) [N, N m] of (1), from forces (n, 3) [N] at the frames' origins and torques (n, 3) [N m].
+    """Return F and moments (3 + 3n,) [N, N m] of (1), from forces (n, 3) [N] and torques (n, 3) [N m] on the frames.
 
-    Forces and torques are given in the axes of the frames.
+    The forces act at the frames' origins. Forces and torques are given in the axes of the frames.
     """
     inertial = np.concatenate([C @ f for C, f in zip(limb.C, forces, strict=True)])
     at_origins = _global_velocity(limb.C, np.zeros((len(limb.m), 3)), limb.L)
@@ -105,7 +105,7 @@ def applied_forces(limb: Limb, forces: Array | Sequence[Array], torques: Array |
 
 
 def block_diagonal(blocks: Sequence[Array] | Array) -> Array:
-    """Block-diagonal matrix of blocks (r, c); blocks may have no columns."""
+    """Return the block-diagonal matrix of blocks (r, c); blocks may have no columns."""
     rows = [
         [block if k == place else np.zeros((len(block), other.shape[1])) for k, other in enumerate(blocks)]
         for place, block in enumerate(blocks)
@@ -114,7 +114,7 @@ def block_diagonal(blocks: Sequence[Array] | Array) -> Array:
 
 
 def _global_velocity(C: Sequence[Array] | Array, S: Array, L: Array) -> Array:
-    """Matrix (7) of rotations or of their rates: S~ on the diagonal, L~ below."""
+    """Return the matrix (3n, 3n) of (7) for rotations C or their rates: blocks C S~^T on the diagonal, C L~^T below."""
     own = [rotation @ hat(s).T for rotation, s in zip(C, S, strict=True)]
     onward = [rotation @ hat(step).T for rotation, step in zip(C, L, strict=False)]
     nothing = np.zeros((3, 3))

@@ -2,8 +2,9 @@
 
 All p bodies are stacked: 6p accelerations and forces, f velocities, 6p - f reactions. Bodies are described in their own
 frames, as in the paper, but a_i is the rate of the body twist. Equation (1) uses the inertial acceleration of the
-frame's origin, larger by w x v; this moves that term from k to a and xi. Two extensions: joints of any kind, and the
-rotors represented by `armature`.
+frame's origin, larger by w x v; this moves that term from k to a and xi. There are two extensions: joints of any kind,
+and the rotors represented by `armature`.
+
 The dense solutions check the other formulations. They work on floats only and cannot be traced.
 """
 
@@ -16,19 +17,19 @@ import numpy as np
 from linkwork.algorithms.formulations.factorization import adjoint_down
 from linkwork.algorithms.kinematics import external_forces, kinematics, world_poses
 from linkwork.algorithms.rotors import rotor_matrix
-from linkwork.algorithms.sweeps import outward
+from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Motion
 from linkwork.spatial.scalar import Array
 
 
 class NewtonEuler(NamedTuple):
-    """The local matrices of (10) to (13) and the forces of (2), stacked over all bodies.
+    """Local matrices of (10) to (13) and forces of (2), stacked over all bodies.
 
     `M` (6p, 6p): inertias, with rotors. `C` (6p, 6p): motion of the inboard body. `J` (6p, f): free directions of each
     joint. `Q` (6p, 6p - f): constrained directions of each joint. `T` (6p, f): directions of joint forces, T^T J = 1.
-    `xi` (6p,): velocity-dependent accelerations. `k` (6p,): gyroscopic forces. `q` (6p,): applied forces, with
-    gravity and joint forces. `rotor` (f, f): inertia of rotors. `tau` (f,): joint forces.
+    `xi` (6p,): velocity-dependent accelerations. `k` (6p,): gyroscopic forces. `q` (6p,): applied forces, with gravity
+    and joint forces. `rotor` (f, f): inertia of rotors. `tau` (f,): joint forces.
     """
 
     M: Array
@@ -44,7 +45,7 @@ class NewtonEuler(NamedTuple):
 
     @property
     def E_C(self) -> Array:
-        """The matrix E - C (6p, 6p)."""
+        """Matrix E - C (6p, 6p), with the identity E."""
         return np.eye(len(self.C)) - self.C
 
     @property
@@ -59,12 +60,12 @@ class NewtonEuler(NamedTuple):
 
     @property
     def k_bar(self) -> Array:
-        """Forces (6p,) at zero y'': gyroscopic forces and those of velocity-dependent accelerations (6)."""
+        """Forces (6p,) at y'' = 0: gyroscopic forces, and inertial forces of velocity-dependent accelerations (6)."""
         return self.k + self.M @ np.linalg.solve(self.E_C, self.xi)
 
 
 def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> NewtonEuler:
-    """The local matrices of all bodies at one state, with the bodies separated from their joints."""
+    """Return the local matrices of all bodies in one state, with the bodies separated from their joints."""
     motion = kinematics(mechanism, q, v)
     X_0, external = world_poses(mechanism, motion.X), external_forces(mechanism, wrenches)
     p, f = mechanism.nbodies, mechanism.nv
@@ -95,13 +96,13 @@ def newton_euler(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches:
 
 
 def minimal_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """M (f, f), k (f,), q (f,) of M y'' + k = q, with reactions eliminated by J_bar^T Q_bar = 0 (8)."""
+    """Return M (f, f), k (f,), q (f,) of M y'' + k = q, with reactions eliminated by J_bar^T Q_bar = 0 (8)."""
     J = system.J_bar
     return J.T @ system.M @ J, J.T @ system.k_bar, J.T @ system.q
 
 
 def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """N (r, r), q (r,), k (r,) of N g + q = k, with accelerations eliminated (9)."""
+    """Return N (r, r), q (r,), k (r,) of N g + q = k for the reactions g (r,), with accelerations eliminated (9)."""
     Q = system.Q_bar
     inverse = np.linalg.solve(system.M, np.column_stack([Q, system.q, system.k_bar]))
     N, q, k = np.split(Q.T @ inverse, [Q.shape[1], Q.shape[1] + 1], axis=1)
@@ -109,7 +110,7 @@ def reaction_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 
 
 def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
-    """M (f, f) lower triangular, k, q (f,): Gaussian elimination of (8), beginning with the last row (16)."""
+    """Return lower triangular M (f, f), and k, q (f,), by Gaussian elimination of (8) from the last row up (16)."""
     M, k, q = minimal_equations(system)
     rows = np.column_stack([M, k, q])
     for r in reversed(range(len(M))):
@@ -119,7 +120,7 @@ def triangular_equations(system: NewtonEuler) -> tuple[Array, Array, Array]:
 
 
 def solve(system: NewtonEuler) -> tuple[Array, Array]:
-    """Joint accelerations y'' (f,) and generalized reactions g (6p - f,) from (6) and (12) together.
+    """Return the joint accelerations y'' (f,) and generalized reactions g (6p - f,) from (6) and (12) together.
 
     No mass matrix is inverted: M a - Q_bar g = q - k, and Q^T ((E - C) a - xi) = 0 is the joint constraint.
     """
@@ -131,6 +132,6 @@ def solve(system: NewtonEuler) -> tuple[Array, Array]:
 
 
 def joint_wrenches(system: NewtonEuler) -> Array:
-    """Wrench (p, 6) of the parent on the child through each joint: reaction, joint force and rotor."""
+    """Return the wrench (p, 6) of the parent on the child through each joint: reaction, joint force and rotor."""
     acceleration, g = solve(system)
     return (system.Q @ g + system.T @ (system.tau - system.rotor @ acceleration)).reshape(-1, 6)

@@ -14,15 +14,17 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import external_forces, joint_poses, world_poses
 from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
-from linkwork.algorithms.sweeps import inward, outward, to_root
+from linkwork.algorithms.tree_traversal import inward, outward, to_root
 from linkwork.model.joints import Free
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial.scalar import Array, hat
 
 
 class Links(NamedTuple):
-    """Geometry of every body, by number, in inertial axes: A[i] (3, 3) attitude, p[i] (3,) joint, r[i] (3,) centroid,
-    m[i] mass, I[i] (3, 3) inertia about the centroid, k[i] and u[i] (3, nv of the joint) angular and linear freedoms.
+    """Geometry of every body in inertial axes, by number; `base` is the number of link 0.
+
+    A[i] (3, 3) attitude, p[i] (3,) [m] joint, r[i] (3,) [m] centroid, m[i] [kg] mass, I[i] (3, 3) [kg m^2] inertia
+    about the centroid, k[i] and u[i] (3, nv of the joint) angular and linear directions of the joint's velocities.
     """
 
     base: int
@@ -36,7 +38,7 @@ class Links(NamedTuple):
 
 
 class EquationsOfMotion(NamedTuple):
-    """The equations H x'' + c = force (3.18) in the paper's coordinates: x' = to_x v, x'' = to_x a + drift.
+    """Equations H x'' + c = force (3.18) in the paper's coordinates: x' = to_x v, x'' = to_x a + drift.
 
     H and to_x are (nv, nv), the others (nv,).
     """
@@ -49,7 +51,7 @@ class EquationsOfMotion(NamedTuple):
 
 
 def links(mechanism: Mechanism, q: Array) -> Links:
-    """Positions and inertias of all links in inertial axes (step 1 of section 3.6)."""
+    """Return the positions and inertias of all links in inertial axes (step 1 of section 3.6)."""
     poses = world_poses(mechanism, joint_poses(mechanism, q))
     roots = [j for j in outward(mechanism) if j.i == WORLD]
     base = roots[0].o if len(roots) == 1 and isinstance(roots[0].kind, Free) else WORLD
@@ -71,7 +73,10 @@ def links(mechanism: Mechanism, q: Array) -> Links:
 
 
 def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list[Array]]:
-    """J_T[i], J_R[i] (3, nv): velocity of each centroid and link due to joint velocities (3.25), (3.26)."""
+    """Return J_T[i] and J_R[i] (3, nv) of each link i: velocity of its centroid and angular velocity (3.25), (3.26).
+
+    They map the velocities of all joints except the base's own joint.
+    """
     J_T = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
     J_R = [np.zeros((3, mechanism.nv)) for _ in mechanism.bodies]
     for body in mechanism.bodies[1:]:
@@ -84,7 +89,7 @@ def link_jacobians(mechanism: Mechanism, link: Links) -> tuple[list[Array], list
 
 
 def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, Array]:
-    """H_b (6, 6), H_bm (6, nv) and H_m (nv, nv); columns of the base's own joint are zero (3.19) to (3.28)."""
+    """Return H_b (6, 6), H_bm (6, nv) and H_m (nv, nv), (3.19) to (3.28); columns of the base's own joint are zero."""
     J_T, J_R = (np.array(J[1:]) for J in link_jacobians(mechanism, link))  # (n, 3, nv), without the world
     m, I = np.array(link.m[1:])[:, None, None], np.array(link.I[1:])
     w = sum(link.m)  # including the base, which the list of symbols omits
@@ -99,7 +104,11 @@ def inertia_matrix_H(mechanism: Mechanism, link: Links) -> tuple[Array, Array, A
 
 
 class Motions(NamedTuple):
-    """Rates of every link, by number, in inertial axes: w, dw (3,) angular; ddr (3,) acceleration of the centroid."""
+    """Rates of every link in inertial axes, by number.
+
+    w (3,) [rad/s] angular velocity, dw (3,) [rad/s^2] angular acceleration, ddr (3,) [m/s^2] acceleration of the
+    centroid.
+    """
 
     w: list[Array]
     dw: list[Array]
@@ -107,7 +116,7 @@ class Motions(NamedTuple):
 
 
 def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array) -> Motions:
-    """Velocities and accelerations by outward recursion, (3.8) to (3.15), for joint v and a (nv,)."""
+    """Return the velocities and accelerations of all links by outward recursion, (3.8) to (3.15), for v, a (nv,)."""
     zero = np.zeros(3)
     w, dw, ddp = [zero], [zero], [zero]
     for j in outward(mechanism):
@@ -134,7 +143,10 @@ def link_motions(mechanism: Mechanism, link: Links, q: Array, v: Array, a: Array
 def inverse_dynamics(
     mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None
 ) -> tuple[Array, Array]:
-    """Joint forces tau (nv,), and the required force and moment (6,) on the base at its centroid, (3.30) to (3.39)."""
+    """Return the joint forces (nv,), and the force and moment (6,) required on the base, (3.30) to (3.39).
+
+    The moment is about the base's centroid.
+    """
     link = links(mechanism, q)
     motion = link_motions(mechanism, link, q, v, a)
     external = external_forces(mechanism, wrenches)
@@ -160,7 +172,7 @@ def inverse_dynamics(
 def equations_of_motion(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None
 ) -> EquationsOfMotion:
-    """H, c and force of (3.18), base rows first (none for a fixed base), at one state.
+    """Return H, c and force of (3.18) in one state, base rows first (none for a fixed base).
 
     `c` has the velocity terms, gravity and the external wrenches, all from one inverse dynamics (step 3 of 3.6).
     """
@@ -191,13 +203,16 @@ def equations_of_motion(
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Joint accelerations (nv,) from (3.29); those of the base are converted to the rate of its body twist."""
+    """Return the joint accelerations (nv,) from (3.29).
+
+    Those of the base are converted to the rate of its body twist.
+    """
     eom = equations_of_motion(mechanism, q, v, tau, wrenches)
     return np.linalg.solve(eom.to_x, np.linalg.solve(eom.H, eom.force - eom.c) - eom.drift)
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """The matrix H (nv, nv) in the velocities v instead of x'."""
+    """Return the mass matrix (nv, nv) in the velocities v: to_x^T H to_x."""
     rest = np.zeros(mechanism.nv)
     eom = equations_of_motion(mechanism, q, rest, rest)
     return eom.to_x.T @ eom.H @ eom.to_x

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.user_functions import StateFunction

@@ -7,9 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.compliant_contact import wrenches_of
-from linkwork.algorithms.contact_geometry import meetings
-from linkwork.algorithms.reduction import closed_forward_dynamics, closed_positions, held, to_tree
+from linkwork.algorithms.compliant_contact import wrenches_from_forces
+from linkwork.algorithms.contact_geometry import contact_kinematics
+from linkwork.algorithms.mimic_reduction import (
+    active_constraints,
+    constrained_forward_dynamics,
+    project_positions,
+    to_tree,
+)
 from linkwork.algorithms.rigid_contact import forces_of
 from linkwork.model.elements.conflicts import contradictions, couplings_agree
 from linkwork.model.elements.keys import is_finite
@@ -22,8 +27,8 @@ from linkwork.simulation.events.slip import (
 )
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, where
+from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import BOUND_SLACK, CLOSURE_GAP, CLOSURE_OPEN, STICKING_SPEED
 
 ITERATIONS = 6  # Newton iterations of the projection that removes a loop closure error
@@ -76,8 +81,8 @@ def impact(
     m = system.mechanism
     gap, error, before = 0.0, 0.0, q
     if iterations:
-        gap = largest(held(m, q).errors)
-        q, error = closed_positions(m, q, iterations)
+        gap = largest(active_constraints(m, q).errors)
+        q, error = project_positions(m, q, iterations)
     names = [item.name for item in m.velocity_constraints]
     one_way = [k for k, item in enumerate(m.bounded) if item.pushes_only and not is_finite(item.capacities[1])]
     unchanged = [False] * len(m.bounded) if decided is None else decided
@@ -119,7 +124,7 @@ def impact(
 
 def _constraint_impulses(mechanism: Mechanism, q: Array, v: Array) -> ConstraintImpulses:
     """Return the impulses that make all constraint rates zero, with the smallest velocity change in kinetic energy."""
-    rows = held(mechanism, q)
+    rows = active_constraints(mechanism, q)
     rates = rows.rates(v)
     push = rows.push(rates)
     work = [-0.5 * impulse * rate for impulse, rate in zip(push.multipliers, rates, strict=True)]
@@ -157,10 +162,10 @@ def constraint_forces(system: System, t: Number, now: StepState, held: Array) ->
     stuck = holding(m, now.slip)
     outside = loads.outside
     if system.rigid:
-        met = meetings(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
-        pushed = wrenches_of(m.contact_pairs, forces_of(now.contact_memory), *met)
+        met = contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (now.q, now.v)))
+        pushed = wrenches_from_forces(m.contact_pairs, forces_of(now.contact_memory), *met)
         outside = pushed if outside is None else outside + pushed
-    forces = closed_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
+    forces = constrained_forward_dynamics(stuck, now.q, now.v, tau, outside).multipliers
     return by_constraint(stuck, forces, size_of)
 
 
@@ -168,7 +173,7 @@ def impossible(mechanism: Mechanism, q: Array) -> str:
     """Return the reason why the engaged constraints cannot be satisfied at q (nq,); empty if they can."""
     for fault in contradictions(mechanism):
         return f"{fault.element} {fault.reason}"
-    errors = np.abs(held(mechanism, q).errors[: mechanism.nc])
+    errors = np.abs(active_constraints(mechanism, q).errors[: mechanism.nc])
     if errors.max(initial=0.0) <= CLOSURE_GAP:
         return ""
     name = mechanism.frame_constraint_of_row(int(np.argmax(errors))).name

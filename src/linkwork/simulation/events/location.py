@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.state import Leaves, StepState, flatten, select, unflatten
-from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, Value, maximum, minimum, where
+from linkwork.spatial.traceable_loops import iterate
 
 BEHIND = 1e-9  # largest delay of a located event, and shortest substep, as fractions of the step
 ROUNDED = 1.001  # a bracket this many times BEHIND is narrow enough

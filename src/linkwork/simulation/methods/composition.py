@@ -14,8 +14,8 @@ from linkwork.errors import LinkworkError
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import Leaves, StepState, flatten, unflatten
 from linkwork.simulation.system import System
-from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, Condition, Number, Value, lookup, maximum, where
+from linkwork.spatial.traceable_loops import repeat
 
 
 class Composition(NamedTuple):

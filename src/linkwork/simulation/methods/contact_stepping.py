@@ -18,14 +18,14 @@ from linkwork.algorithms.compliant_contact import (
     STOPPING,
     ContactLaw,
     Memory,
-    grips,
-    lasting,
-    mode_margins,
+    contact_forces,
+    lasting_state,
+    mode_event_functions,
     mode_of,
 )
-from linkwork.algorithms.contact_geometry import Meeting, meetings
+from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
 from linkwork.algorithms.coordinates import difference, integrate
-from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.log import write
 from linkwork.simulation.methods.method import Step
@@ -70,7 +70,7 @@ def with_contacts(step: Step, in_the_middle: bool = False) -> Step:
             motion, at = difference(m, now.q, moved.q), t + 0.5 * h
             there = _contact_kinematics(m, integrate(m, now.q, motion * 0.5), motion / h)
             rolled = [meeting.rolling * h for meeting in there]
-        number = [found.number for found in grips(m.contact_pairs, memory, at, there)]
+        number = [found.number for found in contact_forces(m.contact_pairs, memory, at, there)]
         return moved._replace(contact_memory=_changed(memory, number, rolled, end, t + h).stored), solved
 
     return run
@@ -111,7 +111,7 @@ class ContactSwitching:
         first, last = (_contact_kinematics(self.mechanism, state.q, state.v) for state in (begin, end))
         found: list[Number] = []
         for (contact, number, was, anchor), a, b in zip(pairs, first, last, strict=True):
-            found += mode_margins(contact, number, anchor, b, mode_of(contact, was, a))
+            found += mode_event_functions(contact, number, anchor, b, mode_of(contact, was, a))
         return np.array(found)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
@@ -138,10 +138,10 @@ class ContactSwitching:
         memory, number, there = self._contact_states(moved, t)
         return moved._replace(contact_memory=_changed(memory, number, self.still, there, t).stored)
 
-    def _contact_states(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[Meeting]]:
+    def _contact_states(self, end: StepState, t: Number) -> tuple[Memory, list[Number], list[ContactKinematics]]:
         memory = Memory.of(end.contact_memory)._replace(since=t)
         there = _contact_kinematics(self.mechanism, end.q, end.v)
-        return memory, [found.number for found in grips(self.mechanism.contact_pairs, memory, t, there)], there
+        return memory, [found.number for found in contact_forces(self.mechanism.contact_pairs, memory, t, there)], there
 
 
 class NoSwitching:
@@ -170,7 +170,9 @@ class NoSwitching:
         return moved
 
 
-def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: list[Meeting], at: Number) -> Memory:
+def _changed(
+    memory: Memory, number: list[Number], rolled: list[Array], end: list[ContactKinematics], at: Number
+) -> Memory:
     """Return the new contact memory for contact states `number` at time `at` [s]; `memory` is the one before.
 
     Anchors move by the rolling distances `rolled` (n, 3) [m]; contacts that stop get an anchor at their present point.
@@ -180,17 +182,17 @@ def _changed(memory: Memory, number: list[Number], rolled: list[Array], end: lis
         for n, last, before, path in zip(number, end, memory.anchor, rolled, strict=True)
     ]
     pairs = zip(number, memory.number, memory.entered, strict=True)
-    return Memory(number, anchor, [where(lasting(new) == old, entered, at) for new, old, entered in pairs])
+    return Memory(number, anchor, [where(lasting_state(new) == old, entered, at) for new, old, entered in pairs])
 
 
-def _rolled(first: list[Meeting], last: list[Meeting], h: Number) -> list[Array]:
+def _rolled(first: list[ContactKinematics], last: list[ContactKinematics], h: Number) -> list[Array]:
     return [(a.rolling + b.rolling) * (0.5 * h) for a, b in zip(first, last, strict=True)]
 
 
-def _contact_kinematics(m: Mechanism, q: Array, v: Array) -> list[Meeting]:
-    return meetings(m.tree, *to_tree(m, ("q", "v"), (q, v)))[0]
+def _contact_kinematics(m: Mechanism, q: Array, v: Array) -> list[ContactKinematics]:
+    return contact_kinematics(m.tree, *to_tree(m, ("q", "v"), (q, v)))[0]
 
 
-def _predicted(at: Meeting, ahead: Number) -> Number:
+def _predicted(at: ContactKinematics, ahead: Number) -> Number:
     """Return the distance [m] of a contact pair after the time `ahead` [s] at constant velocity."""
     return at.distance + dot(at.normal, at.velocity) * ahead

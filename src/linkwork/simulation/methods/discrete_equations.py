@@ -19,22 +19,22 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.compliant_contact import step_change
-from linkwork.algorithms.constraints import closure
+from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.algorithms.coordinates import integrate
-from linkwork.algorithms.increments import (
+from linkwork.algorithms.joint_forces import resistance
+from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
+from linkwork.algorithms.mimic_reduction import reduced, reduced_rows, to_tree
+from linkwork.algorithms.point_springs import spring_lengths
+from linkwork.algorithms.pose_increments import (
     Increment,
     body_increments,
     joint_increments,
     momenta,
     momentum_derivative,
 )
-from linkwork.algorithms.joint_forces import resistance
-from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
-from linkwork.algorithms.point_springs import stretches
-from linkwork.algorithms.reduction import reduced, reduced_rows, to_tree
 from linkwork.algorithms.rotors import rotor_momenta
-from linkwork.algorithms.sweeps import inward, outward
-from linkwork.algorithms.two_position_solver import Position, Row, TwoPoses, row
+from linkwork.algorithms.tree_traversal import inward, outward
+from linkwork.algorithms.variational_step_solver import CompliantRow, Position, VariationalFactors, compliant_row
 from linkwork.model.bodies import Place
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
@@ -190,9 +190,9 @@ class Interval:
         of clutches and brakes are their slip in the step.
         """
         tree = self.tree
-        loops = closure.closed(tree, at.X)
-        J = reduced_rows(self.mechanism, closure.all_rows(tree, at, loops))
-        return np.concatenate([closure.errors(loops), J[tree.nc :] @ dv]), J
+        loops = constrained_dynamics.loop_states(tree, at.X)
+        J = reduced_rows(self.mechanism, constrained_dynamics.all_rows(tree, at, loops))
+        return np.concatenate([constrained_dynamics.errors(loops), J[tree.nc :] @ dv]), J
 
     def work(self, dv: Array, loads: Loads) -> Number:
         """Return the work [J] of forces that store no energy, in a step with the motion dv (nv,)."""
@@ -212,7 +212,7 @@ class Interval:
 
         own = tree.armature / self.h + self.joint_stiffness(dv) + np.diag(by_motion)
         rows = [*self._coupling_rows(), *force_rows(tree, by_motion)]
-        return TwoPoses(tree, self.first, guess.second, B, own, rows).solve
+        return VariationalFactors(tree, self.first, guess.second, B, own, rows).solve
 
     def _force_jacobian(self, dv: Array) -> Array:
         """Return the negative derivative (nv, nv) of half the impulse of force laws by the motion dv (nv,)."""
@@ -225,12 +225,14 @@ class Interval:
 
         return -sum((force_jacobian(impulse(one), dv) for one in self.system.force_laws), np.zeros((len(dv), len(dv))))
 
-    def _coupling_rows(self) -> list[Row]:
+    def _coupling_rows(self) -> list[CompliantRow]:
         """Return the rows of Newton's matrix for rotors that couple several joints and springs between bodies."""
-        found = [row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors]
-        for spring, stretch in zip(self.tree.line_forces, stretches(self.tree, self.q), strict=True):
+        found = [
+            compliant_row(self.tree, rotor.row * (rotor.inertia / self.h), rotor.row) for rotor in self.tree.rotors
+        ]
+        for spring, stretch in zip(self.tree.line_forces, spring_lengths(self.tree, self.q), strict=True):
             weight = spring.damping * 0.5 + spring.stiffness * (0.25 * self.h)
-            found.append(row(self.tree, stretch.row * weight, stretch.row))
+            found.append(compliant_row(self.tree, stretch.row * weight, stretch.row))
         return found
 
     def joint_stiffness(self, dv: Array) -> Array:
@@ -268,11 +270,11 @@ class Interval:
         return found
 
 
-def force_rows(tree: Mechanism, by_motion: Array) -> list[Row]:
+def force_rows(tree: Mechanism, by_motion: Array) -> list[CompliantRow]:
     """Return the rows that couple tree joints through force derivatives `by_motion` (nv, nv), one per coupled force."""
     others = by_motion - np.diag(np.diag(by_motion))
     coupled = [k for k, each in enumerate(others) if any(map(may_be_nonzero, each))]
-    return [row(tree, np.eye(len(by_motion))[k], others[k]) for k in coupled]
+    return [compliant_row(tree, np.eye(len(by_motion))[k], others[k]) for k in coupled]
 
 
 def _at_point(R: Array, arm: Array) -> Array:

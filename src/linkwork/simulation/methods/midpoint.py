@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.dense import DenseConstraints
+from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
-from linkwork.algorithms.reduction import held_rows, to_tree
+from linkwork.algorithms.mimic_reduction import constraint_row_matrix, to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import ForceLaw, System, stiffened_matrix, stiffened_solver
-from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_nonzero, minimum, where
+from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
 ITERATIONS = 60  # largest number of iterations
@@ -80,7 +80,7 @@ class Midpoint:
 
     def _rows(self, q: Array) -> Array:
         """Return the constraint rows (nh, nv) at q (nq,)."""
-        return held_rows(self.mechanism, q)
+        return constraint_row_matrix(self.mechanism, q)
 
     def residual(self, unknown: Array) -> Array:
         """Return impulse residual (nv,) and constraint rates (nh,) for velocities and impulses (nv + nh,)."""

@@ -20,22 +20,22 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import APART, SLIDING, STICKING, ContactLaw
 from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
-from linkwork.algorithms.constraints.bounded_rows import Block, parts_of
-from linkwork.algorithms.constraints.dense import DenseConstraints
-from linkwork.algorithms.contact_geometry import contact_rows, meetings
+from linkwork.algorithms.constraints.bounded_rows import Block, split_by_block
+from linkwork.algorithms.constraints.dense_solver import DenseConstraints
+from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import subspaces
-from linkwork.algorithms.reduction import held_rows, reduced, to_tree
+from linkwork.algorithms.mimic_reduction import constraint_row_matrix, reduced, to_tree
 from linkwork.algorithms.rigid_contact import (
-    Facing,
-    Settled,
+    ImpulseSolution,
+    RigidContact,
     axes,
-    bounced,
     forces_of,
     has_torques,
-    pushed_out,
-    settled,
+    separating_displacement,
+    solve_impulses,
+    solve_with_restitution,
     work,
 )
 from linkwork.model.elements.keys import is_finite
@@ -46,8 +46,8 @@ from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import Loads, System, stiffened_matrix, stiffened_solver
-from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_nonzero, minimum, where
+from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import STICKING_SPEED
 
 NEAR = 1e-9  # distance [m] from a surface below which a contact touches it
@@ -70,11 +70,11 @@ def moreau(system: System, t: Number, now: StepState, h: Number, held: Array) ->
 
     def once(_: Number, v: Array, p: Array, iterations: Number, left: Number, agreed: Number) -> Leaves:
         free = middle.free(v)
-        found = bounced(blocks, now.v, free, p) if bounces else settled(blocks, free, p)
+        found = solve_with_restitution(blocks, now.v, free, p) if bounces else solve_impulses(blocks, free, p)
         return tuple(found._replace(iterations=iterations + found.iterations))
 
-    found = Settled(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
-    p = parts_of(blocks, found.p)
+    found = ImpulseSolution(*repeat(2, once, now.v, guess, 0.0, 0.0, 0.0))
+    p = split_by_block(blocks, found.p)
     power = free.power(middle.q, (now.v + found.v) * 0.5, middle.loads(found.v))
     q = integrate(m, middle.q, found.v * (0.5 * h))
     pushes = list(zip([one.facing for one in there], _push_out_distances(m, there, p, found.v, h), strict=True))
@@ -135,7 +135,9 @@ def _middle(system: System, t: Number, now: StepState, h: Number, held: Array) -
     (speed,) = to_tree(m, ("v",), (now.v,))
     M = stiffened_matrix(m, q, resistance(m.tree, speed) * h, [spring.damping * h for spring in m.line_forces])
     solve = stiffened_solver(m, M)
-    return Middle(system, t, now, h, held, q, solve, DenseConstraints.of(held_rows(m, q), solve).without_rates)
+    return Middle(
+        system, t, now, h, held, q, solve, DenseConstraints.of(constraint_row_matrix(m, q), solve).without_rates
+    )
 
 
 class MidStepContact(NamedTuple):
@@ -147,7 +149,7 @@ class MidStepContact(NamedTuple):
 
     distance: Number
     axes: Array
-    facing: Facing
+    facing: RigidContact
     number: int
     rolling: Ball | None
     spinning: Ball | None
@@ -171,7 +173,7 @@ class MidStepContact(NamedTuple):
 def _mid_step_contacts(m: Mechanism, middle: Middle, number: int) -> list[MidStepContact]:
     """Return all contact pairs at the middle of a step; their blocks are numbered from `number` on."""
     position, speed = to_tree(m, ("q", "v"), (middle.q, middle.now.v))
-    met, poses = meetings(m.tree, position, speed)
+    met, poses = contact_kinematics(m.tree, position, speed)
     S, slow, found = subspaces(m.tree, position), _slow(m, middle.h), []
     for pair, at, state in zip(m.contact_pairs, met, middle.now.contact_memory[:, 0], strict=True):
         own, contact = axes(at.normal), pair.contact
@@ -182,7 +184,7 @@ def _mid_step_contacts(m: Mechanism, middle: Middle, number: int) -> list[MidSte
         bounce = where(approach > slow, contact.restitution * approach, 0.0)
         static, dynamic = contact.friction
         friction = where(state == STICKING, static, dynamic)
-        facing = Facing(at.distance <= NEAR, K, W, friction, bounce)
+        facing = RigidContact(at.distance <= NEAR, K, W, friction, bounce)
         balls: list[Ball | None] = []
         for coefficient, part in ((contact.rolling, slice(1, 3)), (contact.spinning, slice(0, 1))):
             if may_be_nonzero(coefficient):
@@ -291,7 +293,7 @@ def _push_out_distances(
     return distances
 
 
-def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[Facing, Number]]:
+def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Number) -> list[tuple[RigidContact, Number]]:
     """Return the rows of ratchets without a force limit, and their smallest allowed motion during the push-out.
 
     These ratchets must not move back by more than they advanced in the step h [s]. Constraints with a capacity yield,
@@ -300,18 +302,18 @@ def _one_way(bounded: Sequence[VelocityConstraint], box: Box, v: Array, h: Numbe
     found = []
     for k, item in enumerate(bounded):
         if not is_finite(item.capacities[1]):
-            row = Facing(box.engaged[k], box.K[k : k + 1], box.W[:, k : k + 1], 0.0, 0.0)
+            row = RigidContact(box.engaged[k], box.K[k : k + 1], box.W[:, k : k + 1], 0.0, 0.0)
             found.append((row, where(box.engaged[k], -maximum(box.K[k] @ v, 0.0) * h, -FAR)))
     return found
 
 
-def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[Facing, Number]]) -> PushOut:
+def _push_out(system: System, q: Array, v: Array, pushes: list[tuple[RigidContact, Number]]) -> PushOut:
     """Move q (nq,) by at least the given distances [m or rad] along constraint rows; velocities v (nv,) do not change.
 
     The motion is the smallest one in the kinetic-energy metric.
     """
     rows, distances = zip(*pushes, strict=True)
-    after = integrate(system.mechanism, q, pushed_out(rows, np.array(distances)))
+    after = integrate(system.mechanism, q, separating_displacement(rows, np.array(distances)))
     return PushOut(after, sum(system.energies(after, v)) - sum(system.energies(q, v)))
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.spatial.loops import iterate
 from linkwork.spatial.scalar import Array, Condition, Number, largest, where
+from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE
 
 ITERATIONS = 25  # largest number of iterations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linkwork.algorithms.reduction import closed_again
+from linkwork.algorithms.mimic_reduction import project_state
 from linkwork.simulation.events.slip import holding, unbounded
 from linkwork.simulation.methods.method import Step
 from linkwork.simulation.state import StepState
@@ -21,7 +21,7 @@ def projected(step: Step) -> Step:
             m = holding(m, moved.slip) if unbounded(m).constrained else unbounded(m)
         if not m.constrained or system.baumgarte is not None:
             return moved, solved
-        q, v, error, distance = closed_again(m, moved.q, moved.v)
+        q, v, error, distance = project_state(m, moved.q, moved.v)
         closed = (error <= CLOSURE_OPEN) | (error != error)  # a nan state is reported as non-finite elsewhere
         solver = moved.solver._replace(projection=maximum(now.solver.projection, distance))
         return moved._replace(q=q, v=v, solver=solver), closed if solved is True else closed & solved

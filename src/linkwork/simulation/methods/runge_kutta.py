@@ -7,8 +7,8 @@ import numpy as np
 from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.simulation.state import Leaves, StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.loops import repeat
 from linkwork.spatial.scalar import Array, Condition, Number, where
+from linkwork.spatial.traceable_loops import repeat
 
 
 def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:

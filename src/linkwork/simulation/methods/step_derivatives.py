@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraint_ranks import least_squares, row_terms
 from linkwork.algorithms.coordinates import qdot, tangent
-from linkwork.algorithms.ranks import least_squares, row_terms
 from linkwork.compiler import Kernel, pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.broadcast import Shape
@@ -24,8 +24,8 @@ from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
-from linkwork.spatial.loops import unrolled
 from linkwork.spatial.scalar import Array, Condition, Number, where
+from linkwork.spatial.traceable_loops import unrolled
 from linkwork.tolerances import TINY
 
 RANK = 1e-11  # relative to the terms of rows and columns: smaller singular values belong to redundant constraints

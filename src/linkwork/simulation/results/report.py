@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from linkwork.algorithms.constraint_ranks import row_scales
 from linkwork.algorithms.constraints.articulated_constraints import DAMPING
-from linkwork.algorithms.ranks import row_scales
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Joint
 from linkwork.simulation.derived_series import run_energies

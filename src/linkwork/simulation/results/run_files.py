@@ -21,7 +21,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from linkwork.algorithms.rigid_contact import remembered
+from linkwork.algorithms.rigid_contact import contact_memory_size
 from linkwork.errors import LinkworkError, ModelError
 from linkwork.model.documents.atomic_write import reason_of, write_whole
 from linkwork.model.documents.toml_writer import checked_text
@@ -212,7 +212,10 @@ def _final(m: Mechanism, arrays: Mapping[str, Array], batch: tuple[int, ...], ri
     sizes: dict[str, tuple[int | None, ...]] = {
         "motion.q": (m.nq,),
         "motion.v": (m.nv,),
-        "motion.contact_memory": (len(m.contact_pairs), remembered(m.contact_pairs) if rigid else CONTACT_COLUMNS),
+        "motion.contact_memory": (
+            len(m.contact_pairs),
+            contact_memory_size(m.contact_pairs) if rigid else CONTACT_COLUMNS,
+        ),
         "motion.slip": (len(m.bounded),),
         "motion.modes": (None,),
         "motion.armed": (None,),

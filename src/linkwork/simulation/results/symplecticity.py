@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.algorithms.constraint_ranks import free_motions, row_scales
 from linkwork.algorithms.coordinates import tangent_rate
-from linkwork.algorithms.ranks import free_motions, row_scales
 from linkwork.algorithms.rotors import turns_with_rotor
 from linkwork.evaluation import Dynamics, compile
 from linkwork.model.joints import JointKind

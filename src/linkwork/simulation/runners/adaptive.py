@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from linkwork.algorithms.reduction import closed_again
+from linkwork.algorithms.mimic_reduction import project_state
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.location import first_event
 from linkwork.simulation.events.log import event, events_of
@@ -170,7 +170,7 @@ class Member:
 
     def _project(self) -> None:
         m, motion = self.problem.system(self.values).mechanism, self.now.motion
-        after = closed_again(holding(m, motion.slip), motion.q, motion.v)
+        after = project_state(holding(m, motion.slip), motion.q, motion.v)
         solver = motion.solver._replace(projection=np.maximum(motion.solver.projection, after.moved))
         self.now = self.now.moved(q=after.q, v=after.v, solver=solver)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.errors import LinkworkError
-from linkwork.evaluation.diagnosis import failures_named
+from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.simulation.events.schedule import command_status
 from linkwork.simulation.results.outcomes import FINISHED, KINDS, Event, Outcome
 from linkwork.simulation.runners.runner import Runner

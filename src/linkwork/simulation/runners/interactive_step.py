@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.errors import NonFinite, NotConverged, ShapeError
-from linkwork.evaluation.diagnosis import failures_named
+from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import own_modes

@@ -33,8 +33,8 @@ from linkwork.simulation.state import (
     unflatten,
 )
 from linkwork.simulation.user_functions import Values
-from linkwork.spatial.loops import record, repeat
 from linkwork.spatial.scalar import Array, Number, Value, maximum, where
+from linkwork.spatial.traceable_loops import record, repeat
 
 
 @dataclass(frozen=True, eq=False)

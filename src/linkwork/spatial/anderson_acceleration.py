@@ -21,12 +21,12 @@ DEPENDENT = 1e-10  # relative regularization of the products of moves, which may
 
 
 class Search(NamedTuple):
-    """State of an accelerated fixed-point iteration.
+    """State of a fixed-point iteration with Anderson acceleration.
 
-    `start` (k,) is where the next iteration starts, `end` (k,) the result of the last iteration, and `move` (j,) its
-    move, scaled so that its entries are comparable. `ends` (DEPTH, k) and `moves` (DEPTH, j) are the changes of `end`
-    and `move` from one iteration to the next, latest last. `left` is the residual after the last iteration. `guessed`
-    is 1 if `start` is an extrapolation and not the last result.
+    `start` (k,) is where the next iteration starts, `end` (k,) the result of the last iteration, and `move` (j,) the
+    move of the last iteration, scaled so that its entries are comparable. `ends` (DEPTH, k) and `moves` (DEPTH, j) are
+    the changes of `end` and `move` from one iteration to the next, latest last. `left` is the residual after the last
+    iteration. `guessed` is 1 if `start` is an extrapolation and not the last result.
 
     An iteration that does not converge may cycle. `turn` counts the iterations and switches the mode: first QUICK
     iterations in the quick mode, then CAREFUL iterations in the careful mode, then both again; in this second cycle an
@@ -44,7 +44,7 @@ class Search(NamedTuple):
 
     @staticmethod
     def at(x: Array, moves: int) -> Search:
-        """State before the first iteration from x (k,); `moves` is the number of entries j of a move."""
+        """Return the state before the first iteration from x (k,); `moves` is the length j of a move."""
         return Search(x, x, np.zeros(moves), np.zeros((DEPTH, len(x))), np.zeros((DEPTH, moves)), HUGE)
 
     @property
@@ -54,7 +54,7 @@ class Search(NamedTuple):
         return (self.turn >= QUICK) & (self.turn < both) | (self.turn >= both + QUICK)
 
     def after(self, end: Array, move: Array, left: Number) -> Search:
-        """State after an iteration with result `end` (k,), move `move` (j,) and residual `left`."""
+        """Return the state after an iteration with result `end` (k,), move `move` (j,) and residual `left`."""
         worse, both = left > WORSE * self.left, QUICK + CAREFUL
         anew, turn = worse, where(self.turn >= 2 * both - 1, 0.0, self.turn + 1.0)
         for first in (0, QUICK, both, both + QUICK):  # the mode starts: discard iterations of the other mode

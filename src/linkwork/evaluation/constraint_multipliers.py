@@ -1,8 +1,8 @@
-"""Mimic joints and loops for formulations of trees, by Lagrange multipliers. It is independent of `Dynamics`.
+"""Lagrange multipliers: extend a formulation for trees to mimic joints, loops, clutches and brakes.
 
-All joints of the tree stay independent coordinates. Each mimic joint and each loop adds constraint rows c with
-c a + bias = 0, whose force is c^T times a multiplier. The rows of loops come from `algorithms.constraints.closure`; the
-solution for the multipliers is independent of it.
+The module is independent of `Dynamics`. All joints of the tree stay independent coordinates. Each mimic joint and each
+loop adds constraint rows c with c a + bias = 0, whose force is c^T times a multiplier. The rows of loops come from
+`algorithms.constraints.constrained_dynamics`; the solution for the multipliers is independent of it.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import reaction_wrenches, rows_and_bias
-from linkwork.algorithms.mass import mass_matrix
-from linkwork.algorithms.ranks import row_terms, smallest_multipliers
-from linkwork.algorithms.reduction import to_tree
+from linkwork.algorithms.constraint_ranks import row_terms, smallest_multipliers
+from linkwork.algorithms.constraints.constrained_dynamics import reaction_wrenches, rows_and_bias
+from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.algorithms.mimic_reduction import to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK_OF_UNIT_ROWS
 
 
 def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """Constraint matrix C (nc, tree.nv) and bias (nc,) in a state of the tree: C a + bias = 0.
+    """Return the constraint matrix C (nc, tree.nv) and bias (nc,) in a state of the tree: C a + bias = 0.
 
     The rows are those of mimic joints, of loops, and of engaged clutches and brakes.
     """
@@ -35,17 +35,17 @@ def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     return np.vstack([C, J]), np.concatenate([np.zeros(len(C)), gamma])
 
 
-def leading(mechanism: Mechanism) -> Array:
-    """Indices (nv,) of the tree's velocities that belong to independent joints, which do not mimic others."""
+def independent_velocities(mechanism: Mechanism) -> Array:
+    """Return the indices (nv,) of the tree's velocities that belong to independent joints, not to mimic joints."""
     tree = mechanism.tree
     return np.concatenate([np.zeros(0, dtype=int), *(np.r_[tree.joints[j.name].v] for j in mechanism.leaders)])
 
 
 def forward(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Forward dynamics with constraints from `function`, the forward dynamics of a tree."""
+    """Return the forward dynamics of constrained mechanisms, from `function`, the forward dynamics of trees."""
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-        return _constrained(function, m, q, v, tau, wrenches)[0][leading(m)]
+        return _constrained(function, m, q, v, tau, wrenches)[0][independent_velocities(m)]
 
     return run
 
@@ -53,14 +53,14 @@ def forward(function: Callable[..., Array]) -> Callable[..., Array]:
 def _constrained(
     function: Callable[..., Array], m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
 ) -> tuple[Array, Array]:
-    """Accelerations (tree.nv,) of all joints, and the multipliers (nc,) of mimic joints and loops.
+    """Return the accelerations (tree.nv,) of all joints, and the multipliers (nc,) of all constraint rows.
 
     `function`, the forward dynamics of the tree, is affine in the joint forces: one call per row gives the response.
     """
     state = to_tree(m, ("q", "v"), (q, v))
     C, bias = rows(m, *state)
     on_tree = np.zeros(m.tree.nv)
-    on_tree[leading(m)] = tau
+    on_tree[independent_velocities(m)] = tau
     free = function(m.tree, *state, on_tree, wrenches)
     if not len(C):
         return free, np.zeros(0)
@@ -73,7 +73,10 @@ def _constrained(
 
 
 def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Inverse dynamics: forces of mimic joints act on the independent joints through their ratios."""
+    """Return the inverse dynamics of mechanisms with mimic joints, from `function`, the inverse dynamics of trees.
+
+    Forces of mimic joints act on the independent joints through their ratios.
+    """
 
     def run(m: Mechanism, q: Array, v: Array, a: Array, wrenches: Array) -> Array:
         return m.spread.T @ function(m.tree, *to_tree(m, ("q", "v", "a"), (q, v, a)), wrenches)
@@ -82,7 +85,7 @@ def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def mass(function: Callable[[Mechanism, Array], Array] | None) -> Callable[[Mechanism, Array], Array] | None:
-    """Mass matrix of the independent joints, with the kinetic energy of the tree."""
+    """Return the mass matrix of mechanisms with mimic joints, from `function`, the mass matrix of trees."""
     if function is None:
         return None
     return lambda m, q: m.spread.T @ function(m.tree, m.tree_position(q)) @ m.spread
@@ -91,9 +94,9 @@ def mass(function: Callable[[Mechanism, Array], Array] | None) -> Callable[[Mech
 def reactions(
     function: Callable[..., Array] | None, solve: Callable[..., Array], forces: Callable[..., Any]
 ) -> Callable[..., Array] | None:
-    """Reaction wrenches of the tree under the constraint forces.
+    """Return the reaction wrenches of constrained mechanisms, from `function`, the reaction wrenches of trees.
 
-    `solve` is the forward dynamics of the tree, `forces` its inverse dynamics.
+    `solve` is the forward dynamics of trees, `forces` their inverse dynamics.
     """
     if function is None:
         return None
@@ -103,9 +106,9 @@ def reactions(
             return function(m, q, v, tau, wrenches)
         a, multipliers = _constrained(solve, m, q, v, tau, wrenches)
         state = to_tree(m, ("q", "v"), (q, v))
-        held = reaction_wrenches(m.tree, state[0], multipliers[len(m.mimics) : len(m.mimics) + m.nc])
-        outside = wrenches + held.on_bodies
+        loops = reaction_wrenches(m.tree, state[0], multipliers[len(m.mimics) : len(m.mimics) + m.nc])
+        outside = wrenches + loops.on_bodies
         through = function(m.tree, *state, forces(m.tree, *state, a, outside), outside)
-        return np.concatenate([through, held.through_loops])
+        return np.concatenate([through, loops.through_loops])
 
     return run

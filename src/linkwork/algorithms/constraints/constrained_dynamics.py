@@ -1,7 +1,8 @@
-"""Loop constraints of a tree (S2, equations 17 to 20): position errors, rates, constraint forces and projection.
+"""Dynamics with loops, clutches and brakes (S2, 17 to 20): closure errors, constraint rows, forces and projection.
 
-A loop connects a frame A on one body with a frame B on another. Its rows C are wrenches on B. In tree coordinates their
-rate is J v; J^T are the joint forces of these wrenches and of the opposite wrenches on A. The equations of motion are
+A loop connects a frame A on one body with a frame B on another. Its constraint rows are wrenches C on B. In tree
+coordinates their rate is J v; J^T are the joint forces of these wrenches and of the opposite wrenches on A. The
+equations of motion are
 
     M a + bias = tau + J^T lambda        J a + gamma = 0
 
@@ -21,30 +22,30 @@ from linkwork.algorithms.constraints.articulated_constraints import (
     ITERATIONS,
     TINY,
     Constrained,
-    corrected,
-    factored,
-    pushed,
+    factorize,
     rates,
-    solved,
+    refine_solution,
+    solve_damped,
+    solve_from_rest,
 )
 from linkwork.algorithms.constraints.velocity_constraints import velocity_row_matrix
 from linkwork.algorithms.coordinates import integrate
-from linkwork.algorithms.forward import velocity_forces
+from linkwork.algorithms.forward_dynamics import velocity_forces
 from linkwork.algorithms.kinematics import Kinematics, accelerations, against_gravity, kinematics, world_poses
-from linkwork.algorithms.sweeps import to_meeting
+from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.scalar import Array, Number, largest, ldlt, lu, where
 
-CLOSINGS = 2  # Newton iterations of the projection after an integration step, whose errors are small
-# Squared size of a row over that of the terms it is the sum of, below which the row is round-off: 1e-10 of the terms.
-# Round-off is about 1e-15 of the terms times distance from the origin over size: this leaves a factor of 1e5.
+PROJECTION_ITERATIONS = 2  # Newton iterations of the projection after an integration step, whose errors are small
+# A row is round-off if its squared size is below this fraction of the squared size of its terms (1e-10 of the terms).
+# Round-off is about 1e-15 of the terms, times distance from the origin over size; this leaves a factor of 1e5.
 ROUNDED = 1e-20
 
 
-class Placed(Protocol):
-    """Joint poses and motion subspaces of all bodies."""
+class JointKinematics(Protocol):
+    """Joint poses and motion subspaces of all bodies: the part of `Kinematics` that constraint rows need."""
 
     @property
     def X(self) -> list[Transform]:
@@ -57,7 +58,7 @@ class Placed(Protocol):
         ...
 
 
-class Closed(NamedTuple):
+class LoopState(NamedTuple):
     """A loop in one position: pose X of its frame B in its frame A, errors (k,), and the wrenches of its rows in B.
 
     Errors and wrenches of a disengaged loop are zero.
@@ -69,37 +70,37 @@ class Closed(NamedTuple):
     wrenches: Force
 
 
-def closed(mechanism: Mechanism, X: list[Transform]) -> list[Closed]:
-    """All loops, from the poses of all bodies in their inboard bodies."""
+def loop_states(mechanism: Mechanism, X: list[Transform]) -> list[LoopState]:
+    """Return the state of every loop, from the poses X of all bodies in their inboard bodies."""
     X_0, found = world_poses(mechanism, X) if mechanism.frame_constraints else [], []
     for one in mechanism.frame_constraints:
         A, B = X_0[one.at.body] @ one.at.pose, X_0[one.to.body] @ one.to.pose
         X_AB, rows, engaged = A.inverse() @ B, one.rows, one.engaged
         columns = [row.wrench(X_AB) * engaged for row in rows]
         wrenches = Force(np.column_stack([F.linear for F in columns]), np.column_stack([F.angular for F in columns]))
-        found.append(Closed(one, X_AB, [row.error(X_AB) * engaged for row in rows], wrenches))
+        found.append(LoopState(one, X_AB, [row.error(X_AB) * engaged for row in rows], wrenches))
     return found
 
 
 def constraint(mechanism: Mechanism, q: Array) -> Array:
-    """Loop closure errors (nc,) [m or rad]: the rows of all loops in order."""
+    """Return the loop closure errors (nc,) [m or rad] at q: the rows of all loops in order."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    return errors(closed(mechanism, motion.X))
+    return errors(loop_states(mechanism, motion.X))
 
 
-def errors(loops: list[Closed]) -> Array:
-    """The errors (nc,) of all loops in order."""
+def errors(loops: list[LoopState]) -> Array:
+    """Return the closure errors (nc,) [m or rad] of all loops in order."""
     return np.array([e for one in loops for e in one.errors])
 
 
 def constraint_jacobian(mechanism: Mechanism, q: Array) -> Array:
-    """J (nc, nv): J v is the rate of `constraint`."""
+    """Return the constraint Jacobian J (nc, nv) of all loops: J v is the rate of `constraint`."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    return rows(mechanism, motion, closed(mechanism, motion.X))
+    return rows(mechanism, motion, loop_states(mechanism, motion.X))
 
 
-def rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
-    """J (nc, nv): its columns are the power of the rows' wrenches at unit joint velocities.
+def rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) -> Array:
+    """Return the constraint Jacobian J (nc, nv) of the loops; its columns are the rows' power at unit joint velocities.
 
     Rows that no joint moves, such as those of a loop parallel to a tree joint, are exactly zero.
     """
@@ -107,8 +108,8 @@ def rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
     return without_noise(J, [sum(row, 0.0) for row in squares])
 
 
-def rows_and_terms(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> tuple[Array, Array]:
-    """J (nc, nv) as computed, and the squared size (nc, nv) of the terms that each entry of J is the sum of.
+def rows_and_terms(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) -> tuple[Array, Array]:
+    """Return J (nc, nv) with round-off, and the squared size (nc, nv) of the terms that each entry of J is the sum of.
 
     Terms are forces times lever arms. If they cancel, the entry is not zero but round-off of this size.
     """
@@ -119,7 +120,7 @@ def rows_and_terms(mechanism: Mechanism, motion: Placed, loops: list[Closed]) ->
         terms: list[list[Number]] = [[0.0] * mechanism.nv for _ in one.errors]
         force, moment = (_squares(part) for part in (one.wrenches.linear, one.wrenches.angular))
         moment = moment + force * _squares(one.X.p)
-        paths = to_meeting(mechanism, one.constraint.to.body, one.constraint.at.body)
+        paths = to_common_ancestor(mechanism, one.constraint.to.body, one.constraint.at.body)
         ends = (one.constraint.to, one.constraint.at)
         for joints, (_, wrenches), end in zip(paths, on_bodies(one), ends, strict=True):
             arms = moment + force * _squares(end.pose.p)
@@ -132,42 +133,42 @@ def rows_and_terms(mechanism: Mechanism, motion: Placed, loops: list[Closed]) ->
                     for k, value in enumerate(column):
                         block[k][d], terms[k][d] = value, force[k] * line + arms[k] * turn
                 wrenches = motion.X[j.o].up(wrenches)
-                arms = arms + force * _squares(motion.X[j.o].p)  # not the moment's own size, in which terms may cancel
+                arms = arms + force * _squares(motion.X[j.o].p)  # sizes of terms, which cannot cancel as in the moment
         J += block
         squares += terms
     return tuple(np.array(part).reshape(len(part), mechanism.nv) for part in (J, squares))  # type: ignore[return-value]
 
 
-def all_rows(mechanism: Mechanism, motion: Placed, loops: list[Closed]) -> Array:
-    """The rows (nh, nv) of all engaged constraints: loops, then clutches and brakes."""
+def all_rows(mechanism: Mechanism, motion: JointKinematics, loops: list[LoopState]) -> Array:
+    """Return the rows (nh, nv) of all engaged constraints: loops, then clutches and brakes."""
     return np.concatenate([rows(mechanism, motion, loops), velocity_row_matrix(mechanism)])
 
 
 def _with_velocity_rows(mechanism: Mechanism, values: Array) -> Array:
-    """Values of the loop rows (nc,), extended by zeros for the velocity rows of clutches and brakes: (nh,)."""
+    """Return values (nh,) of all rows: `values` (nc,) of the loop rows, then zeros for clutches and brakes."""
     return np.concatenate([values, np.zeros(len(mechanism.velocity_rows))])
 
 
 def _squares(vectors: Array) -> Array:
-    """Squared length of a vector (3,), or of each column of a matrix (3, k)."""
+    """Return the squared length of a vector (3,), or of each column of a matrix (3, k)."""
     return (vectors * vectors).sum(axis=0)
 
 
 def without_noise(J: Array, sizes: Sequence[Number]) -> Array:
-    """J (nc, nv) with zeros for rows that are only round-off of terms whose squares sum to `sizes` (nc,)."""
+    """Return J (nc, nv) with zeros for rows that are only round-off of terms whose squares sum to `sizes` (nc,)."""
     squares = [sum((x * x for x in row), 0.0) for row in J]
     nonzero = [where(square > size * ROUNDED, 1.0, 0.0) for square, size in zip(squares, sizes, strict=True)]
     return np.array([row * one for row, one in zip(J, nonzero, strict=True)]).reshape(J.shape)
 
 
-def on_bodies(one: Closed) -> tuple[tuple[int, Force], tuple[int, Force]]:
-    """The wrenches of a loop's rows on its two bodies, in the bodies' frames."""
+def on_bodies(one: LoopState) -> tuple[tuple[int, Force], tuple[int, Force]]:
+    """Return, for each of a loop's two bodies, its number and the wrenches of the loop's rows on it, in its frame."""
     at, to = one.constraint.at, one.constraint.to
     return (to.body, to.pose.up(one.wrenches)), (at.body, -at.pose.up(one.X.up(one.wrenches)))
 
 
-def bias(mechanism: Mechanism, motion: Kinematics, loops: list[Closed]) -> Array:
-    """Gamma (nc,): the second time derivative of the errors at zero joint acceleration."""
+def bias(mechanism: Mechanism, motion: Kinematics, loops: list[LoopState]) -> Array:
+    """Return gamma (nc,): the second time derivative of the closure errors at zero joint acceleration."""
     acc = accelerations(mechanism, motion, np.zeros(mechanism.nv))
     found: list[Number] = []
     for one in loops:
@@ -182,21 +183,24 @@ def bias(mechanism: Mechanism, motion: Kinematics, loops: list[Closed]) -> Array
 
 
 def _each(V: Motion, wrenches: Force) -> list[Number]:
-    """Power of each column of a matrix of wrenches."""
+    """Return the power (k,) of each column of a matrix of wrenches along the motion V."""
     return list(V.pair(wrenches))
 
 
 def rows_and_bias(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
-    """J (nh, nv) and gamma (nh,) of loops, clutches and brakes at one state: accelerations satisfy J a + gamma = 0."""
+    """Return J (nh, nv) and gamma (nh,) of all constraints in one state: accelerations satisfy J a + gamma = 0.
+
+    The rows are those of loops, then of clutches and brakes.
+    """
     motion = kinematics(mechanism, q, v)
-    loops = closed(mechanism, motion.X)
+    loops = loop_states(mechanism, motion.X)
     return all_rows(mechanism, motion, loops), _with_velocity_rows(mechanism, bias(mechanism, motion, loops))
 
 
-# --- motion ---
+# --- dynamics and projection ---
 
 
-class Held(NamedTuple):
+class ActiveConstraints(NamedTuple):
     """Constraints in one position: errors (nc,), rates J v (nc,) of velocities v (nv,), and the response to impulses.
 
     `push(target)` returns the velocities (nv,) with J v = target and the smallest kinetic energy, and their impulses
@@ -211,69 +215,71 @@ class Held(NamedTuple):
 def forward_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
 ) -> Constrained:
-    """Accelerations (nv,) and multipliers (nh,) of all constraints under tau (nv,), gravity and wrenches (nbodies, 6).
+    """Return the accelerations (nv,) and multipliers (nh,) of a tree with constraints.
 
-    With a rate `baumgarte` [1/s], closure errors decay like critically damped springs.
+    tau (nv,) are joint forces; gravity and wrenches (nbodies, 6) act too. With a rate `baumgarte` [1/s], closure errors
+    decay like critically damped springs.
     """
     motion = kinematics(mechanism, q, v)
-    loops = closed(mechanism, motion.X)
+    loops = loop_states(mechanism, motion.X)
     J = all_rows(mechanism, motion, loops)
-    joined = factored(mechanism, motion, J)
+    joined = factorize(mechanism, motion, J)
     target = -_with_velocity_rows(mechanism, bias(mechanism, motion, loops))
     if baumgarte:
         target = stabilized(target, _with_velocity_rows(mechanism, errors(loops)), rates(mechanism, J, v), baumgarte)
     z, base = velocity_forces(mechanism, motion, wrenches), against_gravity(mechanism)
-    first = solved(mechanism, motion, joined, tau, z, motion.bias, base, target)
-    return corrected(mechanism, motion, joined, J, target, first)
+    first = solve_damped(mechanism, motion, joined, tau, z, motion.bias, base, target)
+    return refine_solution(mechanism, motion, joined, J, target, first)
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
-    """Velocities (nv,) at q that satisfy the loops, from momenta p (nv,) [N s, N m s] of the tree."""
+    """Return the velocities (nv,) at q that have the momenta p (nv,) [N s, N m s], projected onto the constraints."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    J = all_rows(mechanism, motion, closed(mechanism, motion.X))
-    joined, none = factored(mechanism, motion, J), np.zeros(len(J))
-    return corrected(mechanism, motion, joined, J, none, pushed(mechanism, motion, joined, none, p)).a
+    J = all_rows(mechanism, motion, loop_states(mechanism, motion.X))
+    joined, none = factorize(mechanism, motion, J), np.zeros(len(J))
+    return refine_solution(mechanism, motion, joined, J, none, solve_from_rest(mechanism, motion, joined, none, p)).a
 
 
 def stabilized(target: Array, errors: Array, rates: Array, rate: float) -> Array:
-    """Second derivatives (nc,) of the errors (nc,) for which errors and rates (nc,) decay at `rate` [1/s] (Baumgarte
-    1972).
+    """Return `target` (nc,), the second derivatives of the closure errors, plus Baumgarte's stabilization (1972).
+
+    With the result, errors (nc,) and rates (nc,) decay at `rate` [1/s].
     """
     return target - (2.0 * rate) * rates - rate**2 * errors
 
 
-def held(mechanism: Mechanism, q: Array) -> Held:
-    """The constraints of a tree at q, solved in linear time."""
+def active_constraints(mechanism: Mechanism, q: Array) -> ActiveConstraints:
+    """Return the constraints of a tree at the position q, solved in linear time."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
-    loops = closed(mechanism, motion.X)
+    loops = loop_states(mechanism, motion.X)
     J = all_rows(mechanism, motion, loops)
-    joined = factored(mechanism, motion, J)
+    joined = factorize(mechanism, motion, J)
 
     def push(target: Array) -> Constrained:
-        return corrected(mechanism, motion, joined, J, target, pushed(mechanism, motion, joined, target))
+        return refine_solution(mechanism, motion, joined, J, target, solve_from_rest(mechanism, motion, joined, target))
 
-    return Held(_with_velocity_rows(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
+    return ActiveConstraints(_with_velocity_rows(mechanism, errors(loops)), lambda v: rates(mechanism, J, v), push)
 
 
-def not_held(mechanism: Mechanism) -> Held:
-    """The empty constraints of a mechanism without loops, clutches and brakes."""
+def no_constraints(mechanism: Mechanism) -> ActiveConstraints:
+    """Return empty constraints, for a mechanism without loops, clutches and brakes."""
     none = Constrained(np.zeros(mechanism.nv), np.zeros(0))
-    return Held(np.zeros(0), lambda _: np.zeros(0), lambda _: none)
+    return ActiveConstraints(np.zeros(0), lambda _: np.zeros(0), lambda _: none)
 
 
 class Reactions(NamedTuple):
-    """Loop wrenches: on bodies (nbodies, 6) in body frames; and through loops (nloops, 6), on b, in b's frame."""
+    """Wrenches of loops: on bodies (nbodies, 6) in the bodies' frames; through loops (nloops, 6), on b in b's frame."""
 
     on_bodies: Array
     through_loops: Array
 
 
 def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Reactions:
-    """The wrenches [N, N m] of loops on bodies, from their multipliers (nc,)."""
+    """Return the wrenches [N, N m] of loops on bodies at q, from the multipliers (nc,) of the loops."""
     motion = kinematics(mechanism, q, np.zeros(mechanism.nv))
     total = [Force.zero() for _ in mechanism.bodies]
     through, start = [], 0
-    for one in closed(mechanism, motion.X):
+    for one in loop_states(mechanism, motion.X):
         stop = start + len(one.errors)
         for body, wrenches in on_bodies(one):
             total[body] = total[body] + wrenches @ multipliers[start:stop]
@@ -282,8 +288,8 @@ def reaction_wrenches(mechanism: Mechanism, q: Array, multipliers: Array) -> Rea
     return Reactions(np.array([F.array for F in total[1:]]), np.array(through).reshape(-1, 6))
 
 
-class Closing(NamedTuple):
-    """Coordinates q (nq,) and velocities v (nv,) that satisfy the loops.
+class Projection(NamedTuple):
+    """Coordinates q (nq,) and velocities v (nv,) that satisfy the constraints, after projection.
 
     `error` is the largest remaining closure error, `moved` the largest displacement of a joint [m or rad].
     """
@@ -294,38 +300,46 @@ class Closing(NamedTuple):
     moved: Number
 
 
-def closed_again(
-    mechanism: Mechanism, q: Array, v: Array, held: Callable[[Mechanism, Array], Held], iterations: int = CLOSINGS
-) -> Closing:
-    """Project coordinates (nq,) and velocities (nv,) onto the loops, in the metric of kinetic energy.
+def project_state(
+    mechanism: Mechanism,
+    q: Array,
+    v: Array,
+    constraints_at: Callable[[Mechanism, Array], ActiveConstraints],
+    iterations: int = PROJECTION_ITERATIONS,
+) -> Projection:
+    """Project coordinates (nq,) and velocities (nv,) onto the constraints, in the metric of kinetic energy.
 
-    Newton's method for small errors, such as those of an integration step. Impulses along the rows first correct the
-    positions, then remove the velocities that violate the loops.
+    The function uses Newton's method for small errors, such as those of an integration step. Impulses along the rows
+    first correct the positions, then remove the velocities that violate the constraints. `constraints_at` returns the
+    constraints of a mechanism at a position.
     """
-    q, moved = closed_positions(mechanism, q, held, iterations)
-    loops = held(mechanism, q)
-    return Closing(q, consistent_velocity(loops, v), largest(loops.errors), largest(moved))
+    q, moved = project_positions(mechanism, q, constraints_at, iterations)
+    loops = constraints_at(mechanism, q)
+    return Projection(q, consistent_velocity(loops, v), largest(loops.errors), largest(moved))
 
 
-def closed_positions(
-    mechanism: Mechanism, q: Array, held: Callable[[Mechanism, Array], Held], iterations: int = CLOSINGS
+def project_positions(
+    mechanism: Mechanism,
+    q: Array,
+    constraints_at: Callable[[Mechanism, Array], ActiveConstraints],
+    iterations: int = PROJECTION_ITERATIONS,
 ) -> tuple[Array, Array]:
     """Project coordinates (nq,) onto the loops; return them and the joint displacements (nv,)."""
     moved = np.zeros(mechanism.nv)
     for _ in range(iterations if mechanism.frame_constraints else 0):  # clutches and brakes constrain velocities only
-        loops = held(mechanism, q)
+        loops = constraints_at(mechanism, q)
         move = loops.push(loops.errors).a
         q, moved = integrate(mechanism, q, -move), moved + move
     return q, moved
 
 
-def consistent_velocity(loops: Held, v: Array) -> Array:
+def consistent_velocity(loops: ActiveConstraints, v: Array) -> Array:
     """Project velocities v (nv,) onto the constraints, in the metric of kinetic energy."""
     return v - loops.push(loops.rates(v)).a
 
 
-def smallest(N: Array, r: Array, symmetric: bool = True) -> Array:
-    """The smallest x (nc,) with N x = r for a symmetric N (nc, nc) >= 0 of any rank, if a solution exists.
+def smallest_solution(N: Array, r: Array, symmetric: bool = True) -> Array:
+    """Return the smallest x (nc,) with N x = r for a symmetric N (nc, nc) >= 0 of any rank, if a solution exists.
 
     For a nonsymmetric N, which friction causes, the result is small but not the smallest.
     """

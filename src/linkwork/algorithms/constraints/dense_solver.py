@@ -1,4 +1,4 @@
-"""Constraints solved with a dense matrix, for joints that are coupled across branches of the tree.
+"""Dense constraint solver, for mechanisms whose joints are coupled across branches of the tree.
 
 The articulated-body algorithm (`articulated_constraints`) solves constraints on trees in linear time. Mimic joints, and
 the matrices M + h D + h^2 K of implicit steps, couple joints of different branches; then J M^-1 J^T is formed and
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import smallest
+from linkwork.algorithms.constraints.constrained_dynamics import smallest_solution
 from linkwork.spatial.scalar import Array, Number
 
 
@@ -31,21 +31,21 @@ class DenseConstraints:
 
     @staticmethod
     def of(J: Array, solve: Callable[[Array], Array], symmetric: bool = True) -> DenseConstraints:
-        """Constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k)."""
+        """Return constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k)."""
         return DenseConstraints(J, solve(J.T) if len(J) else np.zeros(J.T.shape), symmetric)
 
     def multipliers(self, target: Array) -> Array:
-        """The smallest multipliers (k,) that change the rows' rates J v by `target` (k,)."""
+        """Return the smallest multipliers (k,) that change the rows' rates J v by `target` (k,)."""
         if not len(self.J):
             return np.zeros(0)
         N = self.J @ self.response
         N, target = (N, target) if self.over is None else (N / self.over, target / self.over)
-        return smallest(N, target, self.symmetric)
+        return smallest_solution(N, target, self.symmetric)
 
     def change(self, multipliers: Array) -> Array:
-        """The velocity changes (nv,) due to multipliers (k,)."""
+        """Return the velocity changes (nv,) due to multipliers (k,)."""
         return self.response @ multipliers
 
     def without_rates(self, v: Array) -> Array:
-        """Velocities (nv,) nearest to v with J v = 0."""
+        """Return the velocities (nv,) nearest to v with J v = 0."""
         return v - self.change(self.multipliers(self.J @ v)) if len(self.J) else v

@@ -8,14 +8,14 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import accelerations, against_gravity, external_forces, kinematics
 from linkwork.algorithms.rotors import coupling_momenta
-from linkwork.algorithms.sweeps import inward, outward
+from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force
 from linkwork.spatial.scalar import Array
 
 
 class InverseDynamics(NamedTuple):
-    """`tau` (nv,): joint forces. `force[k]`: wrench through the joint of body k, on the body, in its frame."""
+    """Joint forces `tau` (nv,), and the wrench `force[k]` on each body k through its joint, in the body's frame."""
 
     tau: Array
     force: list[Force]
@@ -24,7 +24,7 @@ class InverseDynamics(NamedTuple):
 def inverse_dynamics(
     mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None
 ) -> InverseDynamics:
-    """Joint forces tau (nv,) [N m or N] that produce the acceleration a (nv,), and the wrench through every joint.
+    """Return the joint forces tau (nv,) [N m or N] for the acceleration a (nv,), and the wrench through every joint.
 
     `wrenches` (nbodies, 6) act on the bodies at their frames' origins, in their frames. Springs, damping and friction
     are not included; see `joint_forces.passive`.
@@ -35,8 +35,8 @@ def inverse_dynamics(
     force, tau = [Force.zero()], [np.zeros(0) for _ in mechanism.bodies]
     for j in outward(mechanism):
         inertia = mechanism.bodies[j.o].inertia
-        b = inertia.gyroscopic(motion.twist[j.o]) - external[j.o]  # (3.18), for a frame anywhere on the body
-        force.append(inertia @ acc[j.o] + b)  # (3.17), own part
+        b = inertia.gyroscopic(motion.twist[j.o]) - external[j.o]  # (3.18), for any frame of the body
+        force.append(inertia @ acc[j.o] + b)  # (3.17), part of the body itself
     for j in inward(mechanism):
         tau[j.o] = motion.S[j.o].pair(force[j.o]) + mechanism.armature[j.v] * a[j.v]  # (3.20)
         force[j.i] = force[j.i] + motion.X[j.o].up(force[j.o])  # (3.17), outboard part
@@ -44,11 +44,11 @@ def inverse_dynamics(
 
 
 def bias(mechanism: Mechanism, q: Array, v: Array) -> Array:
-    """Joint forces (nv,) at zero joint acceleration: Coriolis, centrifugal and gravity terms."""
+    """Return the joint forces (nv,) at zero joint acceleration: Coriolis, centrifugal and gravity terms."""
     return inverse_dynamics(mechanism, q, v, np.zeros(mechanism.nv)).tau
 
 
 def gravity(mechanism: Mechanism, q: Array) -> Array:
-    """Joint forces (nv,) that balance gravity at rest."""
+    """Return the joint forces (nv,) that balance gravity at rest."""
     rest = np.zeros(mechanism.nv)
     return inverse_dynamics(mechanism, q, rest, rest).tau

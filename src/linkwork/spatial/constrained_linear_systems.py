@@ -26,4 +26,5 @@ def solve_constrained(K: Array, B: Array, C: Array, r: Array, s: Array) -> tuple
 
 
 def _square(a: Array) -> Number:
+    """Return the sum of the squares of a vector's entries."""
     return sum(x * x for x in a)

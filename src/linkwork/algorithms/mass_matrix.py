@@ -1,7 +1,7 @@
 """Mass matrix by the composite-rigid-body algorithm, and its sparse factor M = L^T L.
 
-M is (nv, nv). The composite inertia of body k is that of k and everything outboard of it, moving as one rigid body.
-The factor follows Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5: with the velocities numbered
+M is (nv, nv). The composite inertia of body k is the inertia of k and all bodies outboard of it, moving as one rigid
+body. The factor follows Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5: with the velocities numbered
 outward, L is zero wherever M is zero.
 """
 
@@ -13,14 +13,14 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import joint_poses, subspaces
 from linkwork.algorithms.rotors import coupling_matrix
-from linkwork.algorithms.sweeps import inward, outward, to_root
+from linkwork.algorithms.tree_traversal import inward, outward, to_root
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import RigidInertia, Transform
 from linkwork.spatial.scalar import LDLT, Array, Number, ldlt
 
 
 def composite_inertias(mechanism: Mechanism, X: list[Transform]) -> list[RigidInertia]:
-    """Composite inertia of every body, in its frame; entry 0 is that of the whole mechanism in the world."""
+    """Return the composite inertia of every body, in its frame; entry 0 is that of the whole mechanism in the world."""
     composite = [RigidInertia.zero(), *(body.inertia for body in mechanism.bodies[1:])]
     for j in inward(mechanism):
         composite[j.i] = composite[j.i] + X[j.o].up(composite[j.o])
@@ -28,7 +28,7 @@ def composite_inertias(mechanism: Mechanism, X: list[Transform]) -> list[RigidIn
 
 
 def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
-    """Mass matrix M (nv, nv) [kg m^2, kg m, kg], with armature: kinetic energy is v^T M v / 2."""
+    """Return the mass matrix M (nv, nv) [kg m^2, kg m, kg], with armature: the kinetic energy is v^T M v / 2."""
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     composite = composite_inertias(mechanism, X)
     M: list[list[Number]] = [[0.0] * mechanism.nv for _ in range(mechanism.nv)]
@@ -43,7 +43,7 @@ def mass_matrix(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _place(M: list[list[Number]], rows: slice, columns: slice, block: Array) -> None:
-    """Put a block and its transpose into M; the lower half of a diagonal block is mirrored."""
+    """Write a block and its transpose into M; of a diagonal block, copy the lower half to the upper half."""
     for a, r in enumerate(range(rows.start, rows.stop)):
         for b, c in enumerate(range(columns.start, columns.stop)):
             if rows != columns or b <= a:
@@ -57,7 +57,7 @@ class LTL(NamedTuple):
     pivots: list[Number]
 
     def solve(self, b: Array) -> Array:
-        """M^-1 b for b of shape (nv,) or (nv, k): L^T y = b inward, then L x = y outward."""
+        """Return M^-1 b for b of shape (nv,) or (nv, k): solve L^T y = b inward, then L x = y outward."""
         y: dict[int, Any] = {}
         outer: list[list[int]] = [[] for _ in self.rows]
         for i, row in enumerate(self.rows):
@@ -77,7 +77,7 @@ class LTL(NamedTuple):
         return np.array(x).reshape(np.shape(b))
 
     def inverse(self) -> InverseLTL:
-        """The inverse factor L^-1; its rows, like those of L, have entries for ancestors only."""
+        """Return the inverse factor L^-1; like L, row i has entries for dof i and its ancestors only."""
         rows: list[dict[int, Number]] = []
         for i, row in enumerate(self.rows):
             found: dict[int, Number] = {i: self.pivots[i]}
@@ -89,12 +89,15 @@ class LTL(NamedTuple):
 
 
 class InverseLTL(NamedTuple):
-    """M^-1 = L^-1 L^-T: `rows[i]` maps dof j to entry i, j of L^-1, for j = i and its ancestors."""
+    """Inverse factor of M^-1 = L^-1 L^-T: `rows[i]` maps dof j to entry i, j of L^-1, for j = i and its ancestors."""
 
     rows: list[dict[int, Number]]
 
     def solve(self, b: Array) -> Array:
-        """M^-1 b for b (nv,) or (nv, k): for many columns cheaper than with L, because zeros of b save more work."""
+        """Return M^-1 b for b (nv,) or (nv, k).
+
+        For many columns this is cheaper than `LTL.solve`, because zeros of b save more work.
+        """
         y: list[Any] = [0.0] * len(self.rows)
         for row, number in zip(self.rows, b, strict=True):
             for k, entry in row.items():
@@ -102,7 +105,7 @@ class InverseLTL(NamedTuple):
         return np.array([sum(entry * y[k] for k, entry in row.items()) for row in self.rows]).reshape(np.shape(b))
 
     def matrix(self) -> Array:
-        """The inverse M^-1 (nv, nv); each entry is a sum over the common ancestors of two dofs."""
+        """Return M^-1 (nv, nv); each entry is a sum over the common ancestors of two dofs."""
         n = len(self.rows)
         M: list[list[Number]] = [[0.0] * n for _ in range(n)]
         for i, row in enumerate(self.rows):
@@ -112,7 +115,7 @@ class InverseLTL(NamedTuple):
 
 
 def dof_parents(mechanism: Mechanism) -> list[int]:
-    """For every velocity the next inboard velocity, -1 at the root: the expanded parent array of the tree."""
+    """Return the index of the next velocity inboard of each velocity (nv,), or -1: the parent array of the tree."""
     parent: list[int] = []
     last = {0: -1}  # the outermost velocity on each body
     for j in outward(mechanism):
@@ -123,12 +126,12 @@ def dof_parents(mechanism: Mechanism) -> list[int]:
 
 
 def solver(mechanism: Mechanism, M: Array) -> LTL | LDLT:
-    """Solver for the mass matrix M (nv, nv) of a tree; dense if rotors that turn with several joints fill its zeros."""
+    """Return factors of the mass matrix M (nv, nv) of a tree: sparse, or dense if a rotor couples several joints."""
     return ldlt(M) if mechanism.rotors else factor(mechanism, M)
 
 
 def factor(mechanism: Mechanism, M: Array) -> LTL:
-    """The factor L of M = L^T L, from the outermost dof inward; structural zeros of the tree are skipped."""
+    """Return the factor L of M = L^T L, computed from the outermost dof inward without the tree's structural zeros."""
     parent = dof_parents(mechanism)
     rows: list[dict[int, Number]] = []
     for i in range(mechanism.nv):

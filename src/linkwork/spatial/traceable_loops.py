@@ -18,14 +18,14 @@ State = tuple[Any, ...]
 
 
 class Tracer(Protocol):
-    """The object that handles loops while a function is being traced."""
+    """Object that handles loops while a function is being traced."""
 
     def record(self, count: Any, body: Callable[..., Any], state: State, each: Sequence[Any]) -> tuple[State, State]:
-        """Trace a loop of `record`; same meaning as the module's function `record`."""
+        """Trace a loop; the arguments and results are those of the module's function `record`."""
         ...
 
     def iterate(self, most: int, body: Callable[..., Any], state: State) -> tuple[State, Any, Any]:
-        """Trace a loop of `iterate`; same meaning as the module's function `iterate`."""
+        """Trace a loop; the arguments and results are those of the module's function `iterate`."""
         ...
 
 
@@ -34,7 +34,7 @@ _tracer: ContextVar[Tracer | None] = ContextVar("tracer of loops", default=None)
 
 @contextmanager
 def traced_by(tracer: Tracer) -> Iterator[None]:
-    """Context in which `tracer` handles all loops."""
+    """Context manager: `tracer` handles all loops inside it."""
     token = _tracer.set(tracer)
     try:
         yield
@@ -44,7 +44,7 @@ def traced_by(tracer: Tracer) -> Iterator[None]:
 
 @contextmanager
 def unrolled() -> Iterator[None]:
-    """Context in which loops are unrolled in a trace too; derivatives of their results need this."""
+    """Context manager: loops inside it are unrolled in a trace too; derivatives of their results need this."""
     token = _tracer.set(None)
     try:
         yield
@@ -53,17 +53,18 @@ def unrolled() -> Iterator[None]:
 
 
 def repeat(count: Any, body: Callable[..., State], *state: Any) -> State:
-    """The state after `count` iterations of state = body(k, *state), k = 0, 1, ..."""
+    """Return the state after `count` iterations of state = body(k, *state), k = 0, 1, ..."""
     return record(count, lambda k, *now: (body(k, *now), ()), *state)[0]
 
 
 def record(
     count: Any, body: Callable[..., tuple[State, State]], *state: Any, each: Sequence[Any] = ()
 ) -> tuple[State, State]:
-    """Run `count` iterations of state, row = body(k, *state, *rows of each); return the state and the stacked rows.
+    """Run `count` iterations of a loop that records a row of values; return the last state and the stacked rows.
 
-    `each` are arrays (count, ...); iteration k gets their k-th entries. The body returns the next state and a tuple of
-    values to record. These are returned as arrays (count, ...); after no iterations there are none.
+    Iteration k computes state, row = body(k, *state, *entries). The entries are the k-th entries of the arrays `each`
+    (count, ...). The body returns the next state and a tuple of values to record. These are returned as arrays (count,
+    ...); after no iterations there are none.
     """
     tracer = _tracer.get()
     if tracer is not None:
@@ -76,7 +77,7 @@ def record(
 
 
 def iterate(most: int, body: Callable[..., tuple[State, Any]], *state: Any) -> tuple[State, Any, Any]:
-    """Iterate state, done = body(*state) until done, at most `most` times; return state, iteration count, `done`.
+    """Iterate state, done = body(*state) until done, at most `most` times; return state, iteration count and `done`.
 
     In a batch every member stops separately: its state does not change after it is done. A member with NaN values is
     never done and stops at the limit.

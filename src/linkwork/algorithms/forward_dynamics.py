@@ -4,39 +4,44 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.constraints.articulated_constraints import factored, solved
+from linkwork.algorithms.constraints.articulated_constraints import factorize, solve_damped
 from linkwork.algorithms.kinematics import Kinematics, against_gravity, external_forces, kinematics
-from linkwork.algorithms.sweeps import inward, outward
+from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Force
 from linkwork.spatial.scalar import Array, ldlt
 
 
 def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
-    """Joint accelerations a (nv,) under joint forces tau (nv,), gravity and `wrenches` (nbodies, 6) on the bodies.
+    """Return the joint accelerations (nv,) of a tree under joint forces tau (nv,), gravity and `wrenches` (nbodies, 6).
 
-    Springs, damping and friction are not included; see `joint_forces.passive`.
+    The wrenches [N, N m] act on the bodies at their frames' origins, in their frames. Springs, damping and friction are
+    not included; see `joint_forces.passive`.
     """
     motion = kinematics(mechanism, q, v)
     z = velocity_forces(mechanism, motion, wrenches)
     if mechanism.rotors:
-        turning, base = factored(mechanism, motion, np.zeros((0, mechanism.nv))), against_gravity(mechanism)
-        return solved(mechanism, motion, turning, tau, z, motion.bias, base, np.zeros(0)).a
+        turning, base = factorize(mechanism, motion, np.zeros((0, mechanism.nv))), against_gravity(mechanism)
+        return solve_damped(mechanism, motion, turning, tau, z, motion.bias, base, np.zeros(0)).a
     return recursion(mechanism, motion, tau, z)
 
 
 def velocity_forces(mechanism: Mechanism, motion: Kinematics, wrenches: Array | None) -> list[Force]:
-    """Force on every body at zero acceleration: gyroscopic minus external forces, in the body's frame."""
+    """Return the wrench on every body at zero acceleration, in its frame: gyroscopic minus external wrench.
+
+    `wrenches` (nbodies, 6) are the external wrenches.
+    """
     external = external_forces(mechanism, wrenches)
     pairs = zip(mechanism.bodies, motion.twist, external, strict=True)
     return [body.inertia.gyroscopic(V) - F for body, V, F in pairs]
 
 
 def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Force]) -> Array:
-    """Accelerations (nv,) under joint forces tau (nv,); z are the forces on the bodies at zero acceleration.
+    """Return the accelerations (nv,) of a tree without rotors that couple joints, by the articulated-body recursion.
 
-    The wrench on body k is F_k = P_k dV_k/dt + z_k (3.36): P_k is the articulated inertia of k with everything outboard
-    of it, z_k the wrench at zero acceleration.
+    tau (nv,) are joint forces, z the wrenches on the bodies at zero acceleration. The wrench on body k is F_k = P_k
+    dV_k/dt + z_k (3.36): P_k is the articulated inertia of k with all bodies outboard of it, z_k the wrench at zero
+    acceleration.
     """
     P, z, bias = [body.inertia.articulated() for body in mechanism.bodies], list(z), motion.bias
     D, G, free = {}, {}, {}
@@ -54,7 +59,7 @@ def recursion(mechanism: Mechanism, motion: Kinematics, tau: Array, z: list[Forc
             z[j.i] = z[j.i] + motion.X[j.o].up(through @ bias[j.o] + z[j.o] + G[j.o] @ free[j.o])
     acc, a = [against_gravity(mechanism)], [np.zeros(0)]
     for j in outward(mechanism):
-        carried = motion.X[j.o].down(acc[j.i]) + bias[j.o]
-        a.append(D[j.o].solve(free[j.o]) - carried.pair(G[j.o]))  # (3.59)
-        acc.append(carried + motion.S[j.o] @ a[j.o])  # (3.60)
+        inherited = motion.X[j.o].down(acc[j.i]) + bias[j.o]
+        a.append(D[j.o].solve(free[j.o]) - inherited.pair(G[j.o]))  # (3.59)
+        acc.append(inherited + motion.S[j.o] @ a[j.o])  # (3.60)
     return np.concatenate(a)

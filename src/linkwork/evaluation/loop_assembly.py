@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.algorithms.ranks import least_squares, row_scales
+from linkwork.algorithms.constraint_ranks import least_squares, row_scales
 from linkwork.errors import NotConverged, listed
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_ASSEMBLED
@@ -16,14 +16,17 @@ if TYPE_CHECKING:
     from linkwork.evaluation.constraint_methods import ConstraintMethods
 
 ROUND_OFF = 1e3 * CLOSURE_ASSEMBLED  # closure error [m or rad] that counts as closed when no step reduces it further
-ITERATIONS = 200  # of Newton's method, at most
-MOST_LISTED = 5  # open loops that an error message lists
+ITERATIONS = 200  # largest number of iterations of Newton's method
+MOST_LISTED = 5  # largest number of open loops that an error message lists
 STEP = 0.5  # largest change of a coordinate in one iteration [rad or m]
 NUDGES = (1e-3, 1e-2, 0.1, 0.3, 1.0)  # random displacements [rad, m] out of singular positions, such as stretched arms
 
 
-def assembled(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> Array:
-    """Coordinates (nq,) near q with all loops closed, by Newton's method with a line search on the manifold."""
+def assembled_position(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> Array:
+    """Return coordinates (nq,) near q with all loops closed, by Newton's method with a line search on the manifold.
+
+    The joints `fixed` do not move. Raises NotConverged if a loop stays open.
+    """
     found, left = _nearest_closed(d, q, fixed)
     if left > ROUND_OFF:
         raise NotConverged(_why_open(d, q, found, fixed))
@@ -31,7 +34,7 @@ def assembled(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> Array:
 
 
 def _nearest_closed(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> tuple[Array, float]:
-    """Coordinates (nq,) with the smallest closure error among several searches, and that error [m or rad].
+    """Return the coordinates (nq,) with the smallest closure error among several searches, and that error [m or rad].
 
     The first search starts at q, the others at random displacements from q.
     """
@@ -42,7 +45,9 @@ def _nearest_closed(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> tup
     rng = np.random.default_rng(0)
     found, best = np.array(q), np.inf
     for nudge in (0.0, *NUDGES):
-        reached = _descended(d, m.integrate(q, nudge * free * rng.normal(size=m.nv)) if nudge else np.array(q), free)
+        reached = _least_closure_error(
+            d, m.integrate(q, nudge * free * rng.normal(size=m.nv)) if nudge else np.array(q), free
+        )
         left = float(np.abs(d.constraint(reached)).max(initial=0.0))
         if left < best:
             found, best = reached, left
@@ -52,7 +57,10 @@ def _nearest_closed(d: ConstraintMethods, q: Array, fixed: Iterable[str]) -> tup
 
 
 def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]) -> str:
-    """Error message: which loops are not closed at `found` (nq,), and whether the others close without the worst."""
+    """Return an error message that names the loops that are open at `found` (nq,).
+
+    It also says whether the other loops close without the worst one.
+    """
     m = d.mechanism
     errors: dict[str, float] = {}
     for row, error in enumerate(np.abs(d.constraint(found))):
@@ -74,8 +82,8 @@ def _why_open(d: ConstraintMethods, q: Array, found: Array, fixed: Iterable[str]
     return message
 
 
-def _descended(d: ConstraintMethods, q: Array, free: Array) -> Array:
-    """Coordinates (nq,) at which no step along the free velocities reduces the closure error any more."""
+def _least_closure_error(d: ConstraintMethods, q: Array, free: Array) -> Array:
+    """Return coordinates (nq,), searched from q, where no step along `free` velocities reduces the closure error."""
     m = d.mechanism
     scale = float(row_scales(m, q)[: m.nc].max(initial=0.0))
     for _ in range(ITERATIONS):
@@ -86,14 +94,17 @@ def _descended(d: ConstraintMethods, q: Array, free: Array) -> Array:
         dq = np.zeros(m.nv)
         dq[free] = -least_squares(J, g, scale)
         dq *= min(1.0, STEP / max(float(np.abs(dq).max()), 1e-300))
-        q, better = _along(d, q, dq, float(g @ g))
+        q, better = _line_search(d, q, dq, float(g @ g))
         if not better:
             break
     return q
 
 
-def _along(d: ConstraintMethods, q: Array, dq: Array, before: float) -> tuple[Array, bool]:
-    """Line search: the longest step along dq (nv,) that reduces the squared error `before`; and whether one does."""
+def _line_search(d: ConstraintMethods, q: Array, dq: Array, before: float) -> tuple[Array, bool]:
+    """Return q moved by the longest step along dq (nv,) that reduces the squared error `before`, if there is one.
+
+    The second result is whether there is such a step.
+    """
     for part in 0.5 ** np.arange(12):
         moved = d.mechanism.integrate(q, part * dq)
         g = d.constraint(moved)

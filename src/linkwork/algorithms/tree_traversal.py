@@ -1,4 +1,4 @@
-"""Outward and inward iteration over the joints of a tree."""
+"""Iteration over the joints of a tree: outward, inward, and along the path of a body to the world."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from linkwork.model.mechanism import WORLD, Joint, Mechanism
 
 
 def outward(mechanism: Mechanism) -> Iterator[Joint]:
-    """All joints, inboard joints before outboard joints."""
-    assert mechanism.tree is mechanism, "mechanism has mimic joints: use its tree (see algorithms.reduction)"
+    """Return all joints of a tree, inboard joints before outboard joints."""
+    assert mechanism.tree is mechanism, "mechanism has mimic joints: use its tree (see algorithms.mimic_reduction)"
     return iter(mechanism.joints)
 
 
 def inward(mechanism: Mechanism) -> Iterator[Joint]:
-    """All joints, outboard joints before inboard joints."""
+    """Return all joints of a tree, outboard joints before inboard joints."""
     return reversed(tuple(outward(mechanism)))
 
 
 def to_root(mechanism: Mechanism, body: int) -> Iterator[Joint]:
-    """The joints between `body` and the world, outermost first."""
+    """Yield the joints between `body` and the world, outermost first."""
     while body != WORLD:
         joint = mechanism.joints[body - 1]
         yield joint
         body = joint.i
 
 
-def to_meeting(mechanism: Mechanism, a: int, b: int) -> tuple[list[Joint], list[Joint]]:
-    """The joints from each of two bodies to their outermost common ancestor, outermost joint first."""
+def to_common_ancestor(mechanism: Mechanism, a: int, b: int) -> tuple[list[Joint], list[Joint]]:
+    """Return the joints from body a, and from body b, to their outermost common ancestor, outermost joint first."""
     first, second = list(to_root(mechanism, a)), list(to_root(mechanism, b))
     while first and second and first[-1] is second[-1]:
         first.pop()

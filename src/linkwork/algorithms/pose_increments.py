@@ -1,8 +1,8 @@
 """Increments of body poses over a step, and discrete momenta (S4 sections 2.4.1 and 5.4).
 
-A body moves from one pose to another in a step h [s]. In its first frame it rotates by the unit quaternion
-f = conj(q_0) q_1, and its frame's origin moves by d. The midpoint rule (2.23) for a body with position and quaternion,
-whose angular velocity is 2 Im(conj(q) dq/dt), depends on these only:
+A body moves from one pose to another in a step h [s]. In its first frame it rotates by the unit quaternion f =
+conj(q_0) q_1, and its frame's origin moves by d. The midpoint rule (2.23) for a body with position and quaternion,
+whose angular velocity is 2 Im(conj(q) dq/dt), depends on f and d only:
 
     L_d = m |e|^2 / (2 h) + 2 f_v^T I f_v / h        e: displacement of the centre of mass
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.sweeps import outward
+from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.inertia import RigidInertia
@@ -24,29 +24,32 @@ from linkwork.spatial.scalar import Array, Number, cross, dot, hat
 
 
 class Increment(NamedTuple):
-    """Motion of a frame over a step, in its first frame: unit quaternion f (4,) and displacement d (3,) [m]."""
+    """Motion of a frame over a step: rotation f (4,), a unit quaternion, and displacement d (3,) [m].
+
+    Both are in the axes of the frame at the beginning of the step.
+    """
 
     f: Array
     d: Array
 
     def shift(self, r: Array) -> Array:
-        """Displacement (3,) of a point r (3,) [m] of the frame due to the rotation alone."""
+        """Return the displacement (3,) [m] of a point r (3,) [m] of the frame due to the rotation alone."""
         w, v = self.f[0], self.f[1:]
         first = cross(v, r)
         return (first * w + cross(v, first)) * 2.0
 
     def then(self, other: Increment) -> Increment:
-        """The composition of this increment and `other`, which is given in the frame where this one ends."""
+        """Return the composition of this increment and `other`, which is given in the frame where this one ends."""
         return Increment(product(self.f, other.f), self.d + other.d + self.shift(other.d))
 
-    def carried(self, X: Transform) -> Increment:
-        """The increment of a frame fixed at the pose X in this frame."""
+    def at_fixed_frame(self, X: Transform) -> Increment:
+        """Return the increment of a second frame that is fixed in this frame at the pose X."""
         turned = np.concatenate([self.f[:1], X.R.T @ self.f[1:]])
         return Increment(turned, X.R.T @ (self.d + self.shift(X.p)))
 
     @property
     def transform(self) -> Transform:
-        """The pose at the end in the frame at the beginning."""
+        """Pose of the frame at the end of the step, in the frame at its beginning."""
         return Transform(matrix_from_quaternion(self.f), self.d)
 
 
@@ -54,15 +57,18 @@ STILL = Increment(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3))
 
 
 def joint_increments(mechanism: Mechanism, q: Array, dv: Array) -> list[Increment]:
-    """The increments of the joints' own motions dv (nv,) from q (nq,), in the frames of their outboard bodies."""
+    """Return the increment of every body relative to its inboard body, for joint displacements dv (nv,) from q (nq,).
+
+    The increments are in the frames of the bodies at the beginning of the step; entry 0 is the world.
+    """
     return [STILL, *(Increment(*j.kind.moved(q[j.q], dv[j.v])) for j in outward(mechanism))]
 
 
 def body_increments(mechanism: Mechanism, X: list[Transform], joints: list[Increment]) -> list[Increment]:
-    """The increment of every body, from the joint poses X at the beginning and the joints' increments."""
+    """Return the increment of every body, from the joint poses X at the beginning and the increments of the joints."""
     found = [STILL]
     for j in outward(mechanism):
-        found.append(found[j.i].carried(X[j.o]).then(joints[j.o]))
+        found.append(found[j.i].at_fixed_frame(X[j.o]).then(joints[j.o]))
     return found
 
 
@@ -74,7 +80,7 @@ class Momenta(NamedTuple):
 
 
 def momenta(inertia: RigidInertia, moved: Increment, h: Number) -> Momenta:
-    """The discrete momenta [N s, N m s] of a body with a given increment in a step h [s]."""
+    """Return the discrete momenta [N s, N m s] of a body that moves by the increment `moved` in a step h [s]."""
     c, I = centre(inertia)
     w, v = moved.f[0], moved.f[1:]
     A, rate = matrix_from_quaternion(moved.f), 1.0 / h
@@ -87,7 +93,10 @@ def momenta(inertia: RigidInertia, moved: Increment, h: Number) -> Momenta:
 
 
 def momentum_derivative(inertia: RigidInertia, moved: Increment, h: Number) -> Array:
-    """The derivative (6, 6) of the momentum `before` by the twist of the second pose, in that pose (D2 D1 of -L_d)."""
+    """Return the derivative (6, 6) of the momentum `before` by the twist of the second pose (D2 D1 of -L_d).
+
+    The twist is in the frame of the second pose.
+    """
     c, I = centre(inertia)
     w, v, rate = moved.f[0], moved.f[1:], 2.0 / h
     Iv = I @ v
@@ -99,7 +108,7 @@ def momentum_derivative(inertia: RigidInertia, moved: Increment, h: Number) -> A
 
 
 def centre(inertia: RigidInertia) -> tuple[Array, Array]:
-    """The centre of mass (3,) [m] of a body, and its inertia (3, 3) [kg m^2] about it."""
+    """Return the centre of mass (3,) [m] of a body, and its inertia (3, 3) [kg m^2] about that point."""
     m = inertia.mass
     if isinstance(m, float) and m == 0.0:
         return np.zeros(3), inertia.rotational

@@ -18,7 +18,10 @@ from linkwork.spatial.scalar import Array
 
 
 def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` of one state that raises NonFinite on a floating-point failure and counts batch members."""
+    """Return `function` of one state, extended to raise NonFinite on a floating-point failure.
+
+    The error names `quantity` and the number of the batch member: the returned function counts its calls.
+    """
     members = count()
 
     def run(*arrays: Any) -> Any:
@@ -30,7 +33,7 @@ def watched(quantity: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]:
-    """`function` of one state that returns non-finite numbers instead of raising floating-point errors."""
+    """Return `function` of one state, changed to return non-finite numbers instead of raising floating-point errors."""
 
     def run(*arrays: Any) -> Any:
         try:
@@ -44,7 +47,10 @@ def unwatched(function: Callable[..., Any], result: Shape) -> Callable[..., Any]
 
 @contextmanager
 def failures_named(quantity: str, member: int) -> Iterator[None]:
-    """Context manager that raises NonFinite at the first division by zero, overflow or invalid operation on floats."""
+    """Context manager: raise NonFinite at the first division by zero, overflow or invalid operation on floats.
+
+    The error names `quantity`, the batch member `member`, the joint and the source line.
+    """
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             yield
@@ -61,7 +67,10 @@ def failures_named(quantity: str, member: int) -> Iterator[None]:
 def explain_non_finite(
     quantity: str, function: Callable[..., Any], states: Iterator[tuple[Array, ...]], found: Array
 ) -> NoReturn:
-    """Raise NonFinite for the first batch member of `found` that is not finite; plain NumPy locates the failure."""
+    """Raise NonFinite for the first batch member of `found` that is not finite; plain NumPy locates the failure.
+
+    `function` computes `quantity` of one state, and `states` yields the states of all members.
+    """
     member = int(np.argmax(~np.isfinite(found.reshape(len(found), -1)).all(axis=1)))
     with failures_named(quantity, member):
         function(*next(islice(states, member, None)))
@@ -69,7 +78,7 @@ def explain_non_finite(
 
 
 def _place(trace: TracebackType | None) -> tuple[str | None, str]:
-    """Joint at which the innermost sweep failed, and the source line that failed."""
+    """Return the name of the joint that was processed when the failure occurred, and the source line that failed."""
     joint, line = None, ""
     while trace is not None:
         found = trace.tb_frame.f_locals.get("j")

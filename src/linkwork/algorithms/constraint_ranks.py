@@ -1,4 +1,4 @@
-"""Ranks of constraint rows: independent rows, and the motions that they leave free.
+"""Ranks of constraint rows: independent rows, and the velocities that satisfy all rows.
 
 A rank needs a scale. Entries of a row are sums of terms (forces times lever arms) that may cancel; the remainder is
 then round-off, about 1e-16 of the terms. This is not small relative to the row itself, nor to a matrix of such rows.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.constraints.closure import closed, rows_and_terms
+from linkwork.algorithms.constraints.constrained_dynamics import loop_states, rows_and_terms
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
@@ -17,32 +17,33 @@ from linkwork.tolerances import RANK
 
 
 def row_terms(mechanism: Mechanism, q: Array) -> Array:
-    """Squared sizes (nh, nv) of the terms that the entries of the constraint rows at q (nq,) are sums of.
+    """Return the squared sizes (nh, nv) of the terms whose sums are the entries of the constraint rows at q (nq,).
 
     The rows are those of loops, then of clutches, brakes and other velocity constraints, with and without mimic joints,
     all engaged.
     """
     tree = mechanism.tree.closed
     motion = kinematics(tree, mechanism.tree_position(q), np.zeros(tree.nv))
-    _, squares = rows_and_terms(tree, motion, closed(tree, motion.X))
-    held = np.zeros((len(tree.velocity_rows), tree.nv))
-    for row, one in zip(held, tree.velocity_rows, strict=True):
+    _, squares = rows_and_terms(tree, motion, loop_states(tree, motion.X))
+    velocity_squares = np.zeros((len(tree.velocity_rows), tree.nv))
+    for row, one in zip(velocity_squares, tree.velocity_rows, strict=True):
         for joint, number, factor in one.velocities:
             row[tree.joints[joint].v.start + number] += factor**2
-    return np.concatenate([squares, held]) @ mechanism.spread**2
+    return np.concatenate([squares, velocity_squares]) @ mechanism.spread**2
 
 
 def row_scales(mechanism: Mechanism, q: Array) -> Array:
-    """Sizes (nh,) of the terms that the constraint rows at q (nq,) are sums of; 1 for rows without terms."""
+    """Return the size (nh,) of the terms of each constraint row at q (nq,); 1 for rows without terms."""
     return _or_one(np.sqrt(row_terms(mechanism, q).sum(axis=1)))
 
 
 def _or_one(sizes: Array) -> Array:
+    """Return the sizes with zeros replaced by ones."""
     return np.where(sizes > 0.0, sizes, 1.0)
 
 
 def free_motions(J: Array, scales: Array) -> Array:
-    """Orthonormal velocities (nv, mobility) that satisfy J v = 0 for rows J (nc, nv) with scales (nc,)."""
+    """Return orthonormal velocities (nv, mobility) with J v = 0, for constraint rows J (nc, nv) with scales (nc,)."""
     if not J.size:
         return np.eye(J.shape[1])
     _, sizes, directions = np.linalg.svd(J / scales[:, None])
@@ -50,9 +51,9 @@ def free_motions(J: Array, scales: Array) -> Array:
 
 
 def least_squares(A: Array, b: Array, scale: float, rank: float = RANK) -> Array:
-    """The smallest x (n,) or (n, k) that minimizes |A x - b|; singular values of A below rank * scale are zero.
+    """Return the smallest x (n,) or (n, k) that minimizes |A x - b|; singular values of A below rank * scale are zero.
 
-    `scale` is the size of the terms that entries of A (m, n) are sums of. `np.linalg.lstsq` uses the largest singular
+    `scale` is the size of the terms whose sums are the entries of A (m, n). `np.linalg.lstsq` uses the largest singular
     value instead; if A is only round-off, it divides by round-off.
     """
     left, sizes, right = np.linalg.svd(A, full_matrices=False)
@@ -61,10 +62,11 @@ def least_squares(A: Array, b: Array, scale: float, rank: float = RANK) -> Array
 
 
 def smallest_multipliers(N: Array, r: Array, terms: Array, mobilities: Array, rank: float) -> Array:
-    """The smallest x (nc,) with N x = r, for N = C M^-1 C^T (nc, nc) with rows C that may be redundant.
+    """Return the smallest x (nc,) with N x = r, for N = C M^-1 C^T (nc, nc) and constraint rows C (nc, nv).
 
-    `terms` (nc, nv) are squared sizes of the terms of the entries of C, and `mobilities` (nv,) is the diagonal of M^-1.
-    They give the scale of N, independent of the units of its rows; values below `rank` times the scale are zero.
+    The rows may be redundant. `terms` (nc, nv) are the squared sizes of the terms of the entries of C, and `mobilities`
+    (nv,) is the diagonal of M^-1. They give the scale of N, independent of the units of its rows; singular values below
+    `rank` times the scale are zero.
     """
     scales = _or_one(np.sqrt(terms @ mobilities))
     left, sizes, right = np.linalg.svd(N / np.outer(scales, scales))

@@ -1,0 +1,275 @@
+"""Mechanisms with mimic joints: quantities of the tree, mapped to the independent coordinates.
+
+In the tree all joints are independent. Its joints move as q_tree = G q + g, v_tree = G v with a constant mimic matrix
+G. Power is the same in both coordinates, so joint forces are tau = G^T tau_tree, and M = G^T M_tree G. The recursive
+algorithms of the tree thus apply to the mechanism too. Only forward dynamics must solve with M, because mimic joints
+couple branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linkwork.algorithms.constraints import constrained_dynamics
+from linkwork.algorithms.constraints.dense_solver import DenseConstraints
+from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
+from linkwork.algorithms.inverse_dynamics import inverse_dynamics
+from linkwork.algorithms.mass_matrix import mass_matrix
+from linkwork.model.elements.velocity_constraint import may_be_engaged
+from linkwork.model.mechanism import Mechanism
+from linkwork.spatial.scalar import LDLT, Array, Number, largest, ldlt
+
+Algorithm = Callable[..., Array]
+Result = TypeVar("Result")
+
+
+def to_tree(mechanism: Mechanism, names: Sequence[str], state: Sequence[Array]) -> list[Array]:
+    """Return the arrays of a state in the coordinates of the tree: q (tree.nq,) [rad, m], v and a (tree.nv,).
+
+    `names` are the names of the arrays; arrays with other names, such as "tau", are unchanged.
+    """
+    expand = {"q": mechanism.tree_position, "v": mechanism.tree_velocity, "a": mechanism.tree_velocity}
+    return [expand.get(name, np.asarray)(array) for name, array in zip(names, state, strict=True)]
+
+
+def _reduced_forces(G: Array, tau: Array) -> Array:
+    """Return joint forces (nv,) of the independent joints, from joint forces tau (tree.nv,) and the mimic matrix G."""
+    return G.T @ tau
+
+
+def _reduced_columns(G: Array, J: Array) -> Array:
+    """Return a Jacobian (k, nv) by the independent velocities, from the Jacobian J (k, tree.nv) of the tree."""
+    return J @ G
+
+
+def _reduced_rows(G: Array, J: Array) -> Array:
+    """Return loop rows J G (nc, nv), with zeros for rows that are only round-off after the reduction."""
+    return constrained_dynamics.without_noise(J @ G, [sum((x * x for x in row), 0.0) for row in J])
+
+
+def _unchanged(G: Array, found: Array) -> Array:
+    """Return a quantity that is the same for the tree and the independent joints."""
+    return found
+
+
+def _reduced_both(G: Array, M: Array) -> Array:
+    """Return the matrix G^T M G (..., nv, nv) of the independent joints, from M (..., tree.nv, tree.nv) of the tree."""
+    return G.T @ M @ G
+
+
+# Reduction of each quantity from the tree to the independent joints; other quantities are unchanged.
+REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
+    **dict.fromkeys(("inverse_dynamics", "bias", "gravity", "passive"), _reduced_forces),
+    **dict.fromkeys(("jacobian", "jacobian_rate", "momentum_matrix"), _reduced_columns),
+    "constraint_jacobian": _reduced_rows,
+    **dict.fromkeys(("mass_matrix", "inverse_dynamics_derivatives"), _reduced_both),
+}
+
+
+def reduced(quantity: str, mechanism: Mechanism, found: Array) -> Array:
+    """Return a quantity of the independent joints, such as forces (nv,), from the same quantity of the tree `found`."""
+    return _by_mimic_joints(lambda _: found, lambda m: REDUCTIONS.get(quantity, _unchanged)(m.spread, found))(mechanism)
+
+
+def reduced_rows(mechanism: Mechanism, J: Array) -> Array:
+    """Return the loop rows (nc, nv) in the independent velocities, from those of the tree (nc, tree.nv)."""
+    return reduced("constraint_jacobian", mechanism, J)
+
+
+def for_mimic_joints(quantity: str, algorithm: Algorithm, names: Sequence[str]) -> Algorithm:
+    """Return `algorithm`, written for trees, extended to mechanisms with mimic joints, loops, clutches and brakes.
+
+    `quantity` is the name of its result, such as "mass_matrix"; `names` are the names of its array arguments, such as
+    "q" and "v".
+    """
+
+    def run(mechanism: Mechanism, *state: Array) -> Array:
+        if mechanism.constrained and quantity in CONSTRAINED:
+            return CONSTRAINED[quantity](mechanism, *state)
+        return _by_mimic_joints(algorithm, WITH_MIMIC_JOINTS.get(quantity, by_tree))(mechanism, *state)
+
+    def by_tree(mechanism: Mechanism, *state: Array) -> Array:
+        return reduced(quantity, mechanism, algorithm(mechanism.tree, *to_tree(mechanism, names, state)))
+
+    return run
+
+
+# --- mimic joints: quantities that need a solution with the mass matrix ---
+
+
+def mass_solver(mechanism: Mechanism, q: Array) -> Callable[[Array], Array]:
+    """Return a function that solves M x = b with the mass matrix M at q, for right-hand sides b (nv,) or (nv, k)."""
+    return _factored(mechanism, q).solve
+
+
+def _factored(mechanism: Mechanism, q: Array) -> LDLT:
+    """Return the factors of the mass matrix (nv, nv) of the independent joints at q."""
+    G = mechanism.spread
+    return ldlt(G.T @ mass_matrix(mechanism.tree, mechanism.tree_position(q)) @ G)
+
+
+def forward_dynamics(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Return the accelerations (nv,) [rad/s^2, m/s^2] of the independent joints: M^-1 (tau - G^T bias)."""
+    positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
+    bias = inverse_dynamics(mechanism.tree, positions, velocities, np.zeros(mechanism.tree.nv), wrenches).tau
+    return _factored(mechanism, q).solve(tau - mechanism.spread.T @ bias)
+
+
+def forward_dynamics_derivatives(mechanism: Mechanism, q: Array, v: Array, tau: Array) -> Array:
+    """Return the derivatives (3, nv, nv) of the independent joints' accelerations by q (tangent space), v and tau."""
+    a = forward_dynamics(mechanism, q, v, tau)
+    state = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
+    by_q, by_v, _ = _reduced_both(mechanism.spread, inverse_dynamics_derivatives(mechanism.tree, *state))
+    M = _factored(mechanism, q)
+    return np.array([-M.solve(by_q), -M.solve(by_v), M.solve(np.eye(mechanism.nv))])
+
+
+def reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Return the wrench (njoints, 6) [N, N m] of the parent on the child through each joint, in the child's frame."""
+    a = forward_dynamics(mechanism, q, v, tau, wrenches)
+    positions, velocities, accelerations = to_tree(mechanism, ("q", "v", "a"), (q, v, a))
+    force = inverse_dynamics(mechanism.tree, positions, velocities, accelerations, wrenches).force
+    return np.array([F.array for F in force[1:]]).reshape(len(mechanism.joints), 6)
+
+
+WITH_MIMIC_JOINTS: dict[str, Callable[..., Any]] = {
+    "forward_dynamics": forward_dynamics,
+    "forward_dynamics_derivatives": forward_dynamics_derivatives,
+    "reactions": reactions,
+    "consistent": lambda mechanism, q, v: v,
+    "carried": lambda mechanism, *state: carried(mechanism, *state),
+}
+
+
+# --- mechanisms with constraints ---
+
+
+def constrained_forward_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, baumgarte: float = 0.0
+) -> constrained_dynamics.Constrained:
+    """Return accelerations (nv,) and constraint multipliers (nh,), for mechanisms with and without mimic joints.
+
+    With a rate `baumgarte` [1/s], closure errors decay like critically damped springs.
+    """
+    solve = _by_mimic_joints(constrained_dynamics.forward_dynamics, _reduced_constrained_dynamics)
+    return solve(mechanism, q, v, tau, wrenches, baumgarte)
+
+
+def _reduced_constrained_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None, baumgarte: float
+) -> constrained_dynamics.Constrained:
+    """Return accelerations (nv,) and constraint multipliers (nh,) of a mechanism with mimic joints."""
+    free = forward_dynamics(mechanism, q, v, tau, wrenches)
+    return constrained_accelerations(mechanism, q, v, free, _factored(mechanism, q).solve, baumgarte)
+
+
+def _by_mimic_joints(of_tree: Callable[..., Result], reduced: Callable[..., Result]) -> Callable[..., Result]:
+    """Return a function of a mechanism that calls `reduced` if the mechanism has mimic joints, else `of_tree`."""
+    return lambda mechanism, *state: (reduced if mechanism.mimics else of_tree)(mechanism, *state)
+
+
+def constrained_accelerations(
+    mechanism: Mechanism, q: Array, v: Array, free: Array, solve: Callable[[Array], Array], baumgarte: float = 0.0
+) -> constrained_dynamics.Constrained:
+    """Return accelerations (nv,) and multipliers (nh,) with constraints, from the accelerations `free` (nv,) without.
+
+    `solve` solves M x = b with the mass matrix. With a rate `baumgarte` [1/s], closure errors decay like critically
+    damped springs.
+    """
+    positions, velocities = to_tree(mechanism, ("q", "v"), (q, v))
+    J, gamma = constrained_dynamics.rows_and_bias(mechanism.tree, positions, velocities)
+    constraints = DenseConstraints.of(reduced_rows(mechanism, J), solve)
+    J, target = constraints.J, -gamma
+    if baumgarte:
+        errors = constrained_dynamics.active_constraints(mechanism.tree, positions).errors
+        target = constrained_dynamics.stabilized(target, errors, J @ v, baumgarte)
+    multipliers = constraints.multipliers(target - J @ free)
+    return constrained_dynamics.Constrained(free + constraints.change(multipliers), multipliers)
+
+
+def project_state(
+    mechanism: Mechanism, q: Array, v: Array, iterations: int = constrained_dynamics.PROJECTION_ITERATIONS
+) -> constrained_dynamics.Projection:
+    """Project coordinates (nq,) and velocities (nv,) onto the constraints; see `constrained_dynamics.project_state`."""
+    return constrained_dynamics.project_state(mechanism, q, v, active_constraints, iterations)
+
+
+def project_positions(mechanism: Mechanism, q: Array, iterations: int) -> tuple[Array, Number]:
+    """Project coordinates (nq,) onto the loops; return them and the largest remaining closure error [m or rad]."""
+    q, _ = constrained_dynamics.project_positions(mechanism, q, active_constraints, iterations)
+    return q, largest(active_constraints(mechanism, q).errors)
+
+
+def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
+    """Project velocities v (nv,) onto the constraints at q."""
+    return constrained_dynamics.consistent_velocity(active_constraints(mechanism, q), v)
+
+
+def constraint_row_matrix(mechanism: Mechanism, q: Array) -> Array:
+    """Return the constraint rows (nh, nv) of loops, clutches and brakes at q, with and without mimic joints."""
+    tree = mechanism.tree
+    (position,) = to_tree(mechanism, ("q",), (q,))
+    if not mechanism.constrained:
+        return np.zeros((0, mechanism.nv))
+    return reduced_rows(mechanism, constrained_dynamics.rows_and_bias(tree, position, np.zeros(tree.nv))[0])
+
+
+def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
+    """Return the velocities (nv,) at q that have the momenta p (nv,) [N s, N m s], projected onto the constraints."""
+    return _by_mimic_joints(constrained_dynamics.velocities, _reduced_velocities)(mechanism, q, p)
+
+
+def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
+    """Return the same as `velocities`, for a mechanism with mimic joints."""
+    return consistent_velocity(mechanism, q, mass_solver(mechanism, q)(p))
+
+
+def active_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.ActiveConstraints:
+    """Return the constraints of a mechanism, with or without mimic joints, at the position q."""
+    if not mechanism.constrained:
+        return constrained_dynamics.no_constraints(mechanism)
+    return _by_mimic_joints(constrained_dynamics.active_constraints, _reduced_constraints)(mechanism, q)
+
+
+def _reduced_constraints(mechanism: Mechanism, q: Array) -> constrained_dynamics.ActiveConstraints:
+    """Return the constraints of a mechanism with mimic joints at the position q."""
+    (position,) = to_tree(mechanism, ("q",), (q,))
+    tree = constrained_dynamics.active_constraints(mechanism.tree, position)
+    constraints = DenseConstraints.of(constraint_row_matrix(mechanism, q), _factored(mechanism, q).solve)
+
+    def push(target: Array) -> constrained_dynamics.Constrained:
+        impulses = constraints.multipliers(target)
+        return constrained_dynamics.Constrained(constraints.change(impulses), impulses)
+
+    return constrained_dynamics.ActiveConstraints(tree.errors, lambda v: constraints.J @ v, push)
+
+
+def constrained_reactions(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Return the wrenches (njoints + nloops, 6) [N, N m] through joints, of the parent on the child, and through loops.
+
+    The wrench of a loop is that of a on b. Wrenches are in the frames of the children, and of b.
+    """
+    found = constrained_forward_dynamics(mechanism, q, v, tau, wrenches)
+    positions, velocities, a = to_tree(mechanism, ("q", "v", "a"), (q, v, found.a))
+    loops = constrained_dynamics.reaction_wrenches(mechanism.tree, positions, found.multipliers[: mechanism.nc])
+    outside = loops.on_bodies if wrenches is None else wrenches + loops.on_bodies
+    force = inverse_dynamics(mechanism.tree, positions, velocities, a, outside).force
+    return np.concatenate([np.array([F.array for F in force[1:]]).reshape(-1, 6), loops.through_loops])
+
+
+def carried(mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> Array:
+    """Return the force (k,) [N m or N] of every clutch (on its b), brake and velocity constraint; 0 if released."""
+    forces = iter(constrained_forward_dynamics(mechanism, q, v, tau, wrenches).multipliers[mechanism.nc :])
+    rows = [row for item in mechanism.velocity_constraints for row in item.velocity_rows]
+    return np.array([next(forces) * row.engaged if may_be_engaged(row.engaged) else 0.0 for row in rows])
+
+
+CONSTRAINED: dict[str, Callable[..., Any]] = {
+    "forward_dynamics": lambda *state: constrained_forward_dynamics(*state).a,
+    "reactions": constrained_reactions,
+    "consistent": consistent_velocity,
+    "carried": carried,
+}
