@@ -81,4 +81,6 @@ def claim() -> Claim:
         found = forward_dynamics(m, q, v, np.array([M1, 0.0]), end_wrench(L, q, F2))
         both = np.array([found.a[0], found.multipliers[0]])
         worst = max(worst, np.abs(both - expected).max() / np.abs(expected).max())
-    return Claim("acceleration and closing force equal those of (24) and (25) of the paper (relative error)", float(worst), 1e-10)
+    return Claim(
+        "acceleration and closing force equal those of (24) and (25) of the paper (relative error)", float(worst), 1e-10
+    )

@@ -172,5 +172,7 @@ def claim() -> Claim:
         found = accelerations(m, system, q, v, tau)
         wrong = max(wrong, float(np.abs(found - expected).max() / np.abs(expected).max()))
     return Claim(
-        "six feet are on the ground, and 36 accelerations equal those in limb coordinates (relative error)", wrong, 1e-10
+        "six feet are on the ground, and 36 accelerations equal those in limb coordinates (relative error)",
+        wrong,
+        1e-10,
     )
