@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.algorithms.contact_geometry import meetings
 from linkwork.algorithms.kinematics import frame_pose
-from linkwork.control.plant import Controller
+from linkwork.control.controlled_plant import Controller
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Builder, Capsule, Free, Mechanism, Plane, Revolute, Sphere
 from linkwork.simulation import sampled

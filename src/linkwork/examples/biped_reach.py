@@ -10,7 +10,7 @@ from linkwork.algorithms import inverse
 from linkwork.algorithms.jacobians import jacobian, jacobian_rate
 from linkwork.algorithms.mass import mass_matrix
 from linkwork.control import balance
-from linkwork.control.plant import Controller
+from linkwork.control.controlled_plant import Controller
 from linkwork.examples import biped
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Mechanism
