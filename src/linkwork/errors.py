@@ -98,7 +98,7 @@ class OverConstrained(LinkworkError):
 
 
 def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") -> NameNotFound:
-    """Return the error for an unknown `name` of a `what`, with the most similar valid name and a list of valid names."""
+    """Return the error for an unknown `name` of a `what`, with the most similar and a list of all valid names."""
     from difflib import get_close_matches  # here, so that importing linkwork stays quick
 
     names = list(valid)

@@ -29,7 +29,7 @@ DAMPING = np.tile([60.0, 60.0, 30.0, 0.5, 0.5, 0.2], 2)  # [N m s/rad]
 
 
 def reach(t: Any, q: Array, v: Array) -> Array:
-    """Return joint forces (18,) [N m]: PD control moves the arms along a smooth path to TARGET; no force on the base."""
+    """Return joint forces (18,) [N m]: PD control of the arms along a smooth path to TARGET; none on the base."""
     done = np.minimum(t / RAMP, 1.0)
     path = done * done * (3.0 - 2.0 * done)
     return np.concatenate([np.zeros(6), STIFFNESS * (path * TARGET - q[7:]) - DAMPING * v[6:]])

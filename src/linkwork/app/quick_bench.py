@@ -85,7 +85,7 @@ def measure(console: Console) -> int:
 
 
 def times(m: lw.Mechanism) -> tuple[float, float, float]:
-    """Return the time of one call of forward dynamics [s], its time per state of a batch [s], and rk4 steps per second."""
+    """Return times [s] of forward dynamics, for one call and per state of a batch, and rk4 steps per second."""
     rng, tau, d = np.random.default_rng(0), np.zeros(m.nv), lw.compile(m)
     q = np.tile(start_of(m, 0).q, (STATES, 1))  # at other positions loops may be open, and feet deep in the ground
     v = d.consistent(q, rng.normal(size=(STATES, m.nv)))

@@ -23,7 +23,7 @@ MODEL_FILES = (".toml", ".urdf", ".xml", ".xacro")
 
 
 class Start(NamedTuple):
-    """Initial state of a run: coordinates q (nq,), velocities v (nv,), and a text that describes how they were chosen."""
+    """Initial state of a run: coordinates q (nq,), velocities v (nv,), and a text that says how they were chosen."""
 
     q: Array
     v: Array

@@ -19,7 +19,7 @@ NUMBERS: Numbers = (0.8, 0.3, 2.0, 0.7, 0.4)
 def build(
     I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: float = 0.4, alpha: float = 0.3
 ) -> Mechanism:
-    """Build the robot. In the keyframe "start" the loop is closed; the angle of body 1 is alpha [rad], its rate 1 rad/s.
+    """Build the robot. In the keyframe "start" the loop is closed, body 1 has the angle alpha [rad] and rate 1 rad/s.
 
     I1, I2 [kg m^2] are the inertias of the bodies, m2 [kg] the mass of body 2, and R, L [m] the lengths of body 1 and
     2, as in `two_body_robot`. alpha must be less than asin(L / R).

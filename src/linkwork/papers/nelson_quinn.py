@@ -48,13 +48,15 @@ coordinates are angular velocities here and rates of Euler angles in the paper.<
 """
 WALKING = """<h2>Walking</h2><p>The paper shows no simulation results; ground, gaits and motors are chosen. The motors
 are position servos whose set points are functions of time. The motors drive the front left leg of each frame; twelve
-clutches couple the other legs to the front left legs. Tibia angles are measured from the frame by (29). While the legs of one frame
-are in stance and stroke backward, those of the other frame swing forward. Tilt is that of the top frame.</p>
+clutches couple the other legs to the front left legs. Tibia angles are measured from the frame by (29). While the
+legs of one frame are in stance and stroke backward, those of the other frame swing forward. Tilt is that of the top
+frame.</p>
 """
-WALKED = """<p>The values of the next table are measured after strides have reached their full length. Foot slip is the largest horizontal distance of a
-foot from its touch-down point during one stance phase. Motor power is the mean mechanical power of all motors;
-braking motors count as zero. Cost of transport is motor power divided by weight and speed. During a turn, the strokes
-of the two frames are not parallel, so feet slip; on rough ground, feet land on slopes.</p>
+WALKED = """<p>The values of the next table are measured after strides have reached their full length. Foot slip is
+the largest horizontal distance of a foot from its touch-down point during one stance phase. Motor power is the mean
+mechanical power of all motors; braking motors count as zero. Cost of transport is motor power divided by weight and
+speed. During a turn, the strokes of the two frames are not parallel, so feet slip; on rough ground, feet land on
+slopes.</p>
 """
 SWITCHES = "switches during the walks (all clutches are engaged at 0 s)"
 EVENT_COLUMNS = ("walk", "time", "event", "energy [J]", "impulse [N m s]", "constraint torque [N m]")
