@@ -51,7 +51,7 @@ def test_legs_with_too_few_joints_are_rejected() -> None:
         b.joint(f"hip {k}", lw.Universal(), "body", f"pole {k}", at=np.eye(3)[k])
     text = rejection_message(b.build(), [f"pole {k}" for k in range(3)], point_feet=True)
     assert "1 direction of" in text
-    assert "has 2 velocities" in text
+    assert "has 2 joint velocities, but needs 3" in text
 
 
 def test_too_few_point_feet_are_rejected() -> None:
