@@ -65,8 +65,8 @@ def run_one(
 
     Examples with motors, clutches or gears define a controller and a schedule. All other mechanisms move without
     control. A run starts at the keyframe "start", else at the first keyframe, else at the neutral position. If the
-    start has no velocities, they are small random numbers. Loops that are not closed in this position are closed first. Exit
-    code: 0 if all checks of the run passed, 1 if a check failed, 2 if there are errors.
+    start has no velocities, they are small random numbers. Loops that are not closed in this position are closed first.
+    Exit code: 0 if all checks of the run passed, 1 if a check failed, 2 if there are errors.
 
     Parameters
     ----------
