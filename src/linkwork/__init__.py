@@ -1,8 +1,8 @@
 """linkwork: multibody dynamics for robots, spacecraft and mechanisms.
 
-Build a mechanism with `Builder`, read it with `load`, or take one from `examples()`. `compile` returns its dynamics for
-any batch of states, `simulate` integrates its motion, and `cross_check` compares independent formulations of its
-equations of motion.
+Build a mechanism with `Builder`, read it from a file with `load`, or take one of the `examples()`. `compile` returns
+functions that compute its dynamics for any batch of states, `simulate` integrates its motion, and `cross_check`
+compares independent formulations of its equations of motion.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""All exceptions of linkwork. A message names the culprit, the expected value and the valid choices."""
+"""All exceptions of linkwork. A message names the faulty object, the expected value and the valid choices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ModelError(LinkworkError):
 
 
 class ModelWarning(UserWarning):
-    """Warning that a loaded model can be used, but contains missing or doubtful data. It has no further attributes."""
+    """Warning that a loaded model can be used, but has missing or doubtful data. It has no attributes."""
 
 
 class ShapeError(LinkworkError):
@@ -52,7 +52,8 @@ class ShapeError(LinkworkError):
 class NameNotFound(ModelError, KeyError, IndexError):
     """Raised for a name or index that the mechanism does not have.
 
-    It is a ModelError with the same attributes, and also a KeyError and an IndexError, as mappings and sequences raise.
+    NameNotFound is a ModelError with the same attributes, and also a KeyError and an IndexError, so that code for
+    mappings and sequences can catch it.
     """
 
     __str__ = Exception.__str__  # KeyError would print the message in quotes
@@ -61,8 +62,9 @@ class NameNotFound(ModelError, KeyError, IndexError):
 class NotTraceable(LinkworkError):
     """Raised when a function of the user, such as a controller, cannot be compiled.
 
-    linkwork compiles a function by calling it once with symbolic numbers. These have no value, so that `if`, `float()`
-    and similar code fail; `np.where` and `lw.where` replace `if`. The message names the line. No attributes.
+    linkwork compiles a function by calling it once with symbolic numbers, which record all operations. Symbolic numbers
+    have no value, so that `if`, `float()` and similar code fail; use `np.where` or `lw.where` instead of `if`. The
+    message names the line. No attributes.
     """
 
 
@@ -72,9 +74,9 @@ class NotConverged(LinkworkError):
     Attributes
     ----------
     history : tuple of float
-        Residual after each iteration, if known; else empty.
+        Residual of the equations after each iteration, if known; else empty.
     step : float or None
-        Smaller integration step [s] that converges, if known.
+        Smaller integration step [s] for which the iteration converges, if known.
 
     """
 
@@ -90,13 +92,13 @@ class NonFinite(LinkworkError):
 class OverConstrained(LinkworkError):
     """Raised when constraints are redundant where they must be independent. No attributes.
 
-    The methods `start` and `run` of a system from `lw.discrete` raise it if rows of `constraints` or `nonholonomic` are
-    linearly dependent at x0. Redundant loops of a mechanism are allowed and raise nothing.
+    The methods `start` and `run` of a system from `lw.discrete` raise OverConstrained if rows of `constraints` or
+    `nonholonomic` are linearly dependent at x0. Redundant loops of a mechanism are allowed and raise no error.
     """
 
 
 def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") -> NameNotFound:
-    """Error for an unknown `name` of a `what`, with the most similar valid name and a list of valid names."""
+    """Return the error for an unknown `name` of a `what`, with the most similar and a list of all valid names."""
     from difflib import get_close_matches  # here, so that importing linkwork stays quick
 
     names = list(valid)
@@ -107,6 +109,6 @@ def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") 
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
-    """Names separated by commas; of more than `most` names, the first ones and the total number."""
+    """Return names separated by commas; if there are more than `most` names, the first `most` and the total number."""
     names = list(names)
     return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")

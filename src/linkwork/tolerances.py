@@ -10,7 +10,7 @@ HUGE = 1e300  # initial residual of an iteration; every computed residual is sma
 
 # --- ranks, relative to the size of the summed terms (see `algorithms.constraint_ranks`) ---
 RANK = 1e-9  # smaller singular values, and smaller sines of angles between directions, count as zero
-RANK_OF_UNIT_ROWS = 1e-10  # the same for constraint rows of unit size, which have only round-off errors
+RANK_OF_UNIT_ROWS = 1e-10  # as RANK, for constraint rows of unit size, which have only round-off errors
 
 # --- loop closure [m or rad; rates in m/s or rad/s] ---
 CLOSURE_OPEN = 1e-6  # error above which a loop counts as open: at the start, after a projection, at a failed step

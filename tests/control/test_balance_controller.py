@@ -190,8 +190,8 @@ def moving_target(t: Any) -> tuple[Array, Array, Array]:
 
 def test_tracking_errors_satisfy_their_error_dynamics() -> None:
     """(4.14) and (4.25): second derivatives of the errors match the error dynamics, by differences along the motion."""
-    from linkwork.control.target import Wanted
-    from linkwork.control.tracking import tracking
+    from linkwork.control.controller_targets import Wanted
+    from linkwork.control.pose_tracking import tracking
     from linkwork.spatial import Motion, Transform
 
     kp, kd, h = np.array([50.0, 40.0, 200.0, 30.0, 60.0, 45.0]), np.array([7.0, 6.0, 14.0, 5.0, 9.0, 8.0]), 1e-5
@@ -221,8 +221,8 @@ def test_tracking_errors_satisfy_their_error_dynamics() -> None:
 
 def test_orientation_tracking_dissipates_energy_from_any_start() -> None:
     """V = 2 kp (1 - q_e^s) + |w_e|^2 / 2 falls by w_e . kd w_e; the paper shows this only near the target."""
-    from linkwork.control.target import Wanted
-    from linkwork.control.tracking import tracking
+    from linkwork.control.controller_targets import Wanted
+    from linkwork.control.pose_tracking import tracking
     from linkwork.spatial import Motion, Transform
 
     kp, kd = np.full(6, 50.0), np.array([1.0, 1.0, 1.0, 3.0, 7.0, 11.0])
@@ -241,7 +241,7 @@ def test_orientation_tracking_dissipates_energy_from_any_start() -> None:
 
 
 def test_quaternion_reference_has_its_angular_velocity() -> None:
-    from linkwork.control.target import base_target
+    from linkwork.control.controller_targets import base_target
 
     values = np.array([[0, 0, 1, 1.0, 0, 0, 0], [0.1, 0, 1.1, 1.2, 0.3, -0.4, 0.1], [0, 0.2, 1, 0.5, 0.5, 0.1, 0.2]])
     target, h = base_target(lw.Reference([0.0, 1.0, 2.0], values)), 1e-4

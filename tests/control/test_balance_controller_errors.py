@@ -42,7 +42,7 @@ def test_fixed_or_several_bases_are_rejected() -> None:
 
 def test_legs_with_too_few_joints_are_rejected() -> None:
     text = rejection_message(quadruped(), FEET)
-    assert "'hind right foot' has 3 velocities" in text
+    assert "'hind right foot' has 3 joint velocities, but needs 6" in text
     assert "3 directions of the base's motion" in text
     assert "point_feet=True" in text
     b = lw.Builder("poles").body("body", 1.0, inertia=(1, 1, 1)).joint("float", lw.Free(), "world", "body")
@@ -51,7 +51,7 @@ def test_legs_with_too_few_joints_are_rejected() -> None:
         b.joint(f"hip {k}", lw.Universal(), "body", f"pole {k}", at=np.eye(3)[k])
     text = rejection_message(b.build(), [f"pole {k}" for k in range(3)], point_feet=True)
     assert "1 direction of" in text
-    assert "has 2 velocities" in text
+    assert "has 2 joint velocities, but needs 3" in text
 
 
 def test_too_few_point_feet_are_rejected() -> None:

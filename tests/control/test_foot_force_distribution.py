@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from linkwork.control.foot_forces import least_norm, projected, projection_slope, within_cones
+from linkwork.control.foot_forces import least_norm, projected, projection_derivative, within_cones
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.scalar import Array, hat
 from random_mechanisms import relative
@@ -62,7 +62,7 @@ def test_projection_gives_the_nearest_force_of_a_cone() -> None:
         assert mu * np.linalg.norm(rest - UP * (rest @ UP)) <= -(rest @ UP) + 1e-10
         h = 1e-6
         slopes = [(projected(x + h * e, UP, mu) - projected(x - h * e, UP, mu)) / (2.0 * h) for e in np.eye(3)]
-        assert np.allclose(projection_slope(x, UP, mu), np.array(slopes).T, rtol=0, atol=1e-5)
+        assert np.allclose(projection_derivative(x, UP, mu), np.array(slopes).T, rtol=0, atol=1e-5)
 
 
 def wanted(kind: str, rng: np.random.Generator) -> Array:

@@ -7,8 +7,8 @@ import pytest
 from scipy.linalg import solve_continuous_are
 
 import linkwork as lw
+from linkwork.control.controlled_plant import Plant
 from linkwork.control.lqr import linearised
-from linkwork.control.plant import Plant
 from linkwork.spatial.scalar import Array
 
 CART, POLE, LENGTH, INERTIA, DRAG, SPRING, G = 1.3, 0.4, 0.6, 0.02, 0.25, 0.7, 9.81

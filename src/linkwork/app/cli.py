@@ -38,11 +38,11 @@ def check_file(
     file
         Model file: URDF, MJCF, xacro or TOML.
     floating
-        Connect the root of a URDF to the world by a free joint.
+        Connect the root link of a URDF to the world by a free joint. Default: fix the root link to the world.
     mimic
-        Couple mimic joints to their joints; --no-mimic leaves them independent.
+        Couple mimic joints to the joints that they mimic; --no-mimic makes all joints independent.
     packages
-        Folders in which package:// addresses are searched.
+        Folders in which files of package:// addresses are searched.
 
     """
     return check(_console(), file, floating, mimic, packages)
@@ -64,9 +64,9 @@ def run_one(
     """Simulate an example or a model file; print a report with checks, write a run file and a figure.
 
     Examples with motors, clutches or gears define a controller and a schedule. All other mechanisms move without
-    control. They start at the keyframe "start" or the first keyframe, or else at the neutral position. A start without
-    velocities gets small random velocities. Open loops are closed first. Exit code: 0 if all checks of the run passed,
-    1 if a check failed, 2 if there are errors.
+    control. A run starts at the keyframe "start", else at the first keyframe, else at the neutral position. If the
+    start has no velocities, they are small random numbers. Loops that are not closed in this position are closed first.
+    Exit code: 0 if all checks of the run passed, 1 if a check failed, 2 if there are errors.
 
     Parameters
     ----------
@@ -80,15 +80,15 @@ def run_one(
         Integration method of lw.simulate, such as semi-implicit, rk4, midpoint, dop853, radau, lsoda or auto. Default:
         chosen automatically.
     out
-        Folder for the files; it is created if it does not exist.
+        Folder for the run file and the figure; it is created if it does not exist.
     seed
         Seed of the random velocities.
     plot
-        Draw a figure. Default: if matplotlib is installed.
+        Draw a figure. Default: draw if matplotlib is installed.
     report
         Print the report.
     compare
-        Run again with half the step to estimate the error.
+        Simulate again with half the step to estimate the error of positions and velocities.
 
     """
     from linkwork.app.running import run_machine
@@ -102,7 +102,7 @@ def bench(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> i
     """Measure the speed of linkwork on this computer.
 
     In a clone of the repository, `python -m linkwork.app.cli bench` runs the full benchmarks, which compare linkwork
-    with other libraries. Anywhere else it measures the examples for a short time.
+    with other libraries. In any other folder, the command measures the examples for a short time.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def bench(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> i
 
 @app.command(name="paper")
 def paper(name: str, *, out: Path = Path("out"), plot: bool | None = None) -> int:
-    """Reproduce tables and figures of a paper, compare them with the printed ones, and write an HTML page.
+    """Reproduce tables and figures of a paper, compare them with the printed results, and write an HTML page.
 
     Exit code: 0 if all results agree with the paper, 1 if some differ, 2 if there are errors.
 
@@ -130,7 +130,7 @@ def paper(name: str, *, out: Path = Path("out"), plot: bool | None = None) -> in
     out
         Folder for the page; it is created if it does not exist.
     plot
-        Draw the figures. Default: if matplotlib is installed.
+        Draw the figures. Default: draw if matplotlib is installed.
 
     """
     from linkwork.papers.reproduction import write_paper

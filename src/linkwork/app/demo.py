@@ -29,7 +29,7 @@ DAMPING = np.tile([60.0, 60.0, 30.0, 0.5, 0.5, 0.2], 2)  # [N m s/rad]
 
 
 def reach(t: Any, q: Array, v: Array) -> Array:
-    """Joint forces (18,) [N m]: PD control of the arms along a smooth path to the target; no force on the base."""
+    """Return joint forces (18,) [N m]: PD control of the arms along a smooth path to TARGET; none on the base."""
     done = np.minimum(t / RAMP, 1.0)
     path = done * done * (3.0 - 2.0 * done)
     return np.concatenate([np.zeros(6), STIFFNESS * (path * TARGET - q[7:]) - DAMPING * v[6:]])
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def _arms(run: lw.Run) -> Table:
-    """Table of target and final joint angles."""
+    """Return a table of the initial, target and final joint angles [degrees] and the largest torques [N m]."""
     title = Text(f"The arms move to their target in {RAMP:g} s and hold it [degrees, N m]")
     table = Table("joint", "start", "target", "end", "largest torque", box=SIMPLE, title=title, title_justify="left")
     for column in table.columns[1:]:
@@ -68,7 +68,7 @@ def _arms(run: lw.Run) -> Table:
 
 
 def _reaction(run: lw.Run) -> Table:
-    """Table of the motion of base, tool and centre of mass, and of the momentum."""
+    """Return a table of the displacements of base, tool and centre of mass, and of the drift of the momentum."""
     base, tool = run["pose.base"][[0, -1]], run["pose.left tool"][[0, -1]]
     turned = np.degrees(np.linalg.norm(run.mechanism.difference(run.q[0], run.q[-1])[3:6]))
     drift = np.abs(run.momentum - run.momentum[0]).max(axis=0)
@@ -84,7 +84,7 @@ def _reaction(run: lw.Run) -> Table:
 
 
 def _speed(m: lw.Mechanism) -> str:
-    """Median time of forward dynamics on this computer, for one state and for a batch."""
+    """Return a sentence with the median time of forward dynamics on this computer, for one state and for a batch."""
     d, rng = lw.compile(m), np.random.default_rng(2)
     q, v, tau = np.array([m.random(rng) for _ in range(2000)]), np.ones(m.nv), np.zeros(m.nv)
     once = np.median(repeat(lambda: d.forward_dynamics(q[0], v, tau), number=500, repeat=7)) / 500

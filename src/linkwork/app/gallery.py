@@ -26,7 +26,7 @@ TIMES = {
     "slider_crank": (0.0, 0.08, 0.16, 0.24),
     "stewart_platform": (0.0,),
 }
-# The same for examples that define their own run
+# Run function and times [s] of examples that define a controller or schedule
 DRIVEN = {
     "cable_arm": (cable_arm.run, (0.0, 0.2, 0.35, 0.5)),
     "differential_cart": (differential_cart.run, (0.0, 1.0, 2.5, 4.0, 5.0, 6.0)),

@@ -33,7 +33,7 @@ def bench(console: Console, arguments: Sequence[str]) -> int:
         if arguments:
             raise lw.LinkworkError(
                 f"arguments are only for the benchmarks of the repository, which are not available here; got "
-                f"{arguments[0]!r}. Run it in a clone of the repository, or without arguments"
+                f"{arguments[0]!r}. Run the command in a clone of the repository, or without arguments"
             )
         return measure(console)
     before = sys.argv
@@ -48,7 +48,7 @@ def bench(console: Console, arguments: Sequence[str]) -> int:
 
 
 def _repository_has_benchmarks() -> bool:
-    """Whether the package `benchmarks` of linkwork's repository can be imported."""
+    """Return whether the package `benchmarks` of linkwork's repository can be imported."""
     spec = find_spec("benchmarks")
     places = [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
     return any((place / "robots.py").is_file() and (place / "peers.py").is_file() for place in places)
@@ -85,7 +85,7 @@ def measure(console: Console) -> int:
 
 
 def times(m: lw.Mechanism) -> tuple[float, float, float]:
-    """Time of one call [s], time per state of a batch [s], and integration steps per second."""
+    """Return times [s] of forward dynamics, for one call and per state of a batch, and rk4 steps per second."""
     rng, tau, d = np.random.default_rng(0), np.zeros(m.nv), lw.compile(m)
     q = np.tile(start_of(m, 0).q, (STATES, 1))  # at other positions loops may be open, and feet deep in the ground
     v = d.consistent(q, rng.normal(size=(STATES, m.nv)))
@@ -98,13 +98,13 @@ def times(m: lw.Mechanism) -> tuple[float, float, float]:
 
 
 def _step(m: lw.Mechanism, q: Array) -> float:
-    """Integration step [s] that `simulate` chooses for rk4."""
+    """Return the integration step [s] that `simulate` chooses for rk4."""
     dt = lw.simulate(m, q, duration=STEP, method="rk4", record=("q",)).settings.dt
     assert dt is not None
     return dt
 
 
 def _median(act: Callable[[], Any], number: int) -> float:
-    """Median time of a call [s], after one warm-up call."""
+    """Return the median time of a call of `act` [s], after one warm-up call."""
     act()
     return float(np.median(repeat(act, number=number, repeat=TURNS))) / number

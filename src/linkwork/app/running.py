@@ -23,7 +23,7 @@ MODEL_FILES = (".toml", ".urdf", ".xml", ".xacro")
 
 
 class Start(NamedTuple):
-    """Start of a run: coordinates q (nq,), velocities v (nv,), and a description of their origin."""
+    """Initial state of a run: coordinates q (nq,), velocities v (nv,), and a text that says how they were chosen."""
 
     q: Array
     v: Array
@@ -35,7 +35,7 @@ def run_machine(
 ) -> int:
     """Simulate an example or a model file; return PASSED, or FAILED if a check failed.
 
-    `how` are arguments of `simulate`; for those that are None, the values of the example or of `simulate` are used.
+    `how` are arguments of `simulate`; an argument that is None has the value of the example, or the default.
     """
     drawn = drawing(plot)
     given = {name: value for name, value in how.items() if value is not None}
@@ -68,7 +68,7 @@ def finish(console: Console, run: lw.Run, out: Path, drawn: bool, shown: bool = 
 
 
 def found(console: Console, what: str) -> lw.Mechanism:
-    """Example of this name, or mechanism of this file; warnings of files are printed."""
+    """Return the example named `what`, or the mechanism of the file `what`; print the warnings of the file."""
     names = [example.name for example in lw.examples()]
     if what in names:
         return lw.example(what)
@@ -83,9 +83,9 @@ def found(console: Console, what: str) -> lw.Mechanism:
 
 
 def start_of(m: lw.Mechanism, seed: int) -> Start:
-    """Start at the keyframe "start", the first keyframe, or the neutral position within joint limits.
+    """Return the initial state: the keyframe "start", the first keyframe, or the neutral position within joint limits.
 
-    If the velocities are zero, they are random. Open loops are closed, and velocities satisfy the constraints.
+    Velocities of zero are replaced by random velocities. Open loops are closed, and velocities satisfy the constraints.
     """
     d = lw.compile(m, target="numpy")
     if m.keyframes:

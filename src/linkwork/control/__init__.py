@@ -1,7 +1,7 @@
 """Controllers and the reference trajectories that they follow.
 
-All controllers are plain NumPy functions of one state. They run on floats and can be traced into kernels, as functions
-of users can.
+All controllers are plain NumPy functions of one state. A controller runs on floats and can be traced into a kernel, as
+user-defined controllers can.
 """
 
 from linkwork.control import feedback

@@ -1,8 +1,8 @@
 """Balance controller: torques of the legs in stance move a floating base to its target (S4 chapter 4).
 
-The controller works in the space of the base: the dynamics of base and legs (Algorithms 4.1 to 4.3), the acceleration
-that reduces the errors and the wrench that produces it (4.4), the distribution of the wrench among the feet (4.5), and
-joint torques by the transposed Jacobians of the legs (4.6).
+The controller has four stages: the dynamics of the base on its legs (Algorithms 4.1 to 4.3), the acceleration of the
+base that reduces its pose error and the wrench that produces this acceleration (4.4), the distribution of the wrench
+among the feet (4.5), and joint torques by the transposed Jacobians of the legs (4.6).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 
 from linkwork.algorithms.joint_forces import passive
 from linkwork.algorithms.kinematics import Kinematics
+from linkwork.control.controlled_plant import Controller, controller, gains, limiter
+from linkwork.control.controller_targets import base_target
+from linkwork.control.feet_in_stance import in_stance, stance_detector, up_direction
 from linkwork.control.foot_forces import least_norm, within_cones
-from linkwork.control.plant import Controller, controller, gains, limiter
-from linkwork.control.stance import POINT, Stance, seen, stance
-from linkwork.control.standing import in_stance, judged, upwards
-from linkwork.control.target import base_target
-from linkwork.control.tracking import tracking
-from linkwork.control.workspace import Workspace, big_base, exact
+from linkwork.control.legs_and_feet import POINT, Stance, evaluated, stance
+from linkwork.control.pose_tracking import tracking
+from linkwork.control.workspace_dynamics import Workspace, big_base, exact
 from linkwork.errors import LinkworkError, ShapeError, unknown_name
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Transform
@@ -34,12 +34,13 @@ Distribution = Callable[[Array, list[Transform], list[list[Number]]], list[Array
 class Balance(NamedTuple):
     """Intermediate results of the balance controller.
 
-    Wrenches and accelerations are about the base's origin in the base's frame.
+    Wrenches and accelerations of the base are about the base's origin, in the base's frame.
 
     `error` (7,) is the position of the base minus that of the target [m] in the world, and the quaternion from target
-    to base. `workspace` is P (6, 6) and z (6,). `wanted` (6,) [m/s^2, rad/s^2] is the required acceleration, and
-    `wrench` (6,) [N, N m] the wrench that produces it. `feet` (k, 6) [N, N m] are the wrenches of the ground on the
-    feet, in the feet's frames. `tau` (nv,) [N m, N] are the joint forces before limits.
+    to base. `workspace` contains P (6, 6) and z (6,) of the workspace dynamics F = P dV/dt + z. `wanted` (6,) [m/s^2,
+    rad/s^2] is the desired acceleration of the base, and `wrench` (6,) [N, N m] the wrench that produces it. `feet` (k,
+    6) [N, N m] are the wrenches of the ground on the feet, in the feet's frames. `tau` (nv,) [N m, N] are the joint
+    forces before limits.
     """
 
     error: Array
@@ -66,40 +67,43 @@ def balance(
 ) -> Controller:
     """Return a controller that balances a floating base on legs whose feet are on the ground.
 
-    This is the controller of Wendlandt's chapter 4. The origin of the base has the acceleration
-    a_target + kd (v_target - v) + kp (p_target - p) in the world's axes. Its orientation follows the quaternion
-    feedback (equation 4.24), with kp on the vector part of the error quaternion. Springs, dampers and friction in the
-    joints of the legs are compensated.
+    This is the controller of Wendlandt's chapter 4. While the feet do not slip, the origin of the base has the
+    acceleration a_target + kd (v_target - v) + kp (p_target - p) in the world's axes. The angular acceleration of the
+    base is a quaternion feedback (equation 4.24), in which kp multiplies the vector part of the error quaternion. The
+    controller compensates springs, dampers and friction in the joints of the legs.
 
     Parameters
     ----------
     m : Mechanism
         A tree with a free joint at its base; loops, clutches, brakes and mimic joints are not supported.
     feet : str or sequence of str
-        Names of the feet: frames or bodies.
+        Names of the frames or bodies that are the feet, at the ends of the legs.
     target : array, Reference or function of t
-        Coordinates of the base (7,) [m, quaternion]; a `Reference` of them; or a function of t that returns the
-        coordinates, their rate (6,) [m/s, rad/s] and acceleration (6,), linear before angular, in the world's axes.
+        Target pose of the base: coordinates (7,) [m, quaternion (w, x, y, z)]; a `Reference` of such coordinates; or a
+        function of t that returns the coordinates, the velocity (6,) [m/s, rad/s] and the acceleration (6,), linear
+        before angular, in the world's axes.
     kp : float or array (6,), [1/s^2]
         Gain of the pose error, linear before angular, not negative.
     kd : float or array (6,), [1/s]
         Gain of the velocity error, linear before angular, not negative.
     dynamics : {"big base", "exact"}, default "big base"
-        "big base" is Wendlandt's approximation: the ground is a body 1e6 times as heavy as the base. "exact" keeps the
-        feet at rest by multipliers.
+        Model of the feet in stance. "big base" is Wendlandt's approximation: each of these feet is 1e6 times as heavy
+        as the base. "exact" keeps the feet at rest by Lagrange multipliers.
     friction : float, optional
-        Friction coefficient. If given, the wrench is distributed among the contact points of the feet, with every
-        force within its friction cone on level ground. By default it is distributed among the feet with least norm.
+        Friction coefficient of the ground. If given, the controller distributes the desired wrench among the contact
+        points of the feet, with every contact force within its friction cone about the vertical. By default, it
+        chooses the foot wrenches of least norm, which may pull or exceed friction.
     standing : {"contacts"}, float, function or None, default None
-        Feet in stance. None: all. "contacts": feet with a contact that penetrates a surface. A height [m]: points
-        below it. A function of (t, q, v): returns one truth value per foot.
+        Which feet are in stance (on the ground). None: all feet. "contacts": foot points whose contact penetrates a
+        surface. A height [m]: foot points below this height. A function of (t, q, v): it returns one truth value per
+        foot.
     point_feet : bool, default False
-        Whether feet are points, which transmit a force and no torque. Their legs need 3 joint velocities instead of 6.
+        Whether feet are points, which transmit a force but no torque. A leg then needs 3 joint velocities instead of 6.
     others : Controller, optional
-        Controller for joints that belong to no leg, or to a leg that is not in stance; zero by default. The balance
-        accounts for its forces.
+        Controller for the joints that belong to no leg, or to a leg that is not in stance; by default these joints get
+        zero force. The balance controller accounts for the forces of `others`.
     limit : float or array (nv,), [N m, N], optional
-        Largest absolute joint force.
+        Largest absolute joint force; unlimited by default.
 
     Returns
     -------
@@ -110,7 +114,8 @@ def balance(
     Raises
     ------
     LinkworkError
-        The mechanism, a foot, a leg or an option is not suitable; the message says why.
+        If the mechanism has loops, clutches or mimic joints, a foot has no free base, a leg has too few joints, or an
+        argument is invalid.
 
     Examples
     --------
@@ -124,16 +129,16 @@ def balance(
     if dynamics not in DYNAMICS:
         raise unknown_name("kind of workspace dynamics", dynamics, DYNAMICS)
     on_legs = stance(m, feet, point_feet)
-    base, judge, divide = on_legs.base, judged(on_legs, standing), _divided(on_legs, friction)
+    base, judge, divide = on_legs.base, stance_detector(on_legs, standing), _distribution(on_legs, friction)
     wanted, stiffness, damping = base_target(target), gains("kp", kp, 6), gains("kd", kd, 6)
     limited, placed = limiter(limit, m.nv), quaternion_from_matrix(base.place.R)
 
     def stages(t: Any, q: Any, v: Any) -> Balance:
         q, v = np.asarray(q), np.asarray(v)
-        now = seen(m, q, v)
+        now = evaluated(m, q, v)
         touching = judge(t, now)
         on = [in_stance(points) for points in touching]
-        share, springs = _share(on_legs, on), passive(m, q, v)
+        share, springs = _controlled_velocities(on_legs, on), passive(m, q, v)
         given = np.zeros(m.nv) if others is None else _sized(others(t, q, v), m.nv)
         known = (given + springs) * (1.0 - share)
         space = (exact if dynamics == "exact" else big_base)(on_legs, now, known, on)
@@ -152,8 +157,8 @@ def balance(
 def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) -> Array:
     """Joint forces (nv,) [N m, N] of the legs for wrenches (6,) of the ground on their feet (S4 Algorithm 4.6).
 
-    The legs are in static equilibrium, without mass. The recursion runs inward from the feet, so that legs may share
-    joints; the paper's runs outward from the base.
+    The torques balance the wrenches statically; the mass of the legs is part of the workspace dynamics. The recursion
+    runs inward from the feet, so that legs may share joints; in the paper it runs outward from the base.
     """
     m = stance.mechanism
     carried: dict[int, Force] = {}
@@ -167,8 +172,8 @@ def leg_torques(stance: Stance, motion: Kinematics, on_feet: Sequence[Array]) ->
     return np.array(tau)
 
 
-def _share(stance: Stance, on: Sequence[Number]) -> Array:
-    """Array (nv,): 1 for velocities of the base, which takes no force, and of legs in stance; 0 for all others."""
+def _controlled_velocities(stance: Stance, on: Sequence[Number]) -> Array:
+    """Return an array (nv,) that is 1 for velocities of the base and of legs in stance, and 0 for all others."""
     share: list[Number] = [0.0] * stance.mechanism.nv
     share[stance.base.v] = [1.0] * 6
     for leg, one in zip(stance.legs, on, strict=True):
@@ -177,10 +182,10 @@ def _share(stance: Stance, on: Sequence[Number]) -> Array:
     return np.array(share)
 
 
-def _divided(stance: Stance, friction: Any) -> Distribution:
-    """Function that distributes a wrench (6,) on the base to wrenches (6,) on the feet.
+def _distribution(stance: Stance, friction: Any) -> Distribution:
+    """Return the function that distributes a wrench (6,) on the base among the feet, as wrenches (6,) on the feet.
 
-    It takes the wrench, the poses of all bodies and which points of the feet are in contact.
+    The arguments of the function are the wrench, the poses of all bodies, and 1 or 0 for each foot point in contact.
     """
     m, base = stance.mechanism, stance.base.o
     if friction is None:
@@ -192,7 +197,7 @@ def _divided(stance: Stance, friction: Any) -> Distribution:
         return by_least_norm
     if not (isinstance(friction, (int, float)) and 0.0 < friction < np.inf):
         raise LinkworkError(f"friction must be a coefficient above 0, or None for least norm; got {friction!r:.60}")
-    points, up = stance.points(), upwards(m)
+    points, up = stance.points(), up_direction(m)
     for foot, own in zip(stance.feet, points, strict=True):
         if stance.rows != POINT and len(own) < 3:
             raise LinkworkError(

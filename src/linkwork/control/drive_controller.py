@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwork.algorithms.drive_forces import drive_forces, motor_forces
-from linkwork.control.plant import controller
+from linkwork.control.controlled_plant import controller
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 
@@ -16,22 +16,22 @@ from linkwork.spatial.scalar import Array
 class DriveController:
     """Controller that sends the controls `command(t, q, v)` (ndrives,) to all drives of a mechanism.
 
-    If parameters of the drives vary in a batch, a run calls `on` with the mechanism of each member.
+    If parameters of the drives vary in a batch, `simulate` calls `on` with the mechanism of each member.
     """
 
     mechanism: Mechanism
     command: Callable[[Any, Any, Any], Array]
 
     def __call__(self, t: Any, q: Any, v: Any) -> Array:
-        """Joint forces (nv,) [N m, N] of all drives."""
+        """Return the joint forces (nv,) [N m, N] of all drives."""
         forces = controller(lambda t, q, v, u: drive_forces(self.mechanism, q, v, u))
         return forces(t, q, v, self.command(t, q, v))
 
     def motors(self, t: Any, q: Any, v: Any) -> Array:
-        """Forces (ndrives,) [N m or N] of the motors, before their gears."""
+        """Return the forces (ndrives,) [N m or N] of the motors, on the motor side of their gears."""
         forces = controller(lambda t, q, v, u: motor_forces(self.mechanism, q, v, u))
         return forces(t, q, v, self.command(t, q, v))
 
     def on(self, mechanism: Mechanism) -> DriveController:
-        """The same controller for another mechanism."""
+        """Return this controller for another mechanism with the same drives."""
         return replace(self, mechanism=mechanism)

@@ -1,7 +1,7 @@
 """Feedback controllers: each function returns a controller `controller(t, q, v)` for one state.
 
-A controller returns joint forces tau (nv,) [N m, N]. It is plain NumPy: it runs on floats and can be traced into
-kernels. A controller with memory is called as `controller(t, q, v, memory)` and returns (tau, memory); its attribute
+A controller returns joint forces tau (nv,) [N m, N]. It is plain NumPy: it runs on floats and can be traced into a
+kernel. A controller with memory is called as `controller(t, q, v, memory)` and returns (tau, memory); its attribute
 `memory` is the initial memory.
 """
 
@@ -12,11 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.control import plant as plants
+from linkwork.control import controlled_plant as plants
+from linkwork.control.controlled_plant import (
+    Controller,
+    Plant,
+    controller,
+    frame_motion,
+    gains,
+    limiter,
+    refuse_no_mechanism,
+)
+from linkwork.control.controller_targets import drive_command, frame_target, joint_target, pose_error
 from linkwork.control.drive_controller import DriveController
 from linkwork.control.lqr import lqr
-from linkwork.control.plant import Controller, Plant, controller, frame_motion, gains, limiter, refuse_no_mechanism
-from linkwork.control.target import drive_command, frame_target, joint_target, pose_error
 from linkwork.errors import LinkworkError
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, ldlt, where
@@ -36,14 +44,14 @@ Joints = Iterable[str] | None  # names of actuated joints; None: all but free jo
 
 
 def gravity_compensation(m: Mechanism, actuated: Joints = None) -> Controller:
-    """Return a controller that balances gravity: tau = gravity(q).
+    """Return a controller whose joint forces balance gravity: tau = gravity(q).
 
     Parameters
     ----------
     m : Mechanism
-        The mechanism.
+        Mechanism to control.
     actuated : iterable of str, optional
-        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+        Names of the joints that receive a force; by default all but free joints. Other joints get zero force.
 
     Returns
     -------
@@ -64,15 +72,15 @@ def gravity_compensation(m: Mechanism, actuated: Joints = None) -> Controller:
 def drives(m: Mechanism, command: Any) -> Controller:
     """Return a controller that sends controls to the mechanism's drives.
 
-    Gains, biases, limits and gears of the drives turn the controls into joint forces.
+    Each drive computes its joint forces from its control by its gain, bias, limits and gear (see `Builder.drive`).
 
     Parameters
     ----------
     m : Mechanism
-        The mechanism.
+        Mechanism to control.
     command : array, Reference or function
-        Controls u (ndrives,) in the order of `m.drives`; a `Reference` of them; or a function of (t, q, v) that returns
-        them.
+        Controls u (ndrives,) in the order of `m.drives`, in the unit that the gain of the drive expects; a `Reference`
+        of controls; or a function of (t, q, v) that returns controls.
 
     Returns
     -------
@@ -82,9 +90,9 @@ def drives(m: Mechanism, command: Any) -> Controller:
     Raises
     ------
     LinkworkError
-        The mechanism has no drives.
+        If the mechanism has no drives.
     ShapeError
-        The controls do not have the shape (ndrives,).
+        If the controls do not have the shape (ndrives,).
 
     Examples
     --------
@@ -101,24 +109,24 @@ def drives(m: Mechanism, command: Any) -> Controller:
 def pd(m: Mechanism, target: Any, kp: Any, kd: Any, limit: Any = None, actuated: Joints = None) -> Controller:
     """Return a PD controller: a spring and a damper from each joint to its target.
 
-    tau = kp e + kd (v_target - v) with the error e = m.difference(q, target) (nv,), which also covers joints with
-    quaternions.
+    tau = kp e + kd (v_target - v) with the position error e = m.difference(q, q_target) (nv,), which is a rotation
+    vector for joints with quaternions.
 
     Parameters
     ----------
     m : Mechanism
-        The mechanism.
+        Mechanism to control.
     target : array, Reference or function of t
-        Coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,), v (nv,) and
-        a (nv,).
+        Target coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,),
+        v (nv,) and a (nv,).
     kp : float or array (nv,), [N m/rad, N/m]
         Stiffness, not negative.
     kd : float or array (nv,), [N m s/rad, N s/m]
         Damping, not negative.
     limit : float or array (nv,), [N m, N], optional
-        Largest absolute joint force.
+        Largest absolute joint force; unlimited by default.
     actuated : iterable of str, optional
-        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+        Names of the joints that receive a force; by default all but free joints. Other joints get zero force.
 
     Returns
     -------
@@ -151,15 +159,15 @@ def pid(
     """Return a PID controller: `pd` plus ki times the integral of the error, for sampled control.
 
     The memory (nv,) [rad s, m s] is the integral of the error. Anti-windup: while the force of a joint is at its limit,
-    its integral does not grow in the direction of the limit. Use it as `lw.sampled(controller, 1 / dt)`.
+    its integral does not grow in the direction of the limit. Simulate with `lw.sampled(controller, 1 / dt)`.
 
     Parameters
     ----------
     m : Mechanism
-        The mechanism.
+        Mechanism to control.
     target : array, Reference or function of t
-        Coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,), v (nv,) and
-        a (nv,).
+        Target coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,),
+        v (nv,) and a (nv,).
     kp : float or array (nv,), [N m/rad, N/m]
         Stiffness, not negative.
     ki : float or array (nv,), [N m/(rad s), N/(m s)]
@@ -169,9 +177,9 @@ def pid(
     dt : float, [s]
         Sampling period.
     limit : float or array (nv,), [N m, N], optional
-        Largest absolute joint force.
+        Largest absolute joint force; unlimited by default.
     actuated : iterable of str, optional
-        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+        Names of the joints that receive a force; by default all but free joints. Other joints get zero force.
 
     Returns
     -------
@@ -220,18 +228,18 @@ def computed_torque(
     Parameters
     ----------
     m : Mechanism
-        The mechanism.
+        Mechanism to control.
     target : array, Reference or function of t
-        Coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,), v (nv,) and
-        a (nv,).
+        Target coordinates q (nq,) [rad, m]; a `Reference` of coordinates; or a function of t that returns q (nq,),
+        v (nv,) and a (nv,).
     kp : float or array (nv,), [1/s^2]
         Gain of the position error, not negative.
     kd : float or array (nv,), [1/s]
         Gain of the velocity error, not negative.
     limit : float or array (nv,), [N m, N], optional
-        Largest absolute joint force.
+        Largest absolute joint force; unlimited by default.
     actuated : iterable of str, optional
-        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+        Names of the joints that receive a force; by default all but free joints. Other joints get zero force.
 
     Returns
     -------
@@ -272,31 +280,32 @@ def resolved_rate(
     """Return a controller that moves a frame to its target by resolved joint rates (Whitney 1969).
 
     The desired twist of the frame is V = V_target + gain e. The error e is that of the position, or of the position and
-    the rotation vector, in the world's axes. The joint rates are the damped least-squares solution
-    J^T (J J^T + damping^2)^-1 V. If the base is not actuated, J is the generalized Jacobian, which includes the
-    reaction of the base, and the part of V that the momentum of the base produces is subtracted. A velocity loop
-    requires the accelerations bandwidth (rates - v), and inverse dynamics computes the forces. The acceleration of the
-    target is not used.
+    the rotation vector, in the world's axes. The joint rates are the damped least-squares solution J^T (J J^T +
+    damping^2 I)^-1 V, where J is the Jacobian of the frame. If joints are not actuated, such as a free base, J is the
+    generalized Jacobian, which includes their reaction; the twist that the frame would keep if the actuated joints
+    stopped is subtracted from V. A velocity loop commands the joint accelerations bandwidth (rates - v), and inverse
+    dynamics computes the forces. The acceleration of the target is not used.
 
     Parameters
     ----------
     m : Mechanism
-        The mechanism.
+        Mechanism to control.
     frame : str
         Name of the frame or body to move.
     target : array, Reference or function of t
-        Position (3,) [m] or pose (4, 4) in the world; a `Reference` of positions; or a function of t that returns the
-        position or pose, its rate and its acceleration, (3,) or (6,) each, linear before angular, in the world's axes.
+        Target position (3,) [m] or pose (4, 4) in the world; a `Reference` of positions; or a function of t that
+        returns the position or pose, its velocity and its acceleration, (3,) or (6,) each, linear before angular, in
+        the world's axes.
     gain : float or array (3,) or (6,), [1/s]
         Gain of the error, not negative.
     damping : float, default 0.01, [m, or 1 for rotations]
-        Damping of the least squares, which bounds the joint rates near singular positions.
+        Damping of the least squares; it limits the joint rates to |V| / (2 damping) near singular positions.
     bandwidth : float, default 50.0, [1/s]
         Gain of the velocity loop.
     limit : float or array (nv,), [N m, N], optional
-        Largest absolute joint force.
+        Largest absolute joint force; unlimited by default.
     actuated : iterable of str, optional
-        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+        Names of the joints that receive a force; by default all but free joints. Other joints get zero force.
 
     Returns
     -------
@@ -338,35 +347,37 @@ def operational_space(
     limit: Any = None,
     actuated: Joints = None,
 ) -> Controller:
-    """Return an operational-space controller, which decouples the motion of a frame (Khatib 1987).
+    """Return an operational-space controller, which gives a frame a commanded acceleration (Khatib 1987).
 
-    The frame has the acceleration A = A_target + kd (V_target - V) + kp e. The error e is that of the position, or of
-    the position and the rotation vector, in the world's axes. The forces are
+    The commanded acceleration is A = A_target + kd (V_target - V) + kp e. The error e is that of the position, or of
+    the position and the rotation vector, in the world's axes. With the Jacobian J of the frame, the mass matrix M and
+    the bias forces, the joint forces are
     tau = J^T Lambda (A - dJ/dt v) + bias - null_damping (1 - J^T Lambda J M^-1) M v with Lambda = (J M^-1 J^T)^-1. The
     last term damps motion that does not move the frame. Springs, dampers and friction are compensated.
 
     Parameters
     ----------
     m : Mechanism
-        The mechanism.
+        Mechanism to control.
     frame : str
         Name of the frame or body to move.
     target : array, Reference or function of t
-        Position (3,) [m] or pose (4, 4) in the world; a `Reference` of positions; or a function of t that returns the
-        position or pose, its rate and its acceleration, (3,) or (6,) each, linear before angular, in the world's axes.
+        Target position (3,) [m] or pose (4, 4) in the world; a `Reference` of positions; or a function of t that
+        returns the position or pose, its velocity and its acceleration, (3,) or (6,) each, linear before angular, in
+        the world's axes.
     kp : float or array (3,) or (6,), [1/s^2]
         Gain of the error, not negative.
     kd : float or array (3,) or (6,), [1/s]
         Gain of the velocity error, not negative.
     null_damping : float, default 1.0, [1/s]
-        Rate at which motion in the null space decays.
+        Rate at which joint motion that does not move the frame (null space of J) decays.
     damping : float, default 0.0, [kg^-1/2]
         With damping > 0, Lambda = (J M^-1 J^T + damping^2)^-1 stays bounded near singular positions; the acceleration
         is then not exact.
     limit : float or array (nv,), [N m, N], optional
-        Largest absolute joint force.
+        Largest absolute joint force; unlimited by default.
     actuated : iterable of str, optional
-        Names of the joints that take a force; all but free joints by default. Other joints get zero.
+        Names of the joints that receive a force; by default all but free joints. Other joints get zero force.
 
     Returns
     -------

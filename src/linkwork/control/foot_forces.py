@@ -25,9 +25,9 @@ SHORTENED = 12  # halvings of a step, at most
 def least_norm(wrench: Array, feet: Sequence[Transform], rows: int, on: Sequence[Number]) -> list[Array]:
     """Wrenches (6,) [N, N m] of the ground on the feet, in the feet's frames, of least norm (S4 4.28, 4.29).
 
-    Their sum on the base is `wrench` (6,). `feet` are poses in the base's frame; `on` is 1 for feet in contact, else
-    0. Feet with 3 `rows` take a force and no torque. Misprint: (4.28) lacks the inverse in Ad^T; G maps wrenches from
-    feet to the base.
+    Together they exert `wrench` (6,) on the base. `feet` are the poses of the feet in the base's frame; `on` is 1 for
+    feet in contact, else 0. `rows` is 6, or 3 for point feet, which transmit a force but no torque. Misprint: (4.28)
+    lacks the inverse in Ad^T; G maps wrenches from feet to the base.
     """
     G = [X.up(Force.of(np.eye(6)[:, :rows])).array for X in feet]
     total = sum((one @ one.T * in_stance for one, in_stance in zip(G, on, strict=True)), np.zeros((6, 6)))
@@ -66,7 +66,7 @@ def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, 
     def derivatives(y: Array) -> Array:
         total = np.zeros((6, 6))
         for p, in_stance in zip(points, on, strict=True):
-            D = projection_slope(y[:3] + cross(y[3:], p), normal, friction) * in_stance
+            D = projection_derivative(y[:3] + cross(y[3:], p), normal, friction) * in_stance
             turned = cross(p, D)  # hat(p) D, whose transpose is D hat(p)^T
             total = total + np.block([[D, turned.T], [turned, cross(p, turned.T)]])
         return total
@@ -99,7 +99,7 @@ def within_cones(wrench: Array, points: Array, normal: Array, friction: Number, 
 
 
 def _added(forces: Sequence[Array], points: Array) -> Array:
-    """Total wrench (6,) [N, N m] of forces at points."""
+    """Return the total wrench (6,) [N, N m] about the origin of forces (3,) [N] at points (3,) [m]."""
     total = np.zeros(6)
     for f, p in zip(forces, points, strict=True):
         total = total + np.concatenate([f, cross(p, f)])
@@ -107,14 +107,14 @@ def _added(forces: Sequence[Array], points: Array) -> Array:
 
 
 def projected(x: Array, normal: Array, friction: Number) -> Array:
-    """Projection of x (3,) [N] onto the friction cone about the unit `normal` (3,)."""
+    """Return the nearest force to x (3,) [N] in the friction cone about the unit `normal` (3,)."""
     press, along, size = _parts(x, normal)
     edge = (friction * size + press) / (1.0 + friction * friction)
     on_edge = (normal + along * (friction / size)) * edge
     return where(size <= friction * press, x, where(edge > 0.0, on_edge, np.zeros(3)))
 
 
-def projection_slope(x: Array, normal: Array, friction: Number) -> Array:
+def projection_derivative(x: Array, normal: Array, friction: Number) -> Array:
     """Derivative (3, 3) of `projected` with respect to x (3,); symmetric."""
     press, along, size = _parts(x, normal)
     unit = along / size
@@ -126,7 +126,7 @@ def projection_slope(x: Array, normal: Array, friction: Number) -> Array:
 
 
 def _parts(x: Array, normal: Array) -> tuple[Number, Array, Number]:
-    """Normal component of x (3,), its tangential part (3,), and the norm of the tangential part."""
+    """Return the normal component of x (3,), the tangential part (3,) of x, and the norm of the tangential part."""
     press = dot(x, normal)
     along = x - normal * press
     return press, along, np.sqrt(dot(along, along) + TINY)

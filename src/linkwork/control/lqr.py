@@ -10,8 +10,8 @@ import numpy as np
 from linkwork.algorithms.derivatives import forward_dynamics_derivatives
 from linkwork.algorithms.forward_dynamics import forward_dynamics
 from linkwork.algorithms.mimic_reduction import for_mimic_joints
-from linkwork.control import plant as plants
-from linkwork.control.plant import Controller, Plant, controller
+from linkwork.control import controlled_plant as plants
+from linkwork.control.controlled_plant import Controller, Plant, controller
 from linkwork.errors import LinkworkError, NotConverged, ShapeError
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
@@ -27,24 +27,25 @@ _partials = for_mimic_joints("forward_dynamics_derivatives", forward_dynamics_de
 def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Iterable[str] | None = None) -> Controller:
     """Return a linear-quadratic regulator about an equilibrium: tau = tau0 - K x.
 
-    The state is x = [m.difference(q0, q), v] (2 nv,). K (k, 2 nv) minimises the integral of x^T Q x + u^T R u, where
-    u = tau - tau0 are the forces of the k actuated velocities, for the motion linearised at q0. The linearisation
-    includes springs and dampers. SciPy solves the Riccati equation.
+    The state is x = [m.difference(q0, q), v] (2 nv,). The gain matrix K (k, 2 nv) minimises the integral of
+    x^T Q x + u^T R u over infinite time, where u = tau - tau0 (k,) are the forces of the actuated joints with k
+    velocities, for the dynamics linearised at q0. The linearisation includes springs and dampers. SciPy solves the
+    Riccati equation.
 
     Parameters
     ----------
     m : Mechanism
-        The mechanism.
+        Mechanism to control.
     q0 : array (nq,), [rad, m]
-        Equilibrium.
+        Position of the equilibrium.
     Q : float, array (2 nv,) or (2 nv, 2 nv)
         Weight of the state: a multiple of the identity, a diagonal, or a symmetric positive semidefinite matrix.
     R : float, array (k,) or (k, k)
-        Weight of the forces, in the same forms; positive definite.
+        Weight of the forces: a multiple of the identity, a diagonal, or a symmetric positive definite matrix.
     tau0 : array (nv,), [N m, N], optional
-        Joint forces that hold the mechanism at q0; by default those against gravity and springs.
+        Joint forces that hold the mechanism at q0; by default the actuated joints balance gravity and springs.
     actuated : iterable of str, optional
-        Names of the joints that take a force; all but free joints by default.
+        Names of the joints that receive a force; by default all but free joints.
 
     Returns
     -------
@@ -54,9 +55,9 @@ def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Itera
     Raises
     ------
     LinkworkError
-        q0 is not an equilibrium under tau0, the actuated joints cannot stabilise it, or Q or R is not valid.
+        If q0 is not an equilibrium under tau0, the actuated joints cannot stabilise it, or Q or R is not valid.
     NotConverged
-        The Riccati equation has no stabilising solution.
+        If the Riccati equation has no stabilising solution.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Itera
 
 
 def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
-    """Matrices A (2 nv, 2 nv) and B (2 nv, k) of the linearised motion x' = A x + B u at the equilibrium."""
+    """Return A (2 nv, 2 nv) and B (2 nv, k) of the linearised dynamics x' = A x + B u at the equilibrium."""
     m, rest = plant.mechanism, np.zeros(plant.mechanism.nv)
     springs = plants.passive(m, q0, rest)
     by_q, by_v, by_tau = _partials(m, q0, rest, tau0 + springs)
@@ -101,7 +102,7 @@ def linearised(plant: Plant, q0: Array, tau0: Array) -> tuple[Array, Array]:
 
 
 def _derivatives(function: Callable[[Array], Array], size: int, h: float = 1e-5) -> Array:
-    """Derivatives of spring and damper forces by central differences; accurate, as the forces are nearly linear."""
+    """Return derivatives of spring and damper forces by central differences; the forces are nearly linear."""
     return np.array([(function(h * e) - function(-h * e)) / (2.0 * h) for e in np.eye(size)]).T
 
 
@@ -117,7 +118,7 @@ def _sized(name: str, given: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _weight(name: str, given: Any, size: int, least: float) -> Array:
-    """Weight as a symmetric matrix (size, size); raise an error if an eigenvalue is smaller than `least`."""
+    """Return a weight as a symmetric matrix (size, size); raise an error if an eigenvalue is smaller than `least`."""
     array = as_numbers(name, given)
     refuse_non_finite(name, array)
     if array.shape not in ((), (size,), (size, size)):
@@ -153,7 +154,7 @@ def _require_equilibrium(plant: Plant, q0: Array, tau0: Array) -> None:
 
 
 def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
-    """Popov-Belevitch-Hautus test: an input must excite every mode that does not decay."""
+    """Raise an error unless an input excites every mode that does not decay (Popov-Belevitch-Hautus test)."""
     values, left = np.linalg.eig(A.T)
     scale = max(1.0, np.abs(values).max())
     size = len(A)
@@ -169,7 +170,7 @@ def _require_stabilisable(plant: Plant, A: Array, B: Array) -> None:
 
 
 def _riccati_gain(A: Array, B: Array, Q: Array, R: Array) -> Array:
-    """Gain K = R^-1 B^T P (k, 2 nv), where A^T P + P A - P B R^-1 B^T P + Q = 0."""
+    """Return the gain K = R^-1 B^T P (k, 2 nv), where A^T P + P A - P B R^-1 B^T P + Q = 0."""
     from scipy.linalg import solve_continuous_are  # here, so that importing linkwork stays quick
 
     try:

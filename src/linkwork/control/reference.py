@@ -1,8 +1,8 @@
 """Reference trajectories: functions of time that interpolate given points, on floats and in kernels.
 
 A reference is a table of polynomials, one for each time interval: before the first point, between two points, after the
-last. Evaluation finds the interval and reads its row of coefficients. Both are table lookups, so that in a kernel every
-lane of a vector can have its own time.
+last. Evaluation finds the interval of a time and reads the coefficients of its polynomial. Both are table lookups, so
+that in a kernel every SIMD lane can have its own time.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ UNSURE = 1e-6  # intervals by which the first guess of the interval is lowered, 
 class Reference:
     """Reference trajectory: a function of time that interpolates given values.
 
-    Before the first time it is constant at the first value, and from the last time on at the last value, with zero
-    rates. Where the reference or its rate is discontinuous, it takes the value after the discontinuity. Call it with a
-    time [s], or an array of times (k,). Controllers accept it as their target.
+    Call a reference with a time [s], or an array of times (k,), to get the value. Before the first given time, the
+    value is the first value; from the last time on, it is the last value, with zero rates. At a discontinuity, the
+    value or rate is the one after the discontinuity. Controllers accept a reference as their target.
 
     Parameters
     ----------
     times : array (n,), [s]
-        Increasing times, at least 2.
+        Increasing times of the given values; at least two.
     values : array (n, ...)
-        Values at these times, in any unit.
+        Values at these times, in any unit and of any shape.
     kind : {"cubic", "linear", "hold"}, default "cubic"
         "cubic" is the clamped cubic spline, with continuous first and second derivatives. "linear" joins the values by
         straight lines. "hold" keeps each value until the next time.
@@ -44,9 +44,9 @@ class Reference:
     Raises
     ------
     LinkworkError
-        The times do not increase, or `kind` or `end_rates` is not valid.
+        If the times do not increase, or `kind` or `end_rates` is not valid.
     ShapeError
-        Shapes of times, values and end_rates do not fit.
+        If the shapes of `times`, `values` and `end_rates` do not match.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Reference:
         return self._derivative(t, 0)
 
     def rate(self, t: Any) -> Any:
-        """Return the first time derivative.
+        """Return the first time derivative of the reference.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Reference:
         return self._derivative(t, 1)
 
     def acceleration(self, t: Any) -> Any:
-        """Return the second time derivative.
+        """Return the second time derivative of the reference.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class Reference:
         return total
 
     def _piece(self, t: Number) -> Number:
-        """Index of the interval at time t: the number of given times up to t."""
+        """Return the index of the interval at time t: the number of given times up to t."""
         if self._search is not None:
             return _counted(self._search, t)
         step = (self.times[-1] - self.times[0]) / (len(self.times) - 1)
@@ -182,7 +182,7 @@ def _search_table(times: Array) -> Array | None:
 
 
 def _counted(table: Array, t: Number) -> Number:
-    """Number of entries up to t in an increasing table of length 2^p - 1, by p lookups without branches."""
+    """Return the number of entries up to t in an increasing table of length 2^p - 1, by p lookups without branches."""
     count: Number = 0.0
     step = (len(table) + 1) // 2
     while step:

@@ -48,9 +48,9 @@ class ConstraintMethods(DynamicsMethods):
         )
 
     def constraint_jacobian(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
-        """Return the constraint Jacobian J: J v is the rate of `constraint`.
+        """Return the constraint Jacobian J of the loops: J v is the time derivative of `constraint`.
 
-        Rows of clutches, brakes and other velocity constraints are not part of it.
+        J has rows for loops only, not for clutches, brakes and other velocity constraints.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class ConstraintMethods(DynamicsMethods):
     def assemble(self, q: Any, fixed: Iterable[str] = ()) -> Array:
         """Return coordinates near q at which all loops are closed.
 
-        Newton's method with a line search starts at q, and then at random positions near it.
+        Newton's method with a line search starts at q. If it fails, it starts again at random positions near q.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class ConstraintMethods(DynamicsMethods):
         Raises
         ------
         NotConverged
-            No closed position was found. The message names the loops that stay open and their errors.
+            If no position with closed loops was found. The message names the loops that stay open and their errors.
 
         Examples
         --------
@@ -116,8 +116,8 @@ class ConstraintMethods(DynamicsMethods):
     def consistent(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the velocities nearest to v that satisfy all constraints.
 
-        The distance is measured by kinetic energy. The result is v after the impulses of loops, engaged clutches and
-        engaged brakes that bring it onto the constraints.
+        The distance is measured by kinetic energy. The result is the velocity after the impulses that loops, engaged
+        clutches and engaged brakes would exert if they closed or engaged at the velocity v.
 
         Parameters
         ----------
@@ -154,8 +154,9 @@ class ConstraintMethods(DynamicsMethods):
     ) -> closed_chains.Actuation:
         """Return the forces of the actuated joints that produce a motion of a mechanism with loops.
 
-        If more joints are actuated than the motion needs, the sum of weight force^2 is minimal. It takes one state, no
-        batch. Springs, damping and friction are left out: subtract `passive(q, v)` to compensate them.
+        If more joints are actuated than the motion needs, the sum of weight * force^2 over these joints is minimal. The
+        method takes one state, no batch. Springs, damping and friction are left out: subtract `passive(q, v)` from the
+        result to compensate them.
 
         Parameters
         ----------
@@ -176,8 +177,8 @@ class ConstraintMethods(DynamicsMethods):
         Raises
         ------
         LinkworkError
-            The actuated joints cannot produce the motion; the message names the joints that need a force. Or a weight
-            is not positive.
+            If the actuated joints cannot produce the motion (the message names the joints that need a force), or a
+            weight is not positive.
 
         Examples
         --------
@@ -193,12 +194,12 @@ class ConstraintMethods(DynamicsMethods):
     def observed(self, q: Any, v: Any, a: Any, sensed: Iterable[str]) -> closed_chains.Observed:
         """Return the motion of all joints of a mechanism with loops from the motion of its sensed joints.
 
-        It takes one state, no batch.
+        The method takes one state, no batch.
 
         Parameters
         ----------
         q : array, shape (nq,), [rad, m]
-            Measured coordinates of sensed joints. Entries of other joints are the start of the search.
+            Measured coordinates of sensed joints. The entries of other joints are a guess, at which the search starts.
         v, a : arrays, shape (nv,), [rad/s, m/s] and [rad/s^2, m/s^2]
             Measured velocities and accelerations. Entries of other joints are ignored.
         sensed : iterable of str
@@ -212,9 +213,9 @@ class ConstraintMethods(DynamicsMethods):
         Raises
         ------
         LinkworkError
-            The sensors do not determine the motion; the message names the joints that can still move.
+            If the sensors do not determine the motion; the message names the joints that can still move.
         NotConverged
-            No position with closed loops was found.
+            If no position with closed loops was found.
 
         Examples
         --------

@@ -24,7 +24,7 @@ QUANTITIES = ("accelerations", "joint forces", "mass matrix", "reactions")
 class CrossCheck:
     """Result of `cross_check`: the largest relative differences between independent formulations.
 
-    `print` shows it as a table; the property `worst` is the largest of all differences.
+    `print` shows the result as a table. The property `worst` (float) is the largest of all differences.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ class CrossCheck:
 
 
 def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> CrossCheck:
-    """Solve random states with every independent formulation and compare the results.
+    """Compute the dynamics of random states with every independent formulation, and compare the results.
 
-    It compares accelerations, joint forces, the mass matrix and reaction wrenches. Differences of correct
+    `cross_check` compares accelerations, joint forces, the mass matrix and reaction wrenches. Differences of correct
     implementations are round-off, about 1e-12. For a mechanism with loops, the states have closed loops near the first
     keyframe, or near random positions if there is no keyframe.
 
@@ -98,9 +98,9 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
     Raises
     ------
     LinkworkError
-        `samples` is less than 1.
+        If `samples` is less than 1.
     NonFinite
-        A formulation fails at a state, for example because the mass matrix is singular.
+        If a formulation fails at a state, for example because the mass matrix is singular.
 
     Examples
     --------

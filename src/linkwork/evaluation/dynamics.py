@@ -21,7 +21,7 @@ def compile(
     threads: int | None = None,
     check: bool = True,
 ) -> Dynamics:
-    """Return the dynamics of a mechanism as an object whose methods take any batch of states.
+    """Return a `Dynamics` object, whose methods compute the dynamics of a mechanism for any batch of states.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def compile(
     target : {"cpu", "numpy"}, default "cpu"
         "cpu" runs machine code that is generated for this mechanism. A method compiles at its first call; the
         compiled code is cached on disk. "numpy" runs the same algorithms in plain NumPy, one state after the other
-        on one thread. It is the reference.
+        on one thread. "numpy" is the reference for checking.
     threads : int, optional
         Largest number of threads for a batch; all processors by default. Only for target "cpu".
     check : bool, default True
@@ -47,9 +47,9 @@ def compile(
     Raises
     ------
     ModelError
-        `mechanism` is not a Mechanism, or a name in `parameters` is not one of its parameters.
+        If `mechanism` is not a Mechanism, or a name in `parameters` is not one of its parameters.
     LinkworkError
-        `target` or `threads` is not valid.
+        If `target` or `threads` is not valid.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Dynamics(KinematicsMethods, ConstraintMethods, MomentumMethods):
     varying : tuple of str
         Names of the parameters that calls may change.
     target : {"cpu", "numpy"}
-        Machine code or plain NumPy.
+        Compiled machine code ("cpu") or plain NumPy ("numpy").
     threads : int or None
         Largest number of threads for a batch.
     check : bool

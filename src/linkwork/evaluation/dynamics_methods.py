@@ -33,8 +33,8 @@ class DynamicsMethods(BatchEvaluation):
     ) -> Array:
         """Return the joint forces that produce the accelerations a.
 
-        They contain inertia with armature, gravity and the external wrenches. They leave out springs, damping and
-        friction (see `passive`), and the forces of loops, clutches and brakes (see `actuation`).
+        The forces balance inertia (with armature), gravity and the external wrenches. Springs, damping and friction
+        (see `passive`) and the forces of loops, clutches and brakes (see `actuation`) are left out.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class DynamicsMethods(BatchEvaluation):
     def bias(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the joint forces at zero acceleration: Coriolis, centrifugal and gravity terms.
 
-        It is the term c + g of M(q) a + c(q, v) + g(q) = tau, and equals `inverse_dynamics(q, v, 0)`.
+        The result is the term c + g of M(q) a + c(q, v) + g(q) = tau; it equals `inverse_dynamics(q, v, 0)`.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class DynamicsMethods(BatchEvaluation):
     def gravity(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the joint forces that hold the mechanism at rest against gravity.
 
-        It is the term g of M(q) a + c(q, v) + g(q) = tau. Forces of springs and loops are left out.
+        The result is the term g of M(q) a + c(q, v) + g(q) = tau. Forces of springs and loops are left out.
 
         Parameters
         ----------
@@ -123,8 +123,9 @@ class DynamicsMethods(BatchEvaluation):
     def passive(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the forces of springs, dampers, dry friction and other force elements.
 
-        They act at joints and between bodies. `forward_dynamics` and `inverse_dynamics` leave them out:
-        `forward_dynamics(q, v, tau + passive(q, v))` includes them. Joint limits and contacts are not part of them.
+        These elements act at joints and between bodies. `forward_dynamics` and `inverse_dynamics` leave their forces
+        out; `forward_dynamics(q, v, tau + passive(q, v))` includes them. The forces of joint limits and contacts are
+        not part of the result.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class DynamicsMethods(BatchEvaluation):
     def mass_matrix(self, q: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
         """Return the mass matrix M with armature: the kinetic energy is v^T M v / 2.
 
-        It is that of the mechanism without loops, clutches and brakes.
+        The constraints of loops, clutches and brakes are not included. Armature is the inertia of rotors.
 
         Parameters
         ----------
@@ -256,8 +257,8 @@ class DynamicsMethods(BatchEvaluation):
     ) -> Array:
         """Return the wrench that each joint transmits from its parent body to its child body.
 
-        It contains the constraint forces and the joint force. Springs, damping and friction act only if tau contains
-        them (see `passive`).
+        The wrench contains the constraint forces and the joint force. Springs, damping and friction act only if tau
+        contains their forces (see `passive`).
 
         Parameters
         ----------

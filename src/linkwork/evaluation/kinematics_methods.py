@@ -84,7 +84,7 @@ class KinematicsMethods(BatchEvaluation):
         )
 
     def velocities(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
-        """Return the twist of every body, about the origin of its frame, in its own axes.
+        """Return the twist of every body: velocity of the origin of its frame and angular velocity, in the body's axes.
 
         Parameters
         ----------
@@ -113,9 +113,9 @@ class KinematicsMethods(BatchEvaluation):
         return self._evaluate("velocities", one, self._state(q, v), (self.mechanism.nbodies, 6), parameters, out)
 
     def accelerations(self, q: Any, v: Any, a: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
-        """Return the rate of the twist of every body, in the body's own axes.
+        """Return the time derivative of the twist of every body, in the body's axes.
 
-        It is the time derivative of the components that `velocities` returns. It contains no gravity.
+        The result is the time derivative of the components that `velocities` returns. Gravity is not included.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class KinematicsMethods(BatchEvaluation):
     def jacobian(
         self, q: Any, frame: str, expressed: str = "body", *, parameters: Parameters = None, out: Out = None
     ) -> Array:
-        """Return the Jacobian J of a frame: its twist is J v.
+        """Return the Jacobian J of a frame: the twist of the frame is J v.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ class MomentumMethods(BatchEvaluation):
     """Methods of `Dynamics` for the whole mechanism: momentum, conserved momenta, centre of mass and energies."""
 
     def momentum(self, q: Any, v: Any, *, parameters: Parameters = None, out: Out = None) -> Array:
-        """Return the momentum of the mechanism about its centre of mass, in the world's axes.
+        """Return the momentum of the whole mechanism, about its centre of mass and in the world's axes.
 
         Parameters
         ----------
@@ -97,7 +97,9 @@ class MomentumMethods(BatchEvaluation):
     def momentum_maps(
         self, q: Any, v: Any, *, symmetries: Sequence[Symmetry] | None = None, parameters: Parameters = None
     ) -> Array:
-        """Return the momenta of symmetries, which are conserved unless external forces act along the symmetry.
+        """Return the momenta of symmetries of the mechanism, such as an angular momentum about the vertical.
+
+        A momentum is conserved unless external forces act along its symmetry.
 
         Parameters
         ----------
@@ -196,7 +198,7 @@ class MomentumMethods(BatchEvaluation):
         Returns
         -------
         array, shape (...), [J]
-            Energy. `energy` does not contain it.
+            Energy of springs, which `energy` does not contain.
 
         Examples
         --------

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.algorithms.contact_geometry import contact_kinematics
 from linkwork.algorithms.kinematics import frame_pose
-from linkwork.control.plant import Controller
+from linkwork.control.controlled_plant import Controller
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Builder, Capsule, Free, Mechanism, Plane, Revolute, Sphere
 from linkwork.simulation import sampled
@@ -45,7 +45,7 @@ BALANCED = {"method": "midpoint", "dt": 1e-3}  # alternative for an energy balan
 def build(name: str = "biped") -> Mechanism:
     """Build the biped. In the keyframe "start" its knees are bent and its soles are 4.6 mm above the floor.
 
-    Both experiments of the paper begin there. The frame of the trunk is at its centre of mass. The frames
+    Both experiments of the paper begin in this keyframe. The frame of the trunk is at its centre of mass. The frames
     "left foot centre" and "right foot centre" are the paper's frames of the feet, links 7 and 13. The joints follow the
     paper's numbers 2 to 7 and 8 to 13; the paper does not say which of joints 2 and 4 is the roll joint.
     """

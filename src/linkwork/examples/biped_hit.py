@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwork.algorithms.contact_geometry import contact_kinematics
 from linkwork.control import balance
-from linkwork.control.plant import Controller
+from linkwork.control.controlled_plant import Controller
 from linkwork.examples import biped
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Box, Free, Mechanism

@@ -10,7 +10,7 @@ from linkwork.algorithms import inverse_dynamics
 from linkwork.algorithms.jacobians import jacobian, jacobian_rate
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.control import balance
-from linkwork.control.plant import Controller
+from linkwork.control.controlled_plant import Controller
 from linkwork.examples import biped
 from linkwork.examples.catalogue import Claim
 from linkwork.model import Mechanism
@@ -55,5 +55,5 @@ def claim() -> Claim:
         error = on_held_feet(m, q, v, found.tau)[:6] - found.wanted
         worst = max(worst, float(np.abs(error).max() / np.abs(found.wanted).max()))
     return Claim(
-        "with feet at rest the trunk has the acceleration that the controller requires, relative", worst, 1e-10
+        "with feet at rest, the trunk has the acceleration that the controller requires (relative error)", worst, 1e-10
     )

@@ -23,7 +23,7 @@ KINDS: tuple[JointKind, ...] = (
 
 
 def build() -> Mechanism:
-    """Build the tree with a free root. The paper gives only the graph; joint kinds, masses and positions are ours."""
+    """Build the tree with a free root. The paper gives only the graph; joint kinds, masses and positions are chosen."""
     b = Builder("branched_tree")
     for k, (parent, kind) in enumerate(zip(PARENTS, KINDS, strict=True), start=1):
         b.body(f"body {k}", mass=1.0 + 0.5 * k, com=(0.1, 0.02 * k, 0.2), inertia=(0.05, 0.06, 0.04))
@@ -41,7 +41,7 @@ def claim() -> Claim:
     expected = mass_matrix(m, q)
     found = factorization(m, q, np.zeros(m.nv)).mass_matrix
     return Claim(
-        "the factorized mass matrix equals that by composite bodies, relative",
+        "the factorized mass matrix equals that of the composite-rigid-body algorithm (relative error)",
         float(np.abs(found - expected).max() / np.abs(expected).max()),
         1e-13,
     )

@@ -89,7 +89,7 @@ def example(name: str) -> Mechanism:
     Raises
     ------
     NameNotFound
-        There is no example of this name. It is a ModelError; the message lists the valid names.
+        If there is no example of this name. The error is a ModelError, and its message lists the valid names.
 
     Examples
     --------

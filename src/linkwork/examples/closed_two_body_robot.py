@@ -19,11 +19,10 @@ NUMBERS: Numbers = (0.8, 0.3, 2.0, 0.7, 0.4)
 def build(
     I1: float = 0.8, I2: float = 0.3, m2: float = 2.0, R: float = 0.7, L: float = 0.4, alpha: float = 0.3
 ) -> Mechanism:
-    """Build the robot. In the keyframe "start" the loop is closed, with the angle alpha [rad] and its rate 1 rad/s.
+    """Build the robot. In the keyframe "start" the loop is closed, body 1 has the angle alpha [rad] and rate 1 rad/s.
 
-    R and L [m] are lengths; alpha must be less than asin(L / R).
-
-    I1, I2 [kg m^2], m2 [kg], R and L [m] are those of `two_body_robot`.
+    I1, I2 [kg m^2] are the inertias of the bodies, m2 [kg] the mass of body 2, and R, L [m] the lengths of body 1 and
+    2, as in `two_body_robot`. alpha must be less than asin(L / R).
     """
     b = Builder("closed_two_body_robot", gravity=(0, 0, 0))
     b.body("body 1", mass=1.0, inertia=(I1, I1, I1))
@@ -38,7 +37,7 @@ def build(
 
 
 class Loop(NamedTuple):
-    """Angle beta [rad] and its first and second derivatives by alpha, from L sin(beta) = R sin(alpha)."""
+    """Angle beta [rad] from L sin(beta) = R sin(alpha), and its first and second derivatives with respect to alpha."""
 
     beta: float
     slope: float
@@ -81,4 +80,6 @@ def claim() -> Claim:
         found = forward_dynamics(m, q, v, np.array([M1, 0.0]), end_wrench(L, q, F2))
         both = np.array([found.a[0], found.multipliers[0]])
         worst = max(worst, np.abs(both - expected).max() / np.abs(expected).max())
-    return Claim("acceleration and closing force equal (24) and (25) of the paper, relative", float(worst), 1e-10)
+    return Claim(
+        "acceleration and closing force equal those of (24) and (25) of the paper (relative error)", float(worst), 1e-10
+    )

@@ -68,5 +68,7 @@ def claim() -> Claim:
         errors += [np.abs(run.v[-1] / common_speed() - 1.0).max(), abs(turned / slipped - 1.0)]
         errors.append(abs(run["work"][-1] / heat() + 1.0))
     return Claim(
-        "common speed, slip angle and dissipated energy equal their closed forms, relative", float(max(errors)), 1e-10
+        "common speed, slip angle and dissipated energy equal their closed forms (relative error)",
+        float(max(errors)),
+        1e-10,
     )

@@ -1,7 +1,7 @@
 """Cockroach (Blaberus discoidalis) in a tripod gait: six legs of five joints, 36 degrees of freedom (Nelson and Quinn).
 
-The paper (section 1) gives no numbers. The values here are near those of the insect: 3 g, 45 mm, eight gait cycles per
-second.
+The paper (section 1) gives no dimensions. The values of this example are near those of the insect: 3 g, 45 mm, eight
+gait cycles per second.
 """
 
 from __future__ import annotations
@@ -172,5 +172,7 @@ def claim() -> Claim:
         found = accelerations(m, system, q, v, tau)
         wrong = max(wrong, float(np.abs(found - expected).max() / np.abs(expected).max()))
     return Claim(
-        "six feet are on the ground, and 36 accelerations equal those in limb coordinates, relative", wrong, 1e-10
+        "six feet are on the ground, and 36 accelerations equal those in limb coordinates (relative error)",
+        wrong,
+        1e-10,
     )

@@ -89,5 +89,7 @@ def claim() -> Claim:
         np.abs(carried[:3] / [torque, *tyres] - 1.0).max(),
     ]
     return Claim(
-        "position, wheel speeds in the curve, equal torques of both wheels, relative", float(max(errors)), 1e-10
+        "position and wheel speeds in a curve equal closed forms, and both wheels have equal torques (relative error)",
+        float(max(errors)),
+        1e-10,
     )

@@ -80,4 +80,6 @@ def claim() -> Claim:
         tau[[0, 2]] = torques
         free = np.abs(np.linalg.solve(mass_matrix(m, q), tau)).max()
         worst = max(worst, np.abs(forward_dynamics(m, q, np.zeros(4), tau, wrenches).a).max() / free)
-    return Claim("motor torques that balance a force on the tip keep the arm at rest, relative", float(worst), 1e-10)
+    return Claim(
+        "motor torques that balance a force on the tip keep the arm at rest (relative error)", float(worst), 1e-10
+    )

@@ -197,4 +197,6 @@ def claim() -> Claim:
         omega, u = rates(theta, rng.normal()), rng.normal(size=4) * 50.0
         for found, expected in zip(motion(m, theta, omega, u), equations(theta, omega, u), strict=True):
             worst = max(worst, np.abs(found - expected).max() / np.abs(expected).max())
-    return Claim("accelerations and ground forces equal (1) and (2) of the paper, relative", float(worst), 1e-10)
+    return Claim(
+        "accelerations and ground forces equal those of (1) and (2) of the paper (relative error)", float(worst), 1e-10
+    )

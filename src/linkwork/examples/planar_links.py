@@ -75,4 +75,6 @@ def claim_of_crank(
         tau = np.array([torque(crank, speed, acceleration), 0.0, 0.0])
         found = forward_dynamics(m, coordinates(crank), speed * slopes(crank), tau).a
         worst = max(worst, abs(found[0] - acceleration) / max(1.0, abs(acceleration)))
-    return Claim("the crank accelerates as Eksergian's equation predicts, relative", float(worst), 1e-10)
+    return Claim(
+        "the acceleration of the crank equals that of Eksergian's equation (relative error)", float(worst), 1e-10
+    )

@@ -88,4 +88,6 @@ def claim() -> Claim:
             found = forward_dynamics(m, coordinates(stages, angle), speed * slopes(stages), tau).a
             expected = acceleration * slopes(stages)
             worst = max(worst, np.abs(found - expected).max() / max(1.0, abs(acceleration)))
-    return Claim("the lift accelerates as Eksergian's equation predicts, relative", float(worst), 1e-10)
+    return Claim(
+        "the acceleration of the lift equals that of Eksergian's equation (relative error)", float(worst), 1e-10
+    )

@@ -76,5 +76,7 @@ def claim() -> Claim:
     gained = 0.5 * at_the_load(RATIOS[0]) * (before**2 - expected[0] ** 2)
     errors = [*np.abs(found / expected - 1.0), abs((reported - gained) / lost + 1.0)]
     return Claim(
-        "speeds of the run-up, velocity jump of the shift and its energy loss, relative", float(max(errors)), 1e-10
+        "speeds before the shift, velocity jump and energy loss of the shift equal closed forms (relative error)",
+        float(max(errors)),
+        1e-10,
     )

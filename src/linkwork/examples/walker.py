@@ -101,7 +101,7 @@ def claim() -> Claim:
     found, expected = matrices(limbs(m)), printed()
     wrong = max(float(np.abs(found[name] - expected[name]).max()) for name in expected)
     return Claim(
-        "the matrices equal the paper's, and accelerations in limb coordinates those of articulated bodies, relative",
+        "the matrices equal those of the paper, and accelerations in limb coordinates equal others (relative error)",
         max(wrong, *differences(m, states=5)),
         1e-11,
     )

@@ -127,8 +127,8 @@ class Builder(Assembly, Verbs):
     ) -> Self:
         """Add a joint that connects `child` to `parent`.
 
-        In the neutral position the child's frame coincides with the joint frame. Where the shape is (nv,), one number
-        sets all velocities of the joint.
+        In the neutral position the child's frame coincides with the joint frame. For parameters of shape (nv,), one
+        number sets the values of all nv velocities of the joint.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class Builder(Assembly, Verbs):
         rotation : array_like, shape (3, 3), optional
             Rotation matrix of the joint frame, instead of `rpy`.
         armature : array_like, shape (nv,), [kg m^2 or kg], default 0
-            Inertia of the drive, reflected to the joint.
+            Inertia of the motor's rotor and gear, reflected to the joint.
         damping : array_like, shape (nv,), [N m s/rad or N s/m], default 0
             Viscous damping.
         stiffness : array_like, shape (nv,), [N m/rad or N/m], default 0
@@ -155,7 +155,7 @@ class Builder(Assembly, Verbs):
         rest : array_like, shape (nq,), [rad or m], optional
             Coordinates at which the spring force is zero; the neutral position by default.
         friction : array_like, shape (nv,), [N m or N], default 0
-            Dry friction.
+            Dry friction: force of constant magnitude against the motion.
         limits : (lower, upper), [rad or m], optional
             Position limits; each of shape (nv,).
         velocity_limit : array_like, shape (nv,), [rad/s or m/s], default inf
@@ -297,11 +297,11 @@ class Builder(Assembly, Verbs):
         joint : str
             Mimic joint.
         of : str
-            Joint that it follows.
+            Joint that the mimic joint follows.
         multiplier : float, default 1
-            Factor of q_of.
+            Factor of the coordinate q_of of the joint `of`.
         offset : float, [rad or m], default 0
-            Position at q_of = 0.
+            Position of the mimic joint at q_of = 0.
 
         Returns
         -------
@@ -326,7 +326,7 @@ class Builder(Assembly, Verbs):
     def keyframe(
         self, name: str, positions: Mapping[str, Any] | None = None, velocities: Mapping[str, Any] | None = None
     ) -> Self:
-        """Add a named state.
+        """Add a keyframe: a named state of the mechanism.
 
         Parameters
         ----------
@@ -392,14 +392,14 @@ class Builder(Assembly, Verbs):
     def build(self, strict: bool = True) -> Mechanism:
         """Check the description and return the mechanism.
 
-        If joints make cycles, a spanning tree of them remains; the other joints become loop closures, and a
-        ModelWarning names them.
+        If joints form cycles, the builder selects a spanning tree; the other joints become loop closures, and a
+        ModelWarning names these joints.
 
         Parameters
         ----------
         strict : bool, default True
-            Whether to refuse a part whose inertia no mass distribution can have. If False, this is a ModelWarning,
-            provided that the whole body has no negative mass or kinetic energy.
+            Whether an inertia that no mass distribution can have is an error. If False, it is a ModelWarning, provided
+            that the whole body has no negative mass or kinetic energy.
 
         Returns
         -------
@@ -431,12 +431,12 @@ class Builder(Assembly, Verbs):
         strict : bool, default True
             Whether an inertia that no mass distribution can have is an error, as for `build`.
         cycles : bool, default True
-            Whether joints may make cycles, which are then cut into loop closures.
+            Whether joints may form cycles, which are then cut into loop closures.
 
         Returns
         -------
         mechanism : Mechanism or None
-            The mechanism; None if the joints do not make a tree or an element is invalid.
+            The mechanism; None if the joints do not form a tree or an element is invalid.
         faults : list of Fault
             Errors and warnings, each with `reason`, `element`, `remedy` and `severity`.
 

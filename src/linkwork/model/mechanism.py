@@ -200,9 +200,10 @@ class Mechanism(ElementViews, ParameterViews):
         return self.by_joint(lambda j: j.random(generator))
 
     def integrate(self, q: Any, dv: Any) -> Array:
-        """Return the position reached from q with the constant velocity dv in unit time.
+        """Return the position q displaced by dv: reached from q with the constant velocity dv in unit time.
 
-        Exact on the manifold: quaternions keep unit norm, and a free joint follows a screw motion.
+        It is q + dv for joints without quaternions. Quaternions keep unit norm, and a free joint follows a screw
+        motion.
 
         Parameters
         ----------
@@ -226,7 +227,10 @@ class Mechanism(ElementViews, ParameterViews):
         return over_batch(lambda q, dv: self.by_joint(lambda j: j.kind.integrate(q[j.q], dv[j.v])), inputs, (self.nq,))
 
     def difference(self, q0: Any, q1: Any) -> Array:
-        """Return the constant velocity that leads from q0 to q1 in unit time: the inverse of `integrate`.
+        """Return the displacement from q0 to q1 in the tangent space: the inverse of `integrate`.
+
+        It is q1 - q0 for joints without quaternions, and the constant velocity that leads from q0 to q1 in unit time
+        for all joints.
 
         Parameters
         ----------
@@ -282,7 +286,7 @@ class Mechanism(ElementViews, ParameterViews):
     # --- mobility and symmetries ---
 
     def check_loops(self, q: Any) -> LoopCheck:
-        """Return mobility, redundant constraints and singular directions at one position.
+        """Return the mobility, redundant constraint rows and singular directions of a mechanism at one position.
 
         Parameters
         ----------
@@ -314,9 +318,9 @@ class Mechanism(ElementViews, ParameterViews):
         q : array_like, shape (nq,), [rad or m, or quaternions]
             Position at which all loops are closed.
         v : array_like, shape (nv,), [rad/s or m/s], default zero
-            Velocity for the acceleration bias.
+            Velocity at which `bias` is computed.
         choose : str or sequence of str, optional
-            Joints whose velocities are chosen; by default a well-conditioned choice is made.
+            Joints whose velocities are the independent ones; by default a well-conditioned choice is made.
 
         Returns
         -------
@@ -337,7 +341,7 @@ class Mechanism(ElementViews, ParameterViews):
     def symmetries(self) -> tuple[Symmetry, ...]:
         """Return the rigid motions of the whole mechanism that leave its dynamics unchanged (Noether symmetries).
 
-        Each belongs to a conserved momentum; `Dynamics.momentum_maps` evaluates these momenta.
+        Each symmetry belongs to a conserved momentum; `Dynamics.momentum_maps` computes these momenta.
 
         Returns
         -------

@@ -179,8 +179,8 @@ def convert(
 ) -> Array | tuple[Array, Array]:
     """Convert positions and velocities to or from the layout of Pinocchio, MuJoCo or Drake.
 
-    Quaternions are reordered but not normalized. Angles from cosines and sines are within half a turn. The other tool's
-    layout has coordinates for mimic joints too; a conversion to linkwork reads independent joints only.
+    Quaternions are reordered but not normalized. Angles computed from cosine and sine are between -pi and pi. The other
+    tool's layout has coordinates for mimic joints too; a conversion to linkwork reads independent joints only.
 
     Parameters
     ----------

@@ -43,18 +43,20 @@ MEANINGS = {
 ABOUT = """<h1>Nelson and Quinn: the K<sup>2</sup>T Walker</h1>
 <p>G. Nelson and R. Quinn, <i>A quasicoordinate formulation for dynamic simulation of complex multibody systems with
 constraints</i>, Case Western Reserve University. linkwork {version} computes the matrices (42) to (49) from the tree
-of its example <code>walker</code>. The paper gives no masses and lengths; those of the example are chosen. The base
+of its example <code>walker</code>. The paper gives no masses and lengths; the example has chosen values. The base
 coordinates are angular velocities here and rates of Euler angles in the paper.</p>
 """
 WALKING = """<h2>Walking</h2><p>The paper shows no simulation results; ground, gaits and motors are chosen. The motors
-are position servos whose set points are functions of time. They drive the front left leg of each frame; twelve
-clutches couple the other legs to it. Tibia angles are measured from the frame by (29). While the legs of one frame
-are in stance and stroke backward, those of the other frame swing forward. Tilt is that of the top frame.</p>
+are position servos whose set points are functions of time. The motors drive the front left leg of each frame; twelve
+clutches couple the other legs to the front left legs. Tibia angles are measured from the frame by (29). While the
+legs of one frame are in stance and stroke backward, those of the other frame swing forward. Tilt is that of the top
+frame.</p>
 """
-WALKED = """<p>The next table starts when strides have full length. Foot slip is the largest horizontal distance of a
-foot from its touch-down point during one stance phase. Motor power is the mean mechanical power of all motors;
-braking motors count as zero. Cost of transport is motor power divided by weight and speed. During a turn, the strokes
-of the two frames are not parallel, so feet slip; on rough ground, feet land on slopes.</p>
+WALKED = """<p>The values of the next table are measured after strides have reached their full length. Foot slip is
+the largest horizontal distance of a foot from its touch-down point during one stance phase. Motor power is the mean
+mechanical power of all motors; braking motors count as zero. Cost of transport is motor power divided by weight and
+speed. During a turn, the strokes of the two frames are not parallel, so feet slip; on rough ground, feet land on
+slopes.</p>
 """
 SWITCHES = "switches during the walks (all clutches are engaged at 0 s)"
 EVENT_COLUMNS = ("walk", "time", "event", "energy [J]", "impulse [N m s]", "constraint torque [N m]")

@@ -31,24 +31,24 @@ ROUND_OFF = 1e-9  # largest error where the paper prints zero
 ABOUT = """<h1>Wendlandt: variational integrators, balance control and contact</h1>
 <p>J. M. Wendlandt, <i>Control and Simulation of Multibody Systems</i>, PhD dissertation, University of California,
 Berkeley, Memorandum UCB/ERL M97/48, 1997. linkwork {version} computed Tables 2.1 and 2.2 and Figures 2.2 to 2.12, 4.3
-to 4.19 and 5.3 to 5.6. Grey numbers and circles are the paper's; crosses and lines are linkwork's. Percentages are
-relative differences from the printed errors. Run times are for one compiled run on this machine; the paper measured
-them on an SGI Indy at 100 MHz.</p>
+to 4.19 and 5.3 to 5.6. Grey numbers and circles are results of the paper; crosses and lines are results of linkwork.
+Percentages are relative differences from the printed errors. Run times are for one compiled run on this machine; the
+paper measured them on an SGI Indy at 100 MHz.</p>
 """
 BODY = """<h2>Rigid body</h2><p>Unit quaternions with one constraint, 30 s, by the discrete variational principle
 (DVP) with the midpoint rule. As in the paper, an Euler step of 1e-5 s and then DVP steps of 1e-5 s give the second
-point. The quaternion is normalized after the Euler step. The paper does not mention this, but only then is the energy
-at h = 0.001 s the quoted 32.99993724 J, and not 32.99993728 J. The reference for energy and momentum is the state
-after the Euler step; the reference for quaternions is the run at h = 0.0001 s.</p>
+point. The quaternion is normalized after the Euler step. The paper does not mention this normalization. With it, the
+energy at h = 0.001 s is 32.99993724 J, as printed; without it, 32.99993728 J. The reference for energy and momentum
+is the state after the Euler step; the reference for quaternions is the run at h = 0.0001 s.</p>
 """
 PENDULUM = """<h2>Double spherical pendulum</h2><p>Two masses on rods, 30 s, by DVP and by Gonzalez' energy-momentum
 method (EM). EM at h = 0.0001 s is the reference and gives the second points of DVP. DVP energies use the mean
-velocity and the midpoint position of a step. The paper does not state the duration; 30 s reproduces its numbers. It
-prints the initial state with three decimals. They give an energy of 24.9396 J, but its runs have 24.9445 J; they give
-a momentum of 199.8319 kg m²/s, but its runs have 199.8255. Further decimals that fit both change the errors by some
-tenths of a percent, which explains the differences for h of 0.001 s and more. The larger differences at h = 0.0001 s
-have another cause, perhaps round-off in the paper's two-step form, whose momentum varies by 1.4e-8 there. Where the
-paper prints a zero error, linkwork's error is round-off.</p>
+velocity and the midpoint position of a step. The paper does not state the duration; 30 s reproduces its numbers. The
+paper prints the initial state with three decimals. The printed state has an energy of 24.9396 J, but the runs of the
+paper have 24.9445 J; it has a momentum of 199.8319 kg m²/s, but the runs of the paper have 199.8255 kg m²/s. Further
+decimals that give these values change the errors by some tenths of a percent, which explains the differences for h of
+0.001 s and more. The larger differences at h = 0.0001 s have another cause, perhaps round-off in the paper's two-step
+form, whose momentum varies by 1.4e-8 there. Where the paper prints a zero error, linkwork's error is round-off.</p>
 """
 
 
@@ -105,7 +105,7 @@ PAPERS: dict[str, Callable[[Console, Path, bool], int]] = {"wendlandt": _wendlan
 
 
 class Cell(NamedTuple):
-    """A number of linkwork, the printed number, and whether they agree."""
+    """A number computed by linkwork, the printed number, and whether both agree."""
 
     ours: str
     paper: str = ""

@@ -8,7 +8,7 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.compiler import Kernel, lifted
-from linkwork.control.plant import Controller
+from linkwork.control.controlled_plant import Controller
 from linkwork.examples import biped, biped_hit, biped_reach
 from linkwork.papers.wendlandt import timed
 from linkwork.papers.wendlandt_box import Statement, said_table

@@ -118,9 +118,9 @@ def simulate(
 ) -> Run:
     """Simulate a mechanism for `duration` seconds and return the recorded motion.
 
-    The leading axes of q0, v0 and `parameters` form a batch, whose members run together. Gains do not form a batch.
-    Joint springs, dampers and friction act, and springs stop joints at their limits. The outcome of each member is in
-    `run.outcome`: a member that fails ends alone, and nothing is raised.
+    The leading axes of q0, v0 and `parameters` form a batch, whose members run together. The shapes of gains do not
+    define a batch. Joint springs, dampers and friction act, and springs stop joints at their limits. If a member fails,
+    its run ends and the other members continue; no error is raised. `run.outcome` says how each member ended.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def simulate(
         Values that controller, wrenches, guards and `stop_when` take as arguments by name. A gain has the batch shape
         in front of its own shape, or it has no batch shape and is the same for all members.
     memory : array, shape (..., k), default None
-        First memory of a controller with memory.
+        Initial memory of a controller with memory.
     stop_when : StopCondition or None, default None
         `stop_when(t, q, v)` ends the run where it is true or positive.
     stops : float or None, unit [s], default 0.02

@@ -57,9 +57,9 @@ def sampled(function: Controller, rate: float | None = None) -> Sampled:
     function : Controller
         `function(t, q, v)` returns joint forces (nv,) [N m or N]. `function(t, q, v, memory)` returns the forces and
         the next memory (k,). It may also take arguments that are named in `gains` of `lw.simulate`, and an argument
-        `modes`: a mapping of the current values of all switchable parameters. Instead of forces it may return a
-        mapping that also switches these, such as
-        {"tau": forces, "clutch.engaged": q[0] > 1.0}.
+        `modes`: a mapping of the current values of all switchable parameters, such as modes["clutch.engaged"]. Instead
+        of forces, it may return a mapping with the key "tau" and new values of switchable parameters, such as {"tau":
+        forces, "clutch.engaged": q[0] > 1.0}.
     rate : float or None, unit [1/s], default None
         Calls per second; 1 / rate must be a whole multiple of the step `dt` of `lw.simulate`. None: one call per
         step.
@@ -98,7 +98,7 @@ def host(function: Controller, rate: float) -> Sampled:
         `function(t, q, v)` returns joint forces (nv,) [N m or N]. `function(t, q, v, memory)` returns the forces and
         the next memory (k,). Arguments are floats and NumPy arrays. See `lw.sampled` for gains and modes.
     rate : float, unit [1/s]
-        Calls per second. 1 / (rate * dt) must be a whole number.
+        Calls per second. The period 1 / rate must be a whole multiple of the step `dt` of `lw.simulate`.
 
     Returns
     -------

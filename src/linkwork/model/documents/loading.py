@@ -43,9 +43,9 @@ def load(
     gravity : array_like, shape (3,), [m/s^2], optional
         Gravitational acceleration in world axes; by default that of the file, or (0, 0, -9.81) if it has none.
     mimic : bool, default True
-        Whether mimic joints follow their joint; if False, all joints are independent.
+        Whether mimic joints follow the joint that they mimic; if False, all joints are independent.
     packages : path or sequence of paths, default ()
-        Folders in which package:// is searched, in addition to the folders above the file.
+        Folders in which files of package:// addresses are searched, in addition to the folders above the file.
 
     Returns
     -------

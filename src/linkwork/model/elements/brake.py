@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Brake(VelocityConstraint, section="brakes"):
     """Add a brake to a joint.
 
-    While it is engaged it keeps the joint's velocities at zero. It slips when the required force exceeds `capacity`.
+    An engaged brake keeps the joint's velocities at zero. It slips when the force that it needs exceeds `capacity`.
     A finite capacity needs a joint with one velocity.
 
     Examples

@@ -75,9 +75,9 @@ class Gear(ClosingKind):
     """Loop kind for `Builder.close`: two meshing gears, one on body a and one on body b.
 
     Each gear rotates about `axis` through the origin of its joint frame. Other joints must keep the two axes parallel.
-    The teeth mesh where a reference axis of each joint frame points to the origin of the other (x for the axis z, y for
-    x, z for y) and b is rotated by `phase` from there, and in every position that the gears reach from there by
-    rolling. The centres may move.
+    In the reference position, a reference axis of each joint frame points to the origin of the other joint frame (x for
+    the axis z, y for x, z for y). The teeth mesh where gear b is rotated by `phase` from the reference position, and in
+    every position that the gears reach from there by rolling. The centres may move.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Gear(ClosingKind):
     axis : array_like, shape (3,), default (0, 0, 1)
         Axis of both gears in their joint frames; need not be a unit vector.
     phase : float, [rad], default 0
-        Rotation of gear b in the reference position.
+        Rotation of gear b from the reference position to the position in which the teeth mesh.
 
     Examples
     --------
@@ -125,9 +125,11 @@ class Gear(ClosingKind):
 class Rack(ClosingKind):
     """Loop kind for `Builder.close`: a pinion on body a that rolls on a rack on body b.
 
-    The pinion is on the side (axis x direction) of the rack, so it rotates in the negative sense when it moves along
-    `direction`. Other joints must keep the axes of both joint frames parallel. The teeth mesh where the two joint
-    frames coincide, and after each tooth from there.
+    The joint frame on a is at the centre of the pinion. The pitch line of the rack is at the distance `radius` from
+    this centre, which is on the side axis x direction (cross product) of the line; the pinion therefore rotates in the
+    negative sense when it moves along `direction`. Other joints must keep the axes of both joint frames parallel and
+    the pinion at its distance from the rack. The teeth mesh where the two joint frames coincide, and at every whole
+    tooth from there.
 
     Parameters
     ----------
@@ -138,7 +140,7 @@ class Rack(ClosingKind):
     direction : array_like, shape (3,), default (1, 0, 0)
         Direction of the rack in its joint frame, perpendicular to `axis`.
     teeth : int, default 1
-        Number of teeth of the pinion.
+        Number of teeth of the pinion; it only determines the positions in which the teeth mesh.
 
     Examples
     --------

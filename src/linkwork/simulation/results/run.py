@@ -24,7 +24,7 @@ class Run(RunData):
     `run[name]` returns a series (..., T, ...) with the batch shape in front; `list(run)` names all series. "q", "v",
     "tau", "work", ... are recorded. "energy", "momentum", "center_of_mass", "pose.FRAME", "velocity.FRAME", "passive",
     "reactions", ... are computed from recorded series when you read them. `linkwork.simulation.series` defines all
-    series; users can add their own. After the end of a member its samples are nan. Pass a run as `q0` to `lw.simulate`
+    series; users can add their own. The samples of a member after its end are nan. Pass a run as `q0` to `lw.simulate`
     to continue it.
 
     Parameters
@@ -195,15 +195,16 @@ class Run(RunData):
         Parameters
         ----------
         compare : bool, default False
-            Repeat the run with half the step, or tighter tolerances, to estimate the error of q and v.
+            Whether to repeat the run with half the step, or tighter tolerances, to estimate the error of q and v.
         structure : bool, default False
-            Also differentiate some steps with respect to their initial state, and report how far these derivatives
-            are from preserving the symplectic form.
+            Whether to differentiate some steps with respect to their initial state, and report the symplectic defect:
+            how far the steps are from preserving the symplectic form.
 
         Returns
         -------
         Report
-            `report["energy balance"]` is one row with `value`, `bound`, `verdict` and `note`.
+            `report["energy balance"]` is one check, with the measured `value`, the allowed `bound`, the `verdict` and a
+            `note`.
 
         Raises
         ------
@@ -253,8 +254,8 @@ class Run(RunData):
 def open_run(path: str | os.PathLike[str]) -> Run:
     """Read a run that `run.save(path)` wrote.
 
-    The run has all its series and can be continued. It cannot be compared by `report(compare=True)`, because user
-    functions are not stored.
+    The run has all recorded series and can be continued. `report(compare=True)` is not available, because a file does
+    not contain the user's functions.
 
     Parameters
     ----------

@@ -36,8 +36,9 @@ class State(NamedTuple):
 class Simulator:
     """Interactive simulation: advance one state of a mechanism step by step from Python.
 
-    Call `step(tau)`, read `state`, and between steps `push` a body or switch loops, clutches and joints. Joint springs,
-    dampers, friction and stops act as in `lw.simulate`. A step that fails raises an error; the state stays as it was.
+    Call `step(tau)` and read `state`. Between steps, `push` a body, `open` or `close` loops, `engage` or `release`
+    clutches, or `lock` or `unlock` joints. Joint springs, dampers, friction and stops act as in `lw.simulate`. A step
+    that fails raises an error and leaves the state unchanged.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ class Simulator:
         self._x, self._modes = flat_state(problem.start.motion), modes
 
     def step(self, tau: ArrayLike | None = None) -> None:
-        """Advance by one step of dt.
+        """Advance the state by one integration step of `dt`.
 
         Parameters
         ----------
@@ -236,7 +237,7 @@ class Simulator:
     def close(self, loop: str) -> float:
         """Close a loop and return the change of energy [J].
 
-        Impulses along the loop make the velocities satisfy its constraint. A closure error is removed by projection.
+        Impulses change the velocities so that they satisfy the loop constraint. A projection removes a closure error.
 
         Parameters
         ----------
@@ -267,8 +268,8 @@ class Simulator:
     def engage(self, name: str) -> float:
         """Engage a clutch, brake, ratchet, latch, differential or coupling; return the change of energy [J].
 
-        Impulses make the velocities satisfy its constraint. A clutch or brake with a capacity slips first and gives no
-        impulse.
+        Impulses change the velocities so that they satisfy the constraint. A clutch or brake with a capacity slips at
+        first and exerts no impulse.
 
         Parameters
         ----------
@@ -283,7 +284,7 @@ class Simulator:
         Raises
         ------
         LinkworkError
-            If couplings contradict each other.
+            If engaged elements contradict each other.
 
         Examples
         --------
@@ -341,7 +342,7 @@ class Simulator:
         """Reverse the sign of a clutch's ratio, or the direction of a ratchet; return the change of energy [J].
 
         If the element is engaged, impulses make the velocities satisfy the new ratio or direction. An element with a
-        capacity slips first and gives no impulse.
+        capacity slips at first and exerts no impulse.
 
         Parameters
         ----------
@@ -365,7 +366,7 @@ class Simulator:
     def lock(self, joint: str) -> float:
         """Lock a joint at its present position and return the change of energy [J].
 
-        The joint needs no brake. Impulses stop it.
+        The joint needs no brake. Impulses set its velocity to zero.
 
         Parameters
         ----------
@@ -408,8 +409,8 @@ class Simulator:
     def step_derivatives(self, tau: ArrayLike | None = None) -> StepDerivatives:
         """Return the derivatives A and B of the step that `step(tau)` would make: (dq, dv) after = A (dq, dv) + B dtau.
 
-        They are exact to round-off, also for steps that solve equations or project onto loops. dq is in the tangent
-        space, as in `Mechanism.difference`. The state does not change.
+        The derivatives are exact to round-off, also for steps that solve equations or project onto loops. dq is in the
+        tangent space, as in `Mechanism.difference`. The state does not change.
 
         Parameters
         ----------

@@ -1,7 +1,8 @@
 """Workspace dynamics: the acceleration of a base on legs in stance under a wrench, F = P dV/dt + z (S4 section 4.2.3).
 
-F is the wrench on the base, about its origin in its frame. It replaces the joint forces of the legs in stance, which
-are zero here. All other joints have known forces `tau` (nv,) [N m, N]. `on` is 1 for feet in stance, else 0.
+F is a wrench on the base, about the base's origin in the base's frame, that replaces the joint forces of the legs in
+stance; these joint forces are zero here. All other joints have known forces `tau` (nv,) [N m, N]. `on` is 1 for feet in
+stance, else 0.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from linkwork.algorithms import inverse_dynamics
 from linkwork.algorithms.kinematics import Kinematics, accelerations
 from linkwork.algorithms.mass_matrix import mass_matrix
-from linkwork.control.stance import POINT, Now, Stance
+from linkwork.control.legs_and_feet import POINT, LeggedState, Stance
 from linkwork.spatial import Force, Motion
 from linkwork.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwork.spatial.scalar import Array, Number, ldlt, where
@@ -30,11 +31,10 @@ class Workspace(NamedTuple):
     z: Array
 
 
-def big_base(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspace:
-    """Workspace dynamics by articulated inertias, inward from feet that are 1e6 times as heavy as the base (S4 4.3).
+def big_base(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
+    """Return the workspace dynamics by articulated inertias; feet have 1e6 times the base's inertia (S4 Algorithm 4.3).
 
-    Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body; it must be added, as in Algorithm
-    3.3.
+    Misprint of Algorithm 4.3: the recursion omits the inertia of the inboard body, which Algorithm 3.3 adds.
     """
     m, motion = stance.mechanism, now.motion
     P: list[ArticulatedInertia] = [body.inertia.articulated() for body in m.bodies]
@@ -58,7 +58,7 @@ def big_base(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Work
 
 
 def _ground(base: RigidInertia, rows: int) -> RigidInertia:
-    """Inertia of the ground at a foot: a large mass, and large moments of inertia unless the foot is a point."""
+    """Return the inertia of the ground at a foot: a large mass, and large moments of inertia for a foot with a sole."""
     mass = base.mass * BIG
     turning = np.zeros((3, 3)) if rows == POINT else base.rotational * BIG
     return RigidInertia(mass, np.zeros(3), turning)
@@ -71,11 +71,12 @@ def _either(in_stance: Number, yes: ArticulatedInertia, no: ArticulatedInertia) 
     return ArticulatedInertia(*(where(in_stance > 0.5, np.asarray(a), np.asarray(b)) for a, b in pairs))
 
 
-def exact(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspace:
-    """Exact workspace dynamics, with feet that do not accelerate: multipliers are eliminated from the equations.
+def exact(stance: Stance, now: LeggedState, tau: Array, on: Sequence[Number]) -> Workspace:
+    """Return the exact workspace dynamics: Lagrange multipliers keep the feet from accelerating.
 
-    With joints j, base b and constraint rows J of the feet, K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b]:
-    P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j; dJ/dt v].
+    Index j is for joints, b for the base; J are the constraint rows of the feet. Eliminating the multipliers gives,
+    with K = [[M_jj, J_j^T], [J_j, 0]] and C = [M_jb; J_b]: P = M_bb - C^T K^-1 C and z = h_b - C^T K^-1 [h_j - tau_j;
+    dJ/dt v].
     """
     m, b, j = stance.mechanism, list(range(stance.base.v.start, stance.base.v.stop)), stance.velocities
     M, h = mass_matrix(m, now.q), inverse_dynamics.bias(m, now.q, now.v)
@@ -99,7 +100,7 @@ def exact(stance: Stance, now: Now, tau: Array, on: Sequence[Number]) -> Workspa
 
 
 def _foot_rows(stance: Stance, motion: Kinematics, on: Sequence[Number]) -> tuple[Array, Array]:
-    """Jacobian J (k rows, nv) of all k feet in their frames, and dJ/dt v (k rows,); zero for feet in the air."""
+    """Return J (k rows, nv) of all k feet in their frames, and dJ/dt v (k rows,); both are zero for feet in the air."""
     m, blocks, drifts = stance.mechanism, [], []
     coasting = accelerations(m, motion, np.zeros(m.nv))
     for foot, leg, in_stance in zip(stance.feet, stance.legs, on, strict=True):

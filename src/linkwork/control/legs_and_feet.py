@@ -1,4 +1,4 @@
-"""Stance of a legged mechanism: a floating base, and the legs between the base and its feet."""
+"""Floating base, legs and feet of a legged mechanism, for the balance controller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.algorithms.kinematics import Kinematics, kinematics, world_poses
 from linkwork.algorithms.tree_traversal import to_root
-from linkwork.control.plant import refuse_no_mechanism
+from linkwork.control.controlled_plant import refuse_no_mechanism
 from linkwork.errors import LinkworkError, listed
 from linkwork.model.bodies import Frame
 from linkwork.model.joints import Free
@@ -22,7 +22,7 @@ SOLE, POINT = 6, 3  # rows of a foot: it transmits a wrench, or a force alone
 FEW_POINTS = {1: "rotation about the foot", 2: "rotation about the line through both feet"}
 
 
-class Now(NamedTuple):
+class LeggedState(NamedTuple):
     """One state of a mechanism: q (nq,), v (nv,), the motion of its bodies, and their poses in the world."""
 
     q: Array
@@ -31,18 +31,19 @@ class Now(NamedTuple):
     poses: list[Transform]
 
 
-def seen(m: Mechanism, q: Array, v: Array) -> Now:
-    """State q (nq,), v (nv,) with the kinematics of all bodies."""
+def evaluated(m: Mechanism, q: Array, v: Array) -> LeggedState:
+    """Return the state q (nq,), v (nv,) with the kinematics and the poses of all bodies."""
     motion = kinematics(m, q, v)
-    return Now(q, v, motion, world_poses(m, motion.X))
+    return LeggedState(q, v, motion, world_poses(m, motion.X))
 
 
 @dataclass(frozen=True, eq=False)
 class Stance:
-    """A floating base and the legs between it and its feet.
+    """A floating base and the legs between the base and its feet.
 
-    `base` is the free joint of the base. `feet` are frames; each constrains `rows` directions. `legs` are the joints
-    from each foot inward to the base. `carried` are all joints outboard of the base, inboard joints first.
+    `base` is the free joint of the base. `feet` are frames; a foot in stance constrains `rows` directions, 6 or 3.
+    `legs` are the joints from each foot inward to the base. `carried` are all joints outboard of the base, inboard
+    joints first.
     """
 
     mechanism: Mechanism
@@ -54,11 +55,11 @@ class Stance:
 
     @property
     def velocities(self) -> list[int]:
-        """Indices of the velocities of all joints outboard of the base, in order."""
+        """The indices in v (nv,) of all joints outboard of the base, in order."""
         return [d for j in self.carried for d in range(j.v.start, j.v.stop)]
 
     def points(self) -> list[list[Array]]:
-        """Contact points (3,) [m] of each foot in its frame: those of its contacts, or its origin if it has none."""
+        """Return the contact points (3,) [m] of each foot in its frame; the origin for a foot without contacts."""
         found = []
         for foot in self.feet:
             own = [c.at.pose.p for c in self.mechanism.contacts if c.at.body == foot.body]
@@ -67,7 +68,7 @@ class Stance:
 
 
 def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
-    """Stance of a tree on the named feet, frames or bodies. Errors name the foot and the reason."""
+    """Return base and legs of a tree for the named `feet` (frames or bodies); errors name the foot and the reason."""
     refuse_no_mechanism(m)
     for what, there in (("loops, clutches or brakes", m.constrained), ("mimic joints", m.mimics)):
         if there:
@@ -94,7 +95,7 @@ def stance(m: Mechanism, feet: Any, point_feet: bool) -> Stance:
 
 
 def _base(m: Mechanism, names: Sequence[str], paths: Sequence[Sequence[Joint]]) -> Joint:
-    """Free joint at the root of all feet."""
+    """Return the free joint of the body that is the base of all feet."""
     roots = []
     for name, path in zip(names, paths, strict=True):
         if not path or not isinstance(path[-1].kind, Free):
@@ -111,7 +112,7 @@ def _base(m: Mechanism, names: Sequence[str], paths: Sequence[Sequence[Joint]]) 
 
 
 def _refuse_weak(name: str, leg: Sequence[Joint], rows: int) -> None:
-    """Raise a LinkworkError if a leg has fewer velocities than its foot has rows: it could not move the base."""
+    """Raise a LinkworkError if a leg has fewer velocities than its foot has rows: the leg could not move the base."""
     freedoms = sum(j.kind.nv for j in leg)
     if freedoms >= rows:
         return
@@ -120,6 +121,4 @@ def _refuse_weak(name: str, leg: Sequence[Joint], rows: int) -> None:
     short = rows - freedoms
     lost = f"its torques cannot control {short} direction{'s' if short > 1 else ''} of the base's motion"
     remedy = "" if rows == POINT else "; a foot that transmits only a force needs 3: set point_feet=True"
-    raise LinkworkError(
-        f"the leg to {name!r} has {freedoms} velocities, but a foot of {rows} rows needs {rows}: {lost}{remedy}"
-    )
+    raise LinkworkError(f"the leg to {name!r} has {freedoms} joint velocities, but needs {rows}: {lost}{remedy}")

@@ -1,4 +1,4 @@
-"""Targets of controllers and commands of drives: fixed, along a Reference, or by a function of time."""
+"""Targets of controllers and controls of drives: fixed values, a Reference, or a function of time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.control.plant import Plant
+from linkwork.control.controlled_plant import Plant
 from linkwork.control.reference import Reference
 from linkwork.errors import LinkworkError, ShapeError, listed
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
@@ -20,7 +20,7 @@ POSITION, POSE, COORDINATES = (3,), (4, 4), (7,)
 
 
 class Wanted(NamedTuple):
-    """Target at one time: coordinates, position or pose (`place`), its rate and its acceleration."""
+    """Target at one time: `place` (coordinates, position or pose), its first and its second time derivative."""
 
     place: Any
     rate: Any
@@ -31,7 +31,7 @@ Target = Callable[[Any], Wanted]
 
 
 def joint_target(plant: Plant, given: Any) -> Target:
-    """Target of joints: coordinates (nq,), rates (nv,), accelerations (nv,).
+    """Return the joint target as a function of t: coordinates (nq,), velocities (nv,), accelerations (nv,).
 
     `given` is fixed coordinates, a Reference of coordinates, or a function of t that returns all three.
     """
@@ -52,13 +52,13 @@ def joint_target(plant: Plant, given: Any) -> Target:
 
 
 def _picked_rates(plant: Plant) -> Callable[[Array], Array]:
-    """Function from rates of coordinates (nq,) to velocities (nv,) of the actuated joints, for which both are equal."""
+    """Return the function from dq/dt (nq,) to v (nv,) for actuated joints, whose dq/dt and v are equal."""
     at = [k for j in plant.joints for k in range(j.q.start, j.q.stop)]
     return lambda rates: plant.expanded(np.asarray(rates)[at])
 
 
 def frame_target(given: Any) -> tuple[Target, int]:
-    """Target of a frame in the world, and its number of rows: 3 for a position (3,), 6 for a pose (4, 4).
+    """Return the target of a frame as a function of t, and its number of rows: 3 for a position, 6 for a pose (4, 4).
 
     `given` is a fixed position or pose, a Reference of positions, or a function of t that returns the position or pose,
     its rate and its acceleration, in the world's axes, linear before angular.
@@ -81,7 +81,7 @@ def frame_target(given: Any) -> tuple[Target, int]:
 
 
 def base_target(given: Any) -> Target:
-    """Target of a free body: coordinates (7,) [m, quaternion], rate (6,) and acceleration (6,).
+    """Return the target of a free body as a function of t: coordinates (7,), velocity (6,) and acceleration (6,).
 
     `given` is fixed coordinates, a Reference of coordinates, whose quaternions need not be unit, or a function of t
     that returns all three. Rates are in the world's axes, linear before angular.
@@ -104,7 +104,7 @@ def base_target(given: Any) -> Target:
 
 
 def _turning(wanted: Wanted) -> Wanted:
-    """Target of a free body from coordinates (7,) and their two time derivatives (7,).
+    """Return the target of a free body from coordinates (7,) and their first and second time derivatives (7,).
 
     The derivatives of the quaternion r become the angular velocity w = 2 vec(r' conj(r)) / |r|^2 and its rate.
     """
@@ -116,7 +116,10 @@ def _turning(wanted: Wanted) -> Wanted:
 
 
 def drive_command(m: Mechanism, given: Any) -> Callable[[Any, Any, Any], Array]:
-    """Controls (ndrives,) as a function of (t, q, v). `given` is fixed controls, a Reference, or such a function."""
+    """Return the controls (ndrives,) of all drives as a function of (t, q, v).
+
+    `given` is an array of fixed controls, a Reference of controls, or such a function.
+    """
     if not m.actuators:
         raise LinkworkError(f"{m.name} has no drives: add them with Builder.drive(name, ratios)")
     wanted = (len(m.actuators),)
@@ -175,7 +178,7 @@ def _fixed(place: Array, rows: dict[tuple[int, ...], int]) -> Target:
 
 
 def pose_error(pose: Transform, place: Any) -> Array:
-    """Error from a pose to the target position or pose, (3,) or (6,) [m, rad], in the world's axes."""
+    """Return target minus pose, (3,) for a target position, (6,) for a target pose [m, rad], in the world's axes."""
     place = np.asarray(place)
     if place.shape == POSITION:
         return place - pose.p

@@ -1,7 +1,7 @@
 """Pose tracking: the acceleration that moves a body to its target.
 
-The errors of position and orientation satisfy e'' + kd e' + kp e = 0 (S4 4.14) and w_e' = -kd w_e - kp q_e^v (S4 4.26),
-in the world's axes.
+With this acceleration, the position error e, the angular velocity error w_e and the vector part q_e^v of the error
+quaternion satisfy e'' + kd e' + kp e = 0 (S4 4.14) and w_e' = -kd w_e - kp q_e^v (S4 4.26), in the world's axes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.control.target import Wanted
+from linkwork.control.controller_targets import Wanted
 from linkwork.spatial import Motion, Transform
 from linkwork.spatial.rotation import conjugate, matrix_from_quaternion, normalized, product
 from linkwork.spatial.scalar import Array, cross, where
@@ -20,7 +20,7 @@ class Tracking(NamedTuple):
     """Pose error (7,) and required acceleration (6,).
 
     `error` is the position error [m] and the quaternion from target to body, with a scalar part that is not negative.
-    `acceleration` [m/s^2, rad/s^2] is the rate of the body's twist in the body's frame, X^b of the paper.
+    `acceleration` [m/s^2, rad/s^2] is the time derivative of the body's twist in the body's frame, X^b of the paper.
     """
 
     error: Array
@@ -28,7 +28,7 @@ class Tracking(NamedTuple):
 
 
 def tracking(pose: Transform, turn: Array, twist: Motion, wanted: Wanted, kp: Array, kd: Array) -> Tracking:
-    """Acceleration that reduces the pose error of a body (S4 Algorithm 4.4), with kp (6,) [1/s^2] and kd (6,) [1/s].
+    """Return the acceleration that reduces the pose error of a body (S4 Algorithm 4.4); kp (6,) [1/s^2], kd (6,) [1/s].
 
     `pose` and the quaternion `turn` (4,) are those of the body in the world; `twist` is in the body's frame. `wanted`
     is coordinates (7,) [m, quaternion], a rate (6,) and an acceleration (6,), in the world's axes.

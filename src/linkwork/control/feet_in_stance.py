@@ -1,4 +1,4 @@
-"""Which points of the feet are in stance: all of them, or by contacts, by a height, or by a user's function."""
+"""Detection of the foot points in stance: all points, closed contacts, points below a height, or a user's function."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.contact_geometry import contact_kinematics
-from linkwork.control.stance import Now, Stance
+from linkwork.control.legs_and_feet import LeggedState, Stance
 from linkwork.errors import LinkworkError, ShapeError
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array, Number, dot, maximum, where
 
 CONTACTS = "contacts"
-Judge = Callable[[Any, Now], list[list[Number]]]  # (t, state) -> for every point of every foot 1 (in stance) or 0
+StanceDetector = Callable[
+    [Any, LeggedState], list[list[Number]]
+]  # (t, state) -> for every point of every foot 1 (in stance) or 0
 
 
-def judged(stance: Stance, given: Any) -> Judge:
-    """Function of a time and state that returns the points in stance, from the argument `standing` of `balance`."""
+def stance_detector(stance: Stance, given: Any) -> StanceDetector:
+    """Return the function (t, state) that detects foot points in stance, for the argument `standing` of `balance`."""
     points = stance.points()
     if given is None:
         always = [[1.0] * len(own) for own in points]
@@ -32,9 +34,9 @@ def judged(stance: Stance, given: Any) -> Judge:
             f"standing must be {CONTACTS!r}, a height [m], a function of (t, q, v), or None for all feet; "
             f"got {given!r:.60}"
         )
-    up = upwards(stance.mechanism)
+    up = up_direction(stance.mechanism)
 
-    def by_height(t: Any, now: Now) -> list[list[Number]]:
+    def by_height(t: Any, now: LeggedState) -> list[list[Number]]:
         places = [now.poses[foot.body] @ foot.pose for foot in stance.feet]
         pairs = zip(places, points, strict=True)
         return [[where(dot(X.point(p), up) < given, 1.0, 0.0) for p in own] for X, own in pairs]
@@ -42,21 +44,21 @@ def judged(stance: Stance, given: Any) -> Judge:
     return by_height
 
 
-def upwards(m: Mechanism) -> Array:
-    """Unit vector (3,) against gravity in the world's axes; the z axis without gravity."""
+def up_direction(m: Mechanism) -> Array:
+    """Return the unit vector (3,) opposite to gravity, in the world's axes; the z axis if there is no gravity."""
     size = np.linalg.norm(m.gravity)
     return -m.gravity / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
 
 
 def in_stance(points: Sequence[Number]) -> Number:
-    """Whether a foot is in stance: 1 if one of its points is, else 0."""
+    """Return 1 if at least one of the points of a foot is in stance, else 0."""
     found = points[0]
     for one in points[1:]:
         found = 1.0 if isinstance(found, float) and found == 1.0 else maximum(found, one)
     return found
 
 
-def _by_contacts(stance: Stance, given: str) -> Judge:
+def _by_contacts(stance: Stance, given: str) -> StanceDetector:
     m = stance.mechanism
     if given != CONTACTS:
         raise LinkworkError(
@@ -72,7 +74,7 @@ def _by_contacts(stance: Stance, given: str) -> Judge:
             )
         numbers.append([[k for k, pair in enumerate(m.contact_pairs) if pair.contact.name == name] for name in names])
 
-    def by_contacts(t: Any, now: Now) -> list[list[Number]]:
+    def by_contacts(t: Any, now: LeggedState) -> list[list[Number]]:
         there, _ = contact_kinematics(m, now.q, now.v)
         inside = [where(at.distance < 0.0, 1.0, 0.0) for at in there]
         return [[in_stance([inside[k] for k in pairs]) for pairs in own] for own in numbers]
@@ -80,8 +82,8 @@ def _by_contacts(stance: Stance, given: str) -> Judge:
     return by_contacts
 
 
-def _by_function(given: Callable[..., Any], sizes: Sequence[int]) -> Judge:
-    def by_function(t: Any, now: Now) -> list[list[Number]]:
+def _by_function(given: Callable[..., Any], sizes: Sequence[int]) -> StanceDetector:
+    def by_function(t: Any, now: LeggedState) -> list[list[Number]]:
         found = list(given(t, now.q, now.v))
         if len(found) != len(sizes):
             raise ShapeError(f"standing must return {len(sizes)} values, one for each foot; got {len(found)}")

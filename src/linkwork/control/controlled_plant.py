@@ -1,8 +1,9 @@
 """The plant of a controller: a mechanism, its actuated joints, and the dynamics of these joints at one state.
 
-Passive ("idle") joints, such as the free joint of a spacecraft, take no force; actuated ("driven") joints move them.
-Eliminating the idle joints leaves equations of motion of the same form for the driven joints. For a free base these are
-the equations with the generalized Jacobian (Umetani and Yoshida 1989, S3 section 3).
+Actuated joints are called driven. Joints without a motor, such as the free joint of a spacecraft, are called idle; the
+forces of the driven joints accelerate them too. Eliminating the idle joints from the equations of motion leaves
+equations of the same form for the driven joints. For a free base these are the equations with the generalized Jacobian
+(Umetani and Yoshida 1989, S3 section 3).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _inverse = for_mimic_joints(
 
 
 class Plant:
-    """A mechanism with its actuated joints. `driven` and `idle` are the indices of its velocities.
+    """A mechanism with its actuated joints; `driven` and `idle` are the indices in v of actuated and other joints.
 
     `actuated` names the joints that take a force; None means all but free joints.
     """
@@ -57,7 +58,7 @@ class Plant:
             raise LinkworkError(f"{mechanism.name} has no actuated joints; name at least one in actuated=[...]")
 
     def expanded(self, driven: Array, idle: Any = None) -> Array:
-        """Array (nv,) with the values of driven velocities and of idle ones (zero by default) at their indices."""
+        """Return an array (nv,) from the values of the driven and of the idle joints (zero by default)."""
         row: list[Any] = [0.0] * self.mechanism.nv
         others = [0.0] * len(self.idle) if idle is None else idle
         for d, x in zip([*self.driven, *self.idle], [*driven, *others], strict=True):
@@ -65,16 +66,16 @@ class Plant:
         return np.array(row)
 
     def forces_for(self, q: Array, v: Array, a: Array) -> Array:
-        """Joint forces (nv,) [N m, N] that give the k driven velocities the accelerations a (k,).
+        """Return the joint forces (nv,) [N m, N] that give the k driven joints the accelerations a (k,).
 
-        They compensate springs, dampers and friction.
+        The forces compensate springs, dampers and friction.
         """
         idle = self.reduced(q, v).accelerations(a) if self.idle else None
         tau = _inverse(self.mechanism, q, v, self.expanded(a, idle)) - passive(self.mechanism, q, v)
         return self.expanded(tau[self.driven])
 
     def reduced(self, q: Array, v: Array) -> ReducedDynamics:
-        """Equations of motion of the driven joints, with the idle joints eliminated."""
+        """Return the equations of motion of the driven joints, with the idle joints eliminated."""
         m, d, i = self.mechanism, self.driven, self.idle
         M, h = mass(m, q), _bias(m, q, v) - passive(m, q, v)
         if not i:
@@ -97,16 +98,16 @@ class ReducedDynamics(NamedTuple):
     drift: Array
 
     def accelerations(self, a: Array) -> Array:
-        """Accelerations (f,) of the idle joints."""
+        """Return the accelerations (f,) of the idle joints for the accelerations a (k,) of the driven joints."""
         return self.response @ a + self.drift
 
 
 class FrameMotion(NamedTuple):
     """Motion of a frame: its pose in the world, and its Jacobian J (r, k) by the k driven velocities.
 
-    Rates are in the world's axes about the frame's origin, linear before angular. `rate` (r,) is the twist; `coasting`
-    (r,) is its part that remains if the driven joints stop; the acceleration is J a + `drift` (r,). r is 6, or 3 for
-    the position alone.
+    Velocities are in the world's axes about the frame's origin, linear before angular. `rate` (r,) is the twist of the
+    frame; `coasting` (r,) is the twist that would remain if the driven joints stopped; the acceleration of the frame is
+    J a + `drift` (r,). r is 6, or 3 for the position alone.
     """
 
     pose: Transform
@@ -117,7 +118,7 @@ class FrameMotion(NamedTuple):
 
 
 def frame_motion(plant: Plant, frame: str, rows: int, q: Array, v: Array, reduced: ReducedDynamics) -> FrameMotion:
-    """Motion of a frame as a function of the driven joints; `rows` is 3 for its position, 6 for its pose."""
+    """Return the motion of a frame as a function of the driven joints; `rows` is 3 for its position, 6 for its pose."""
     m = plant.mechanism
     answers: dict[str, Callable[..., Any]] = {
         "pose": lambda m, q, v: kinematics.frame_pose(m, q, frame),
@@ -141,7 +142,7 @@ def refuse_no_mechanism(given: Any) -> None:
 
 
 def gains(name: str, given: Any, size: int) -> Array:
-    """Gain or limit, one number or (size,), as an array (size,); an error unless it is finite and not negative."""
+    """Return a gain or limit as an array (size,); raise an error unless it is finite and not negative."""
     array = as_numbers(name, given)
     refuse_non_finite(name, array)
     if array.shape not in ((), (size,)):
@@ -152,7 +153,7 @@ def gains(name: str, given: Any, size: int) -> Array:
 
 
 def limiter(limit: Any, size: int) -> Callable[[Array], Array]:
-    """Function that clips an array (size,) to -limit and +limit; the identity if `limit` is None."""
+    """Return the function that clips an array (size,) to -limit and +limit; the identity if `limit` is None."""
     if limit is None:
         return lambda tau: tau
     most = gains("limit", limit, size)
@@ -160,7 +161,7 @@ def limiter(limit: Any, size: int) -> Callable[[Array], Array]:
 
 
 def controller(function: Controller) -> Controller:
-    """Controller from a function of plain arrays: it returns arrays of the class of its input, as tracing needs."""
+    """Return a controller from a function of plain arrays; results have the array class of q, as tracing requires."""
 
     @wraps(function)
     def run(t: Any, q: Any, v: Any, *memory: Any) -> Any:
