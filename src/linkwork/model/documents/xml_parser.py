@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from linkwork.errors import ModelError
+from linkwork.errors import ModelError, visible
 
 MOST_BYTES = 32 * 2**20
 MOST_ELEMENTS = 200_000
@@ -60,7 +60,7 @@ class Element:
 def shown(text: str, most: int = SHOWN) -> str:
     """Return `text` shortened and with unprintable characters escaped, for messages."""
     cut = text if len(text) <= most else text[:most] + "..."
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
+    return visible(cut).replace("\n", "\\n")
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
