@@ -81,6 +81,7 @@ BROKEN: dict[str, tuple[str | bytes, int | None, tuple[str, ...]]] = {
     "syntax error after blank lines": ("\n \n<?xml version='1.0'?>\n<robot>\n<", 5, ("not well-formed",)),
     "fault after blank lines": ("\n\n\n<?xml version='1.0'?>\n" + inertial("nan"), 7, (NOT_FINITE,)),
     "document type after blank lines": (f"\n\n<!DOCTYPE r>\n{robot(link())}", 3, ("<!DOCTYPE",)),
+    "nul inside": (robot(link()).replace("</robot>", "\0</robot>"), 3, ("not well-formed",)),
     "truncated in a tag": (robot(link())[:-20], 2, ("not well-formed", "is not closed")),
     "truncated between tags": ('<robot name="r">\n<link name="a">', 2, ("no element found", '<link name="a">')),
     "crossed tags": ('<robot name="r">\n<link name="a"></robot></link>', 2, ("mismatched tag",)),
@@ -192,13 +193,10 @@ BROKEN: dict[str, tuple[str | bytes, int | None, tuple[str, ...]]] = {
     "a very long number": (inertial("1" * 100_000), 3, (NOT_FINITE,)),
     # --- what cannot be ---
     "mass negative": (inertial("-1"), 3, ('<link name="arm">', "mass must be >= 0 kg; got -1")),
-    "mass zero": (arm(""), 4, ('<joint name="hinge">', "0 kg", "has no inertia", "give the body mass")),
-    "inertia zero": (inertial(ixx="0", iyy="0", izz="0"), 4, ("has no inertia",)),
     "inertia negative": (inertial(izz="-1"), 3, ("each must be >= 0", "-1 < 0")),
     "inertia indefinite": (inertial(ixy="3"), 3, ("each must be >= 0", "-2 < 0")),
     "axis zero": (hinge(f'{LIMIT}<axis xyz="0 0 0"/>'), 4, ("<axis> of <joint", "not all zero", "(0, 0, 1)")),
     "axis of two numbers": (hinge(f'{LIMIT}<axis xyz="0 1"/>'), 4, ("xyz must be 3 finite numbers",)),
-    "limits crossed": (hinge(LIMIT.replace('"-1"', '"5"')), 4, ("lower limit must not exceed", "(5.0, 1.0)")),
     "limit negative effort": (hinge(LIMIT.replace('effort="1"', 'effort="-1"')), 4, ("effort_limit must be >= 0",)),
     "limit inf": (hinge(LIMIT.replace('upper="1"', 'upper="inf"')), 4, ("<limit>", NOT_FINITE)),
     "damping negative": (hinge(f'{LIMIT}<dynamics damping="-1"/>'), 4, ("damping must be >= 0",)),
@@ -316,8 +314,8 @@ def test_every_fault_is_reported_once(tmp_path: Path) -> None:
     )
     found = [(fault.line, fault.severity) for fault in find_faults(path)]
     moments = 6  # one is no number, five are missing
-    errors = [2] * (1 + moments) + [4, 5, 5, 6, 7]
-    assert sorted(found) == sorted([(1, "warning"), *((line, "error") for line in errors)])
+    errors = [2] * (1 + moments) + [4, 5, 6, 7]
+    assert sorted(found) == sorted([(1, "warning"), (5, "warning"), *((line, "error") for line in errors)])
     lines = [fault.line or 0 for fault in find_faults(path)]
     assert lines == sorted(lines)
     with pytest.raises(lw.ModelError, match=rf"\(and {len(errors) - 1} more faults\)"):

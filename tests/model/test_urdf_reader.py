@@ -139,6 +139,20 @@ def test_blanks_before_the_declaration_do_not_matter(tmp_path: Path, before: str
     assert content_of(m) == content_of(arm_by_builder())
 
 
+def test_nul_at_the_end_does_not_matter(tmp_path: Path) -> None:
+    m = load_without_warnings(written(tmp_path, ARM + "\r\n\0\0"))
+    assert content_of(m) == content_of(arm_by_builder())
+
+
+def test_crossed_limits_are_no_limits(tmp_path: Path) -> None:
+    path = written(tmp_path, ARM.replace('lower="-1"', 'lower="5"'))
+    (message, *_) = [text for text in warned(path) if "exceeds" in text]
+    assert "the lower limit exceeds the upper limit, 5 > 2; the joint is treated as unlimited" in message
+    limits = load_without_warnings(path).joints["shoulder"].limits
+    assert limits[0][0] == -np.inf
+    assert limits[1][0] == np.inf
+
+
 def test_equal_elements_are_warned_about_and_used_once(tmp_path: Path) -> None:
     axis = '<axis xyz="0 -2 0"/>'
     path = written(tmp_path, ARM.replace(axis, axis + axis))

@@ -19,12 +19,7 @@ from random_mechanisms import relative, state
 
 AGREE = 1e-9
 STATES = 2
-MASSLESS = "motion has no inertia"
 REFUSED = {  # and a part of the reason
-    "bluevolta_bravo7_gripper.urdf": MASSLESS,
-    "bravo7_gripper.urdf": MASSLESS,
-    "falcon_bravo7_gripper.urdf": MASSLESS,
-    "romeo.urdf": MASSLESS,
     "romeo_laas_small.urdf": "each must be >= 0",  # negative moments of inertia
     "falcon.urdf": "there is no body 'Z_propeller'",  # Pinocchio refuses it, too
     "ur3.urdf": "there is no <link>",  # Pinocchio refuses it, too

@@ -77,7 +77,8 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
         element = f"joint {mimic.joint!r}"
         for role, name in (("it", mimic.joint), ("the joint that it mimics", mimic.of)):
             if name not in kinds:
-                yield Fault(f"{role}: {unknown_name('joint', name, valid).reason}", element, INDEPENDENT)
+                reason = unknown_name("joint", name, valid).reason.removesuffix(".")
+                yield Fault(f"{role}: {reason}", element, INDEPENDENT)
             elif not kinds[name].nq == kinds[name].nv == 1:
                 kind = type(kinds[name]).__name__
                 yield Fault(

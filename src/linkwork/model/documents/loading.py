@@ -144,7 +144,7 @@ def _expanded(path: Path, packages: Sequence[str]) -> bytes:
 def _finding(paths: MeshPaths) -> Iterator[None]:
     """Let xacro resolve `$(find name)` by `paths` first, then by the package index of ROS; collect missing names."""
     try:
-        resolver = import_module("xacro.substitution_args")
+        resolver: Any = import_module("xacro.substitution_args")
     except ModuleNotFoundError:
         yield
         return

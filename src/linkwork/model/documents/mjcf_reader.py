@@ -310,8 +310,8 @@ class _MjcfReader:
                 parts = self.parts[self.joints.index(joint)]
                 first = parts[0].v.start
                 ratios |= {part.name: numbers[part.v.start - first : part.v.stop - first] for part in parts}
-            moved = {joint: numbers for joint, numbers in ratios.items() if numbers.any()}
-            self.builder.drive(name, **given | {"ratios": moved})
+            given["ratios"] = {joint: numbers for joint, numbers in ratios.items() if numbers.any()}
+            self.builder.drive(name, **given)
         self.unseen["actuators"] = [name for name in self.compiled.names("actuator") if name not in drives]
 
     def keyframes(self) -> None:

@@ -330,7 +330,12 @@ class _UrdfReader(Reader):
             self.warning(node, "effort or velocity is missing and treated as unlimited")
         found: dict[str, Any] = {f"{key}_limit": self.number(node, key) for key in given}
         if type_ in WITH_RANGE:  # URDF's default of either end is 0
-            found["limits"] = self.number(node, "lower", 0.0), self.number(node, "upper", 0.0)
+            lower, upper = self.number(node, "lower", 0.0), self.number(node, "upper", 0.0)
+            if lower > upper:
+                reason = f"the lower limit exceeds the upper limit, {lower:g} > {upper:g}"
+                self.warning(node, f"{reason}; the joint is treated as unlimited, as Bullet does")
+            else:
+                found["limits"] = lower, upper
         return found
 
     def follow(self, joint: Element, name: str | None, type_: str | None) -> None:

@@ -82,13 +82,13 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 def parse(data: bytes, file: str) -> Element:
     """Return the root element of an XML text; raise a ModelError with the line of a syntax error.
 
-    Blanks and a byte-order mark may precede the text: many files have a blank line before <?xml ...?>.
+    Blanks and a byte-order mark may precede the text, and NUL bytes may end it: many published files have these.
     """
     _refuse_encodings(data, file)
     text = _without_blanks(data)
     reader = _TreeReader(file, data[: len(data) - len(text)].count(b"\n"))
     try:
-        reader.parser.Parse(text, True)
+        reader.parser.Parse(text.rstrip(b"\0"), True)
     except expat.ExpatError as error:
         reason = f"not well-formed XML: {expat.ErrorString(error.code)}"
         raise ModelError(f"{reason}{reader.unclosed()}", file=file, line=error.lineno + reader.skipped) from None
