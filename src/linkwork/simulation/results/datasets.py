@@ -24,6 +24,7 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
     except ImportError:
         raise LinkworkError("xarray is not installed; install it with: pip install 'linkwork[data]'") from None
     names = list(series) if series else list(run.recorded)
+    run.refuse_beyond_memory(names)
     batch = batch_axes(run)
     variables: dict[str, Any] = {}
     coordinates: dict[str, Any] = {"time": ("time", run.t, {"units": "s"})}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -11,8 +12,9 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 
 from linkwork import evaluation
-from linkwork.errors import unknown_name
+from linkwork.errors import listed, unknown_name
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing
@@ -149,7 +151,18 @@ class RunData:
         if series is None or series.derive is None or absent or not series.exists(self.facts):
             hint = f" It needs {', '.join(absent)}, which the run did not record: add it to `record`." if absent else ""
             raise unknown_name("series", name, self, hint)
+        self.refuse_beyond_memory([name])
         return series.derive(self)  # type: ignore[arg-type]  # a Run
+
+    def refuse_beyond_memory(self, names: Iterable[str]) -> None:
+        """Raise a LinkworkError if the recorded series, and those of `names` that must be derived, exceed memory."""
+        new = [name for name in names if name not in self.recorded and SERIES.get(name, name) not in self._known]
+        shapes = [series.shape(self.facts) for name in new if (series := find(self.facts, name)) is not None]
+        sample = math.prod(self.batch) * sum(map(math.prod, shapes))  # numbers
+        there = sum(np.asarray(values).nbytes for values in (self.t, *self.recorded.values()))
+        what = f"{listed(new) or 'the data'} of a run with {math.prod(self.batch)} members and {len(self.t)} samples"
+        remedy = "derive fewer series at a time, or simulate with fewer samples (every=...) or fewer members"
+        refuse_beyond_memory(what, there + 8.0 * len(self.t) * sample, remedy)
 
     def once(self, formula: Callable[[Self], Value]) -> Value:
         """Return `formula(self)`, cached for all derived series that use it."""
