@@ -78,7 +78,7 @@ def test_kinematics_and_inverse_dynamics_of_a_massless_robot(tmp_path: Path, tex
     m, messages = loaded(tmp_path, text)
     assert len(messages) == 1
     assert f"hand.urdf:{7 - (text == BARE)}: <joint name=\"r\">: it moves body 'right'" in messages[0]
-    assert "so do joints 'l'" in messages[0]
+    assert "the same holds for joints 'l'" in messages[0]
     d, q = lw.compile(m, target=target), np.array([0.3, 0.2, 0.1])
     assert np.allclose(d.pose(q, "right")[:3, 3], [2 * np.cos(0.3), 2 * np.sin(0.3), 0.0])
     assert d.jacobian(q, "left").shape == (6, 3)

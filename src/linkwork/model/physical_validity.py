@@ -62,7 +62,7 @@ def massless_warnings(mechanism: Mechanism) -> list[Fault]:
     """Return one warning that names all joints that move no inertia, if there are any."""
     faults = list(massless_faults(mechanism))
     names = [fault.element.removeprefix("joint ") for fault in faults if fault.element]
-    others = f"; so do joints {listed(names[1:])}" if len(names) > 1 else ""
+    others = f"; the same holds for joints {listed(names[1:])}" if len(names) > 1 else ""
     reason = f"{others}. Kinematics and inverse dynamics work; forward dynamics and `simulate` raise an error"
     return as_warnings(replace(fault, reason=fault.reason + reason) for fault in faults[:1])
 
