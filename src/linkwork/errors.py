@@ -111,4 +111,12 @@ def unknown_name(what: str, name: object, valid: Iterable[str], hint: str = "") 
 def listed(names: Iterable[str], most: int = 20) -> str:
     """Return names separated by commas; if there are more than `most` names, the first `most` and the total number."""
     names = list(names)
-    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+    return ", ".join(map(visible, names[:most])) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+def visible(text: str) -> str:
+    r"""Text with unprintable characters as escapes such as \x1b; only line breaks stay.
+
+    Names from files can contain terminal escapes, other control characters and marks that change the direction of text.
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)

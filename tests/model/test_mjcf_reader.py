@@ -359,7 +359,7 @@ REFUSED = {  # name: what is in the model, and what is said
     ),
     "cable of fixed length": (
         CABLE + '<equality><tendon tendon1="t"/></equality>',
-        ("<tendon>", "a tendon constraint, is not supported"),
+        ("<tendon>", "a tendon constraint is not supported"),
     ),
     "tendon spring": (
         TENDON.format(' stiffness="1"'),
@@ -383,8 +383,11 @@ REFUSED = {  # name: what is in the model, and what is said
         TENDON.format("") + '<actuator><motor name="m" tendon="t" armature="1"/></actuator>',
         ("armature or damping of an actuator",),
     ),
-    "free spring": (on_joint('name="f" type="free" stiffness="1"'), ("f: armature",)),
-    "free armature": (on_joint('name="f" type="free" armature="1"'), ("f: armature",)),
+    "several curved couplings": (
+        '<equality><joint name="e" joint1="a" joint2="c" polycoef="0 1 2 0 0"/>'
+        '<joint name="f" joint1="c" joint2="a" polycoef="0 1 2 0 0"/></equality>',
+        ("equality e, f: not a linear coupling",),
+    ),
     "gravity compensation": (
         '<worldbody><body name="g" gravcomp="1"><joint/><geom size="1"/></body></worldbody>',
         ('<body name="g">', "gravity compensation is not supported"),
@@ -404,6 +407,32 @@ def test_unsupported_features_that_change_the_motion_are_rejected(name: str, tmp
         assert words in str(caught.value)
     assert (caught.value.file, caught.value.line) == (str(path), 3)
     assert [fault.line for fault in find_faults(path) if fault.severity == "error"] == [3]
+
+
+@pytest.mark.parametrize("attributes", ['armature="0.3"', 'armature="0.3" stiffness="2" damping="0.1"'])
+def test_free_joint_with_armature_matches_mujoco(attributes: str, tmp_path: Path) -> None:
+    """MuJoCo's armature resists the linear velocity in world axes, also while the body rotates."""
+    text = (
+        f'<mujoco><worldbody><body name="b" pos="1 2 3" quat="1 2 3 4"><joint name="f" type="free" {attributes}/>'
+        '<inertial mass="2" pos="0.1 0.2 0.3" fullinertia="1 1.2 1.4 0.1 0.2 0.3"/><site name="s"/>'
+        '<body name="c"><joint name="h" pos="0 0 0.1"/><geom size="0.2" pos="0 0.3 0"/></body></body></worldbody>'
+        '<keyframe><key name="k" qpos="1 2 3 0 1 0 0 0.5" qvel="1 2 3 4 5 6 7"/></keyframe>'
+        '<actuator><motor name="p" joint="f" gear="0 0 0 1 2 3"/></actuator></mujoco>'
+    )
+    path = written(tmp_path, text)
+    m, messages = warned(path)
+    assert "free joints with armature or stiffness become three sliders and a ball: f" in messages[0]
+    there, d, rng = MujocoReference(path), lw.compile(m, target="numpy"), np.random.default_rng(0)
+    assert (m.nq, m.nv) == (there.model.nq, there.model.nv)
+    assert m.joints.names == ("f/x", "f/y", "f/z", "f/ball", "h")
+    assert [(name, list(ratio)) for name, ratio in m.drives["p"].ratios] == [("f/ball", [1.0, 2.0, 3.0])]
+    assert m.keyframes["k"].q.tolist() == there.model.key_qpos[0].tolist()
+    assert m.keyframes["k"].v.tolist() == there.model.key_qvel[0].tolist()
+    for _ in range(3):
+        q, v, tau = m.random(rng), rng.normal(size=m.nv), rng.normal(size=m.nv)
+        a = d.forward_dynamics(q, v, tau + d.passive(q, v))
+        assert relative(a, there.forward(q, v, tau)) < 1e-9
+        assert np.abs(d.pose(q, "b")[:3, 3] - there.data.xpos[1]).max() < 1e-12
 
 
 LEFT_OUT = {

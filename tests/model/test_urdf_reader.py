@@ -133,6 +133,45 @@ def test_byte_order_marks_and_line_ends_do_not_matter(tmp_path: Path) -> None:
     assert content_of(load_without_warnings(written(tmp_path, ARM, "ROBOT.URDF"))) == expected
 
 
+@pytest.mark.parametrize("before", ["\n", " \r\n\t", "\ufeff\n", "\n\ufeff"])
+def test_blanks_before_the_declaration_do_not_matter(tmp_path: Path, before: str) -> None:
+    m = load_without_warnings(written(tmp_path, (before + ARM).encode()))
+    assert content_of(m) == content_of(arm_by_builder())
+
+
+def test_nul_at_the_end_does_not_matter(tmp_path: Path) -> None:
+    m = load_without_warnings(written(tmp_path, ARM + "\r\n\0\0"))
+    assert content_of(m) == content_of(arm_by_builder())
+
+
+def test_crossed_limits_are_no_limits(tmp_path: Path) -> None:
+    path = written(tmp_path, ARM.replace('lower="-1"', 'lower="5"'))
+    (message, *_) = [text for text in warned(path) if "exceeds" in text]
+    assert "the lower limit exceeds the upper limit, 5 > 2; the joint is treated as unlimited" in message
+    limits = load_without_warnings(path).joints["shoulder"].limits
+    assert limits[0][0] == -np.inf
+    assert limits[1][0] == np.inf
+
+
+def test_equal_elements_are_warned_about_and_used_once(tmp_path: Path) -> None:
+    axis = '<axis xyz="0 -2 0"/>'
+    path = written(tmp_path, ARM.replace(axis, axis + axis))
+    assert any("more than one <axis>, all equal" in text for text in warned(path))
+    assert content_of(load_without_warnings(path)) == content_of(arm_by_builder())
+
+
+@pytest.mark.parametrize(("scale", "number"), [("2", 2.0), ("2 2 2 1", 2.0), ("2 2 2", 2.0)])
+def test_scale_of_one_or_four_numbers_is_accepted(tmp_path: Path, scale: str, number: float) -> None:
+    m = load_without_warnings(written(tmp_path, ARM.replace('scale="1 -1 0.001"', f'scale="{scale}"')))
+    (mesh,) = [item.shape for item in m.bodies["upper"].geometry if isinstance(item.shape, lw.Mesh)]
+    assert mesh.scale == (number, number, number)
+
+
+def test_spherical_joint_is_a_ball(tmp_path: Path) -> None:
+    text = ARM.replace('name="elbow" type="continuous"', 'name="elbow" type="spherical"')
+    assert load_without_warnings(written(tmp_path, text)).joints["elbow"].kind == lw.Ball()
+
+
 def test_gravity_argument_is_used(tmp_path: Path) -> None:
     assert load_without_warnings(written(tmp_path, ARM), gravity=(0, 0, -1.62)).gravity.tolist() == [0, 0, -1.62]
 
@@ -283,6 +322,15 @@ def test_mimic_joints_are_coupled_or_can_be_independent(tmp_path: Path) -> None:
     assert not find_faults(path)
 
 
+def test_mimic_of_a_missing_joint_loads_with_independent_joints(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, ARM.replace('</joint>\n  <joint name="glue"', '<mimic joint="gone"/></joint>\n  <joint name="glue"')
+    )
+    with pytest.raises(lw.ModelError, match=r"there is no joint 'gone'.*; a file loads with mimic=False"):
+        lw.load(path)
+    assert content_of(load_without_warnings(path, mimic=False)) == content_of(arm_by_builder())
+
+
 def test_chain_of_mimics_refers_to_the_independent_joint() -> None:
     b = lw.Builder().mimic("c", "b", 2.0, 0.5).mimic("b", "a", -3.0, 0.25).mimic("d", "c", 1.0, 1.0)
     assert b.mimics == {
@@ -351,6 +399,13 @@ def test_meshes_are_found_below_the_model_and_in_packages(tmp_path: Path) -> Non
     assert paths_of(lw.load(path, packages=beside.parent.parent)) == [beside]
 
 
+@pytest.mark.parametrize("source", ["$(find other)/c.stl", "$(find  other )/c.stl", "package://other/c.stl"])
+def test_meshes_are_found_by_package_name(tmp_path: Path, source: str) -> None:
+    mesh = written(tmp_path, "", "elsewhere/other/c.stl")
+    path = written(tmp_path, with_meshes(source))
+    assert paths_of(lw.load(path, packages=tmp_path / "elsewhere")) == [mesh]
+
+
 def test_missing_meshes_give_one_warning(tmp_path: Path) -> None:
     path = written(tmp_path, with_meshes("a.stl", "package://nowhere/b.stl", "a.stl"))
     (message,) = warned(path)
@@ -364,6 +419,9 @@ HOSTILE = [
     "a/../../secret.stl",
     "package://robot/../secret.stl",
     "package://../secret.stl",
+    "$(find ..)/secret.stl",
+    "$(find robot)/../secret.stl",
+    "$(find robot",
     "/etc/passwd",
     "//host/share/a.stl",
     "file:///etc/passwd",
@@ -401,3 +459,23 @@ def test_xacro_is_expanded_or_the_error_names_the_command(tmp_path: Path, monkey
     monkeypatch.setitem(sys.modules, "xacro", types.SimpleNamespace(process_file=lambda path: 1 / 0))
     with pytest.raises(lw.ModelError, match="xacro cannot expand it: division by zero"):
         lw.load(path)
+
+
+def test_xacro_finds_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def not_installed(name: str) -> str:
+        raise ModuleNotFoundError(name)
+
+    resolver: Any = types.ModuleType("xacro.substitution_args")
+    resolver._eval_find = not_installed
+    expander: Any = types.ModuleType("xacro")
+    expander.process_file = lambda path: types.SimpleNamespace(
+        toxml=lambda: f"<robot name={resolver._eval_find('arm')!r}><link name='base'/></robot>"
+    )
+    monkeypatch.setitem(sys.modules, "xacro", expander)
+    monkeypatch.setitem(sys.modules, "xacro.substitution_args", resolver)
+    path = written(tmp_path, "<robot/>", "arm.xacro")
+    (tmp_path / "ws" / "arm").mkdir(parents=True)
+    assert lw.load(path, packages=tmp_path / "ws").name == str(tmp_path / "ws" / "arm")
+    with pytest.raises(lw.ModelError, match=r"packages of \$\(find \.\.\.\) are not found: arm; .* packages="):
+        lw.load(path)
+    assert resolver._eval_find is not_installed

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -214,6 +215,19 @@ def test_runs_larger_than_memory_are_rejected() -> None:
     starts = np.zeros((100_000, 2))
     with pytest.raises(lw.LinkworkError, match="GB of memory; this machine has"):
         lw.simulate(M, starts, duration=1000.0, dt=1e-4, every=1)
+
+
+def test_conversions_larger_than_memory_are_rejected() -> None:
+    small = lw.simulate(M, STARTS[0], duration=0.1, dt=0.01)
+    count = 10**12
+    recorded = {
+        name: np.broadcast_to(values[:1], (count, *values.shape[1:])) for name, values in small.recorded.items()
+    }
+    huge = replace(small, t=np.broadcast_to(0.0, count), recorded=recorded)
+    says = r"of a run with 1 members and 1000000000000 samples needs \d+\.\d GB of memory; this machine has .*every="
+    for act in (huge.to_xarray, lambda: huge.to_xarray("momentum"), lambda: huge["momentum"]):
+        with pytest.raises(lw.LinkworkError, match=says):
+            act()
 
 
 def test_simulator_rejects_invalid_input_and_keeps_its_state() -> None:

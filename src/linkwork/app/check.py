@@ -11,6 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from linkwork.app.terminal import labelled, plain
 from linkwork.errors import LinkworkError, ModelWarning
 from linkwork.model import Mechanism
 from linkwork.model.documents.loading import find_faults, load
@@ -50,7 +51,7 @@ def description(m: Mechanism) -> RenderableType:
         mimic = "" if joint.mimic is None else f"{joint.mimic.of} x {joint.mimic.multiplier:g}"
         table.add_row(joint.name, type(joint.kind).__name__, joint.parent, child, f"{body.mass:.4g}", limits, mimic)
     title = f"{m.name}: {m.nbodies} bodies, {len(m.joints)} joints, {m.nv} degrees of freedom, {m.mass:.6g} kg"
-    return Group(Text(title, style="bold"), table, *_element_table(m))
+    return Group(plain(title, "bold"), table, *_element_table(m))
 
 
 def _element_table(m: Mechanism) -> Iterator[RenderableType]:
@@ -67,17 +68,17 @@ def _element_table(m: Mechanism) -> Iterator[RenderableType]:
 
 def fault_text(fault: Fault) -> Text:
     """Return a fault in one line: severity, place, element, reason and remedy."""
-    return Text.assemble((f"{fault.severity}: ", COLORS[fault.severity]), str(fault))
+    return labelled(f"{fault.severity}: ", COLORS[fault.severity], str(fault))
 
 
 def verdict(file: str, errors: int, doubts: int) -> Text:
     """Return the last line of the report: whether the file is usable, and the numbers of errors and warnings."""
     counts = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((errors, "error"), (doubts, "warning")) if n]
     if errors:
-        return Text(f"{file} is not usable: {', '.join(counts)}", style="bold red")
-    return Text(f"{file} is usable: {counts[0] if counts else 'no errors, no warnings'}", style="green")
+        return plain(f"{file} is not usable: {', '.join(counts)}", "bold red")
+    return plain(f"{file} is usable: {counts[0] if counts else 'no errors, no warnings'}", "green")
 
 
 def refusal(error: LinkworkError) -> Text:
     """Return an error as the command line prints it."""
-    return Text.assemble(("error: ", COLORS["error"]), str(error))
+    return labelled("error: ", COLORS["error"], str(error))

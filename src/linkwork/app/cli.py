@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
-from rich.console import Console
 from rich.table import Table
 
 import linkwork as lw
 from linkwork.app.check import BROKEN, check, refusal
-
-WIDTH = 160  # columns of output that does not go to a terminal
+from linkwork.app.terminal import Terminal, exiting_after_interrupt
 
 app = App(
     name="linkwork", help="Multibody dynamics for robots, spacecraft and mechanisms.", version=lambda: lw.__version__
@@ -45,7 +43,7 @@ def check_file(
         Folders in which files of package:// addresses are searched.
 
     """
-    return check(_console(), file, floating, mimic, packages)
+    return check(Terminal(), file, floating, mimic, packages)
 
 
 @app.command(name="run")
@@ -94,7 +92,7 @@ def run_one(
     from linkwork.app.running import run_machine
 
     how = {"duration": duration, "dt": dt, "method": method}
-    return run_machine(_console(), what, out, seed, plot, report, compare, **how)
+    return run_machine(Terminal(), what, out, seed, plot, report, compare, **how)
 
 
 @app.command
@@ -112,7 +110,7 @@ def bench(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> i
     """
     from linkwork.app.quick_bench import bench as measure
 
-    return measure(_console(), arguments)
+    return measure(Terminal(), arguments)
 
 
 @app.command(name="paper")
@@ -135,7 +133,7 @@ def paper(name: str, *, out: Path = Path("out"), plot: bool | None = None) -> in
     """
     from linkwork.papers.reproduction import write_paper
 
-    return write_paper(_console(), name, out, plot)
+    return write_paper(Terminal(), name, out, plot)
 
 
 @app.command
@@ -144,25 +142,25 @@ def examples() -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for example in lw.examples():
         table.add_row(example.name, example.about)
-    Console().print(table)
-
-
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else WIDTH)
+    Terminal().print(table)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line. Errors print one line and exit with code 2; --debug shows the traceback."""
+    """Run the command line. Errors print one line and exit with code 2; --debug shows the traceback.
+
+    Ctrl-C exits with code 130.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     try:
-        app([word for word in words if word != "--debug"], exit_on_error=False)
+        with exiting_after_interrupt():
+            app([word for word in words if word != "--debug"], exit_on_error=False)
     except CycloptsError:  # cyclopts has printed the message
         sys.exit(BROKEN)
     except lw.LinkworkError as error:
         if debug:
             raise
-        Console(stderr=True).print(refusal(error), soft_wrap=True)
+        Terminal(stderr=True).print(refusal(error), soft_wrap=True)
         sys.exit(BROKEN)
 
 

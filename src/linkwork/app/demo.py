@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE
-from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +17,7 @@ from rich.text import Text
 import linkwork as lw
 from linkwork.app.check import BROKEN, refusal
 from linkwork.app.running import finish
+from linkwork.app.terminal import Terminal, exiting_after_interrupt
 from linkwork.papers.output import drawing, ready_folder
 from linkwork.spatial.scalar import Array
 
@@ -37,7 +37,7 @@ def reach(t: Any, q: Array, v: Array) -> Array:
 
 def main() -> int:
     """Print the robot, simulate it, print results and the report, and write a run file and a figure to out/."""
-    console, start = Console(width=None if sys.stdout.isatty() else 160), time.perf_counter()
+    console, start = Terminal(), time.perf_counter()
     try:
         ready_folder(OUT)
         m = lw.example("free_flyer")
@@ -48,7 +48,7 @@ def main() -> int:
         console.print(Panel(Text(str(check)), title="Comparison of six independent formulations", expand=False))
         code = finish(console, run, OUT, drawing(None))
     except lw.LinkworkError as error:
-        Console(stderr=True).print(refusal(error), soft_wrap=True)
+        Terminal(stderr=True).print(refusal(error), soft_wrap=True)
         return BROKEN
     console.print(f"done in {time.perf_counter() - start:.1f} s")
     return code
@@ -96,4 +96,5 @@ def _speed(m: lw.Mechanism) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with exiting_after_interrupt():
+        sys.exit(main())

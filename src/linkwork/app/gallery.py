@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rich.console import Console
-
 import linkwork as lw
 from linkwork.app.check import BROKEN, refusal
+from linkwork.app.terminal import Terminal, exiting_after_interrupt
 from linkwork.examples import cable_arm, cockroach, differential_cart
 from linkwork.papers.output import ready_folder
 from linkwork.papers.walk_figures import figures
@@ -36,7 +35,7 @@ WALKS = ("cockroach", *figures())
 
 def main(folder: Path) -> int:
     """Simulate and draw all examples of the documentation; write one PNG file each to `folder`."""
-    console = Console()
+    console = Terminal()
     try:
         ready_folder(folder)
         for name, times in TIMES.items():
@@ -50,7 +49,7 @@ def main(folder: Path) -> int:
             _draw_walk(name, folder / f"{name}.png")
             console.print(f"{folder / name}.png")
     except lw.LinkworkError as error:
-        Console(stderr=True).print(refusal(error), soft_wrap=True)
+        Terminal(stderr=True).print(refusal(error), soft_wrap=True)
         return BROKEN
     return 0
 
@@ -66,4 +65,5 @@ def _draw_walk(name: str, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/figures")))
+    with exiting_after_interrupt():
+        sys.exit(main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/figures")))

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.text import Text
 
 import linkwork as lw
+from linkwork.app.terminal import INTERRUPTED, keeping_stopped_runs, labelled, plain
 from linkwork.errors import unknown_name
 from linkwork.model.mechanism import Joint
 from linkwork.papers.output import FAILED, PASSED, drawing, ready_folder
@@ -33,7 +33,7 @@ class Start(NamedTuple):
 def run_machine(
     console: Console, what: str, out: Path, seed: int, plot: bool | None, report: bool, compare: bool, **how: Any
 ) -> int:
-    """Simulate an example or a model file; return PASSED, or FAILED if a check failed.
+    """Simulate an example or a model file; return PASSED, FAILED if a check failed, or INTERRUPTED after Ctrl-C.
 
     `how` are arguments of `simulate`; an argument that is None has the value of the example, or the default.
     """
@@ -46,25 +46,41 @@ def run_machine(
     if not arguments:
         q, v, about = start_of(m, seed)
         arguments = {"mechanism": m, "q0": q, "v0": v}
-    console.print(Text(f"{m.name}: {m.nv} degrees of freedom, {m.mass:.6g} kg; {about}"), soft_wrap=True)
-    return finish(console, lw.simulate(**arguments | given), out, drawn, report, compare)
+    console.print(plain(f"{m.name}: {m.nv} degrees of freedom, {m.mass:.6g} kg; {about}"), soft_wrap=True)
+    with keeping_stopped_runs():
+        run = lw.simulate(**arguments | given)
+    if any(outcome.kind == "stopped" for outcome in run.outcomes.flat):
+        return _save_stopped(console, run, out)
+    return finish(console, run, out, drawn, report, compare)
 
 
 def finish(console: Console, run: lw.Run, out: Path, drawn: bool, shown: bool = True, compare: bool = False) -> int:
     """Write a run and its figure to a folder and print its report; return PASSED, or FAILED if a check failed."""
-    name = re.sub(r"[^\w.-]+", "_", run.mechanism.name).strip(".") or "run"
-    files = [out / f"{name}.npz"]
+    files = [_run_file(run, out)]
     run.save(files[0])
     if drawn:
-        files.append(out / f"{name}.png")
+        files.append(files[0].with_suffix(".png"))
         run.plot(path=files[-1])
     report = run.report(compare)
     if shown:
         console.print(report)
     elif not report.passed:
-        console.print(Text(report.summary, "bold red"))
-    console.print(Text(f"written: {', '.join(map(str, files))}"), soft_wrap=True)
+        console.print(plain(report.summary, "bold red"))
+    console.print(plain(f"written: {', '.join(map(str, files))}"), soft_wrap=True)
     return PASSED if report.passed else FAILED
+
+
+def _save_stopped(console: Console, run: lw.Run, out: Path) -> int:
+    """Write the computed part of a run that Ctrl-C stopped; return INTERRUPTED."""
+    file = _run_file(run, out)
+    run.save(file)
+    console.print(plain(f"interrupted; written: {file} with {len(run.t)} samples"), soft_wrap=True)
+    return INTERRUPTED
+
+
+def _run_file(run: lw.Run, out: Path) -> Path:
+    name = re.sub(r"[^\w.-]+", "_", run.mechanism.name).strip(".") or "run"
+    return out / f"{name}.npz"
 
 
 def found(console: Console, what: str) -> lw.Mechanism:
@@ -78,7 +94,7 @@ def found(console: Console, what: str) -> lw.Mechanism:
         warnings.simplefilter("always")
         m = lw.load(what)
     for warning in caught:
-        console.print(Text.assemble(("warning: ", "yellow"), str(warning.message)), soft_wrap=True)
+        console.print(labelled("warning: ", "yellow", str(warning.message)), soft_wrap=True)
     return m
 
 

@@ -15,6 +15,7 @@ from linkwork.control.controlled_plant import Controller, Plant, controller
 from linkwork.errors import LinkworkError, NotConverged, ShapeError
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array
 
 AT_REST = 1e-6  # accelerations below [rad/s^2, m/s^2] count as none
@@ -71,6 +72,7 @@ def lqr(m: Mechanism, q0: Any, Q: Any, R: Any, tau0: Any = None, actuated: Itera
 
     """
     plant = Plant(m, actuated)
+    require_inertia(m)
     q0 = _sized("q0", q0, (m.nq,))
     holding = plants.gravity(m, q0) - plants.passive(m, q0, np.zeros(m.nv))
     tau0 = plant.expanded(holding[plant.driven]) if tau0 is None else _sized("tau0", tau0, (m.nv,))

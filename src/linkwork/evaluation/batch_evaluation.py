@@ -14,6 +14,7 @@ from linkwork.errors import unknown_name
 from linkwork.evaluation.floating_point_failures import explain_non_finite, unwatched, watched
 from linkwork.model.broadcast import Input, Shape, checked, members, over_batch, require_out
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ SEVERAL = {
     "forward_dynamics_derivatives",
     "inverse_dynamics_derivatives",
 }  # methods that split one array into several results; a kernel cannot replace them
+SOLVING = {"forward_dynamics", "forward_dynamics_derivatives", "carried", "reactions"}  # they invert the mass matrix
 
 
 class BatchEvaluation:
@@ -36,6 +38,7 @@ class BatchEvaluation:
         self.mechanism, self.varying, self.target = mechanism, varying, target
         self.threads, self.check = threads, check
         self._kernels: dict[tuple[str, ...], Kernel] = {}
+        self._has_inertia = False  # whether this was checked
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle without machine code: the copy compiles it, or loads it from disk, at its first call."""
@@ -70,6 +73,9 @@ class BatchEvaluation:
         `quantity` and `fixed` identify the kernel; `parameters` are values of varying parameters; `out` receives the
         results.
         """
+        if quantity in SOLVING and not self._has_inertia:
+            require_inertia(self.mechanism, self.varying)
+            self._has_inertia = True
         given = dict(parameters or {})
         for name in given:
             if name not in self.varying:

@@ -14,6 +14,7 @@ from linkwork.evaluation.dynamics import compile
 from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.evaluation.formulations import Formulation, formulations
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.physical_validity import require_inertia
 from linkwork.spatial.scalar import Array
 
 CLOSE_TO = (0.3, 0.1, 0.03, 0.01)  # distances from a keyframe [rad or m] at which assembly is tried
@@ -98,7 +99,7 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
     Raises
     ------
     LinkworkError
-        If `samples` is less than 1.
+        If `samples` is less than 1, or a joint moves no inertia.
     NonFinite
         If a formulation fails at a state, for example because the mass matrix is singular.
 
@@ -116,6 +117,7 @@ def cross_check(mechanism: Mechanism, samples: int = 100, seed: int = 0) -> Cros
     m, rng = mechanism, np.random.default_rng(seed)
     if not m.nv:
         raise LinkworkError(f"{m.name} has no degrees of freedom: there is nothing to compare")
+    require_inertia(m)
     references: dict[str, str] = {}  # the first formulation that has the quantity
     left_out = {name: f.why_not(m) for name, f in formulations.items() if not f.applies(m)}
     differences: dict[str, dict[str, float]] = {name: {} for name in formulations if name not in left_out}

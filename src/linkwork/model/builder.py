@@ -39,6 +39,7 @@ from linkwork.model.physical_validity import (
     element_faults,
     mass_faults,
     massless_faults,
+    massless_warnings,
     part_faults,
     tolerant_faults,
 )
@@ -399,7 +400,8 @@ class Builder(Assembly, Verbs):
         ----------
         strict : bool, default True
             Whether an inertia that no mass distribution can have is an error. If False, it is a ModelWarning, provided
-            that the whole body has no negative mass or kinetic energy.
+            that the whole body has no negative mass or kinetic energy. Joints that move no inertia are then a
+            ModelWarning too; forward dynamics and `simulate` raise an error for them.
 
         Returns
         -------
@@ -463,7 +465,8 @@ class Builder(Assembly, Verbs):
         faults += element_faults(mechanism)
         if not errors_in(faults):
             faults += [] if strict else [fault for body in mechanism.bodies for fault in tolerant_faults(body)]
-            faults += [] if errors_in(faults) else massless_faults(mechanism)
+            massless = massless_faults if strict else massless_warnings
+            faults += [] if errors_in(faults) else massless(mechanism)
         return mechanism, faults
 
     def _refuse_taken(self, name: str, element: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.errors import unknown_name
+from linkwork.errors import unknown_name, visible
 from linkwork.model.bodies import Body, Frame
 from linkwork.model.broadcast import Input, over_batch
 from linkwork.model.deferred_methods import call_implementation
@@ -451,4 +451,5 @@ class Mechanism(ElementViews, ParameterViews):
             )
         rows = f" of the tree, {self.nh} constraint rows" if self.nh else ""
         title = f"{self.name}: {self.nv} degrees of freedom{rows}, {self.mass:g} kg"
-        return "\n".join([title, tree_text(labels, self.topology.B.tolist()), *(one.label for one in self.constraints)])
+        lines = [title, tree_text(labels, self.topology.B.tolist()), *(one.label for one in self.constraints)]
+        return visible("\n".join(lines))

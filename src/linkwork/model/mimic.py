@@ -16,6 +16,8 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from linkwork.model.mechanism import Joint
 
+INDEPENDENT = "a file loads with mimic=False, which leaves all joints independent"  # remedy
+
 
 @dataclass(frozen=True)
 class Mimic:
@@ -78,11 +80,14 @@ def mimic_faults(mimics: Mapping[str, Mimic], kinds: Mapping[str, JointKind]) ->
         element = f"joint {mimic.joint!r}"
         for role, name in (("it", mimic.joint), ("the joint that it mimics", mimic.of)):
             if name not in kinds:
-                yield Fault(f"{role}: {unknown_name('joint', name, valid).reason}", element)
+                reason = unknown_name("joint", name, valid).reason.removesuffix(".")
+                yield Fault(f"{role}: {reason}", element, INDEPENDENT)
             elif not kinds[name].nq == kinds[name].nv == 1:
                 kind = type(kinds[name]).__name__
                 yield Fault(
-                    f"{role}, {name!r}, is a {kind} joint; a mimic relation needs joints with one coordinate", element
+                    f"{role}, {name!r}, is a {kind} joint; a mimic relation needs joints with one coordinate",
+                    element,
+                    INDEPENDENT,
                 )
     for ring in resolved_chains(mimics)[1]:
         if len(ring) == 1:

@@ -85,5 +85,12 @@ def varied(
     )
     same = found.bodies is mechanism.bodies and found.joints is mechanism.joints
     if not has_traced and not (same and all(one.rotor is None for one in own)):
-        raise_first(massless_faults(found))
+        _refuse_lost_inertia(mechanism, found)
     return found
+
+
+def _refuse_lost_inertia(before: Mechanism, after: Mechanism) -> None:
+    """Raise a ModelError for a joint that moves no inertia after the change, but did before."""
+    faults = list(massless_faults(after))
+    known = {fault.element for fault in massless_faults(before)} if faults else set()
+    raise_first(fault for fault in faults if fault.element not in known)

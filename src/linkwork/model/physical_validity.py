@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwork.errors import listed
 from linkwork.model.bodies import Body, Part, inertia_matrix
 from linkwork.model.elements.conflicts import contradictions
-from linkwork.model.faults import Fault, as_warnings
+from linkwork.model.faults import Fault, as_warnings, raise_first
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9  # fraction of the inertia about the frame's origin that counts as round-off
 MASSLESS = 1e-12  # fraction of the summed terms below which the inertia that a joint moves counts as zero
+INERTIAL = ("mass", "com", "inertia", "armature", "rotor_inertia")  # parameters that change the mass matrix
 
 
 def part_faults(part: Part) -> Iterator[Fault]:
@@ -50,6 +52,21 @@ def tolerant_faults(body: Body) -> Iterator[Fault]:
         yield from as_warnings(doubtful)
 
 
+def require_inertia(mechanism: Mechanism, varying: Iterable[str] = ()) -> None:
+    """Raise a ModelError that names a joint that moves no inertia, unless the parameters `varying` can give it some."""
+    if not any(name.rpartition(".")[2] in INERTIAL for name in varying):
+        raise_first(massless_faults(mechanism))
+
+
+def massless_warnings(mechanism: Mechanism) -> list[Fault]:
+    """Return one warning that names all joints that move no inertia, if there are any."""
+    faults = list(massless_faults(mechanism))
+    names = [fault.element.removeprefix("joint ") for fault in faults if fault.element]
+    others = f"; the same holds for joints {listed(names[1:])}" if len(names) > 1 else ""
+    reason = f"{others}. Kinematics and inverse dynamics work; forward dynamics and `simulate` raise an error"
+    return as_warnings(replace(fault, reason=fault.reason + reason) for fault in faults[:1])
+
+
 def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
     """Yield a fault for each joint that can move without moving any inertia.
 
@@ -71,7 +88,8 @@ def massless_faults(mechanism: Mechanism) -> Iterator[Fault]:
                 f"it moves body {joint.child!r} and its descendants, {composite.mass:g} kg in total, but one direction "
                 f"of its motion has no inertia (the smallest eigenvalue of S^T I S is {least:.3g}, must be > 0)",
                 f"joint {joint.name!r}",
-                "give the body mass and inertia, or the joint an armature",
+                "give the body mass and inertia, make the joint fixed, or give the joint an armature "
+                f"(parameter {joint.name + '.armature'!r})",
             )
         if joint.i > 0:
             outer[joint.i] = outer[joint.i] + (joint.place @ joint.kind.transform(q)).up(composite)

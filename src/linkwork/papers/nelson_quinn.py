@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -138,7 +137,7 @@ def _events(walks: Mapping[str, Walked]) -> list[tuple[str, ...]]:
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     table = Table(box=SIMPLE, title=title, title_justify="left")
     for column, name in enumerate(head):
-        table.add_column(escape(name), justify="right" if _is_numeric(rows, column) else "left")
+        table.add_column(name, justify="right" if _is_numeric(rows, column) else "left")
     for row in rows:
         table.add_row(*row)
     return table

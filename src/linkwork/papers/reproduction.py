@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -131,7 +130,7 @@ def _error(ours: float, paper: float, difference: float) -> Cell:
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
     table = Table(
-        *map(escape, head),
+        *head,
         box=SIMPLE,
         title=f"{title}: linkwork, then paper (relative difference)",
         title_justify="left",

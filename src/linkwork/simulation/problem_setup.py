@@ -19,6 +19,7 @@ from linkwork.model.broadcast import Input, Shape, as_numbers, checked, refuse_n
 from linkwork.model.elements import locks, with_locks
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
+from linkwork.model.physical_validity import require_inertia
 from linkwork.simulation.events.guards import OneShot, own_modes
 from linkwork.simulation.events.log import LINES
 from linkwork.simulation.events.schedule import (
@@ -116,6 +117,7 @@ def problem_of(setup: Setup) -> Problem:
     m = _mechanism(setup)
     switches = _switches(m, setup)
     given = _parameters(m, setup, switches)
+    require_inertia(m, given)
     gains, wrenches = _gains(setup, given)
     control, sampler, sampling = _controllers(setup.controller, list(gains))
     arrays = _arrays(m, setup, given, gains, _first_memory(sampler, setup))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from linkwork.errors import ModelError
+from linkwork.errors import ModelError, listed
+from linkwork.model.documents.mesh_paths import MeshPaths
 from linkwork.model.documents.reader import Options, Reading
 from linkwork.model.documents.urdf_reader import read_urdf
 from linkwork.model.documents.xml_parser import parse, read_bytes, shown
@@ -45,7 +47,7 @@ def load(
     mimic : bool, default True
         Whether mimic joints follow the joint that they mimic; if False, all joints are independent.
     packages : path or sequence of paths, default ()
-        Folders in which files of package:// addresses are searched, in addition to the folders above the file.
+        Folders in which files of package:// and $(find ...) are searched, in addition to the folders above the file.
 
     Returns
     -------
@@ -105,7 +107,7 @@ def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) ->
         raise ModelError(f"unsupported file type {suffix!r}; expected {READABLE}", file=file)
     data = read_bytes(path)
     if suffix == ".xacro":
-        data, file = _expanded(path), f"{file} (expanded)"
+        data, file = _expanded(path, options.packages), f"{file} (expanded)"
     root = parse(data, file)
     if root.tag == "mujoco":
         from linkwork.model.documents.mjcf_reader import read_mjcf  # imported here to keep `import linkwork` fast
@@ -117,8 +119,8 @@ def _read(path: Any, floating: Any, gravity: Any, mimic: bool, packages: Any) ->
     return read_urdf(root, path, file, options)
 
 
-def _expanded(path: Path) -> bytes:
-    """Return a xacro file as expanded by the package xacro."""
+def _expanded(path: Path, packages: Sequence[str]) -> bytes:
+    """Return a xacro file as expanded by the package xacro; `$(find name)` is also searched in `packages`."""
     try:
         xacro = import_module("xacro")
     except ModuleNotFoundError:
@@ -126,10 +128,41 @@ def _expanded(path: Path) -> bytes:
         raise ModelError(
             f"a .xacro file needs the package xacro, which is not installed: {remedy}", file=str(path)
         ) from None
+    paths = MeshPaths(path, packages)
     try:
-        return xacro.process_file(str(path)).toxml().encode()
+        with _finding(paths):
+            return xacro.process_file(str(path)).toxml().encode()
     except Exception as error:  # xacro has no common base class of errors
+        if paths.missing:
+            reason = f"packages of $(find ...) are not found: {listed(map(shown, paths.missing))}"
+            remedy = "list the folders that contain them in packages=(...)"
+            raise ModelError(f"{reason}; {remedy}", file=str(path)) from None
         raise ModelError(f"xacro cannot expand it: {shown(str(error))}", file=str(path)) from error
+
+
+@contextmanager
+def _finding(paths: MeshPaths) -> Iterator[None]:
+    """Let xacro resolve `$(find name)` by `paths` first, then by the package index of ROS; collect missing names."""
+    try:
+        resolver: Any = import_module("xacro.substitution_args")
+    except ModuleNotFoundError:
+        yield
+        return
+    of_ros = resolver._eval_find
+
+    def find(name: str) -> str:
+        found = paths.package(name)
+        try:
+            return str(found) if found else of_ros(name)
+        except Exception:  # ROS is not installed, or does not have the package
+            paths.missing[name] = None
+            raise
+
+    resolver._eval_find = find
+    try:
+        yield
+    finally:
+        resolver._eval_find = of_ros
 
 
 def document_schema() -> dict[str, Any]:

@@ -10,15 +10,17 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from linkwork.errors import listed
 from linkwork.model.documents.xml_parser import shown
 
-PACKAGE = "package://"
+PACKAGE = re.compile(
+    r"package:///*|\$\(find +(?=[^)]*\))"
+)  # before the name of a package: package://name, $(find name)
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")  # of a URL, or a Windows drive
 
 
 class MeshPaths:
     """Finds the meshes that the file `model` names, and collects the names that are missing or refused.
 
-    `package://name/rest` is searched in the folder `name` below each folder of `packages`, in each folder of `packages`
-    that is called `name`, and in each folder above the model that is called `name`.
+    `package://name/rest` and `$(find name)/rest` are searched in the folder `name` below each folder of `packages`, in
+    each folder of `packages` that is called `name`, and in each folder above the model that is called `name`.
     """
 
     def __init__(self, model: Path, packages: Iterable[str]):
@@ -29,8 +31,9 @@ class MeshPaths:
 
     def find(self, source: str) -> Path | None:
         """Return the file that `source` names; None if it is missing or outside the permitted folders."""
-        if source.startswith(PACKAGE):
-            name, _, rest = source.removeprefix(PACKAGE).lstrip("/").partition("/")
+        if start := PACKAGE.match(source):
+            name, _, rest = source[start.end() :].partition("/")
+            name = name.rstrip(") ") if source.startswith("$") else name
             candidates = [(root, root / rest) for root in self._package(name)]
         elif SCHEME.match(source) or PurePosixPath(source).is_absolute() or PureWindowsPath(source).root:
             self.refused[source] = None
@@ -53,6 +56,10 @@ class MeshPaths:
             reason = "meshes not loaded, because their paths are absolute, URLs or outside the model's folder"
             remedy = "use package:// or relative paths, and list further folders in packages=(...)"
             yield f"{reason}: {listed(map(shown, self.refused))}", remedy
+
+    def package(self, name: str) -> Path | None:
+        """Return the folder of the package `name`, or None if it is not found."""
+        return next((root for root in self._package(name) if root.is_dir()), None)
 
     def _package(self, name: str) -> Sequence[Path]:
         """Return the candidate folders of the package `name`."""

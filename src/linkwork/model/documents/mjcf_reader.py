@@ -3,7 +3,8 @@
 MuJoCo's compiler resolves defaults, includes, angles, frames and inertia from geometry. Coordinates have MuJoCo's
 values: a joint's `ref` becomes part of its placement. In MuJoCo a body can have several joints with different anchors.
 In linkwork every joint has its own child body, so massless bodies called `body/joint` are added between such joints,
-and after a joint whose anchor is not the body's origin.
+and after a joint whose anchor is not the body's origin. MuJoCo's armature of a free joint acts on velocities in world
+axes, linkwork's on velocities in body axes; a free joint with armature becomes three sliders and a ball joint.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,6 +81,15 @@ def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading
     return _MjcfReader(MjcfText(root, path, options.packages), path.stem, options).read()
 
 
+class JointPart(NamedTuple):
+    """A linkwork joint that is MuJoCo's joint, or a part of it, with its slices of MuJoCo's coordinates."""
+
+    name: str
+    kind: JointKind
+    q: slice
+    v: slice
+
+
 class _MjcfReader:
     """Passes a model that MuJoCo compiled to a Builder."""
 
@@ -93,10 +103,17 @@ class _MjcfReader:
         self.taken = set(self.bodies)  # names of bodies and frames
         self.welds = set(self.joints)
         self.unseen: dict[str, list[str]] = {}  # unsupported objects by kind
+        self.split: list[str] = []  # free joints that become several joints
+        self.parts = [self.parts_of(j) for j in range(c.njnt)]
 
     def read(self) -> Reading:
         c = self.compiled
         faults = [self.placed(Fault(f"MuJoCo: {shown(note, MOST_SAID)}", severity="warning")) for note in c.notes]
+        if self.split:
+            reason = (
+                f"free joints with armature or stiffness become three sliders and a ball: {listed(self.split, FEW)}"
+            )
+            faults.append(self.placed(Fault(reason, f"joint {self.split[0]!r}", severity="warning")))
         try:
             self.fill_builder()
         except ModelError as error:
@@ -139,29 +156,42 @@ class _MjcfReader:
         # X is the pose of the body's frame, before the next joint moves, in the frame of the next joint's parent
         X = _pose(c.body_pos[k], c.body_quat[k])
         joints = range(c.body_jntadr[k], c.body_jntadr[k] + c.body_jntnum[k])
-        for j in joints:
-            kind = self.kind(j)
-            turns = isinstance(kind, (Revolute, Ball))
+        chain = [(j, part) for j in joints for part in self.parts[j]]
+        for number, (j, part) in enumerate(chain, 1):
+            free = c.is_a(c.jnt_type[j], "mjJNT_FREE")
+            turns = isinstance(part.kind, (Revolute, Ball)) and not free
             anchor = np.array(c.jnt_pos[j]) if turns else np.zeros(3)
-            at_body = j == joints[-1] and not anchor.any()
-            child = name if at_body else unused(f"{name}/{self.joints[j]}", self.taken)
+            at_body = number == len(chain) and not anchor.any()
+            child = name if at_body else unused(f"{name}/{part.name}", self.taken)
             if not at_body:
                 self.builder.body(child)
-            place = Transform.identity() if isinstance(kind, Free) else X @ Transform(np.eye(3), anchor)
-            self.joint(j, kind, parent, child, place)
+            place = Transform.identity() if free else X @ Transform(np.eye(3), anchor)
+            self.joint(j, part, parent, child, place)
             parent, X = child, Transform(np.eye(3), -anchor)
         if parent != name:
             self.builder.joint(unused(f"{name}/weld", self.welds), Weld(), parent, name, X.p, rotation=X.R)
 
-    def kind(self, j: int) -> JointKind:
-        c = self.compiled
-        return next(make(c.jnt_axis[j]) for name, make in KINDS.items() if c.is_a(c.jnt_type[j], name))
+    def parts_of(self, j: int) -> list[JointPart]:
+        """Return the linkwork joints that make up MuJoCo's joint j."""
+        c, name = self.compiled, self.joints[j]
+        kind = next(make(c.jnt_axis[j]) for type_, make in KINDS.items() if c.is_a(c.jnt_type[j], type_))
+        kinds = {name: kind}
+        if isinstance(kind, Free) and (c.dof_armature[c.jnt_dofadr[j]] or c.jnt_stiffness[j]):
+            ends = {"x": Prismatic((1, 0, 0)), "y": Prismatic((0, 1, 0)), "z": Prismatic((0, 0, 1)), "ball": Ball()}
+            kinds = {unused(f"{name}/{end}", self.welds): kind for end, kind in ends.items()}
+            self.split.append(name)
+        q, v = int(c.jnt_qposadr[j]), int(c.jnt_dofadr[j])
+        parts: list[JointPart] = []
+        for name, kind in kinds.items():
+            parts.append(JointPart(name, kind, slice(q, q + kind.nq), slice(v, v + kind.nv)))
+            q, v = q + kind.nq, v + kind.nv
+        return parts
 
-    def joint(self, j: int, kind: JointKind, parent: str, child: str, place: Transform) -> None:
+    def joint(self, j: int, part: JointPart, parent: str, child: str, place: Transform) -> None:
         """Add one joint at its `place` in the parent's frame; MuJoCo's coordinate is `ref` at that pose."""
         c = self.compiled
-        q, v = self.slices(j, kind)
-        if kind.nq == 1:
+        name, kind, q, v = part
+        if kind.nq == 1 and not c.is_a(c.jnt_type[j], "mjJNT_FREE"):
             if not abs(c.qpos0[q][0]) < LARGEST:
                 raise ModelError(f"ref must be finite; got {c.qpos0[q][0]}", f"joint {self.joints[j]!r}")
             place = place @ kind.transform(-c.qpos0[q])
@@ -170,7 +200,7 @@ class _MjcfReader:
         own = c.actuators_of(j)
         gear = c.gear[own, 0] ** 2  # factor of actuator inertia and damping, reflected to the joint
         self.builder.joint(
-            self.joints[j],
+            name,
             kind,
             parent,
             child,
@@ -184,11 +214,6 @@ class _MjcfReader:
             limits=tuple(c.jnt_range[j]) if limited else None,
             effort_limit=force.max() if c.jnt_actfrclimited[j] else np.inf,
         )
-
-    def slices(self, j: int, kind: JointKind) -> tuple[slice, slice]:
-        """Return the slices of a joint's coordinates and velocities in MuJoCo's arrays."""
-        q, v = int(self.compiled.jnt_qposadr[j]), int(self.compiled.jnt_dofadr[j])
-        return slice(q, q + kind.nq), slice(v, v + kind.nv)
 
     # --- shapes, frames, couplings, keyframes ---
 
@@ -280,6 +305,12 @@ class _MjcfReader:
         """Add a drive for each actuator that can become one; list the others as unsupported."""
         drives = dict(drives_of(self.compiled))
         for name, given in drives.items():
+            ratios: dict[str, Array] = {}
+            for joint, numbers in given["ratios"].items():
+                parts = self.parts[self.joints.index(joint)]
+                first = parts[0].v.start
+                ratios |= {part.name: numbers[part.v.start - first : part.v.stop - first] for part in parts}
+            given["ratios"] = {joint: numbers for joint, numbers in ratios.items() if numbers.any()}
             self.builder.drive(name, **given)
         self.unseen["actuators"] = [name for name in self.compiled.names("actuator") if name not in drives]
 
@@ -295,9 +326,7 @@ class _MjcfReader:
         """Return positions and velocities by joint from MuJoCo's q (nq,) and v (nv,), without zero velocities."""
         positions: dict[str, Array] = {}
         velocities: dict[str, Array] = {}
-        for j, name in enumerate(self.joints):
-            kind = self.kind(j)
-            at_q, at_v = self.slices(j, kind)
+        for name, kind, at_q, at_v in (part for parts in self.parts for part in parts):
             positions[name] = np.array(q[at_q])
             if np.any(v[at_v]):
                 velocities[name] = JOINT_LAYOUTS["mujoco"][type(kind)].read(positions[name], np.array(v[at_v]))[1]

@@ -52,7 +52,6 @@ def _forces(c: Compiled) -> Iterator[Gap]:
         reason = f"fluid forces ({fluid}) are not supported"
         yield reason, f"remove {key}", ("option",), {key: ""}
     springs, dampers = not c.disabled("SPRING"), not c.disabled("DAMPER")
-    free = c.is_a(c.jnt_type, "mjJNT_FREE")
     curved = springs & (c.jnt_stiffnesspoly.any(axis=1) | (c.jnt_springyield != 0.0))
     curved[c.dof_jntid[dampers & c.dof_dampingpoly.any(axis=1)]] = True
     tendons = (
@@ -65,12 +64,10 @@ def _forces(c: Compiled) -> Iterator[Gap]:
     direct = np.any([c.actuators_of(j) for j in range(c.njnt)], axis=0)
     loads = ~direct & ((c.actuator_armature != 0.0) | dampers & (c.actuator_damping != 0.0))
     loads |= dampers & c.actuator_dampingpoly.any(axis=1)
-    heavy = free & ((c.dof_armature[c.jnt_dofadr] != 0.0) | springs & (c.jnt_stiffness != 0.0))
     for kind, which, reason, remedy, tags in (
         ("body", (c.body_gravcomp != 0.0) & c.gravity.any(), "gravity compensation", "remove gravcomp", ("body",)),
         ("body", c.body_plugin >= 0, "a plugin", "remove the plugin", ("body",)),
         ("joint", curved, "a nonlinear or yielding spring or damper", "make it linear", ("joint",)),
-        ("joint", heavy, "armature or stiffness of a free joint", "use three slide joints and a ball", ("joint",)),
         ("tendon", tendons, "stiffness, damping or armature of a tendon", "remove it", ("spatial", "fixed")),
         ("actuator", muscles, "a muscle", "remove it", ("muscle", "general")),
         (
@@ -88,23 +85,26 @@ def _forces(c: Compiled) -> Iterator[Gap]:
 
 
 def _constraints(c: Compiled, mimic: bool) -> Iterator[Gap]:
-    """Yield the equality constraints that are neither linear joint couplings nor loop closures."""
-    names = c.names("equality")
-    for k in range(c.neq):
+    """Yield the kinds of equality constraints that are neither linear joint couplings nor loop closures."""
+    found: dict[tuple[str, str, str, str], list[str]] = {}  # names by reason, remedy, tag and attribute
+    for k, name in enumerate(c.names("equality")):
         if not c.held(k) or closes_loop(c, k):
             continue
-        what = f"equality {names[k]!r}"
         if c.is_a(c.eq_type[k], "mjEQ_JOINT"):
-            if mimic and (c.eq_obj2id[k] < 0 or c.eq_data[k, 2:5].any()):
-                reason = f"{what} is not a linear coupling of two joints"
-                yield reason, COUPLING, ("joint",), {"polycoef": ""} if c.eq_data[k].any() else {"joint1": ""}
+            if not mimic or (c.eq_obj2id[k] >= 0 and not c.eq_data[k, 2:5].any()):
+                continue
+            key = "polycoef" if c.eq_data[k].any() else "joint1"
+            gap = "not a linear coupling of two joints", COUPLING, "joint", key
         elif c.is_a(c.eq_type[k], "mjEQ_TENDON") and _couples_joints(c, k):
-            if mimic:
-                reason = f"{what} couples joints by tendons, which is not supported"
-                yield reason, COUPLING, ("tendon",), {"tendon1": ""}
+            if not mimic:
+                continue
+            gap = "a coupling of joints by tendons is not supported", COUPLING, "tendon", "tendon1"
         else:
             kind = c.mujoco.mjtEq(int(c.eq_type[k])).name.removeprefix("mjEQ_").lower()
-            yield f"{what}, a {kind} constraint, is not supported", "remove it", (kind,), {}
+            gap = f"a {kind} constraint is not supported", "remove it", kind, ""
+        found.setdefault(gap, []).append(name)
+    for (reason, remedy, tag, key), names in found.items():
+        yield f"equality {listed(names, FEW)}: {reason}", remedy, (tag,), {key: ""} if key else {}
 
 
 def closes_loop(c: Compiled, k: int) -> bool:

@@ -22,7 +22,7 @@ from linkwork.model.documents.reader import LARGEST, LONGEST_NAME, STANDARD_GRAV
 from linkwork.model.documents.xml_parser import Element, shown
 from linkwork.model.faults import Fault
 from linkwork.model.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
-from linkwork.model.joints import Free, JointKind, Planar, Prismatic, Revolute, Weld
+from linkwork.model.joints import Ball, Free, JointKind, Planar, Prismatic, Revolute, Weld
 from linkwork.spatial.rotation import matrix_from_rpy
 from linkwork.spatial.scalar import congruence
 from linkwork.spatial.transform import snap
@@ -34,6 +34,7 @@ KINDS: dict[str, Callable[..., JointKind]] = {
     "prismatic": Prismatic,
     "planar": Planar,
     "floating": Free,
+    "spherical": Ball,  # not part of URDF, but of Bullet's
 }
 WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
 WITH_RANGE = ("revolute", "prismatic")
@@ -101,10 +102,13 @@ class _UrdfReader(Reader):
     # --- attributes and children ---
 
     def only(self, at: Element, tag: str) -> Element | None:
-        """Return the only child with that tag, or None; record an error if there are several."""
+        """Return the only child with that tag, or None; record an error if there are several different ones."""
         found = at.all(tag)
         if len(found) > 1:
-            self.error(found[1], f"there is more than one <{tag}>", "remove all but one")
+            if all(one.attributes == found[0].attributes and not one.children for one in found):
+                self.warning(found[1], f"there is more than one <{tag}>, all equal; the first is used")
+            else:
+                self.error(found[1], f"there is more than one <{tag}>", "remove all but one")
         return found[0] if found else None
 
     def required(self, at: Element, tag: str) -> Element | None:
@@ -148,7 +152,11 @@ class _UrdfReader(Reader):
             wanted = "one finite number" if count == 1 else f"{count} finite numbers separated by spaces"
             which = f", where {shown(wrong[0])!r} is not a valid number" if wrong and count > 1 else ""
             hint = ""
-            if any("," in word for word in wrong):
+            if "$" in text:
+                hint = "this is a xacro expression that is not expanded; run: xacro FILE > robot.urdf"
+            elif len(words) > 1 and any(word.endswith(",") for word in wrong):
+                hint = "separate numbers by spaces, not by commas"
+            elif any("," in word for word in wrong):
                 hint = "use a decimal point, not a comma"
             elif any(abs(x) < np.inf for x in found if not abs(x) < LARGEST):
                 hint = f"magnitudes must be below {LARGEST:g}"
@@ -262,8 +270,17 @@ class _UrdfReader(Reader):
 
     def mesh(self, node: Element) -> Mesh:
         source = self.attribute(node, "filename") or ""
-        scale = self.numbers(node, "scale", 3, (1.0, 1.0, 1.0))
-        return Mesh(source, self.meshes.find(source) if source else None, scale)
+        return Mesh(source, self.meshes.find(source) if source else None, self.scale(node))
+
+    def scale(self, node: Element) -> list[float]:
+        """Return the scale of a mesh along x, y and z. One number scales all axes; a fourth number is ignored."""
+        count = len(node.attributes.get("scale", "").split())
+        if count == 1:
+            return [self.number(node, "scale")] * 3
+        if count == 4:
+            self.warning(node, "scale has four numbers; the fourth is ignored")
+            return self.numbers(node, "scale", 4)[:3]
+        return self.numbers(node, "scale", 3, (1.0, 1.0, 1.0))
 
     # --- joints ---
 
@@ -319,7 +336,12 @@ class _UrdfReader(Reader):
             self.warning(node, "effort or velocity is missing and treated as unlimited")
         found: dict[str, Any] = {f"{key}_limit": self.number(node, key) for key in given}
         if type_ in WITH_RANGE:  # URDF's default of either end is 0
-            found["limits"] = self.number(node, "lower", 0.0), self.number(node, "upper", 0.0)
+            lower, upper = self.number(node, "lower", 0.0), self.number(node, "upper", 0.0)
+            if lower > upper:
+                reason = f"the lower limit exceeds the upper limit, {lower:g} > {upper:g}"
+                self.warning(node, f"{reason}; the joint is treated as unlimited, as Bullet does")
+            else:
+                found["limits"] = lower, upper
         return found
 
     def follow(self, joint: Element, name: str | None, type_: str | None) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from linkwork.errors import ModelError
+from linkwork.errors import ModelError, visible
 
 MOST_BYTES = 32 * 2**20
 MOST_ELEMENTS = 200_000
@@ -60,7 +60,7 @@ class Element:
 def shown(text: str, most: int = SHOWN) -> str:
     """Return `text` for messages: shortened to `most` characters, with unprintable characters escaped."""
     cut = text if len(text) <= most else text[:most] + "..."
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cut)
+    return visible(cut).replace("\n", "\\n")
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -80,18 +80,27 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def parse(data: bytes, file: str) -> Element:
-    """Return the root element of an XML text; raise a ModelError with the line of a syntax error."""
+    """Return the root element of an XML text; raise a ModelError with the line of a syntax error.
+
+    Blanks and a byte-order mark may precede the text, and NUL bytes may end it: many published files have these.
+    """
     _refuse_encodings(data, file)
-    reader = _TreeReader(file)
+    text = _without_blanks(data)
+    reader = _TreeReader(file, data[: len(data) - len(text)].count(b"\n"))
     try:
-        reader.parser.Parse(data.removeprefix(UTF8_MARK), True)
+        reader.parser.Parse(text.rstrip(b"\0"), True)
     except expat.ExpatError as error:
         reason = f"not well-formed XML: {expat.ErrorString(error.code)}"
-        raise ModelError(f"{reason}{reader.unclosed()}", file=file, line=error.lineno) from None
+        raise ModelError(f"{reason}{reader.unclosed()}", file=file, line=error.lineno + reader.skipped) from None
     except (LookupError, ValueError) as error:  # an unknown or multi-byte encoding
         raise ModelError(f"not readable as text: {shown(str(error))}; save it as UTF-8", file=file, line=1) from None
     assert reader.root is not None
     return reader.root
+
+
+def _without_blanks(data: bytes) -> bytes:
+    """Return the text without the blanks and byte-order marks before it."""
+    return data.lstrip().removeprefix(UTF8_MARK).lstrip()
 
 
 def _refuse_encodings(data: bytes, file: str) -> None:
@@ -99,15 +108,18 @@ def _refuse_encodings(data: bytes, file: str) -> None:
         raise ModelError("the file is empty", file=file)
     if data.startswith(UTF16_MARKS):
         raise ModelError("the text is UTF-16; save it as UTF-8", file=file, line=1)
-    if not data.removeprefix(UTF8_MARK).lstrip().startswith(b"<"):
+    if not _without_blanks(data).startswith(b"<"):
         raise ModelError("not an XML file: it does not start with '<'", file=file, line=1)
 
 
 class _TreeReader:
-    """Handlers for expat: they build the tree, and refuse document types and files that exceed the limits."""
+    """Handlers for expat: they build the tree, and refuse document types and files that exceed the limits.
 
-    def __init__(self, file: str):
-        self.file = file
+    `skipped` is the number of lines before the text.
+    """
+
+    def __init__(self, file: str, skipped: int):
+        self.file, self.skipped = file, skipped
         self.root: Element | None = None
         self.open: list[Element] = []
         self.count = 0
@@ -117,7 +129,12 @@ class _TreeReader:
         self.parser.StartDoctypeDeclHandler = self.document_type
 
     def refuse(self, reason: str) -> NoReturn:
-        raise ModelError(reason, file=self.file, line=self.parser.CurrentLineNumber)
+        raise ModelError(reason, file=self.file, line=self.line)
+
+    @property
+    def line(self) -> int:
+        """The current line of the file, from 1."""
+        return self.parser.CurrentLineNumber + self.skipped
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.count += 1
@@ -126,7 +143,7 @@ class _TreeReader:
         if self.count > MOST_ELEMENTS:
             self.refuse(f"there are more than {MOST_ELEMENTS:,} elements, the limit")
         parent = self.open[-1] if self.open else None
-        element = Element(tag, attributes, self.parser.CurrentLineNumber, self.file, parent)
+        element = Element(tag, attributes, self.line, self.file, parent)
         if parent is None:
             self.root = element
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.errors import LinkworkError
-from linkwork.simulation.results.run_data import RunData
+from linkwork.simulation.results.run_data import RunData, refuse_large_series
 from linkwork.simulation.series import Axis, Label, label_of
 from linkwork.spatial.scalar import Array
 
@@ -24,6 +24,7 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
     except ImportError:
         raise LinkworkError("xarray is not installed; install it with: pip install 'linkwork[data]'") from None
     names = list(series) if series else list(run.recorded)
+    refuse_large_series(run, names)
     batch = batch_axes(run)
     variables: dict[str, Any] = {}
     coordinates: dict[str, Any] = {"time": ("time", run.t, {"units": "s"})}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from linkwork.errors import unknown_name
+from linkwork.errors import unknown_name, visible
 from linkwork.simulation.results.report_limits import BALANCE, BALANCE_FIRST_ORDER
 from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
@@ -86,11 +86,12 @@ class Report:
         for row in self.rows:
             bound = "" if row.bound is None else f"{row.bound:.2g}"
             value = row.value if isinstance(row.value, str) else f"{row.value:.2e}"
-            table.add_row(row.name, value, bound, Text(row.verdict, colors[row.verdict]), Text(row.note, "dim"))
+            mark, note = Text(row.verdict, colors[row.verdict]), Text(visible(row.note), "dim")
+            table.add_row(Text(visible(row.name)), Text(visible(value)), bound, mark, note)
         left_out = ", ".join(f"{name} ({reason})" for name, reason in self.not_checked.items())
-        notes = [Text(f"not checked: {left_out}", "dim")] if left_out else []
-        summary = Text(self.summary, "bold green" if self.passed else "bold red")
-        return Group(Text(self.title, "bold"), table, summary, *notes)
+        notes = [Text(visible(f"not checked: {left_out}"), "dim")] if left_out else []
+        summary = Text(visible(self.summary), "bold green" if self.passed else "bold red")
+        return Group(Text(visible(self.title), "bold"), table, summary, *notes)
 
     @property
     def summary(self) -> str:

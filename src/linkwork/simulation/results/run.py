@@ -106,7 +106,7 @@ class Run(RunData):
         Raises
         ------
         LinkworkError
-            If xarray is not installed, or a series does not exist.
+            If xarray is not installed, a series does not exist, or the series need more memory than this machine has.
 
         Examples
         --------

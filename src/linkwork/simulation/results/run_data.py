@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -11,8 +12,9 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 
 from linkwork import evaluation
-from linkwork.errors import unknown_name
+from linkwork.errors import listed, unknown_name
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.memory_limits import refuse_beyond_memory
 from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing
@@ -149,6 +151,7 @@ class RunData:
         if series is None or series.derive is None or absent or not series.exists(self.facts):
             hint = f" It needs {', '.join(absent)}, which the run did not record: add it to `record`." if absent else ""
             raise unknown_name("series", name, self, hint)
+        refuse_large_series(self, [name])
         return series.derive(self)  # type: ignore[arg-type]  # a Run
 
     def once(self, formula: Callable[[Self], Value]) -> Value:
@@ -195,3 +198,14 @@ class RunData:
         if len(kinds) == 1:
             return str(self.outcomes.flat[0])
         return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+
+
+def refuse_large_series(run: RunData, names: Iterable[str]) -> None:
+    """Raise a LinkworkError if the recorded series, and those of `names` that must be derived, exceed memory."""
+    new = [name for name in names if name not in run.recorded and SERIES.get(name, name) not in run._known]
+    shapes = [series.shape(run.facts) for name in new if (series := find(run.facts, name)) is not None]
+    sample = math.prod(run.batch) * sum(map(math.prod, shapes))  # numbers
+    there = sum(np.asarray(values).nbytes for values in (run.t, *run.recorded.values()))
+    what = f"{listed(new) or 'the data'} of a run with {math.prod(run.batch)} members and {len(run.t)} samples"
+    remedy = "derive fewer series at a time, or simulate with fewer samples (every=...) or fewer members"
+    refuse_beyond_memory(what, there + 8.0 * len(run.t) * sample, remedy)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from linkwork.errors import visible
+
 PATIENCE = 1.0  # [s] after which the bar appears: short runs show none
 Watch = Callable[[float], None]
 
@@ -28,9 +30,9 @@ def _bar(title: str, patience: float) -> Iterator[Watch]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
     bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-    task = bar.add_task(title, total=1.0)
+    task = bar.add_task(visible(title), total=1.0)
     begin = time.perf_counter()
 
     def watch(fraction: float) -> None:

@@ -1,0 +1,78 @@
+"""Output of the command line: names as they are, without markup and terminal escapes; exit code 130 after Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from linkwork.errors import visible
+
+WIDTH = 160  # columns of output that does not go to a terminal
+INTERRUPTED = 130  # exit code after Ctrl-C: 128 + SIGINT
+
+
+class Terminal(Console):
+    """A console for text that contains names: it interprets no markup, and prints control characters as escapes."""
+
+    def __init__(self, stderr: bool = False):
+        stream = sys.stderr if stderr else sys.stdout
+        super().__init__(stderr=stderr, width=None if stream.isatty() else WIDTH, markup=False, emoji=False)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Return the text of a string, of a table's cell or heading too, with control characters as escapes."""
+        return super().render_str(visible(text), **how)
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Return a text that contains names, with control characters as escapes."""
+    return Text(visible(text), style)
+
+
+def labelled(label: str, style: str, text: str) -> Text:
+    """Return a line that begins with a coloured label, such as "error: "."""
+    return Text.assemble((label, style), visible(text))
+
+
+class Interrupted(BaseException):
+    """Raised by Ctrl-C in a command. `simulate` does not catch it, as it does KeyboardInterrupt."""
+
+
+@contextmanager
+def exiting_after_interrupt() -> Iterator[None]:
+    """Exit with INTERRUPTED and without a traceback if Ctrl-C is pressed meanwhile."""
+    try:
+        with _handling_interrupts(_interrupt):
+            yield
+    except (Interrupted, KeyboardInterrupt):
+        sys.exit(INTERRUPTED)
+
+
+@contextmanager
+def keeping_stopped_runs() -> Iterator[None]:
+    """Let Ctrl-C stop `simulate`, which then returns the part of the run that was computed."""
+    with _handling_interrupts(signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def _handling_interrupts(handler: Any) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise Interrupted
