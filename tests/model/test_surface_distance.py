@@ -87,7 +87,7 @@ def test_height_field_matches_its_data_and_extends_beyond_its_edges() -> None:
             assert near.distance == pytest.approx((0.3 - HEIGHTS[i][j]) * near.normal[2])
     edge, beyond = (terrain.near(np.array([0.5, y, 0.4])) for y in (1.0, 1.7))
     assert beyond.distance == edge.distance
-    with pytest.raises(lw.ModelError, match="rows of equal length"):
+    with pytest.raises(lw.ModelError, match=r"heights must be an array \(nx, ny\)"):
         lw.HeightField((1, 1), [[0.0, 1.0], [2.0]])
     with pytest.raises(lw.ModelError, match="2 finite numbers > 0"):
         lw.HeightField((1, 0), HEIGHTS)
