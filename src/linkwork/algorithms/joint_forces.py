@@ -2,6 +2,7 @@
 
 All are (nv,) [N m or N], one component per velocity. Dry friction is regularized, f v / sqrt(v^2 + FADING_SPEED^2): it
 opposes motion with its full force at speed and decreases to zero at rest, so that the equations of motion are smooth.
+The midpoint rule applies Coulomb's law without regularization instead (simulation/methods/dry_friction.py).
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from linkwork.simulation.energy import Stored, stored_energies
 from linkwork.simulation.events.slip import slip_multipliers
 from linkwork.simulation.series_entry import Axis, Family, RunFacts, Series
 from linkwork.simulation.state_series import WRENCH, by_velocity, drives, six, velocities
+from linkwork.simulation.static_friction import coulomb_friction, regularized_friction
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
@@ -48,7 +49,18 @@ def _center_of_mass(run: Run) -> Array:
 
 
 def _passive(run: Run) -> Array:
-    return run.dynamics.passive(run.q, run.v, parameters=run.along_time())
+    smooth = run.once(_smooth_passive)
+    return smooth + run.once(_friction) if run.facts.coulomb else smooth
+
+
+def _smooth_passive(run: Run) -> Array:
+    """Return the passive joint forces (*batch, T, nv) [N m or N], without dry friction if it obeys Coulomb's law."""
+    passive = run.dynamics.passive(run.q, run.v, parameters=run.along_time())
+    return passive - regularized_friction(run) if run.facts.coulomb else passive
+
+
+def _friction(run: Run) -> Array:
+    return coulomb_friction(run, run.once(_smooth_forces), _wrenches(run))
 
 
 def _drive_speed(run: Run) -> Array:
@@ -103,7 +115,13 @@ def _wrenches(run: Run) -> Array | None:
 
 def _joint_forces(run: Run) -> Array:
     """Return all joint forces (*batch, T, nv) [N m or N], including those of slipping clutches and brakes."""
-    forces = run["passive"] + run.recorded.get("tau", 0.0) + run.recorded.get("stops", 0.0)
+    forces = run.once(_smooth_forces)
+    return forces + run.once(_friction) if run.facts.coulomb else forces
+
+
+def _smooth_forces(run: Run) -> Array:
+    """Return the forces of `_joint_forces`, without dry friction if it obeys Coulomb's law."""
+    forces = run.once(_smooth_passive) + run.recorded.get("tau", 0.0) + run.recorded.get("stops", 0.0)
     if "slip" not in run.recorded:
         return forces
     given, pushes, m = run.along_time(), run.once(_slip_forces), run.mechanism
@@ -181,7 +199,7 @@ DERIVED_SERIES: tuple[Series | Family, ...] = (
     Series("center_of_mass", "centre of mass", "m", (DIRECTION,), derive=_center_of_mass, needs=STATE),
     Series(
         "passive", "joint forces of springs, dampers and friction", by_velocity("N m", "N"), velocities,
-        derive=_passive, needs=STATE,
+        derive=_passive, needs=lambda facts: _acting(facts) if facts.coulomb else STATE,
     ),
     Series(
         "drive.speed", "speeds of motors", "rad/s or m/s", drives,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.contact_checks import contact_rates
+from linkwork.simulation.methods.dry_friction import has_friction
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import MemberState
@@ -53,6 +54,9 @@ def chosen(
         return Choice("rk4" if method == "auto" else method, dt or LONG, "nothing moves")
     if problem.compliant:
         return _for_contacts(problem, method, dt, duration)
+    if method == "auto" and has_friction(problem.mechanism, problem.parameters):
+        reach = LONGEST["midpoint"]
+        return Choice("midpoint", dt or _round_step(reach, problem, duration), "dry friction, which midpoint solves")
     rate = fastest_rate(problem, derivative, problem.member(problem.first)[0])
     first = _for_rate(problem, method, dt, duration, rate, "at the start")
     if dt is not None:

@@ -3,12 +3,13 @@
 Order 2, symmetric. Newton's method finds the velocities at the end of the step with the matrix M + h/2 D + h^2/4 K at
 the start of the step, where D and K are the damping and stiffness of controllers, joints, and springs between bodies.
 Terms that the matrix leaves out only cost iterations. Impulses (nh,) along the constraint rows J keep J times the mean
-velocity at zero.
+velocity at zero. Dry friction of joints obeys Coulomb's law with the velocity at the end (see `dry_friction`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,15 @@ from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.mimic_reduction import constraint_row_matrix, to_tree
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.methods.dry_friction import (
+    LOCKED,
+    TOGETHER,
+    Friction,
+    coulomb,
+    friction_limits,
+    has_friction,
+    without_friction,
+)
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.state import Leaves, StepState, select
@@ -52,6 +62,10 @@ class Midpoint:
     """The equations of an implicit midpoint step; unknowns are v (nv,) at its end and constraint impulses (nh,)."""
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
+        self.limits = None  # of friction impulses (nv,) [N m s or N s] that obey Coulomb's law
+        if has_friction(system.mechanism) and system.memory is None:
+            self.limits = friction_limits(system.mechanism) * h
+            system = replace(system, mechanism=without_friction(system.mechanism))
         self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
         self.mechanism = system.mechanism
 
@@ -87,7 +101,9 @@ class Midpoint:
         v, impulses = unknown[: self.mechanism.nv], unknown[self.mechanism.nv :]
         q, mean = self._middle(v)
         J = self._rows(q)
-        return np.concatenate([self._imbalance(q, mean, v) - J.T @ impulses, J @ mean])
+        left = self._imbalance(q, mean, v) - J.T @ impulses
+        left = left if self.limits is None else left + coulomb(v, -left, self.limits)
+        return np.concatenate([left, J @ mean])
 
     def moved(self, unknown: Array) -> StepState:
         """Return the state at the end of the step, given the solution (nv + nh,)."""
@@ -95,7 +111,12 @@ class Midpoint:
         q, mean = self._middle(v)
         power = self.system.power(q, mean, self.system.loads(self.t + 0.5 * self.h, q, mean, self.held))
         after = integrate(self.mechanism, self.now.q, mean * self.h)
-        return self.now._replace(q=after, v=v, work=self.now.work + self.h * power)
+        moved = self.now._replace(q=after, v=v, work=self.now.work + self.h * power)
+        if self.limits is None:
+            return moved
+        impulses = self._rows(q).T @ unknown[self.mechanism.nv :]
+        p = coulomb(v, impulses - self._imbalance(q, mean, v), self.limits)
+        return moved._replace(work=moved.work - p @ mean)
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
         """Solve the equations of a step.
@@ -108,36 +129,70 @@ class Midpoint:
         extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
         weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
         M = stiffened_matrix(m, now.q, extra, weights)
-        unknown, iterations, solved = (
-            self._with_contacts(M) if self.system.memory is not None else self._smooth(M, history)
-        )
+        solver = self._smooth if self.limits is None else self._with_friction
+        unknown, iterations, solved = self._with_contacts(M) if self.system.memory is not None else solver(M, history)
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
     def _smooth(self, M: Array, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
         """Solve the equations of a step without contacts, by Newton's method with one matrix M for all iterations."""
-        m, now, by_velocity = self.mechanism, self.now, self._force_jacobian(self.now.v)
-        coupled = any(map(may_be_nonzero, (by_velocity - np.diag(np.diag(by_velocity))).ravel()))
-        solve = lu(M + by_velocity).solve if coupled else stiffened_solver(m, M + by_velocity)
+        m, now = self.mechanism, self.now
+        solve = self._solver(M, self._force_jacobian(now.v), np.zeros(m.nv))
 
         def improve(v: Array, *before: Value) -> tuple[Leaves, Condition]:
-            q, mean = self._middle(v)
-            change = solve(self._imbalance(q, mean, v))
-            constraints = DenseConstraints.of(self._rows(q), solve, symmetric=not self.system.force_laws)
-            impulses = constraints.multipliers(constraints.J @ (mean * 2.0 - change))
-            change = change + constraints.change(impulses)
+            change, impulses = self._correction(solve, v, self._imbalance(*self._middle(v), v))
             better, size, scale = v - change, largest(change), largest(v) + 1.0
             if history is not None:
                 history.record(size / scale, change, np.zeros(m.nh), True)
             if not before:
                 return (better,), size <= CONVERGED * scale
-            stalled = (size <= ROUND_OFF * scale) & (size >= before[0])
-            stalled = stalled | (size <= SLOW * scale) & (size >= 0.5 * before[0])
-            return (better, size, -impulses), (size <= CONVERGED * scale) | stalled
+            return (better, size, -impulses), _converged(size, before[0], scale)
 
         rounded = m.line_forces or m.constrained  # round-off may then stop the decrease of the changes
         more = (largest(now.v) + 1.0, np.zeros(m.nh)) if rounded else ()
         (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *more)
         return np.concatenate([v, *rest[1:]]), iterations, solved
+
+    def _solver(self, M: Array, by_velocity: Array, extra: Array) -> Callable[[Array], Array]:
+        """Return the function that solves with the matrix M + `by_velocity` (nv, nv) + diag(`extra`) (nv,)."""
+        coupled = any(map(may_be_nonzero, (by_velocity - np.diag(np.diag(by_velocity))).ravel()))
+        A = M + by_velocity + np.diag(extra)
+        return lu(A).solve if coupled else stiffened_solver(self.mechanism, A)
+
+    def _correction(self, solve: Callable[[Array], Array], v: Array, residual: Array) -> tuple[Array, Array]:
+        """Return the correction (nv,) to subtract from v (nv,), and minus the impulses (nh,) along constraint rows."""
+        q, mean = self._middle(v)
+        change = solve(residual)
+        constraints = DenseConstraints.of(self._rows(q), solve, symmetric=not self.system.force_laws)
+        impulses = constraints.multipliers(constraints.J @ (mean * 2.0 - change))
+        return change + constraints.change(impulses), impulses
+
+    def _with_friction(self, M: Array, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
+        """Solve the equations of a step with dry friction; see `dry_friction`. Sticking joints get a large inertia."""
+        m, now, limits = self.mechanism, self.now, self.limits
+        assert limits is not None
+        by_velocity = self._force_jacobian(now.v)
+        inertia = np.array([x * LOCKED for x in np.diag(M)])
+
+        def improve(
+            v: Array, p: Array, sticks: Array, count: Number, size: Number, along: Array
+        ) -> tuple[Leaves, Condition]:
+            v = v * (1.0 - sticks)
+            solve = self._solver(M, by_velocity, inertia * sticks)
+            residual = self._imbalance(*self._middle(v), v) + p * (1.0 - sticks)
+            change, impulses = self._correction(solve, v, residual)
+            p = p * (1.0 - sticks) - inertia * change * sticks
+            better, scale = (v - change) * (1.0 - sticks), largest(v) + 1.0
+            smaller = largest(change * (1.0 - sticks))
+            friction = Friction(p, sticks)
+            after, changes = friction.after(better, limits, CONVERGED * scale, count >= TOGETHER)
+            if history is not None:
+                history.record(smaller / scale, change, np.zeros(m.nh), True)
+            done = (changes == 0.0) & _converged(smaller, size, scale)
+            return (better, *after, count + 1.0, where(changes == 0.0, smaller, HUGE), -impulses), done
+
+        begin = (now.v, *Friction.at(now.v, limits), 0.0, HUGE, np.zeros(m.nh))
+        (v, _, _, _, _, along), iterations, solved = iterate(ITERATIONS, improve, *begin)
+        return np.concatenate([v, along]), iterations, solved
 
     def _with_contacts(self, M: Array) -> tuple[Array, Number, Condition]:
         """Solve the equations of a step with contacts, by Newton's method with a line search.
@@ -184,3 +239,13 @@ class Midpoint:
         change, constraints = factored.solve(residual), DenseConstraints.of(J, factored.solve, symmetric=False)
         add = constraints.multipliers(J @ (change - mean * 2.0))
         return size, change - constraints.change(add), add
+
+
+def _converged(size: Number, before: Number, scale: Number) -> Condition:
+    """Return whether a correction of this size ends the iteration; `before` is the size of the last one.
+
+    `scale` [rad/s or m/s] is the size of the velocities. Corrections that no longer decrease have reached round-off.
+    """
+    stalled = (size <= ROUND_OFF * scale) & (size >= before)
+    stalled = stalled | (size <= SLOW * scale) & (size >= 0.5 * before)
+    return (size <= CONVERGED * scale) | stalled

@@ -15,6 +15,7 @@ from linkwork import evaluation
 from linkwork.errors import listed, unknown_name
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.memory_limits import refuse_beyond_memory
+from linkwork.simulation.methods.dry_friction import has_friction
 from linkwork.simulation.methods.registry import RIGID
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.series import SERIES, RunFacts, derivable, find, missing
@@ -125,13 +126,15 @@ class RunData:
     @cached_property
     def facts(self) -> RunFacts:
         """The properties of the run that decide which series it has."""
+        m = self.mechanism
         return RunFacts(
-            self.mechanism,
+            m,
             controlled=self.settings.controlled,
             memory=np.shape(self.final.memory)[-1],
             stops=self.settings.stops is not None,
             wrenches=self.settings.pushed,
             rigid=self.method == RIGID.name,
+            coulomb=self.method == "midpoint" and not m.contact_pairs and has_friction(m, self.parameters),
             modes=tuple(name for name in self.recorded if name in self.parameters),
         )
 

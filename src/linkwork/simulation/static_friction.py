@@ -1,0 +1,95 @@
+"""Dry friction of joints along a run of the midpoint rule, where it obeys Coulomb's law without regularization.
+
+A moving joint has its full friction against the velocity. A joint at rest has the friction that keeps it at rest, at
+most its limit: the forces p (nv,) and the accelerations a = a_0 + S p satisfy, for every velocity k at rest,
+
+    a_k = 0 and |p_k| <= f_k    or    p_k = -f_k sign(a_k)
+
+with the inverse inertia S (nv, nv) of the constrained mechanism and the accelerations a_0 without this friction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwork.algorithms.tree_traversal import outward
+from linkwork.model.parameters import FADING_SPEED
+from linkwork.spatial.scalar import Array
+
+if TYPE_CHECKING:
+    from linkwork.simulation.results.run_data import RunData
+
+SAMPLES = 512  # number of samples that are solved at once
+SWEEPS = 5000  # largest number of Gauss-Seidel sweeps
+SETTLED = 1e-14  # change of friction forces at which the sweeps end, relative to the largest
+
+
+def regularized_friction(run: RunData) -> Array:
+    """Return the regularized friction (*batch, T, nv) [N m or N] that `Dynamics.passive` includes."""
+    tree = run.mechanism.tree_velocity(run.v)
+    forces = -_tree_limits(run) * tree / np.sqrt(tree * tree + FADING_SPEED**2)
+    return forces @ run.mechanism.spread
+
+
+def coulomb_friction(run: RunData, others: Array, wrenches: Array | None) -> Array:
+    """Return the friction forces (*batch, T, nv) [N m or N] at all samples.
+
+    `others` (*batch, T, nv) are all other joint forces, `wrenches` (*batch, T, nbodies, 6) those on bodies.
+    """
+    limits = np.broadcast_to(_tree_limits(run) @ np.abs(run.mechanism.spread), run.v.shape)
+    found = -limits * np.sign(run.v)
+    rests = (run.v == 0.0) & (limits > 0.0)
+    core = run.mechanism.parameters
+    given = {
+        name: np.broadcast_to(x, run.v.shape[:-1] + core[name].shape)[rests.any(axis=-1)]
+        for name, x in run.along_time().items()
+    }
+    pick = rests.any(axis=-1)
+    q, v, tau, high, at_rest = (x[pick] for x in (run.q, run.v, others + found, limits, rests))
+    pushes = None if wrenches is None else np.broadcast_to(wrenches, (*run.v.shape[:-1], *wrenches.shape[-2:]))[pick]
+    holding = np.zeros_like(tau)
+    for start in range(0, len(tau), SAMPLES):
+        part = slice(start, start + SAMPLES)
+        some = {name: x[part] for name, x in given.items()}
+        outside = None if pushes is None else pushes[part]
+
+        def accelerations(tau: Array, part=part, some=some, outside=outside) -> Array:
+            return run.dynamics.forward_dynamics(q[part], v[part], tau, outside, parameters=some)
+
+        free = accelerations(tau[part])
+        unit = np.eye(run.mechanism.nv)
+        S = np.stack([accelerations(tau[part] + row) - free for row in unit], axis=-1)
+        holding[part] = _held(S, free, np.where(at_rest[part], high[part], 0.0))
+    found[pick] += holding
+    return found
+
+
+def _held(S: Array, a: Array, limits: Array) -> Array:
+    """Return the friction forces (n, nv) of n samples; `a` (n, nv) are the accelerations without them.
+
+    Projected Gauss-Seidel sweeps solve each velocity with the others fixed.
+    """
+    p = np.zeros_like(a)
+    columns = [k for k in range(a.shape[-1]) if limits[:, k].any()]
+    for _ in range(SWEEPS):
+        largest = 0.0
+        for k in columns:
+            mobility = S[:, k, k]
+            wanted = np.divide(-a[:, k], mobility, out=np.zeros(len(a)), where=mobility > 0.0)
+            change = np.clip(p[:, k] + wanted, -limits[:, k], limits[:, k]) - p[:, k]
+            p[:, k] += change
+            a = a + S[:, :, k] * change[:, None]
+            largest = max(largest, np.abs(change).max(initial=0.0))
+        if largest <= SETTLED * limits.max(initial=0.0):
+            break
+    return p
+
+
+def _tree_limits(run: RunData) -> Array:
+    """Return the largest friction forces [N m or N] of all velocities of the tree, for each sample."""
+    given = run.along_time()
+    each = [np.zeros(0), *(given.get(f"{j.name}.friction", j.friction) for j in outward(run.mechanism.tree))]
+    shape = np.broadcast_shapes(*(x.shape[:-1] for x in each))
+    return np.concatenate([np.broadcast_to(x, (*shape, x.shape[-1])) for x in each], axis=-1)
