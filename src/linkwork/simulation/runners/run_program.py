@@ -308,20 +308,21 @@ class BatchProgram:
         return self.program.shapes
 
     @cached_property
-    def _users_formulas(self) -> str:
-        """A digest of the formulas of recorded user-defined series; empty if there are none."""
-        program = self.program
-        users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
-        if not users:
-            return ""
-        return formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
+    def _series_name(self) -> str:
+        return series_name(self.program)
 
     def _name(self, what: str) -> tuple[str, ...]:
         """Return the texts that distinguish the program `what` from the other programs of the same problem."""
         program = self.program
         timing = f"{program.every} {program.tick}"
-        series = f"{program.series} {self._users_formulas}"
-        return what, program.method.title, series, timing, repr(list(program.problem.parameters))
+        return what, program.method.title, self._series_name, timing, repr(list(program.problem.parameters))
+
+
+def series_name(program: MemberProgram) -> str:
+    """Return a text that identifies the recorded series: their names, and a digest of the formulas of users."""
+    users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
+    formulas = users and formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
+    return f"{program.series} {formulas or ''}"
 
 
 def _in_plain_python(
