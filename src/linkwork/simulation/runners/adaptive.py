@@ -107,8 +107,9 @@ class Adaptive:
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         self.derivative.one(np.array([float(now.step) * self.dt]), x, now.control, *flat)
 
-    def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return the reason why SciPy's method failed in the state `now` of a batch member."""
+    def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
+        """Return the reason why SciPy's method failed in the state `now` of the batch member at `index`."""
+        _, values = self.problem.member(index)
         system, t = self.problem.system(values).in_modes(now.motion.modes), float(now.step) * self.dt
         if failed := impossible(system.mechanism, now.q) or nan_guard(system, (t, now)):
             return failed

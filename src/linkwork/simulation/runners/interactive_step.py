@@ -14,7 +14,7 @@ from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import own_modes
-from linkwork.simulation.methods.newton_failure import unsolved
+from linkwork.simulation.methods.newton_failure import FailedStep, solved_step, unsolved
 from linkwork.simulation.methods.step_derivatives import StepMap
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.state import CONTACT_COLUMNS, StepState
@@ -101,7 +101,11 @@ class StepKernel:
         at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
         if np.isfinite(x).all() and np.isnan(after).all():
             sim, system = self.simulator, self.system(*changes)
-            if failed := unsolved(sim._method, system, 0.0, state_of(system.mechanism, x), sim.dt, forces):
-                raise NotConverged(f"the step at {sim.state.t:g} s: {failed.text(sim.dt)}", failed.history, failed.step)
+            step = FailedStep(sim._method, system, 0.0, state_of(system.mechanism, x), sim.dt, forces)
+            if failed := unsolved(step):
+                shorter = solved_step(step)
+                remedy = f"dt={shorter:g} is solved" if shorter else "no smaller dt that is solved was found"
+                text = f"the step at {sim.state.t:g} s: {failed.text(sim.dt)}; {remedy}"
+                raise NotConverged(text, failed.history, shorter)
             raise NotConverged(f"the projection onto the loops did not converge after the step {at}; use a smaller dt")
         raise NonFinite(f"the state after the step {at} is not finite; use a smaller dt, or check the forces")
