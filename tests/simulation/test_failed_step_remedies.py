@@ -110,6 +110,20 @@ def test_diagnosis_is_quick_and_its_remedy_works(case: tuple[lw.Mechanism, dict[
     assert lw.simulate(m, **better).outcome.kind == "finished"
 
 
+def test_failed_step_of_a_simulator_is_reported_quickly() -> None:
+    """Before, the failed step was repeated in Python with up to 600 iterations, which took minutes."""
+    m = lw.example("stewart_platform")
+    start = fast(m, 50.0)
+    sim = lw.Simulator(m, start["q0"], start["v0"], dt=0.05, method="energy-momentum")
+    with pytest.raises(lw.NotConverged, match=r"no smaller dt that is solved was found|is solved"):
+        sim.step()  # compiles
+    begin = time.process_time()
+    with pytest.raises(lw.NotConverged) as caught:
+        sim.step()
+    assert time.process_time() - begin < LONGEST
+    assert len(caught.value.history) > 1
+
+
 def test_failed_members_of_a_batch_get_one_remedy() -> None:
     m, starts = lw.example("double_pendulum"), np.array([[0.5, 0.2], [0.4, 0.1], [0.3, 0.0]])
     speeds = np.array([[40.0, -90.0], [0.1, 0.0], [45.0, -90.0]])
