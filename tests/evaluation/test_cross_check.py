@@ -1,12 +1,16 @@
 """The cross-check reports agreement of correct formulations and detects a wrong one."""
 
 from dataclasses import replace
+from types import ModuleType
 from unittest import mock
 
 import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.algorithms.formulations import limb_dynamics, newton_euler, spacedyn
+from linkwork.examples import four_bar_ladder
+from random_loops import SMALL, label, looped_tree
 from random_mechanisms import tree
 
 EXAMPLES = [found.name for found in lw.examples()]
@@ -18,6 +22,33 @@ def test_all_formulations_agree_on_every_example(name: str) -> None:
     assert check.worst < 1e-10
     assert {*check.differences, *check.left_out} == set(lw.formulations)
     assert not {*check.differences} & {*check.left_out}
+
+
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [(newton_euler, "newton_euler"), (limb_dynamics, "system_equations"), (spacedyn, "equations_of_motion")],
+)
+def test_constraint_rows_do_not_repeat_the_equations_of_a_state(module: ModuleType, function: str) -> None:
+    """The response of a formulation to all constraint rows comes from one factorization, not from a call per row."""
+    m = four_bar_ladder.build(3)
+    with mock.patch.object(module, function, wraps=getattr(module, function)) as counted:
+        assert lw.cross_check(m, samples=1).worst < 1e-11
+    assert counted.call_count <= 8 < m.nc
+
+
+@pytest.mark.parametrize("case", SMALL[::4], ids=label)
+def test_added_accelerations_are_the_linear_part_of_forward_dynamics(case: tuple[int, tuple[str, ...], bool]) -> None:
+    m, s = looped_tree(*case)
+    tree, rng = m.tree, np.random.default_rng(case[0])
+    q, v, wrenches = m.tree_position(s.q), m.tree_velocity(s.v), np.zeros((m.nbodies, 6))
+    forces = rng.normal(size=(tree.nv, 2))
+    for name, one in lw.formulations.items():
+        if not one.applies(m):
+            continue
+        open_tree = tree.keeping(lambda _: False)
+        free = one.forward(open_tree, q, v, np.zeros(tree.nv), wrenches)
+        expected = np.array([one.forward(open_tree, q, v, tau, wrenches) - free for tau in forces.T]).T
+        assert np.abs(one.added_accelerations(tree, q, forces) - expected).max() < 1e-9 * np.abs(expected).max(), name
 
 
 def test_wrong_formulation_is_detected() -> None:

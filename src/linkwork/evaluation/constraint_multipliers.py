@@ -20,6 +20,9 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import RANK_OF_UNIT_ROWS
 
+# response(tree, q, forces): accelerations M^-1 forces (nv, k) that joint forces (nv, k) add to those of the tree at q
+Response = Callable[[Mechanism, Array, Array], Array]
+
 
 def rows(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the constraint matrix C (nc, tree.nv) and bias (nc,) in a state of the tree: C a + bias = 0.
@@ -41,21 +44,24 @@ def independent_velocities(mechanism: Mechanism) -> Array:
     return np.concatenate([np.zeros(0, dtype=int), *(np.r_[tree.joints[j.name].v] for j in mechanism.leaders)])
 
 
-def forward(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Return the forward dynamics of constrained mechanisms, from `function`, the forward dynamics of trees."""
+def forward(function: Callable[..., Array], response: Response) -> Callable[..., Array]:
+    """Return the forward dynamics of constrained mechanisms, from two functions of trees.
+
+    `function` is the forward dynamics of trees; `response` returns the accelerations that joint forces add to it.
+    """
 
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
-        return _constrained(function, m, q, v, tau, wrenches)[0][independent_velocities(m)]
+        return _constrained(function, response, m, q, v, tau, wrenches)[0][independent_velocities(m)]
 
     return run
 
 
 def _constrained(
-    function: Callable[..., Array], m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
+    function: Callable[..., Array], response: Response, m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array
 ) -> tuple[Array, Array]:
     """Return the accelerations (tree.nv,) of all joints, and the multipliers (nc,) of all constraint rows.
 
-    `function`, the forward dynamics of the tree, is affine in the joint forces: one call per row gives the response.
+    `function` is the forward dynamics of the tree. It is affine in the joint forces; `response` is its linear part.
     """
     state = to_tree(m, ("q", "v"), (q, v))
     C, bias = rows(m, *state)
@@ -64,12 +70,12 @@ def _constrained(
     free = function(m.tree, *state, on_tree, wrenches)
     if not len(C):
         return free, np.zeros(0)
-    response = np.array([function(m.tree, *state, on_tree + row, wrenches) - free for row in C]).T
+    added = response(m.tree, state[0], C.T)
     # Constraint rows may be redundant: take the smallest multipliers that satisfy them
     terms = np.concatenate([C[: len(m.mimics)] ** 2, row_terms(m.tree, state[0])])
     mobilities = np.linalg.inv(mass_matrix(m.tree, state[0])).diagonal()
-    multipliers = -smallest_multipliers(C @ response, C @ free + bias, terms, mobilities, RANK_OF_UNIT_ROWS)
-    return free + response @ multipliers, multipliers
+    multipliers = -smallest_multipliers(C @ added, C @ free + bias, terms, mobilities, RANK_OF_UNIT_ROWS)
+    return free + added @ multipliers, multipliers
 
 
 def inverse(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -92,11 +98,11 @@ def mass(function: Callable[[Mechanism, Array], Array] | None) -> Callable[[Mech
 
 
 def reactions(
-    function: Callable[..., Array] | None, solve: Callable[..., Array], forces: Callable[..., Any]
+    function: Callable[..., Array] | None, solve: Callable[..., Array], response: Response, forces: Callable[..., Any]
 ) -> Callable[..., Array] | None:
     """Return the reaction wrenches of constrained mechanisms, from `function`, the reaction wrenches of trees.
 
-    `solve` is the forward dynamics of trees, `forces` their inverse dynamics.
+    `solve` is the forward dynamics of trees, `response` its linear part, `forces` their inverse dynamics.
     """
     if function is None:
         return None
@@ -104,7 +110,7 @@ def reactions(
     def run(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
         if not (m.mimics or m.constrained):
             return function(m, q, v, tau, wrenches)
-        a, multipliers = _constrained(solve, m, q, v, tau, wrenches)
+        a, multipliers = _constrained(solve, response, m, q, v, tau, wrenches)
         state = to_tree(m, ("q", "v"), (q, v))
         loops = reaction_wrenches(m.tree, state[0], multipliers[len(m.mimics) : len(m.mimics) + m.nc])
         outside = wrenches + loops.on_bodies

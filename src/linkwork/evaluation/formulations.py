@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms import forward_dynamics, inverse_dynamics, mass_matrix, reactions
+from linkwork.algorithms.constraints.articulated_constraints import factorize, solve_from_rest
 from linkwork.algorithms.formulations import limb_dynamics, limb_systems, newton_euler, spacedyn
 from linkwork.algorithms.formulations.factorization import factorization
+from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.rotors import rotor_matrix, rotor_momenta
 from linkwork.errors import unknown_name
 from linkwork.evaluation import constraint_multipliers
@@ -30,9 +32,10 @@ class Formulation:
     """One formulation of the equations of motion. Call it with a mechanism to get methods for any batch of states.
 
     The functions `forward`, `inverse` and `reactions` take (mechanism, q, v, tau or a, wrenches) at one state; `mass`
-    takes (mechanism, q). `mass` and `reactions` are None if the formulation does not compute them. `why_not` returns
-    the reason why the formulation does not apply to a mechanism, or an empty string; the functions raise a
-    LinkworkError with the same reason. `source` cites the equations.
+    takes (mechanism, q). `mass` and `reactions` are None if the formulation does not compute them. `response` takes
+    (tree, q, forces (nv, k)) and returns the accelerations (nv, k) that these joint forces add; None: those of the
+    formulation's mass matrix. `why_not` returns the reason why the formulation does not apply to a mechanism, or an
+    empty string; the functions raise a LinkworkError with the same reason. `source` cites the equations.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Formulation:
     inverse: Callable[..., Array]
     mass: Callable[[Mechanism, Array], Array] | None = None
     reactions: Callable[..., Array] | None = None
+    response: constraint_multipliers.Response | None = None
     why_not: Callable[[Mechanism], str] = _everything
 
     def applies(self, mechanism: Mechanism) -> bool:
@@ -49,13 +53,21 @@ class Formulation:
 
     def with_mimics(self) -> Formulation:
         """Return the formulation extended to mimic joints, loops, clutches and brakes, by Lagrange multipliers."""
+        response = self.added_accelerations
         return replace(
             self,
-            forward=constraint_multipliers.forward(self.forward),
+            forward=constraint_multipliers.forward(self.forward, response),
             inverse=constraint_multipliers.inverse(self.inverse),
             mass=constraint_multipliers.mass(self.mass),
-            reactions=constraint_multipliers.reactions(self.reactions, self.forward, self.inverse),
+            reactions=constraint_multipliers.reactions(self.reactions, self.forward, response, self.inverse),
         )
+
+    def added_accelerations(self, tree: Mechanism, q: Array, forces: Array) -> Array:
+        """Return the accelerations (nv, k) [rad/s^2, m/s^2] that joint forces (nv, k) [N m, N] add in a tree."""
+        if self.response:
+            return self.response(tree, q, forces)
+        assert self.mass
+        return np.linalg.solve(self.mass(tree, q), forces)
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:
         """Bind the formulation to one mechanism."""
@@ -119,6 +131,19 @@ class Formulations(dict[str, Formulation]):
 # --- functions of the formulations with a common signature ---
 
 
+def _articulated_response(tree: Mechanism, q: Array, forces: Array) -> Array:
+    """Return the accelerations (nv, k) that joint forces (nv, k) add, from one factorization by articulated bodies."""
+    motion, none = kinematics(tree, q, np.zeros(tree.nv)), np.zeros(0)
+    factors = factorize(tree, motion, np.zeros((0, tree.nv)))
+    return np.array([solve_from_rest(tree, motion, factors, none, column).a for column in forces.T]).T
+
+
+def _newton_euler_response(tree: Mechanism, q: Array, forces: Array) -> Array:
+    """Return the accelerations (nv, k) that joint forces (nv, k) add, from (6) and (12) together."""
+    rest = np.zeros(tree.nv)
+    return newton_euler.response(newton_euler.newton_euler(tree, q, rest, rest), forces)
+
+
 def _by_mass_matrix(m: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array) -> Array:
     """Return the accelerations (nv,) M^-1 (tau - bias), from the mass matrix M and inverse dynamics."""
     rest = inverse_dynamics.inverse_dynamics(m, q, v, np.zeros(m.nv), wrenches).tau
@@ -164,6 +189,7 @@ formulations = Formulations(
                 forward_dynamics.forward_dynamics,
                 lambda *state: inverse_dynamics.inverse_dynamics(*state).tau,
                 reactions=reactions.reactions,
+                response=_articulated_response,
             ),
             Formulation(
                 "mass matrix",
@@ -186,6 +212,7 @@ formulations = Formulations(
                 _newton_euler_inverse,
                 _newton_euler_mass,
                 lambda *state: newton_euler.joint_wrenches(newton_euler.newton_euler(*state)),
+                _newton_euler_response,
             ),
             Formulation(
                 "spacedyn",

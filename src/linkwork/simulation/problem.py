@@ -15,7 +15,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, OneShot
 from linkwork.simulation.events.schedule import Switch, modes_of
 from linkwork.simulation.series_entry import RunFacts
-from linkwork.simulation.state import MemberState, member
+from linkwork.simulation.state import MemberState, mapped, member
 from linkwork.simulation.system import System
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction, Values
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
@@ -189,15 +189,25 @@ class Problem:
             yield where(self.stops_at(values, *state), 1.0, 0.0)
         yield from (guard.function(*state) for guard in system.guards)
 
-    def alone(self) -> Problem:
-        """Return the same problem with the first batch member only."""
-        start, values = self.member(self.first)
+    def alone(self, index: tuple[int, ...] | None = None) -> Problem:
+        """Return the same problem with one batch member only: that at `index`, by default the first."""
+        index = self.first if index is None else index
+        start, values = self.member(index)
         parameters = {name: np.asarray(values[name]) for name in self.parameters}
         gains = {name: np.asarray(values[name]) for name in self.gains}
-        own = [
-            s if s.guarded else s._replace(when=np.broadcast_to(s.when, self.batch)[self.first]) for s in self.switches
-        ]
+        own = [s if s.guarded else s._replace(when=np.broadcast_to(s.when, self.batch)[index]) for s in self.switches]
         return replace(self, batch=(), start=start, parameters=parameters, gains=gains, switches=tuple(own))
+
+    def doubled(self) -> Problem:
+        """Return a problem without batch as a batch of two equal members."""
+
+        def twice(name: str, value: Array) -> Array:
+            return np.broadcast_to(value, (2, *self.core(name)))
+
+        start = mapped(lambda leaf: np.stack([leaf, leaf]), self.start)
+        parameters = {name: twice(name, value) for name, value in self.parameters.items()}
+        gains = {name: twice(name, value) for name, value in self.gains.items()}
+        return replace(self, batch=(2,), start=start, parameters=parameters, gains=gains)
 
     def member(self, index: tuple[int, ...]) -> tuple[MemberState, dict[str, Array]]:
         """Return the start state, and the parameters and gains by name, of the batch member at `index`."""

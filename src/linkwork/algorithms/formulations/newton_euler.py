@@ -124,11 +124,23 @@ def solve(system: NewtonEuler) -> tuple[Array, Array]:
 
     No mass matrix is inverted: M a - Q_bar g = q - k, and Q^T ((E - C) a - xi) = 0 is the joint constraint.
     """
+    a, g = _saddle_solution(system, system.q - system.k, system.Q.T @ system.xi)
+    return system.T.T @ (system.E_C @ a - system.xi), g
+
+
+def response(system: NewtonEuler, forces: Array) -> Array:
+    """Return the joint accelerations y'' (f, k) that joint forces (f, k) add to those of `solve`."""
+    a, _ = _saddle_solution(system, system.E_C.T @ system.T @ forces, np.zeros((system.Q.shape[1], forces.shape[1])))
+    return system.T.T @ system.E_C @ a
+
+
+def _saddle_solution(system: NewtonEuler, applied: Array, constrained: Array) -> tuple[Array, Array]:
+    """Return a (6p, ...) and g (6p - f, ...) of M a - Q_bar g = applied and Q_bar^T a = constrained."""
     Q = system.Q_bar
     n, r = Q.shape
     saddle = np.block([[system.M, -Q], [Q.T, np.zeros((r, r))]])
-    a, g = np.split(np.linalg.solve(saddle, np.concatenate([system.q - system.k, system.Q.T @ system.xi])), [n])
-    return system.T.T @ (system.E_C @ a - system.xi), g
+    a, g = np.split(np.linalg.solve(saddle, np.concatenate([applied, constrained])), [n])
+    return a, g
 
 
 def joint_wrenches(system: NewtonEuler) -> Array:

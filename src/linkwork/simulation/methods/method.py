@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -25,13 +26,19 @@ class Solution(NamedTuple):
     solved: Condition
 
 
+class OutOfTime(Exception):
+    """Raised when a diagnosis or a trial run has used its time."""
+
+
 class IterationHistory:
     """The relative residual after every iteration of a solver that runs on floats.
 
-    `residual` (nv,) and constraint `errors` (nh,) are those of the best iterate.
+    `residual` (nv,) and constraint `errors` (nh,) are those of the best iterate. An iteration that ends after the
+    `deadline` [s], a time of `time.perf_counter`, raises OutOfTime.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: float = np.inf) -> None:
+        self.deadline = deadline
         self.sizes: list[float] = []
         self.residual, self.errors = np.zeros(0), np.zeros(0)
 
@@ -40,6 +47,8 @@ class IterationHistory:
         self.sizes.append(float(size))
         if better or len(self.sizes) == 1:
             self.residual, self.errors = np.asarray(residual, dtype=float), np.asarray(errors, dtype=float)
+        if time.perf_counter() > self.deadline:
+            raise OutOfTime
 
 
 def changing(mechanism: Mechanism) -> str:

@@ -1,12 +1,16 @@
-"""Diagnosis of a step whose equations were not solved: repeat the step in plain Python, then try smaller steps."""
+"""Diagnosis of a step whose equations were not solved: repeat it in plain Python, and try smaller steps.
+
+All functions stop at a deadline, a time of `time.perf_counter`.
+"""
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.simulation.methods.method import IterationHistory, changing
+from linkwork.simulation.methods.method import IterationHistory, OutOfTime, changing
 from linkwork.simulation.methods.registry import Method
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
@@ -15,58 +19,91 @@ from linkwork.tolerances import CLOSURE_OPEN
 
 SHORTER = 6  # number of times that a step is halved to find one that is solved
 SHOWN = 3  # number of first iterations whose residuals are reported, beside the last
+HISTORY_SECONDS = 0.15  # longest time for the repetition of a failed step in plain Python
+SHORTER_SECONDS = 0.5  # longest time for the search of a shorter step in plain Python
+
+
+class FailedStep(NamedTuple):
+    """An integration step that failed: method, system, time t [s], state, step h [s], and held forces (nv,)."""
+
+    method: Method
+    system: System
+    t: float
+    now: StepState
+    h: float
+    held: Array
 
 
 class Unsolved(NamedTuple):
-    """Diagnosis of a step that was not solved.
+    """Diagnosis of a step whose equations were not solved.
 
-    `history` has the relative residual after every iteration, `worst` names the joint or loop with the largest
-    residual, and `step` [s] is a smaller step that is solved, or None if none was found.
+    `history` has the relative residual after every iteration; if not `complete`, only of the first iterations. `worst`
+    names the joint or loop with the largest residual.
     """
 
     history: tuple[float, ...]
+    complete: bool
     worst: str
-    step: float | None
 
     def text(self, h: float) -> str:
         """Return the diagnosis of a step h [s] as text."""
         left = [f"{size:.1e}" for size in self.history]
-        if len(left) > SHOWN + 1:
+        if not self.complete:
+            left = [*left[:SHOWN], "..."]
+        elif len(left) > SHOWN + 1:
             left = [*left[:SHOWN], "...", left[-1]]
-        smallest = f"steps down to {h / 2**SHORTER:.3g} s are not solved either"
-        remedy = f"dt={self.step:g} is solved" if self.step else smallest
-        failed = f"Newton's method did not converge in {len(self.history)} iterations with a step of {h:g} s"
-        return f"{failed} (relative residuals {', '.join(left)}), largest at {self.worst}; {remedy}"
+        count = f"{len(self.history)} iterations " if self.complete else ""
+        failed = f"Newton's method did not converge {count and 'in ' + count}with a step of {h:g} s"
+        return f"{failed} (relative residuals {', '.join(left)}), largest at {self.worst}"
 
 
-def unsolved(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Unsolved | None:
-    """Return the diagnosis of a step h [s] from the state `now` that was not solved.
+def unsolved(step: FailedStep) -> Unsolved | None:
+    """Return the diagnosis of a step that was not solved, after at most HISTORY_SECONDS.
 
     None if the step is solved, the method is explicit, or events can occur within the step.
     """
-    if not method.implicit or changing(system.mechanism):
+    if not step.method.implicit or changing(step.system.mechanism):
         return None
     with np.errstate(all="ignore"):
-        history = _failing(method, system, t, now, h, held)
-        if history is None:
-            return None
-        shorter = (h / 2**k for k in range(1, SHORTER + 1))
-        step = next((one for one in shorter if _failing(method, system, t, now, one, held) is None), None)
-    return Unsolved(tuple(history.sizes), _worst(system, history), step)
+        history, complete = _failing(step, 1, time.perf_counter() + HISTORY_SECONDS)
+    if history is None:
+        return None
+    return Unsolved(tuple(history.sizes), complete, _worst(step.system, history))
 
 
-def _failing(
-    method: Method, system: System, t: float, now: StepState, h: float, held: Array
-) -> IterationHistory | None:
-    """Return the iteration history of the first substep that is not solved; None if all substeps are solved."""
-    assert method.equations
-    for part in method.parts:
-        history = IterationHistory()
-        found = method.equations(system, t, now, part * h, held).solve(history)
-        if not found.solved:
-            return history
-        now, t = found.moved, t + part * h
+def solved_step(step: FailedStep) -> float | None:
+    """Return a step h / 2^k [s] with which the interval of a failed step h is solved in plain Python.
+
+    None if none was found in SHORTER_SECONDS.
+    """
+    deadline = time.perf_counter() + SHORTER_SECONDS
+    with np.errstate(all="ignore"):
+        for k in range(1, SHORTER + 1):
+            failing, complete = _failing(step, 2**k, deadline)
+            if not complete:
+                return None
+            if failing is None:
+                return step.h / 2**k
     return None
+
+
+def _failing(step: FailedStep, count: int, deadline: float) -> tuple[IterationHistory | None, bool]:
+    """Divide a step into `count` equal steps; return the iteration history of the first that is not solved, or None.
+
+    The second result is whether this is known: it is false if the deadline was reached.
+    """
+    assert step.method.equations
+    t, now, history = step.t, step.now, None
+    try:
+        for part in [part / count for part in step.method.parts] * count:
+            history = IterationHistory(deadline)
+            found = step.method.equations(step.system, t, now, part * step.h, step.held).solve(history)
+            if not found.solved:
+                return history, True
+            now, t = found.moved, t + part * step.h
+    except OutOfTime:
+        return history, False
+    return None, True
 
 
 def _worst(system: System, history: IterationHistory) -> str:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from linkwork.algorithms.mimic_reduction import project_state
 from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.location import first_event
 from linkwork.simulation.events.log import event, events_of
 from linkwork.simulation.events.schedule import Switch, command_status, mode_event
 from linkwork.simulation.events.slip import holding, slip_forces
-from linkwork.simulation.events.sources import apply_events, constraint_number, nan_guard, sources, watch
+from linkwork.simulation.events.sources import apply_events, constraint_number, nan_guard, sources
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.methods.registry import METHODS
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
+from linkwork.simulation.runners.member_kernels import MemberKernels, Projected
 from linkwork.simulation.runners.progress import Watch
 from linkwork.simulation.runners.run_program import MemberProgram
 from linkwork.simulation.runners.state_derivative import StateDerivative
@@ -38,6 +38,7 @@ from linkwork.simulation.state import (
 )
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
+from linkwork.tolerances import CLOSURE_OPEN
 
 AT_ONCE = 50  # largest number of consecutive events at one instant
 SOLVERS = {"dop853": "DOP853", "radau": "Radau", "lsoda": "LSODA"}
@@ -50,8 +51,8 @@ class Solver(Protocol):
     t_old: float
     y: Array
 
-    def dense_output(self) -> Callable[[float], Array]:
-        """Return the state (n,) as a function of time within the step."""
+    def dense_output(self) -> Callable[[float | Array], Array]:
+        """Return the state (n,), or (n, k) at k times, as a function of time within the step."""
         ...
 
 
@@ -71,8 +72,12 @@ class Adaptive:
         self.problem, self.storage, self.dt, self.derivative = problem, storage, choice.dt, derivative
         rtol, atol = tolerances
         self.solver = getattr(integrate, SOLVERS[choice.method])
-        self.tolerances = {"rtol": max(rtol, 3e-14), "atol": atol, "max_step": storage.every * choice.dt}
+        self.multistep = choice.method == "lsoda"
+        self.rtol, self.atol = max(rtol, 3e-14), atol
+        longest = np.inf if _is_smooth(problem) else storage.every * choice.dt
+        self.tolerances = {"rtol": self.rtol, "atol": atol, "max_step": longest}
         self.program = MemberProgram(problem, METHODS["rk4"], storage.series)  # used for samples only, not for steps
+        self.kernels = MemberKernels(self.program, choice.dt, derivative.target, len(storage.steps))
         status = np.where(problem.start.status == RUNNING, STOPPED, problem.start.status)  # until the member has run
         self.now = mapped(np.array, problem.start._replace(status=status))
         self.events: list[Event] = []
@@ -102,14 +107,16 @@ class Adaptive:
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
         self.derivative.one(np.array([float(now.step) * self.dt]), x, now.control, *flat)
 
-    def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return the reason why SciPy's method failed in the state `now` of a batch member."""
+    def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
+        """Return the reason why SciPy's method failed in the state `now` of the batch member at `index`."""
+        _, values = self.problem.member(index)
         system, t = self.problem.system(values).in_modes(now.motion.modes), float(now.step) * self.dt
-        return (
-            impossible(system.mechanism, now.q)
-            or nan_guard(system, (t, now))
-            or f"SciPy's method failed: its steps became too small for rtol={self.tolerances['rtol']:g}; increase rtol"
-        )
+        if failed := impossible(system.mechanism, now.q) or nan_guard(system, (t, now)):
+            return failed
+        projected = self.kernels.projection(values, now.motion.slip)
+        if self.problem.mechanism.constraints and not projected(np.append(now.q, now.v)).error <= CLOSURE_OPEN:
+            return f"the projection onto loops failed with rtol={self.rtol:g}; try rtol={self.rtol / 100:g}"
+        return f"SciPy's method failed: its steps became too small for rtol={self.rtol:g}; increase rtol"
 
 
 class Member:
@@ -122,6 +129,7 @@ class Member:
         self.first = float(runner.storage.steps[0]) * runner.dt
         self.timed = [switch for switch in self.problem.switches if not switch.guarded]
         self.watched = len(sources(self.problem.system(self.values)))
+        self.projection: Callable[[Array], Projected] | None = None  # None if there are no constraints
 
     def go(self, watch: Callable[[float], None]) -> None:
         """Run the member from start to end, and record its samples and its final state."""
@@ -148,15 +156,13 @@ class Member:
                 break
 
     def _actions(self, times: Array) -> dict[float, list[Callable[[], None]]]:
-        """Return the actions by time [s] between intervals of smooth motion: projections, controllers, switches."""
+        """Return the actions by time [s] between intervals of smooth motion: controllers and switches."""
         found: dict[float, list[Callable[[], None]]] = {}
 
         def at(t: float, act: Callable[[], None]) -> None:
             near = times[np.abs(times - t) < 1e-9 * self.runner.dt]
             found.setdefault(float(near[0]) if len(near) else t, []).append(act)
 
-        for t in times[1:].tolist() if self.problem.mechanism.constraints else ():
-            at(t, self._project)
         sampling, end = self.problem.sampling, times[-1]
         if sampling is not None:
             period = self.runner.dt if sampling.rate is None else 1.0 / sampling.rate
@@ -167,12 +173,6 @@ class Member:
                 at(t, partial(self._switch, t, [switch for switch in self.timed if self._when(switch) == t]))
         at(end, lambda: None)
         return dict(sorted(found.items()))
-
-    def _project(self) -> None:
-        m, motion = self.problem.system(self.values).mechanism, self.now.motion
-        after = project_state(holding(m, motion.slip), motion.q, motion.v)
-        solver = motion.solver._replace(projection=np.maximum(motion.solver.projection, after.moved))
-        self.now = self.now.moved(q=after.q, v=after.v, solver=solver)
 
     def _when(self, switch: Switch) -> float:
         """Return the time [s] at which a switch acts on this member."""
@@ -224,7 +224,7 @@ class Member:
 
     def _watched(self, now: MemberState) -> StepState:
         """Return the step state of `now` with its event functions evaluated."""
-        return watch(self.problem.system(self.values), float(now.step) * self.runner.dt, now.motion, now.control)
+        return self.runner.kernels.watched(self.values, now, self.watched)
 
     def _functions(self, now: MemberState) -> Array:
         """Return the event functions (k,) in a state: slip, latches, guards, and the stop condition."""
@@ -262,35 +262,57 @@ class Member:
 
     def _integrate(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
         """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached."""
-        derivative, (held, values) = self.runner.derivative, self._acting()
-        x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
-
-        def rates(t: float, x: Array) -> Array:
-            return derivative(t, x, held, values)
-
+        rates = self.runner.derivative.bound(*self._acting())
+        if self.problem.mechanism.constraints:
+            self.projection = self.runner.kernels.projection(self.values, self.now.motion.slip)
         with np.errstate(all="ignore"):
-            solver = self.runner.solver(rates, begin, x, end, **self.runner.tolerances)
+            solver = self._solver(rates, begin, end)
             while solver.status == "running":
                 solver.step()
                 if solver.status == "failed" or not np.isfinite(solver.y).all():
                     finite = np.isfinite(solver.y).all() and np.isfinite(rates(solver.t, solver.y)).all()
                     self.now = self.now._replace(status=np.array(NOT_CONVERGED if finite else NON_FINITE))
                     return end
-                last = self._record_step(solver, times)
+                last, drifted = self._record_step(solver, times)
                 if self.now.status != RUNNING:
                     return end
                 if last < solver.t or (self.watched and (self._functions(self.now) < 0.0).any()):
                     return last
                 watch(solver.t)
+                if drifted and solver.status == "running":
+                    solver = self._solver(rates, solver.t, end, solver.step_size)
         return end
 
-    def _record_step(self, solver: Solver, times: Array) -> float:
-        """Record samples of one SciPy step up to its first event; return the time [s] of that event or of the end."""
-        curve = solver.dense_output()
-        last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, solver.t)
-        for sample in np.flatnonzero((times > solver.t_old) & (times <= last)):
-            self.record(int(sample), self._at(times[sample], curve(times[sample])))
-        self.now = self._at(last, curve(last) if last < solver.t else solver.y)
+    def _solver(
+        self, rates: Callable[[float, Array], Array], begin: float, end: float, step: float | None = None
+    ) -> Any:
+        """Return SciPy's solver from the present state at `begin` to `end` [s].
+
+        `step` [s] is its first step if it is a one-step method: LSODA starts with order one, and so with short steps.
+        """
+        x = np.concatenate([self.now.q, self.now.v, [float(self.now.motion.work)]])
+        first = None if step is None or self.runner.multistep else min(step, end - begin)
+        return self.runner.solver(rates, begin, x, end, first_step=first, **self.runner.tolerances)
+
+    def _record_step(self, solver: Solver, times: Array) -> tuple[float, bool]:
+        """Record samples of one SciPy step up to its first event.
+
+        Returns the time [s] of that event or of the end of the step, and whether the state has drifted from the
+        constraints by more than the tolerance of the solver, so that it must continue from the projected state.
+        """
+        last, y, between = solver.t, solver.y, np.flatnonzero((times > solver.t_old) & (times <= solver.t))
+        has_events = self.watched > 0 or self.problem.stop is not None
+        if has_events or (between.size and times[between[0]] < last):
+            curve = solver.dense_output()
+            if has_events:
+                last = first_event(lambda t: self._functions(self._at(t, curve(t))), solver.t_old, solver.t)
+                y = curve(last) if last < solver.t else y
+            inside = between[times[between] < last]
+            for sample, x in zip(inside.tolist(), curve(times[inside]).T, strict=True):
+                self.record(sample, self._projected(float(times[sample]), x)[0])
+        self.now, drifted = self._projected(last, y)
+        for sample in between[times[between] == last]:
+            self.record(int(sample), self.now)
         if self._stops(self.now):
             self.now = self.now._replace(status=np.array(EVENT))
         elif self.watched:
@@ -298,11 +320,27 @@ class Member:
             self.now = self.now.moved(armed=np.array(watched.armed))
             if not watched.watched[-1] > 0.0:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED))
-        return last
+        return last, drifted
+
+    def _projected(self, t: float, x: Array) -> tuple[MemberState, bool]:
+        """Return the member's state at time t [s] from the solver's state x, projected onto the constraints.
+
+        The second result is whether the projection moved the state by more than the tolerance of the solver.
+        """
+        now = self._at(t, x)
+        if self.projection is None:
+            return now, False
+        found, before = self.projection(np.append(now.q, now.v)), self.now.motion.solver
+        if not found.error <= CLOSURE_OPEN:
+            return now._replace(status=np.array(NOT_CONVERGED)), True
+        self.now = self.now.moved(solver=before._replace(projection=np.maximum(before.projection, found.moved)))
+        limit = self.runner.atol + self.runner.rtol * float(np.abs(now.q).max(initial=0.0))
+        return now.moved(q=found.q, v=found.v, solver=self.now.motion.solver), found.moved > limit
 
     def _at(self, t: float, x: Array) -> MemberState:
+        """Return the member's state at time t [s] from the solver's state x (nq + nv + 1,)."""
         m = self.problem.mechanism
-        q = m.by_joint(lambda j: j.kind.normalized(x[: m.nq][j.q]))
+        q = x[: m.nq] if m.nq == m.nv else m.by_joint(lambda j: j.kind.normalized(x[: m.nq][j.q]))
         return self.now._replace(step=np.array(t / self.runner.dt)).moved(q=q, v=x[m.nq : -1], work=np.array(x[-1]))
 
     def _stops(self, now: MemberState) -> bool:
@@ -310,6 +348,15 @@ class Member:
 
     def record(self, sample: int, now: MemberState) -> None:
         """Record the state `now` as sample number `sample`."""
-        found = self.runner.program.series_values(self.values, self.runner.dt, now)
+        found = self.runner.kernels.sample(self.values, now)
         for name, value in zip(self.runner.storage.series, found, strict=True):
             self.runner.storage.arrays[name][(*self.index, sample)] = value
+
+
+def _is_smooth(problem: Problem) -> bool:
+    """Return whether nothing but the mechanism decides the motion, so that the solver may step over samples.
+
+    Functions of users may have pulses in time, and event functions several zeros, which longer steps would miss.
+    """
+    users = (problem.control, problem.wrenches, problem.stop, problem.stops)
+    return not (problem.has_events or any(one is not None for one in users))

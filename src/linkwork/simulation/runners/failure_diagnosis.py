@@ -53,7 +53,7 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
             if not np.isfinite(np.asarray(forces, dtype=float)[joint.v]).all():
                 return f"the controller returned {np.asarray(forces)[joint.v]} for joint {joint.name!r} at {t:g} s"
     if code == NOT_CONVERGED:
-        return runner.not_converged(values, now)
+        return runner.not_converged(index, now)
     fastest = max(problem.mechanism.leaders, key=lambda j: float(np.abs(now.v[j.v]).max(initial=0.0)))
     speed = float(np.abs(now.v[fastest.v]).max(initial=0.0))
     found = f"the fastest joint is {fastest.name!r} at {speed:.3g} rad/s or m/s"

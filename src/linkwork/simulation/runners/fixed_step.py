@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from math import gcd
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 
-from linkwork.simulation.events.impulses import impossible
 from linkwork.simulation.events.log import Line, event, events_of
 from linkwork.simulation.events.schedule import Switch, command_status, mode_event
-from linkwork.simulation.events.sources import constraint_number, nan_guard, sources
+from linkwork.simulation.events.sources import constraint_number, sources
 from linkwork.simulation.method_choice import Choice
 from linkwork.simulation.methods.contact_stepping import contact_event
 from linkwork.simulation.methods.registry import method_of_order
@@ -21,25 +20,48 @@ from linkwork.simulation.recording import Storage
 from linkwork.simulation.results.outcomes import Event
 from linkwork.simulation.runners.progress import Watch
 from linkwork.simulation.runners.run_program import BatchProgram, MemberProgram
-from linkwork.simulation.state import NON_FINITE, RUNNING, EventLog, MemberState, StepState, flatten, member, unflatten
+from linkwork.simulation.state import NON_FINITE, RUNNING, EventLog, MemberState, flatten, member, unflatten
 from linkwork.simulation.user_functions import Values
 from linkwork.spatial.scalar import Array
 
-PIECE = 0.2  # target computing time [s] of a piece: the delay of Ctrl-C
-FIRST = 20_000  # member-steps of the first piece; its computing time decides the size of the next one
 FIRST_LOCATED = 100  # largest number of steps of the first piece if contact events may fill the log
 GROWTH, GROWTH_LOGGED = 8.0, 2.0  # largest growth from piece to piece; the second after a log overflowed
 MOST_BYTES = 64 << 20  # largest size of a piece's samples [bytes]
 
 
+class Pieces(NamedTuple):
+    """Size of the pieces of a run: target computing time [s], the delay of Ctrl-C, and member-steps of the first piece.
+
+    The computing time of each piece decides the size of the next one.
+    """
+
+    seconds: float = 0.2
+    first: int = 20_000
+
+
+PIECES, TRIAL_PIECES = Pieces(), Pieces(seconds=0.02, first=1)
+
+
 class FixedSteps:
     """A run by a method with fixed steps, in pieces: each piece is one call of the compiled program.
 
-    Between pieces, the runner calls controllers that run in Python and applies the schedule.
+    Between pieces, the runner calls controllers that run in Python and applies the schedule. A trial run uses the
+    `kernels` of another run.
     """
 
-    def __init__(self, problem: Problem, choice: Choice, storage: Storage, target: str, threads: int | None):
-        self.problem, self.storage, self.dt = problem, storage, choice.dt
+    def __init__(
+        self,
+        problem: Problem,
+        choice: Choice,
+        storage: Storage,
+        target: str,
+        threads: int | None,
+        pieces: Pieces = PIECES,
+        kernels: BatchProgram | None = None,
+    ):
+        self.problem, self.storage, self.dt, self.choice = problem, storage, choice.dt, choice
+        self.target = target
+        self.advised: tuple[int, ...] | None = None  # index of the member whose failure was diagnosed with trial runs
         self.now, self.done = _with_contact_log(problem, choice.locate), 0
         sampling = problem.sampling
         self.in_python = problem.in_python
@@ -48,7 +70,7 @@ class FixedSteps:
         every = gcd(storage.every, self.tick) if self.in_python else storage.every
         method = method_of_order(choice.method, choice.order, choice.locate)
         self.program = MemberProgram(problem, method, storage.series, every, self.tick)
-        self.batch_program = BatchProgram(self.program, choice.dt, target, threads)
+        self.batch_program = BatchProgram(self.program, choice.dt, target, threads, kernels)
         self.switches: dict[int, list[tuple[Switch, Array]]] = {}  # by step: switches, and their members (*batch,)
         for switch in problem.switches:
             if switch.guarded:
@@ -60,7 +82,7 @@ class FixedSteps:
         some = problem.has_events and 0 not in problem.batch
         self.sources = sources(problem.system(problem.member(problem.first)[1])) if some else []
         self._stride = every  # steps between reads of the log
-        first = FIRST // max(1, self.now.step.size)
+        self._seconds, first = pieces.seconds, pieces.first // max(1, self.now.step.size)
         self._count = max(1, (min(first, FIRST_LOCATED) if choice.locate else first) // every)  # samples of a piece
         self._growth = GROWTH
 
@@ -115,7 +137,7 @@ class FixedSteps:
             begin = time.perf_counter()
             if self._try(lambda count=count: self._samples(count), count * length):
                 spent = time.perf_counter() - begin
-                self._count = max(1, int(count * min(self._growth, PIECE / max(spent, 1e-6))))
+                self._count = max(1, int(count * min(self._growth, self._seconds / max(spent, 1e-6))))
                 watch(self.done / storage.count)
 
     def _try(self, piece: Callable[[], None], steps: int) -> bool:
@@ -268,25 +290,17 @@ class FixedSteps:
         system, t = self.problem.system(values), float(now.step) * self.dt
         self.program.method.step(system, t, now.motion, self.dt, now.control)
 
-    def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return the reason why the equations of a batch member's next step were not solved."""
-        from linkwork.simulation.methods.newton_failure import unsolved
+    def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
+        """Return why the next step of the batch member at `index` failed in the state `now`, and a remedy."""
+        from linkwork.simulation.runners.step_trials import failed_step_text  # imported here: few runs fail
 
-        t, system, method = float(now.step) * self.dt, self.problem.system(values), self.program.method
-        states: list[tuple[float, StepState]] = [(t, now.motion)]
-        if system.guards:  # guards may have switched within the step
-            with np.errstate(all="ignore"):
-                moved, _ = method.step(system, t, now.motion, self.dt, now.control)
-            states.append((t + self.dt, moved))
-        for _, one in states:
-            if failed := impossible(system.in_modes(one.modes).mechanism, now.q):
-                return failed
-        if failed := nan_guard(system, *states):
-            return failed
-        if failed := unsolved(method, system, t, now.motion, self.dt, now.control):
-            return failed.text(self.dt)
-        failed = "the equations of the step were not solved" if method.implicit else "the projection onto loops failed"
-        return f"{failed} with dt={self.dt:g} s: try dt={self.dt / 4:g}"
+        return failed_step_text(self, index, now)
+
+    def trial(self, problem: Problem, dt: float, duration: float) -> FixedSteps:
+        """Return a runner of another problem and step dt [s] that uses the kernels of this one, in short pieces."""
+        choice = self.choice._replace(dt=dt)
+        storage = Storage(problem, choice, self.storage.series, self.storage.every, duration)
+        return FixedSteps(problem, choice, storage, self.target, 1, TRIAL_PIECES, self.batch_program)
 
     def _last_sample(self) -> None:
         """Record the last state of a single run that ended between samples."""

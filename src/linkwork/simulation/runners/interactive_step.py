@@ -14,7 +14,7 @@ from linkwork.evaluation.floating_point_failures import failures_named
 from linkwork.model.broadcast import as_numbers, refuse_non_finite
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import own_modes
-from linkwork.simulation.methods.newton_failure import unsolved
+from linkwork.simulation.methods.newton_failure import FailedStep, Unsolved, solved_step, unsolved
 from linkwork.simulation.methods.step_derivatives import StepMap
 from linkwork.simulation.runners.run_kernels import kernel_of
 from linkwork.simulation.state import CONTACT_COLUMNS, StepState
@@ -96,12 +96,23 @@ class StepKernel:
         (found,), finite = self.kernel.over_batch([x, forces, *changes], (), 1)
         if finite:
             return found
+        sim, system = self.simulator, self.system(*changes)
+        at, valid = f"at {sim.state.t:g} s with dt={sim.dt:g}", bool(np.isfinite(x).all())
+        step = FailedStep(sim._method, system, 0.0, state_of(system.mechanism, x), sim.dt, forces)
+        failed = unsolved(step) if valid and np.isnan(found).all() else None
+        if failed and np.isfinite(failed.history).all():  # the complete step in Python may take many iterations
+            raise self._not_converged(step, failed)
         with failures_named("the state after a step", 0):
             after = self.one(x, forces, *changes)
-        at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
-        if np.isfinite(x).all() and np.isnan(after).all():
-            sim, system = self.simulator, self.system(*changes)
-            if failed := unsolved(sim._method, system, 0.0, state_of(system.mechanism, x), sim.dt, forces):
-                raise NotConverged(f"the step at {sim.state.t:g} s: {failed.text(sim.dt)}", failed.history, failed.step)
+        if valid and np.isnan(after).all():
+            if failed:
+                raise self._not_converged(step, failed)
             raise NotConverged(f"the projection onto the loops did not converge after the step {at}; use a smaller dt")
         raise NonFinite(f"the state after the step {at} is not finite; use a smaller dt, or check the forces")
+
+    def _not_converged(self, step: FailedStep, failed: Unsolved) -> NotConverged:
+        """Return the error of a step whose equations were not solved, with a smaller step that is solved, if found."""
+        shorter = solved_step(step)
+        remedy = f"dt={shorter:g} is solved" if shorter else "no smaller dt that is solved was found"
+        text = f"the step at {self.simulator.state.t:g} s: {failed.text(step.h)}; {remedy}"
+        return NotConverged(text, failed.history, shorter)

@@ -212,12 +212,27 @@ class Switched(NamedTuple):
 RUN, STEPS, SWITCH, SAMPLE, FIRST_SAMPLE = "run", "steps", "switch", "sample", "first sample, controlled"
 
 
-class BatchProgram:
-    """The program of one member applied to a whole batch, compiled or in plain Python."""
+class NotCompiled(Exception):
+    """Raised by a program that uses the kernels of another program if it needs a kernel that was not compiled."""
 
-    def __init__(self, program: MemberProgram, dt: float, target: str, threads: int | None):
+
+class BatchProgram:
+    """The program of one member applied to a whole batch, compiled or in plain Python.
+
+    A program with `kernels` uses the kernels of another program of the same problem, and compiles no others.
+    """
+
+    def __init__(
+        self,
+        program: MemberProgram,
+        dt: float,
+        target: str,
+        threads: int | None,
+        kernels: BatchProgram | None = None,
+    ):
         self.program, self.dt, self.threads, self.target = program, dt, threads, target
-        self._kernels: dict[str, Kernel] = {}
+        self._kernels: dict[str, Kernel] = {} if kernels is None else kernels._kernels
+        self._compiles = kernels is None
 
     def run_samples(self, now: MemberState, count: int, places: Mapping[str, Array], capacity: int) -> MemberState:
         """Return the state (*batch, ...) after `count` samples, which are written to `places`.
@@ -290,6 +305,8 @@ class BatchProgram:
                     out[(*(slice(None),) * len(batch), slice(0, counts[0]))] = series
             return found
         if what not in self._kernels:
+            if not self._compiles:
+                raise NotCompiled(what)
             samples = list(more.values())
             results = [
                 *shapes,
@@ -308,20 +325,21 @@ class BatchProgram:
         return self.program.shapes
 
     @cached_property
-    def _users_formulas(self) -> str:
-        """A digest of the formulas of recorded user-defined series; empty if there are none."""
-        program = self.program
-        users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
-        if not users:
-            return ""
-        return formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
+    def _series_name(self) -> str:
+        return series_name(self.program)
 
     def _name(self, what: str) -> tuple[str, ...]:
         """Return the texts that distinguish the program `what` from the other programs of the same problem."""
         program = self.program
         timing = f"{program.every} {program.tick}"
-        series = f"{program.series} {self._users_formulas}"
-        return what, program.method.title, series, timing, repr(list(program.problem.parameters))
+        return what, program.method.title, self._series_name, timing, repr(list(program.problem.parameters))
+
+
+def series_name(program: MemberProgram) -> str:
+    """Return a text that identifies the recorded series: their names, and a digest of the formulas of users."""
+    users = [program.formulas[name] for name in of_users(program.problem.facts, program.series)]
+    formulas = users and formula_digest(program.problem, lambda *at: tuple(one(program.sample(*at)) for one in users))
+    return f"{program.series} {formulas or ''}"
 
 
 def _in_plain_python(

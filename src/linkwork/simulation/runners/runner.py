@@ -29,6 +29,6 @@ class Runner(Protocol):
         """Repeat the failed step of one batch member in plain Python, so that its error is raised."""
         ...
 
-    def not_converged(self, values: Values, now: MemberState) -> str:
-        """Return the reason why the equations of a batch member's next step were not solved."""
+    def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
+        """Return why the next step of the batch member at `index` failed in the state `now`, and a remedy."""
         ...

@@ -46,14 +46,23 @@ class StateDerivative:
 
     def __call__(self, t: float, x: Array, held: Array, values: Values) -> Array:
         """Return the derivative of the state x (nq + nv + 1,) at time t [s], for parameters and gains `values`."""
+        return self.bound(held, values)(t, x)
+
+    def bound(self, held: Array, values: Values) -> Callable[[float, Array], Array]:
+        """Return the derivative as a function of time t [s] and state x (nq + nv + 1,), for fixed forces and values."""
         arrays = [np.reshape(np.asarray(a, dtype=float), -1) for a in values.values()]
-        if self.target == "numpy":
-            return np.asarray(self.one(np.array([t]), x, held, *arrays), dtype=float)
-        pays = not self._quick and next(_calls) > MANY
-        if self._rates is None or pays:
-            shapes = [(1,), (self.size,), held.shape, *(a.shape for a in arrays)]
-            self._rates, self._quick = self._compiled(shapes, pays), pays
-        return self._rates(np.array([t]), x, held, *arrays)
+
+        def rates(t: float, x: Array) -> Array:
+            if self.target == "numpy":
+                return np.asarray(self.one(np.array([t]), x, held, *arrays), dtype=float)
+            if self._rates is None or not self._quick:
+                pays = next(_calls) > MANY
+                if self._rates is None or pays:
+                    shapes = [(1,), (self.size,), held.shape, *(a.shape for a in arrays)]
+                    self._rates, self._quick = self._compiled(shapes, pays), pays
+            return self._rates(np.array([t]), x, held, *arrays)
+
+        return rates
 
     def _compiled(self, shapes: list[Shape], quick: bool) -> Callable[..., Array]:
         """Return `one` as machine code for arrays of these shapes; `quick` adds an entry point with little overhead."""

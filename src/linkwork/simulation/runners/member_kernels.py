@@ -1,0 +1,142 @@
+"""Compiled functions of the state of one batch member, for SciPy's methods: projection, event functions, series."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork.algorithms.mimic_reduction import project_state
+from linkwork.model.broadcast import Shape
+from linkwork.simulation.events.slip import holding
+from linkwork.simulation.events.sources import watch
+from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.runners.run_program import MemberProgram, series_name
+from linkwork.simulation.state import MemberState, StepState, flatten, unflatten
+from linkwork.simulation.user_functions import Values
+from linkwork.spatial.scalar import Array, Value
+
+# Number of samples of a run from which a compiled sample is worth its cost: 30 ms to build, 0.1 ms saved per sample
+MANY = 500
+
+
+class Projected(NamedTuple):
+    """Coordinates q (nq,) and velocities v (nv,) projected onto the constraints.
+
+    `error` is the largest remaining closure error, `moved` the largest displacement of a joint [m or rad].
+    """
+
+    q: Array
+    v: Array
+    error: float
+    moved: float
+
+
+class MemberKernels:
+    """Projection, event functions and recorded series of a member: functions of flat arrays, compiled at first use.
+
+    Samples are computed in plain Python if the run has only a few.
+    """
+
+    def __init__(self, program: MemberProgram, dt: float, target: str, samples: int):
+        self.program, self.problem, self.dt = program, program.problem, dt
+        self.compiled, self.many = target != "numpy", samples >= MANY
+        self._functions: dict[str, Callable[..., Array]] = {}
+
+    def projection(self, values: Values, slip: Array) -> Callable[[Array], Projected]:
+        """Return the projection of q and v onto the constraints, as a function of an array that begins with q and v.
+
+        `values` are the parameters and gains; constraints whose `slip` (k,) is not zero are released.
+        """
+        m, fixed = self.problem.mechanism, _flat((slip, *values.values()))
+        sizes, results = (m.nq + m.nv, len(fixed)), m.nq + m.nv + 2
+        project = self._function("project", self._project, sizes, results, (), self.compiled)
+
+        def projected(x: Array) -> Projected:
+            found = project(x[: m.nq + m.nv], fixed)
+            return Projected(found[: m.nq], found[m.nq : -2], float(found[-2]), float(found[-1]))
+
+        return projected
+
+    def watched(self, values: Values, now: MemberState, count: int) -> StepState:
+        """Return the step state of `now` with `count` event functions, constraint forces and arming states."""
+        x, armed = _flat((*flatten(now), *values.values())), len(now.motion.armed)
+        results = armed + count + len(self.problem.mechanism.constraints) + 1
+        found = self._function("watch", self._watch, (len(x),), results, (repr(self.dt),), self.compiled)(x)
+        return now.motion._replace(armed=found[:armed], watched=found[armed:])
+
+    def sample(self, values: Values, now: MemberState) -> list[Array]:
+        """Return one sample of every recorded series in the state `now`."""
+        if not (self.compiled and self.many):
+            return list(self.program.series_values(values, self.dt, now))
+        x, more = _flat((*flatten(now), *values.values())), (series_name(self.program), repr(self.dt))
+        results = sum(map(math.prod, self.program.shapes.values()))
+        found = self._function("adaptive sample", self._sample, (len(x),), results, more, True)(x)
+        shapes = self.program.shapes.values()
+        parts = np.split(found, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    # --- the functions of flat arrays ---
+
+    def _project(self, x: Array, fixed: Array) -> Array:
+        nq, slips = self.problem.mechanism.nq, len(self.problem.mechanism.bounded)
+        cores = [(slips,), *map(self.problem.core, self.problem.values)]
+        slip, *values = _parts(fixed, cores)
+        m = self.problem.system(dict(zip(self.problem.values, values, strict=True))).mechanism
+        found = project_state(holding(m, slip), x[:nq], x[nq:])
+        return np.concatenate([found.q, found.v, [found.error, found.moved]])
+
+    def _watch(self, x: Array) -> Array:
+        values, now = self._unpacked(x)
+        found = watch(self.problem.system(values), now.step * self.dt, now.motion, now.control)
+        return np.concatenate([found.armed, found.watched])
+
+    def _unpacked(self, x: Array) -> tuple[Values, MemberState]:
+        """Return parameters and gains, and the state, from the array x (n,) of the state's leaves and the values."""
+        leaves = [np.shape(leaf)[len(self.problem.batch) :] for leaf in flatten(self.problem.start)]
+        parts = _parts(x, [*leaves, *map(self.problem.core, self.problem.values)])
+        values = dict(zip(self.problem.values, parts[len(leaves) :], strict=True))
+        return values, unflatten(self.problem.start, parts[: len(leaves)])
+
+    def _sample(self, x: Array) -> Array:
+        values, now = self._unpacked(x)
+        return np.concatenate([np.reshape(one, -1) for one in self.program.series_values(values, self.dt, now)])
+
+    def _function(
+        self,
+        name: str,
+        function: Callable[..., Array],
+        sizes: Sequence[int],
+        results: int,
+        more: tuple[str, ...],
+        compiled: bool,
+    ) -> Callable[..., Array]:
+        """Return `function` of flat arrays with these sizes, and `results` numbers; compiled if `compiled`.
+
+        `name` and `more` identify its kernel.
+        """
+        if not compiled:
+            return lambda *arrays: np.asarray(function(*arrays), dtype=float)
+        if name not in self._functions:
+            key = (name, *more, repr(list(self.problem.parameters)))
+            kernel = kernel_of(self.problem, key, function, [(size,) for size in sizes], [(results,)])
+
+            def general(*arrays: Array) -> Array:
+                return kernel.over_batch(arrays, (), 1)[0][0]
+
+            self._functions[name] = kernel.fast_call(general, name, "")
+        return self._functions[name]
+
+
+def _flat(parts: Sequence[Value]) -> Array:
+    """Return all numbers of several numbers and arrays in one array (n,)."""
+    return np.concatenate([np.zeros(0), *(np.asarray(part, dtype=float).reshape(-1) for part in parts)])
+
+
+def _parts(x: Array, shapes: Sequence[Shape]) -> list[Value]:
+    """Return the numbers and arrays with these shapes that `_flat` put into x (n,)."""
+    ends = np.cumsum([0, *map(math.prod, shapes)])
+    return [x[begin:end].reshape(shape)[()] for (begin, end), shape in zip(pairwise(ends), shapes, strict=True)]

@@ -1,0 +1,206 @@
+"""Diagnosis of a failed step of a fixed-step run: its cause, and a remedy that was tried.
+
+Trial runs use the kernels of the failed run, so that they compile nothing. All trials together stop after a time limit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from linkwork.errors import LinkworkError
+from linkwork.simulation.events.impulses import impossible
+from linkwork.simulation.events.sources import nan_guard
+from linkwork.simulation.methods.method import OutOfTime
+from linkwork.simulation.methods.newton_failure import FailedStep, unsolved
+from linkwork.simulation.problem import Problem
+from linkwork.simulation.runners.run_program import MemberProgram, NotCompiled
+from linkwork.simulation.runners.runner import Runner
+from linkwork.simulation.runners.state_derivative import StateDerivative
+from linkwork.simulation.state import NON_FINITE, NOT_CONVERGED, RUNNING, MemberState, StepState
+from linkwork.spatial.scalar import Array
+
+SECONDS = 0.35  # longest time for trial runs with shorter steps
+RK4_SECONDS = 0.2  # longest time for a trial with "rk4", without compiling
+HALVINGS = (1, 2, 3, 4, 5, 6, 8, 10)  # numbers of times that the step is halved
+MOST_STEPS = 200_000  # largest number of steps of a trial run
+DIVISIONS = (16, 128, 1024)  # numbers of steps of "rk4" in the interval of the failed step
+AGREES = 1e-3  # "rk4" works if halving its step changes coordinates by less [rad or m]
+QUICKLY_COMPILED = 8  # degrees of freedom up to which compiling the state derivative takes at most 0.3 s
+
+
+class TriedRunner(Runner, Protocol):
+    """A fixed-step runner that can make trial runs.
+
+    `advised` is the index of the batch member whose failure was diagnosed with trial runs, if any.
+    """
+
+    program: MemberProgram
+    target: str
+    advised: tuple[int, ...] | None
+
+    def trial(self, problem: Problem, dt: float, duration: float) -> Runner:
+        """Return a runner of another problem and step dt [s] that uses the kernels of this one, in short pieces."""
+        ...
+
+
+def failed_step_text(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> str:
+    """Return the cause of the failed step of the batch member at `index` in the state `now`, and a remedy."""
+    _, values = runner.problem.member(index)
+    t, system, method = float(now.step) * runner.dt, runner.problem.system(values), runner.program.method
+    states: list[tuple[float, StepState]] = [(t, now.motion)]
+    if system.guards:  # guards may have switched within the step
+        with np.errstate(all="ignore"):
+            moved, _ = method.step(system, t, now.motion, runner.dt, now.control)
+        states.append((t + runner.dt, moved))
+    for _, one in states:
+        if failed := impossible(system.in_modes(one.modes).mechanism, now.q):
+            return failed
+    if failed := nan_guard(system, *states):
+        return failed
+    step = FailedStep(method, system, t, now.motion, runner.dt, now.control)
+    found = unsolved(step)
+    what = "the equations of the step were not solved" if method.implicit else "the projection onto loops failed"
+    cause = found.text(runner.dt) if found else f"{what} with dt={runner.dt:g} s"
+    if runner.advised is not None:  # trials take time: one member is enough
+        return f"{cause}; see the remedy of member {runner.advised}"
+    runner.advised = index
+    return f"{cause}; {_remedy(runner, index, now)}"
+
+
+def _remedy(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> str:
+    """Return a remedy that worked in a trial, as text; or that none was found."""
+    if runner.problem.in_python:
+        return f"try dt={runner.dt / 4:g} (not tried, because a trial would call the controller in Python)"
+    farthest: Trial | None = None
+    for trial in _trials(runner, index, now, time.perf_counter() + SECONDS):
+        if trial.text:
+            return trial.text
+        farthest = trial if farthest is None or trial.time > farthest.time else farthest
+    if runner.program.method.name != "rk4" and (h := _solved_by_rk4(runner, index, now)):
+        return f"smaller steps of this method fail too; use method='rk4' with dt={h:.10g}, which solves this interval"
+    if farthest is None:
+        return "no remedy was found in the time limit of the diagnosis; try a much smaller dt"
+    smaller = f"a run with dt={farthest.dt:g} fails too, at {farthest.time:.4g} s"
+    return f"no remedy was found: {smaller}. Check the speeds and forces at this time (run.q, run.v)"
+
+
+# --- trial runs with a smaller step ---
+
+
+class Trial(NamedTuple):
+    """A trial run with the step dt [s], the time [s] that it reached, and its advice; empty if the trial failed."""
+
+    dt: float
+    time: float
+    text: str
+
+
+class Reached(NamedTuple):
+    """The time [s] that a trial run reached, and whether it `failed` there; else it ended, or its time was over."""
+
+    time: float
+    failed: bool
+
+
+def _trials(runner: TriedRunner, index: tuple[int, ...], now: MemberState, deadline: float) -> Iterator[Trial]:
+    """Yield trial runs with smaller steps: from the start of the run, then from the state `now` before the failure.
+
+    A run from the start shows that the advice works. If there is no time for it, a run from `now` shows that a smaller
+    step solves the interval in which the step failed.
+    """
+    alone, t, count = runner.problem.alone(index), float(now.step) * runner.dt, runner.storage.steps[-1]
+    later = [float(one.when) for one in alone.switches if not one.guarded and float(one.when) > t]
+    end = min([float(count) * runner.dt, *later])  # the kernel of a later switch may not be compiled
+    starts = [(alone.start, "", deadline - SECONDS / 4)]
+    if now.step > alone.start.step:
+        starts.append((now, "from this state, ", deadline))
+    for start, whence, until in starts:
+        for k in HALVINGS:
+            found = _reached(runner, replace(alone, start=start), k, end, until)
+            if found is None or not (found.failed or found.time > t + 0.99 * runner.dt):
+                break  # there was no time to pass the failed step: smaller steps would take longer
+            dt = runner.dt / 2**k
+            advice = f"use dt={dt:.10g}: {whence}a trial run with it {_end(found.time, end)}"
+            yield Trial(dt, found.time, "" if found.failed else advice)
+
+
+def _end(reached: float, end: float) -> str:
+    """Return how far a trial run came, as text; `end` [s] is where it was to end."""
+    return "reached the end" if reached >= end * (1.0 - 1e-9) else f"passed this time and reached {reached:.4g} s"
+
+
+def _reached(runner: TriedRunner, problem: Problem, halvings: int, end: float, deadline: float) -> Reached | None:
+    """Run a problem without batch towards `end` [s], with the step of `runner` halved some times.
+
+    None if this is impossible: a kernel is missing, or the recording would be too large.
+    """
+    dt, parts = runner.dt / 2**halvings, 2.0**halvings
+    start = problem.start._replace(status=np.zeros(()), step=np.asarray(problem.start.step) * parts)
+    problem = replace(problem, start=start)
+    problem = problem if np.size(runner.now.step) == 1 else problem.doubled()  # batches have other machine code
+    steps = int(min(np.floor(end / runner.dt - float(start.step) / parts + 1e-6), MOST_STEPS / parts))
+
+    def watch(_: float) -> None:
+        if time.perf_counter() > deadline:
+            raise OutOfTime
+
+    try:
+        if time.perf_counter() > deadline or steps < 1:
+            return None
+        trial = runner.trial(problem, dt, steps * runner.dt)
+    except LinkworkError:
+        return None
+    try:
+        trial.go(watch)
+    except OutOfTime:
+        pass
+    except NotCompiled:
+        if np.all(trial.now.status == RUNNING):
+            return None
+    status = float(np.ravel(trial.now.status)[0])
+    return Reached(float(np.ravel(trial.now.step)[0]) * dt, status in (NOT_CONVERGED, NON_FINITE))
+
+
+# --- a trial with another method ---
+
+
+def _solved_by_rk4(runner: TriedRunner, index: tuple[int, ...], now: MemberState) -> float | None:
+    """Return a step [s] with which "rk4" integrates the interval of the failed step from the state `now`.
+
+    None if none was found in RK4_SECONDS, or the mechanism is too large to compile its state derivative quickly.
+    """
+    alone, t = runner.problem.alone(index), float(now.step) * runner.dt
+    m = alone.mechanism
+    if m.nv > QUICKLY_COMPILED or m.contact_pairs:  # the state derivative has no contacts
+        return None
+    _, values = alone.member(())
+    modes = dict(zip(alone.switched, now.motion.modes, strict=True))
+    rates = StateDerivative(alone, runner.target).bound(now.control, {**values, **modes})
+    start = np.concatenate([now.q, now.v, [0.0]])
+    rates(t, start)  # compiles the state derivative
+    deadline = time.perf_counter() + RK4_SECONDS
+
+    def end(count: int) -> Array:
+        x, h = start, runner.dt / count
+        for k in range(count):
+            if time.perf_counter() > deadline:
+                raise OutOfTime
+            a = rates(t + k * h, x)
+            b = rates(t + (k + 0.5) * h, x + 0.5 * h * a)
+            c = rates(t + (k + 0.5) * h, x + 0.5 * h * b)
+            x = x + h / 6.0 * (a + 2.0 * (b + c) + rates(t + (k + 1) * h, x + h * c))
+        return x[: m.nq]
+
+    try:
+        with np.errstate(all="ignore"):
+            for count in DIVISIONS:
+                if np.abs(end(count) - end(2 * count)).max(initial=0.0) < AGREES:  # false for nan
+                    return runner.dt / (2 * count)
+    except OutOfTime:
+        pass
+    return None
