@@ -18,7 +18,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
 from linkwork.simulation.contact_checks import check_start, method_of, refuse_unfit
 from linkwork.simulation.events.schedule import Schedule, entries_of
-from linkwork.simulation.method_choice import ADAPTIVE, Choice, chosen
+from linkwork.simulation.method_choice import ADAPTIVE, Choice, Wanted, chosen
 from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order, refuse_composed
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.problem_setup import Continuation, Setup, positive, problem_of, with_commands
@@ -259,7 +259,7 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
     derivative = StateDerivative(problem, how.target)
     try:
         trial = partial(_trial, problem, how)
-        choice = chosen(problem, derivative, how.method, how.dt, how.duration, trial)
+        choice = chosen(problem, derivative, Wanted(how.method, how.dt, how.order, how.duration), trial)
         check_start(problem, choice.method, choice.dt)
         adaptive = choice.method in ADAPTIVE
         if not adaptive:
