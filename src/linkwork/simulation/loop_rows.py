@@ -54,7 +54,7 @@ class LoopRows:
         return Tangent(right[rank:].T, right[:rank].T / sizes[:rank] @ left[:, :rank].T)
 
     def consistent(self, q: Array, v: Array, tangent: Tangent) -> Array:
-        """Return velocities (nv,) near v that satisfy the loops at q (nq,), to first order; `tangent` is of a near q."""
+        """Return velocities (nv,) near v that satisfy the loops at q (nq,), to first order from a `tangent` nearby."""
         return v - tangent.inverse @ (self.rows(q) @ v)
 
     def regular(self, states: Sequence[MemberState]) -> Sequence[MemberState]:

@@ -139,13 +139,13 @@ def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState
     """
     m = problem.mechanism
     _, values = problem.member(problem.first)
-    tangent = loops.tangent(now.q)
+    held, tangent = problem.system(values).clipped(now.control), loops.tangent(now.q)
     N, k = tangent.free, tangent.free.shape[1]
 
     def acceleration(x: np.ndarray) -> np.ndarray:
         q = m.integrate(now.q, N @ x[:k])
         v = loops.consistent(q, now.v + N @ x[k:], tangent)
-        return N.T @ derivative(0.0, np.concatenate([q, v, [0.0]]), now.control, values)[m.nq : -1]
+        return N.T @ derivative(0.0, np.concatenate([q, v, [0.0]]), held, values)[m.nq : -1]
 
     turns = np.concatenate([joint.kind.turns for joint in m.leaders]).astype(bool)
     spin = float(np.abs(now.v[turns]).max(initial=0.0))

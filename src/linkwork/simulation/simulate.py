@@ -107,6 +107,7 @@ def simulate(
     memory: ArrayLike | None = None,
     stop_when: StopCondition | None = None,
     stops: float | None = 0.02,
+    clip_effort: bool = False,
     contact: str = "compliant",
     baumgarte: float | None = None,
     rtol: float = 1e-9,
@@ -175,6 +176,10 @@ def simulate(
         `stop_when(t, q, v)` ends the run where it is true or positive.
     stops : float or None, unit [s], default 0.02
         Time constant of the springs and dampers at joint limits. None: limits are ignored.
+    clip_effort : bool, default False
+        True clips the joint forces of the controller to [-effort_limit, effort_limit] of each joint; `run.tau` are the
+        clipped forces, `run["tau.commanded"]` those that the controller returned. The forces of `lw.feedback.drives`
+        are not clipped: drives have their own force limits.
     contact : {"compliant", "rigid"}, default "compliant"
         Compliant contacts are springs and dampers with anchors (see `Builder.touch`). Rigid contacts use impulses with
         restitution and friction, and the method "moreau".
@@ -236,6 +241,7 @@ def simulate(
         rigid=contact == RIGID_CONTACTS,
         dt=how.dt,
         continued=None if run is None else _continuation(run),
+        clip_effort=clip_effort,
     )
     return _simulated(setup, how if run is None else how.continuing(run), Recording(record, every), progress)
 
@@ -303,6 +309,7 @@ def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, 
         baumgarte=problem.baumgarte,
         order=choice.order,
         locate=choice.locate,
+        clip_effort=problem.effort is not None,
     )
 
 

@@ -20,6 +20,7 @@ from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.methods.registry import METHODS, RIGID, Method
 from linkwork.simulation.results import report_limits as limits
 from linkwork.simulation.results.extremes import largest_magnitude, relative
+from linkwork.simulation.results.report_joint_limits import velocity_and_effort_limits
 from linkwork.simulation.results.report_momenta import momenta
 from linkwork.simulation.results.report_resolution import step_resolution
 from linkwork.simulation.results.report_rows import Report, Row, checked, member_name, verdict
@@ -49,7 +50,7 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
             *_loops(run),
             *_slips(run),
             _joint_limits(run),
-            *_velocity_and_effort_limits(run),
+            *velocity_and_effort_limits(run),
             *_iterations(run),
             *step_resolution(run),
         ]
@@ -207,25 +208,6 @@ def _joint_limits(run: RunData) -> Row:
     beyond_by = f"relative to the range; {far.max():.3g} {unit} beyond the limit of {j.name!r}"
     note = beyond_by if far.any() else "not exceeded"
     return checked(run, name, far / _range(j, d), note, limits.BEYOND_LIMITS)
-
-
-def _velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
-    """Yield rows on joint velocities and controller forces that exceed the limits of joints; they are no checks."""
-    m = run.mechanism
-    kinds = (
-        ("velocity limits", "v", "velocity_limit", "rad/s or m/s"),
-        ("effort limits", "tau", "effort_limit", "N m or N"),
-    )
-    for title, series, name, unit in kinds:
-        bound = np.concatenate([np.zeros(0), *(getattr(joint, name) for joint in m.leaders)])
-        if series not in run.recorded or not np.isfinite(bound).any():
-            continue
-        largest = np.nanmax(np.abs(run[series]).reshape(-1, m.nv), axis=0, initial=0.0)
-        worst = int(np.argmax(largest / bound))
-        joint = next(one.name for one in m.leaders if one.v.start <= worst < one.v.stop)
-        exceeded = bool((largest > bound).any())
-        note = f"joint {joint!r}: {largest[worst]:.3g} of {bound[worst]:.3g} {unit}; limits do not act in a simulation"
-        yield Row(title, "exceeded" if exceeded else "not exceeded", note=note if exceeded else "")
 
 
 def _range(joint: Joint, d: int) -> float:

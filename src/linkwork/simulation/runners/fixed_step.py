@@ -266,7 +266,7 @@ class FixedSteps:
     def again(self, values: Values, now: MemberState) -> None:
         """Make one step of one batch member in plain Python, so that its error is raised."""
         system, t = self.problem.system(values), float(now.step) * self.dt
-        self.program.method.step(system, t, now.motion, self.dt, now.control)
+        self.program.method.step(system, t, now.motion, self.dt, system.clipped(now.control))
 
     def not_converged(self, values: Values, now: MemberState) -> str:
         """Return the reason why the equations of a batch member's next step were not solved."""
@@ -274,16 +274,17 @@ class FixedSteps:
 
         t, system, method = float(now.step) * self.dt, self.problem.system(values), self.program.method
         states: list[tuple[float, StepState]] = [(t, now.motion)]
+        held = system.clipped(now.control)
         if system.guards:  # guards may have switched within the step
             with np.errstate(all="ignore"):
-                moved, _ = method.step(system, t, now.motion, self.dt, now.control)
+                moved, _ = method.step(system, t, now.motion, self.dt, held)
             states.append((t + self.dt, moved))
         for _, one in states:
             if failed := impossible(system.in_modes(one.modes).mechanism, now.q):
                 return failed
         if failed := nan_guard(system, *states):
             return failed
-        if failed := unsolved(method, system, t, now.motion, self.dt, now.control):
+        if failed := unsolved(method, system, t, now.motion, self.dt, held):
             return failed.text(self.dt)
         failed = "the equations of the step were not solved" if method.implicit else "the projection onto loops failed"
         return f"{failed} with dt={self.dt:g} s: try dt={self.dt / 4:g}"

@@ -60,6 +60,8 @@ class Simulator:
         True locates contact events within the step; False: contacts change at the ends of steps.
     contact : {"compliant", "rigid"}, default "compliant"
         Contact model, as in `lw.simulate`.
+    clip_effort : bool, default False
+        True clips the joint forces of every step to the `effort_limit` of the joints, as in `lw.simulate`.
 
     Raises
     ------
@@ -89,6 +91,7 @@ class Simulator:
         order: int | None = None,
         locate: bool = False,
         contact: str = "compliant",
+        clip_effort: bool = False,
     ):
         found = method_of("auto" if method is None else method, contact, locate)
         method = "rk4" if method is None and found == "auto" else found
@@ -97,7 +100,8 @@ class Simulator:
         self._method = method_of_order(method, order, locate)
         refuse_composed(mechanism, self._method)
         self.mechanism, self.dt, self.method, self.order = mechanism, positive("dt", dt), method, self._method.order
-        self._problem = problem_of(Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid"))
+        setup = Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid", clip_effort=clip_effort)
+        self._problem = problem_of(setup)
         refuse_open(self._problem)
         refuse_unfit(self._problem, method, adaptive=False)
         if self._problem.batch:
@@ -155,7 +159,8 @@ class Simulator:
         Parameters
         ----------
         tau : array, shape (nv,), unit [N m or N], default None
-            Joint forces, constant through the step. None: zero.
+            Joint forces, constant through the step. None: zero. They are clipped to the effort limits of the joints if
+            the simulator has `clip_effort=True`.
 
         Raises
         ------

@@ -57,7 +57,8 @@ class StepKernel:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
             m, forces = m.varied(named), lambda t, q, v: wrenches
-        return System(m, None, forces, sim._problem.stops, modes=own_modes(m), rigid=sim._problem.rigid)
+        known = sim._problem
+        return System(m, None, forces, known.stops, modes=own_modes(m), rigid=known.rigid, effort=known.effort)
 
     @cached_property
     def map(self) -> StepMap:
@@ -76,7 +77,7 @@ class StepKernel:
     def one(self, x: Array, tau: Array, *changes: Array) -> Array:
         """Return the flat state after one step from the flat state x; nan if its equations were not solved."""
         sim, system = self.simulator, self.system(*changes)
-        moved, solved = sim._method.step(system, 0.0, state_of(system.mechanism, x), sim.dt, tau)
+        moved, solved = sim._method.step(system, 0.0, state_of(system.mechanism, x), sim.dt, system.clipped(tau))
         found = flat_state(moved)
         return found if solved is True else where(solved, found, np.full(len(found), np.nan))
 
@@ -101,7 +102,8 @@ class StepKernel:
         at = f"at {self.simulator.state.t:g} s with dt={self.simulator.dt:g}"
         if np.isfinite(x).all() and np.isnan(after).all():
             sim, system = self.simulator, self.system(*changes)
-            if failed := unsolved(sim._method, system, 0.0, state_of(system.mechanism, x), sim.dt, forces):
+            held = system.clipped(forces)
+            if failed := unsolved(sim._method, system, 0.0, state_of(system.mechanism, x), sim.dt, held):
                 raise NotConverged(f"the step at {sim.state.t:g} s: {failed.text(sim.dt)}", failed.history, failed.step)
             raise NotConverged(f"the projection onto the loops did not converge after the step {at}; use a smaller dt")
         raise NonFinite(f"the state after the step {at} is not finite; use a smaller dt, or check the forces")
