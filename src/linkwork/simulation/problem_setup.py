@@ -120,6 +120,7 @@ def problem_of(setup: Setup) -> Problem:
     m = _mechanism(setup)
     switches = _switches(m, setup)
     given = _parameters(m, setup, switches)
+    _refuse_many_members(m, setup, given)
     require_inertia(m, given)
     gains, wrenches = _gains(setup, given)
     control, sampler, sampling = _controllers(setup.controller, list(gains))
@@ -324,11 +325,19 @@ def positive(name: str, value: object) -> float:
     return float(value)
 
 
+def _refuse_many_members(m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike]) -> None:
+    """Raise a LinkworkError if the batch is too large for the memory, before any of its arrays is copied."""
+    inputs = [(array, 1) for array in (setup.q0, setup.v0, setup.memory) if array is not None]
+    if setup.wrenches is not None and not callable(setup.wrenches):
+        inputs.append((setup.wrenches, 2))
+    inputs += [(array, m.parameters[name].ndim) for name, array in given.items()]
+    refuse_many_members(m.nq + m.nv, [(array, own) for array, own in inputs if np.ndim(array) > own])
+
+
 def _arrays(
     m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike], gains: Mapping[str, ArrayLike], memory: Array
 ) -> Arrays:
     """Return start states, constant wrenches and parameters as arrays, broadcast to one batch shape."""
-    refuse_many_members(m.nq + m.nv, setup.q0, setup.v0)
     run = setup.continued
     q = run.final.q if run is not None else _positions(m, setup.q0)
     inputs = {

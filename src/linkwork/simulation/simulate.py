@@ -39,6 +39,7 @@ TARGETS = ("cpu", "numpy")
 EXPLICIT = ("semi-implicit", "rk4")
 COMPOSED = [method.name for method in METHODS.values() if method.symmetric]
 TRIALS = 20  # states of a trial run from which the fastest rate is estimated
+TRIAL_STEPS = 1_000_000  # most steps of a trial run, about a second
 TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison run
 
 
@@ -321,8 +322,10 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
     if problem.in_python:
         return []
     alone = problem.alone()
-    every = max(1, round(how.duration / choice.dt) // TRIALS)
-    storage = Storage(alone, choice, ("q", "v"), every, how.duration)
+    count = round(how.duration / choice.dt)
+    duration = how.duration if count <= TRIAL_STEPS else TRIAL_STEPS * choice.dt
+    every = max(1, min(count, TRIAL_STEPS) // TRIALS)
+    storage = Storage(alone, choice, ("q", "v"), every, duration)
     FixedSteps(alone, choice, storage, how.target, threads=1).go(lambda fraction: None)
     states = zip(storage.arrays["q"][: storage.samples], storage.arrays["v"][: storage.samples], strict=True)
     return [alone.start.moved(q=q, v=v) for q, v in states]
