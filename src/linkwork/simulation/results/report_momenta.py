@@ -151,7 +151,7 @@ def _momentum_scale(run: RunData) -> tuple[Array, Array]:
     parts = A * v[..., None, :]
     sizes = [np.linalg.norm(part, axis=-2).sum(axis=-1) for part in (parts[..., :3, :], parts[..., 3:, :])]
     linear, angular = largest_magnitude(sizes[0]), largest_magnitude(sizes[1])
-    turns = np.concatenate([joint.kind.turns for joint in run.mechanism.leaders]).astype(bool)
+    turns = np.concatenate([np.zeros(0), *(joint.kind.turns for joint in run.mechanism.leaders)]).astype(bool)
     inertia = largest_magnitude(np.linalg.norm(A[..., 3:, :], axis=-2)[..., turns].max(axis=-1, initial=0.0))
     radius = np.sqrt(inertia / np.maximum(run.mechanism.mass, TINY))
     return (
