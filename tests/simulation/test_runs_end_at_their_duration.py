@@ -30,7 +30,7 @@ def test_an_automatic_step_fits(duration: float, rate: float | None) -> None:
 
 @pytest.mark.parametrize("dt", [1e-300, 1e-320, 1e-18])
 def test_steps_that_cannot_be_counted_are_refused(dt: float) -> None:
-    with pytest.raises(lw.LinkworkError, match="too many to count"):
+    with pytest.raises(lw.LinkworkError, match="use a longer dt"):
         lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.1, dt=dt, method="rk4")
 
 
@@ -38,6 +38,26 @@ def test_more_members_than_memory_holds_are_refused_before_the_work_begins() -> 
     q0 = np.broadcast_to([1.0, 0.5], (10**11, 2))
     with pytest.raises(lw.LinkworkError, match=r"100000000000 members needs .* GB"):
         lw.simulate(lw.example("double_pendulum"), q0, duration=0.1)
+
+
+@pytest.mark.parametrize("method", ["rk4", "auto", "variational", "dop853"])
+def test_runs_of_years_are_refused(method: str) -> None:
+    with pytest.raises(lw.LinkworkError, match=r"1e\+15 steps, more than the 1e\+12 of a run: use a longer dt"):
+        lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=1e6, dt=1e-9, method=method)
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        {"v0": np.broadcast_to(np.zeros(2), (10**10, 2))},
+        {"parameters": {"gravity": np.broadcast_to(np.zeros(3), (10**10, 3))}},
+        {"wrenches": np.broadcast_to(np.zeros((2, 6)), (10**10, 2, 6))},
+        {"v0": np.zeros((10**5, 1, 2)), "parameters": {"gravity": np.broadcast_to(np.zeros(3), (1, 10**5, 3))}},
+    ],
+)
+def test_batches_of_any_argument_are_estimated_before_the_work_begins(batch: dict[str, Any]) -> None:
+    with pytest.raises(lw.LinkworkError, match=r"10000000000 members needs .* GB"):
+        lw.simulate(lw.example("double_pendulum"), [1.0, 0.5], duration=0.1, **batch)
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True])

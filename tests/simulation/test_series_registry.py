@@ -35,6 +35,13 @@ def remembering() -> dict[str, Any]:
     return {"mechanism": m, "q0": [0.3, 0.2], "dt": 0.01, "method": "midpoint", **how}
 
 
+def clipped() -> dict[str, Any]:
+    b = lw.Builder("rod").body("rod", 1.0, inertia=(1, 1, 1))
+    m = b.joint("pin", lw.Revolute(), "world", "rod", effort_limit=2.0).build()
+    how = {"controller": lambda t, q, v: 9.0 - v, "clip_effort": True}
+    return {"mechanism": m, "q0": [0.3], "dt": 0.01, "method": "rk4", **how}
+
+
 def touching(contact: str = "compliant") -> dict[str, Any]:
     b = lw.Builder("ball").surface("ground", lw.Plane()).body("ball", 0.5, inertia=(2e-4, 2e-4, 2e-4))
     b.joint("free", lw.Free(), "world", "ball").touch("rim", "ball", radius=0.05, stiffness=2e3, rolling=1e-3)
@@ -57,6 +64,7 @@ def looped() -> dict[str, Any]:
 KINDS = {
     "drives, stops and wrenches": (driven, ("tau", "drive.force", "stops", "wrenches")),
     "memory": (remembering, ("tau", "memory")),
+    "effort limits": (clipped, ("tau", "tau.commanded")),
     "compliant contacts": (
         touching,
         tuple(f"contact.{part}" for part in ("state", "since", "force", "anchor", "slip", "energy", "wrenches")),

@@ -160,9 +160,9 @@ class Builder(Assembly, Verbs):
         limits : (lower, upper), [rad or m], optional
             Position limits; each of shape (nv,).
         velocity_limit : array_like, shape (nv,), [rad/s or m/s], default inf
-            Largest speed.
+            Largest speed; it does not act, the report of a run shows where it is exceeded.
         effort_limit : array_like, shape (nv,), [N m or N], default inf
-            Largest force or torque of an actuator.
+            Largest force or torque of an actuator; it acts only with `clip_effort=True` of `lw.simulate`.
 
         Returns
         -------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +24,14 @@ def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
             raise LinkworkError(f"{what} needs {sizes}: {remedy}")
 
 
-def refuse_many_members(size: int, *states: ArrayLike | None) -> None:
-    """Raise a LinkworkError if the memory is too small for states of `size` numbers for every batch member."""
-    members = max([1, *(math.prod(np.shape(state)[:-1]) for state in states if state is not None)])
+def refuse_many_members(size: int, inputs: Iterable[tuple[ArrayLike, int]]) -> None:
+    """Raise a LinkworkError if the memory is too small for states of `size` numbers for every batch member.
+
+    `inputs` are arrays, each with the number of its own axes; the other, leading axes form the batch.
+    """
+    shapes = [np.shape(array)[: np.ndim(array) - own] for array, own in inputs]
+    try:
+        members = math.prod(np.broadcast_shapes(*shapes))
+    except ValueError:  # the check of the shapes names the arrays that do not fit
+        members = max(math.prod(shape) for shape in shapes)
     refuse_beyond_memory(f"a batch of {members} members", 8.0 * members * COPIES * size, "simulate fewer at a time")

@@ -9,13 +9,19 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.simulation.contact_checks import contact_rates
+from linkwork.simulation.loop_rows import LoopRows
 from linkwork.simulation.methods.dry_friction import has_friction
+from linkwork.simulation.methods.registry import method_of_order
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.state_derivative import StateDerivative
 from linkwork.simulation.state import MemberState
 
 ADAPTIVE = ("dop853", "radau", "lsoda")
-FINE = 0.1  # product of step and fastest rate at which the error of rk4 is about 1e-7 per step
+# Product of step and fastest rate, by the order of the method. Examples then have energy errors below a fifth of the
+# limits in `report_limits`: 3e-3 at order 1, 2e-5 at order 2, 5e-6 at order 4 and above.
+FINE = {1: 0.004, 2: 0.01, 4: 0.1}
+FINE_CONTACTS = 0.05  # product of step and rate of compliant contacts, for methods of order 2
+FINE_RIGID = 0.1  # the same for rigid contacts: impacts, not smooth motion, decide the accuracy
 STABLE = 2.5  # product of step and fastest rate above which rk4 is unstable
 LONGEST = {"midpoint": 1e-3, "semi-implicit": 1e-3, "moreau": 1e-3}  # longest steps [s] that are chosen
 LONG = 0.01  # the same for other methods [s]
@@ -42,10 +48,18 @@ class Choice(NamedTuple):
 Trial = Callable[[Choice], list[MemberState]]  # runs the first member with a choice; returns states along the run
 
 
-def chosen(
-    problem: Problem, derivative: StateDerivative, method: str, dt: float | None, duration: float, trial: Trial
-) -> Choice:
+class Wanted(NamedTuple):
+    """The user's choice: method or "auto", step `dt` [s] or None, order of composed steps or None, and duration [s]."""
+
+    method: str
+    dt: float | None
+    order: int | None
+    duration: float
+
+
+def chosen(problem: Problem, derivative: StateDerivative, wanted: Wanted, trial: Trial) -> Choice:
     """Return the given method and step, or suitable ones where they were not given."""
+    method, dt, _, duration = wanted
     if method in ADAPTIVE:
         return Choice(method, dt or duration / SAMPLES, "as given; adaptive steps")
     if method != "auto" and dt is not None:
@@ -53,34 +67,40 @@ def chosen(
     if problem.mechanism.nv == 0 or 0 in problem.batch:
         return Choice("rk4" if method == "auto" else method, dt or LONG, "nothing moves")
     if problem.compliant:
-        return _for_contacts(problem, method, dt, duration)
+        return _for_contacts(problem, wanted)
     if method == "auto" and has_friction(problem.mechanism, problem.parameters):
         reach = LONGEST["midpoint"]
         return Choice("midpoint", dt or _round_step(reach, problem, duration), "dry friction, which midpoint solves")
-    rate = fastest_rate(problem, derivative, problem.member(problem.first)[0])
-    first = _for_rate(problem, method, dt, duration, rate, "at the start")
+    loops, start = LoopRows(problem), problem.member(problem.first)[0]
+    rate = fastest_rate(problem, derivative, start, loops)
+    first = _for_rate(problem, wanted, rate, "at the start")
     if dt is not None:
         return first
     # The motion may become faster during the run: estimate the fastest rate from a trial run
-    rates = [fastest_rate(problem, derivative, state) for state in trial(first)]
-    return _for_rate(problem, method, dt, duration, max(rate, *rates), "in a trial run") if rates else first
+    states = [state for state in trial(first) if np.isfinite(state.q).all() and np.isfinite(state.v).all()]
+    if not states:
+        return first
+    rate = max(fastest_rate(problem, derivative, state, loops) for state in loops.regular([start, *states]))
+    return _for_rate(problem, wanted, rate, "in a trial run")
 
 
-def _for_contacts(problem: Problem, method: str, dt: float | None, duration: float) -> Choice:
+def _for_contacts(problem: Problem, wanted: Wanted) -> Choice:
     """Return a choice whose step is small enough for compliant contacts, given the rates of their springs."""
     now, values = problem.member(problem.first)
     rates = contact_rates(problem.system(values).mechanism, now.q)
-    method = "variational" if method == "auto" else method
+    method = "variational" if wanted.method == "auto" else wanted.method
     rate = max(rates.stiffness, rates.damping) if method == "rk4" else rates.stiffness
-    reach = min(LONGEST["semi-implicit"], FINE / max(rate, 1e-9))
-    return Choice(method, dt or _round_step(reach, problem, duration), f"contact rate {rates.stiffness:.3g} 1/s")
+    reach = min(LONGEST["semi-implicit"], FINE_CONTACTS / max(rate, 1e-9))
+    dt = wanted.dt or _round_step(reach, problem, wanted.duration)
+    return Choice(method, dt, f"contact rate {rates.stiffness:.3g} 1/s")
 
 
-def _for_rate(problem: Problem, method: str, dt: float | None, duration: float, rate: float, when: str) -> Choice:
+def _for_rate(problem: Problem, wanted: Wanted, rate: float, when: str) -> Choice:
     """Return the choice of method and step for a motion whose fastest rate is `rate` [1/s].
 
     `when` says where the rate was measured, for the reason text.
     """
+    method, dt, order, duration = wanted
     why = f"fastest rate {rate:.3g} 1/s {when}"
     if problem.rigid:
         why = f"rigid contacts; {why}"
@@ -90,7 +110,8 @@ def _for_rate(problem: Problem, method: str, dt: float | None, duration: float, 
         why += ": stiff" if stiff else ": not stiff"
     if dt is None:
         longest = LONGEST.get(method, LONG)
-        reach = longest if method == "midpoint" else min(longest, FINE / max(rate, 1e-9))
+        fine = FINE_RIGID if problem.rigid else FINE[min(method_of_order(method, order).order, 4)]
+        reach = longest if method == "midpoint" else min(longest, fine / max(rate, 1e-9))
         dt = _round_step(reach, problem, duration)
     return Choice(method, dt, why)
 
@@ -113,21 +134,27 @@ def _denominator(ratio: float) -> int:
     return Fraction(ratio).limit_denominator(MOST_PARTS).denominator
 
 
-def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState) -> float:
+def fastest_rate(problem: Problem, derivative: StateDerivative, now: MemberState, loops: LoopRows) -> float:
     """Return the fastest rate [1/s] of the first batch member in the state `now`.
 
-    It is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is larger.
+    It is the largest absolute eigenvalue of the linearized motion, or the largest angular speed if that is larger. With
+    loops, the motion is linearized within the coordinates and velocities that satisfy the loops: other directions have
+    no motion of their own, but their derivatives grow without bound near singular positions.
     """
     m = problem.mechanism
-    n, (_, values) = m.nv, problem.member(problem.first)
+    _, values = problem.member(problem.first)
+    held, tangent = problem.system(values).clipped(now.control), loops.tangent(now.q)
+    N, k = tangent.free, tangent.free.shape[1]
 
     def acceleration(x: np.ndarray) -> np.ndarray:
-        state = np.concatenate([m.integrate(now.q, x[:n]), now.v + x[n:], [0.0]])
-        return derivative(0.0, state, now.control, values)[m.nq : -1]
+        q = m.integrate(now.q, N @ x[:k])
+        v = loops.consistent(q, now.v + N @ x[k:], tangent)
+        return N.T @ derivative(0.0, np.concatenate([q, v, [0.0]]), held, values)[m.nq : -1]
 
-    steps = NUDGE * np.eye(2 * n)
-    columns = [(acceleration(step) - acceleration(-step)) / (2.0 * NUDGE) for step in steps]
-    A = np.block([[np.zeros((n, n)), np.eye(n)], [np.column_stack(columns)]])
     turns = np.concatenate([joint.kind.turns for joint in m.leaders]).astype(bool)
     spin = float(np.abs(now.v[turns]).max(initial=0.0))
+    columns = [(acceleration(step) - acceleration(-step)) / (2.0 * NUDGE) for step in NUDGE * np.eye(2 * k)]
+    if not columns:
+        return spin
+    A = np.block([[np.zeros((k, k)), np.eye(k)], [np.column_stack(columns)]])
     return max(spin, float(np.abs(np.linalg.eigvals(A)).max())) if np.isfinite(A).all() else spin

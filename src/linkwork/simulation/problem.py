@@ -44,6 +44,7 @@ class Problem:
     commands: tuple[str, ...] = ()  # parameters that the controller switches
     switched: tuple[str, ...] = ()  # all parameters that can be switched during the run
     rigid: bool = False  # whether contacts are rigid
+    effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped
 
     @property
     def has_events(self) -> bool:
@@ -85,6 +86,7 @@ class Problem:
             wrenches=self.wrenches is not None,
             rigid=self.rigid,
             modes=self.switched,
+            clipped=self.effort is not None,
         )
 
     def system(self, values: Values) -> System:
@@ -101,6 +103,7 @@ class Problem:
             modes=self.switched,
             guards=tuple(self._bound_guards(values)),
             rigid=self.rigid,
+            effort=self.effort,
         )
 
     def _bound_guards(self, values: Values) -> Iterator[Guard]:

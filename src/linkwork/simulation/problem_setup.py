@@ -20,6 +20,7 @@ from linkwork.model.elements import locks, with_locks
 from linkwork.model.keyframes import Keyframe
 from linkwork.model.mechanism import Mechanism
 from linkwork.model.physical_validity import require_inertia
+from linkwork.simulation.effort_limits import limits_that_act
 from linkwork.simulation.events.guards import OneShot, own_modes
 from linkwork.simulation.events.log import LINES
 from linkwork.simulation.events.schedule import (
@@ -33,6 +34,7 @@ from linkwork.simulation.events.schedule import (
 )
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
 from linkwork.simulation.events.slip import row_speeds, slip_of_speeds
+from linkwork.simulation.function_trials import try_once
 from linkwork.simulation.memory_limits import refuse_many_members
 from linkwork.simulation.problem import CONSTANT, Problem
 from linkwork.simulation.results.outcomes import Event
@@ -84,6 +86,7 @@ class Setup(NamedTuple):
     dt: float | None = None
     continued: Continuation | None = None
     commands: tuple[str, ...] = ()
+    clip_effort: bool = False
 
 
 class Switches(NamedTuple):
@@ -117,6 +120,7 @@ def problem_of(setup: Setup) -> Problem:
     m = _mechanism(setup)
     switches = _switches(m, setup)
     given = _parameters(m, setup, switches)
+    _refuse_many_members(m, setup, given)
     require_inertia(m, given)
     gains, wrenches = _gains(setup, given)
     control, sampler, sampling = _controllers(setup.controller, list(gains))
@@ -146,6 +150,7 @@ def problem_of(setup: Setup) -> Problem:
         commands=setup.commands,
         switched=switches.names,
         rigid=setup.rigid,
+        effort=limits_that_act(m, setup.clip_effort, control, sampler),
     )
     return replace(problem, start=_with_log(problem, resumed=setup.continued is not None))
 
@@ -320,11 +325,19 @@ def positive(name: str, value: object) -> float:
     return float(value)
 
 
+def _refuse_many_members(m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike]) -> None:
+    """Raise a LinkworkError if the batch is too large for the memory, before any of its arrays is copied."""
+    inputs = [(array, 1) for array in (setup.q0, setup.v0, setup.memory) if array is not None]
+    if setup.wrenches is not None and not callable(setup.wrenches):
+        inputs.append((setup.wrenches, 2))
+    inputs += [(array, m.parameters[name].ndim) for name, array in given.items()]
+    refuse_many_members(m.nq + m.nv, [(array, own) for array, own in inputs if np.ndim(array) > own])
+
+
 def _arrays(
     m: Mechanism, setup: Setup, given: Mapping[str, ArrayLike], gains: Mapping[str, ArrayLike], memory: Array
 ) -> Arrays:
     """Return start states, constant wrenches and parameters as arrays, broadcast to one batch shape."""
-    refuse_many_members(m.nq + m.nv, setup.q0, setup.v0)
     run = setup.continued
     q = run.final.q if run is not None else _positions(m, setup.q0)
     inputs = {
@@ -455,45 +468,3 @@ def _stops(m: Mechanism, time_constant: float | None) -> Stops | None:
     time_constant = positive("stops, the time constant [s] of joint limits, or None,", time_constant)
     inertia = 1.0 / np.diag(np.linalg.inv(mass_matrix(tree, tree.neutral())))
     return Stops(inertia / time_constant**2, 2.0 * inertia / time_constant)
-
-
-# --- trial of users' functions ---
-
-
-def try_once(problem: Problem, dt: float) -> tuple[str, ...]:
-    """Call every user function once with floats, in the start state of the first batch member, to find errors early.
-
-    `dt` [s] is the step of a continued run, None for a run that begins at 0 s. Returns the names of the parameters that
-    the controller switches.
-    """
-    if 0 in problem.batch:
-        return ()
-    commands: tuple[str, ...] = ()
-    now, values = problem.member(problem.first)
-    m, t = problem.mechanism, float(now.step) * dt
-    state = (t, now.q, now.v)
-    if problem.control is not None:
-        problem = replace(problem, sampler=problem.control)  # its result may also contain modes
-    if problem.sampler is not None:
-        forces, memory, wanted = problem.sample(values, t, now)
-        _refuse_non_finite_forces(problem, forces)
-        refuse_non_finite("the memory of the controller", np.asarray(memory, dtype=float))
-        commands = tuple(wanted)
-    if problem.wrenches is not None:
-        found = problem.wrenches.forces(values, (m.nbodies, 6), *state)
-        refuse_non_finite("wrenches", np.asarray(found, dtype=float))
-    for guard in problem.guards:
-        found = guard(values, *state)
-        if not (np.shape(found) == () and np.isreal(found) and not isinstance(found, (bool, np.bool_))):
-            raise ShapeError(f"a guard of the schedule must return one number, such as q[0] - 1.0; got {found!r:.80}")
-        refuse_non_finite("a guard of the schedule, at the start,", np.asarray(found, dtype=float))
-    if problem.stop is not None and np.shape(problem.stop(values, *state)) != ():
-        raise ShapeError("stop_when must return one condition or one number, such as q[0] > 1.0")
-    return commands
-
-
-def _refuse_non_finite_forces(problem: Problem, forces: Array) -> None:
-    array = np.asarray(forces, dtype=float)
-    for joint in problem.mechanism.leaders:
-        if not np.isfinite(array[joint.v]).all():
-            raise NonFinite(f"the controller returned {array[joint.v]} for joint {joint.name!r} at the start")

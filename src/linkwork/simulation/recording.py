@@ -19,7 +19,7 @@ from linkwork.spatial.scalar import Array
 # Memory limits [bytes]. Without `every`, a run records at most COMFORTABLE. Above WORTH_A_WARNING it warns.
 COMFORTABLE = 2 << 30
 WORTH_A_WARNING = 1 << 30
-MOST_STEPS = 2.0**53  # step counts are stored as floats, which hold whole numbers exactly up to here
+MOST_STEPS = 1e12  # most steps of a run: at 0.1 us per step, the fastest, they take a day
 WHOLE = 1e-6  # largest difference between duration and whole steps, relative to the duration
 
 
@@ -139,7 +139,8 @@ def step_count(duration: float, dt: float) -> int:
     steps = duration / dt
     if steps > MOST_STEPS:
         raise LinkworkError(
-            f"{duration:g} s in steps of {dt:g} s are {steps:.3g} steps, too many to count: use a longer dt"
+            f"{duration:g} s in steps of {dt:g} s are {steps:.3g} steps, more than the {MOST_STEPS:.0e} of a run: "
+            "use a longer dt or less time"
         )
     count = max(1, round(steps))
     if abs(count * dt - duration) > WHOLE * duration:

@@ -65,6 +65,7 @@ class RunFacts(NamedTuple):
     rigid: bool = False  # whether contacts are rigid
     coulomb: bool = False  # whether dry friction of joints obeys Coulomb's law, without regularization
     modes: tuple[str, ...] = ()  # parameters that are switched during the run
+    clipped: bool = False  # whether forces of controllers are clipped to the effort limits of joints
 
 
 class Sample:
@@ -109,7 +110,13 @@ class Sample:
     @cached_property
     def loads(self) -> Loads:
         """External loads: joint forces (nv,) of controllers and stops [N m or N], wrenches (nbodies, 6) [N, N m]."""
-        return self.system.loads(self.t, self.q, self.v, self.state.control)
+        return self.system.loads(self.t, self.q, self.v, self.system.clipped(self.state.control))
+
+    @cached_property
+    def commanded(self) -> Array:
+        """Joint forces (nv,) [N m or N] that the controller returned, before they are clipped."""
+        control, held = self.system.control, self.state.control
+        return held if control is None else held + control(self.t, self.q, self.v)
 
     @cached_property
     def motor_forces(self) -> Array:

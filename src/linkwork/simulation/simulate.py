@@ -18,7 +18,7 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.contact_checks import RIGID as RIGID_CONTACTS
 from linkwork.simulation.contact_checks import check_start, method_of, refuse_unfit
 from linkwork.simulation.events.schedule import Schedule, entries_of
-from linkwork.simulation.method_choice import ADAPTIVE, Choice, chosen
+from linkwork.simulation.method_choice import ADAPTIVE, Choice, Wanted, chosen
 from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order, refuse_composed
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.problem_setup import Continuation, Setup, positive, problem_of, with_commands
@@ -39,6 +39,7 @@ TARGETS = ("cpu", "numpy")
 EXPLICIT = ("semi-implicit", "rk4")
 COMPOSED = [method.name for method in METHODS.values() if method.symmetric]
 TRIALS = 20  # states of a trial run from which the fastest rate is estimated
+TRIAL_STEPS = 1_000_000  # most steps of a trial run, about a second
 TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison run
 
 
@@ -107,6 +108,7 @@ def simulate(
     memory: ArrayLike | None = None,
     stop_when: StopCondition | None = None,
     stops: float | None = 0.02,
+    clip_effort: bool = False,
     contact: str = "compliant",
     baumgarte: float | None = None,
     rtol: float = 1e-9,
@@ -175,6 +177,10 @@ def simulate(
         `stop_when(t, q, v)` ends the run where it is true or positive.
     stops : float or None, unit [s], default 0.02
         Time constant of the springs and dampers at joint limits. None: limits are ignored.
+    clip_effort : bool, default False
+        True clips the joint forces of the controller to [-effort_limit, effort_limit] of each joint; `run.tau` are the
+        clipped forces, `run["tau.commanded"]` those that the controller returned. The forces of `lw.feedback.drives`
+        are not clipped: drives have their own force limits.
     contact : {"compliant", "rigid"}, default "compliant"
         Compliant contacts are springs and dampers with anchors (see `Builder.touch`). Rigid contacts use impulses with
         restitution and friction, and the method "moreau".
@@ -236,6 +242,7 @@ def simulate(
         rigid=contact == RIGID_CONTACTS,
         dt=how.dt,
         continued=None if run is None else _continuation(run),
+        clip_effort=clip_effort,
     )
     return _simulated(setup, how if run is None else how.continuing(run), Recording(record, every), progress)
 
@@ -259,7 +266,7 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
     derivative = StateDerivative(problem, how.target)
     try:
         trial = partial(_trial, problem, how)
-        choice = chosen(problem, derivative, how.method, how.dt, how.duration, trial)
+        choice = chosen(problem, derivative, Wanted(how.method, how.dt, how.order, how.duration), trial)
         check_start(problem, choice.method, choice.dt)
         adaptive = choice.method in ADAPTIVE
         if not adaptive:
@@ -303,6 +310,7 @@ def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, 
         baumgarte=problem.baumgarte,
         order=choice.order,
         locate=choice.locate,
+        clip_effort=problem.effort is not None,
     )
 
 
@@ -314,8 +322,10 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
     if problem.in_python:
         return []
     alone = problem.alone()
-    every = max(1, round(how.duration / choice.dt) // TRIALS)
-    storage = Storage(alone, choice, ("q", "v"), every, how.duration)
+    count = round(how.duration / choice.dt)
+    duration = how.duration if count <= TRIAL_STEPS else TRIAL_STEPS * choice.dt
+    every = max(1, min(count, TRIAL_STEPS) // TRIALS)
+    storage = Storage(alone, choice, ("q", "v"), every, duration)
     FixedSteps(alone, choice, storage, how.target, threads=1).go(lambda fraction: None)
     states = zip(storage.arrays["q"][: storage.samples], storage.arrays["v"][: storage.samples], strict=True)
     return [alone.start.moved(q=q, v=v) for q, v in states]

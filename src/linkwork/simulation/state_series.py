@@ -100,6 +100,10 @@ STATE_SERIES: tuple[Series | Family, ...] = (
         lambda now: now.loads.control, exists=lambda facts: facts.controlled, by_default=True,
     ),
     Series(
+        "tau.commanded", "joint forces of controllers before clipping", by_velocity("N m", "N"), velocities,
+        lambda now: now.commanded, exists=lambda facts: facts.clipped, by_default=True,
+    ),
+    Series(
         "drive.force", "motor forces", "N m or N", drives,
         lambda now: now.motor_forces, exists=lambda facts: facts.motors,
     ),

@@ -32,6 +32,7 @@ from linkwork.algorithms.mimic_reduction import (
 from linkwork.algorithms.point_springs import frame_spring_matrix
 from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.effort_limits import clipped_effort
 from linkwork.simulation.energy import stored_energy, working_power
 from linkwork.simulation.events.guards import Guard
 from linkwork.spatial import Transform
@@ -82,6 +83,7 @@ class System:
     modes: tuple[str, ...] = ()  # parameters that can be switched during the run
     guards: tuple[Guard, ...] = ()  # guards that switch them
     rigid: bool = False  # whether contacts are rigid: their memory has forces instead of anchors
+    effort: Array | None = None  # (nv,) [N m or N] limits to which forces of controllers are clipped; None: no clipping
 
     def in_modes(self, modes: Array) -> System:
         """Return the system with the parameters named in `System.modes` set to the values `modes` (m,)."""
@@ -93,8 +95,11 @@ class System:
     # --- forces ---
 
     def loads(self, t: Number, q: Array, v: Array, held: Array) -> Loads:
-        """Return the external loads in a state; `held` (nv,) [N m or N] are joint forces of a sampled controller."""
-        control = held if self.control is None else held + self.control(t, q, v)
+        """Return the external loads in a state.
+
+        `held` (nv,) [N m or N] are the joint forces of a sampled controller, after `clipped`, and those of slip.
+        """
+        control = held if self.control is None else held + self._clipped_control(t, q, v)
         pushes = np.zeros(self.mechanism.nv) if self.stops is None else self._stop_forces(t, q, v)
         wrenches = None if self.wrenches is None else self.wrenches(t, q, v)
         return Loads(control, pushes, wrenches, self._contact_loads(t, q, v))
@@ -102,6 +107,19 @@ class System:
     def joint_forces(self, q: Array, v: Array, loads: Loads) -> Array:
         """Return all joint forces (nv,) [N m or N]: controllers, stops, and passive springs, dampers and friction."""
         return loads.control + loads.stops + for_mimic_joints(PASSIVE, passive, ("q", "v"))(self.mechanism, q, v)
+
+    def clipped(self, forces: Array) -> Array:
+        """Return the joint forces (nv,) [N m or N] of a controller, clipped to the effort limits if they are to act.
+
+        Their derivative is zero where they are clipped. Forces that are not finite stay, so that the run reports them.
+        """
+        if self.effort is None:
+            return forces
+        return np.array([clipped_effort(x, limit) for x, limit in zip(forces, self.effort, strict=True)])
+
+    def _clipped_control(self, t: Number, q: Array, v: Array) -> Array:
+        assert self.control
+        return self.clipped(self.control(t, q, v))
 
     def _stop_forces(self, _: Number, q: Array, v: Array) -> Array:
         """Return the forces (nv,) [N m or N] of the springs and dampers at joint limits."""
@@ -115,7 +133,8 @@ class System:
 
         The mechanism itself provides the derivatives of all other forces.
         """
-        return [one for one in (self.control, self.stops and self._stop_forces, self.element_law) if one is not None]
+        control = None if self.control is None else self._clipped_control
+        return [one for one in (control, self.stops and self._stop_forces, self.element_law) if one is not None]
 
     @property
     def element_law(self) -> ForceLaw | None:

@@ -107,7 +107,7 @@ class StepMap:
             return found.moved, found.solved
 
         base = self.base if equations is None else self._after(step)
-        moved, solved = base(system, 0.0, now, h, tau)
+        moved, solved = base(system, 0.0, now, h, system.clipped(tau))
         after = np.concatenate([moved.q, moved.v])
         return after if solved is True else where(solved, after, np.full(len(after), np.nan)), unknown[0]
 
@@ -119,7 +119,7 @@ class StepMap:
         *changes, unknown, direction = rest
         m, system, equations = self.problem.mechanism, self.system(*changes), self.method.equations
         q, v = x[: m.nq], x[m.nq :]
-        state = (system, 0.0, StepState(q, v), h, tau)
+        state = (system, 0.0, StepState(q, v), h, system.clipped(tau))
         with unrolled():
             if equations is None:
                 moved, left = self.base(*state)[0], np.zeros(0)

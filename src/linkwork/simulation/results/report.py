@@ -20,7 +20,9 @@ from linkwork.simulation.events.schedule import slips
 from linkwork.simulation.methods.registry import METHODS, RIGID, Method
 from linkwork.simulation.results import report_limits as limits
 from linkwork.simulation.results.extremes import largest_magnitude, relative
+from linkwork.simulation.results.report_joint_limits import velocity_and_effort_limits
 from linkwork.simulation.results.report_momenta import momenta
+from linkwork.simulation.results.report_resolution import step_resolution
 from linkwork.simulation.results.report_rows import Report, Row, checked, member_name, verdict
 from linkwork.simulation.results.run_data import RunData
 from linkwork.simulation.results.symplecticity import STEPS, run_defect, without_form
@@ -48,8 +50,9 @@ def report(run: RunData, compare: bool = False, structure: bool = False) -> Repo
             *_loops(run),
             *_slips(run),
             _joint_limits(run),
-            *_velocity_and_effort_limits(run),
+            *velocity_and_effort_limits(run),
             *_iterations(run),
+            *step_resolution(run),
         ]
     left_out = [] if "v" in run.recorded or not run.mechanism.velocity_constraints else [("slip", "v was not recorded")]
     if compare:
@@ -134,13 +137,15 @@ def _loops(run: RunData) -> Iterator[Row]:
     J = d.constraint_jacobian(q, parameters=given)
     bound = limits.CLOSURE if run.settings.baumgarte is None else limits.CLOSURE_BAUMGARTE
     error = float(np.nanmax(np.abs(d.constraint(q, parameters=given)), initial=0.0))
-    yield Row("loop position error", error, bound, verdict(error <= bound), "m or rad")
+    far = bound * limits.at_least_one(np.abs(J).max(axis=-1, initial=0.0))
+    yield Row("loop position error", error, far, verdict(error <= far), "m or rad")
     name, rate = "loop velocity error", float(np.nanmax(np.abs((J @ v[..., None])[..., 0]), initial=0.0))
     if method is not None and method.opens:
         reason = "velocities of this method satisfy the constraints to its order only"
         yield Row(name, rate, note=f"m/s or rad/s; not checked: {reason}", not_checked=reason)
     else:
-        yield Row(name, rate, bound, verdict(rate <= bound), "m/s or rad/s")
+        fast = bound * limits.at_least_one((np.abs(J) @ np.abs(v)[..., None])[..., 0])
+        yield Row(name, rate, fast, verdict(rate <= fast), "m/s or rad/s")
     if run.settings.baumgarte is None:
         repair = float(np.max(run.final.motion.solver.projection, initial=0.0))
         yield Row("loop projection", repair, note="m or rad; largest change of a coordinate by a projection")
@@ -153,11 +158,12 @@ def _slips(run: RunData) -> Iterator[Row]:
     if speeds:
         name = max(speeds, key=lambda name: float(np.nanmax(speeds[name], initial=0.0)))
         fastest = float(np.nanmax(speeds[name], initial=0.0))
+        bound = limits.CLOSURE * limits.at_least_one(run.v)
         yield Row(
             "slip",
             fastest,
-            limits.CLOSURE,
-            verdict(fastest <= limits.CLOSURE),
+            bound,
+            verdict(fastest <= bound),
             f"rad/s or m/s; largest slip speed, of {name}" if fastest else "no engaged clutch or brake slips",
         )
 
@@ -202,25 +208,6 @@ def _joint_limits(run: RunData) -> Row:
     beyond_by = f"relative to the range; {far.max():.3g} {unit} beyond the limit of {j.name!r}"
     note = beyond_by if far.any() else "not exceeded"
     return checked(run, name, far / _range(j, d), note, limits.BEYOND_LIMITS)
-
-
-def _velocity_and_effort_limits(run: RunData) -> Iterator[Row]:
-    """Yield rows on joint velocities and controller forces that exceed the limits of joints; they are no checks."""
-    m = run.mechanism
-    kinds = (
-        ("velocity limits", "v", "velocity_limit", "rad/s or m/s"),
-        ("effort limits", "tau", "effort_limit", "N m or N"),
-    )
-    for title, series, name, unit in kinds:
-        bound = np.concatenate([np.zeros(0), *(getattr(joint, name) for joint in m.leaders)])
-        if series not in run.recorded or not np.isfinite(bound).any():
-            continue
-        largest = np.nanmax(np.abs(run[series]).reshape(-1, m.nv), axis=0, initial=0.0)
-        worst = int(np.argmax(largest / bound))
-        joint = next(one.name for one in m.leaders if one.v.start <= worst < one.v.stop)
-        exceeded = bool((largest > bound).any())
-        note = f"joint {joint!r}: {largest[worst]:.3g} of {bound[worst]:.3g} {unit}; limits do not act in a simulation"
-        yield Row(title, "exceeded" if exceeded else "not exceeded", note=note if exceeded else "")
 
 
 def _range(joint: Joint, d: int) -> float:

@@ -15,10 +15,11 @@ import numpy as np
 
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.simulation.results.extremes import largest_magnitude, relative
-from linkwork.simulation.results.report_limits import STATES_FOR_MOMENTUM_SCALE
+from linkwork.simulation.results.report_limits import LEAST_MOMENTUM, STATES_FOR_MOMENTUM_SCALE
 from linkwork.simulation.results.report_rows import Row, checked
 from linkwork.simulation.results.run_data import RunData
 from linkwork.spatial.scalar import Array
+from linkwork.tolerances import TINY
 
 NOT_CONSERVED = "not conserved"
 
@@ -141,10 +142,19 @@ def _weight(run: RunData) -> Array:
 def _momentum_scale(run: RunData) -> tuple[Array, Array]:
     """Return the scales of linear and angular momentum (*batch,).
 
-    Each is the sum of the momenta of single joint velocities, at the sample where it is largest.
+    Each is the sum of the momenta of single joint velocities, at the sample where it is largest; at least a small part
+    of the other one, which differs by a length: the largest radius of gyration.
     """
     every = max(1, math.prod(run.q.shape[:-1]) // STATES_FOR_MOMENTUM_SCALE)
     q, v = run.q[..., ::every, :], run.v[..., ::every, :]
-    parts = run.dynamics.momentum_matrix(q, parameters=run.along_time()) * v[..., None, :]
+    A = run.dynamics.momentum_matrix(q, parameters=run.along_time())
+    parts = A * v[..., None, :]
     sizes = [np.linalg.norm(part, axis=-2).sum(axis=-1) for part in (parts[..., :3, :], parts[..., 3:, :])]
-    return largest_magnitude(sizes[0]), largest_magnitude(sizes[1])
+    linear, angular = largest_magnitude(sizes[0]), largest_magnitude(sizes[1])
+    turns = np.concatenate([np.zeros(0), *(joint.kind.turns for joint in run.mechanism.leaders)]).astype(bool)
+    inertia = largest_magnitude(np.linalg.norm(A[..., 3:, :], axis=-2)[..., turns].max(axis=-1, initial=0.0))
+    radius = np.sqrt(inertia / np.maximum(run.mechanism.mass, TINY))
+    return (
+        np.maximum(linear, LEAST_MOMENTUM * angular / np.maximum(radius, TINY)),
+        np.maximum(angular, LEAST_MOMENTUM * linear * radius),
+    )

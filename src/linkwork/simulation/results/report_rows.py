@@ -15,14 +15,14 @@ from linkwork.spatial.scalar import Array
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-PASSED, FAILED, NOT_CHECKED = "ok", "bad", ""
+PASSED, FAILED, WARNING, NOT_CHECKED = "ok", "bad", "warning", ""
 
 
 class Row(NamedTuple):
     """A row of a report: measured value, limit, verdict and note.
 
-    The verdict is "ok" or "bad", or "" for information and for values that were not checked. `not_checked` is the
-    reason why a check was left out; it is empty otherwise.
+    The verdict is "ok", "bad" or "warning", or "" for information and for values that were not checked. `not_checked`
+    is the reason why a check was left out; it is empty otherwise.
     """
 
     name: str
@@ -55,6 +55,11 @@ class Report:
         return tuple(row.name for row in self.rows if row.verdict == FAILED)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """The names of the rows with warnings; a warning does not fail the report."""
+        return tuple(row.name for row in self.rows if row.verdict == WARNING)
+
+    @property
     def not_checked(self) -> dict[str, str]:
         """The checks that were left out: name to reason."""
         return {row.name: row.not_checked for row in self.rows if row.not_checked} | dict(self.left_out)
@@ -82,7 +87,7 @@ class Report:
         from rich.text import Text
 
         table = Table("", "value", "limit", "", "", box=SIMPLE_HEAD, pad_edge=False)
-        colors = {PASSED: "green", FAILED: "bold red", NOT_CHECKED: ""}
+        colors = {PASSED: "green", FAILED: "bold red", WARNING: "yellow", NOT_CHECKED: ""}
         for row in self.rows:
             bound = "" if row.bound is None else f"{row.bound:.2g}"
             value = row.value if isinstance(row.value, str) else f"{row.value:.2e}"
@@ -95,9 +100,9 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """One line: "all checks passed", or the number and names of the checks that failed."""
+        """One line: "all checks passed" and the rows with warnings, or the number and names of the failed checks."""
         if self.passed:
-            return "all checks passed"
+            return "all checks passed" + (f"; warning: {', '.join(self.warnings)}" if self.warnings else "")
         count = len(self.failures)
         return f"{count} check{'s' if count > 1 else ''} failed: {', '.join(self.failures)}"
 

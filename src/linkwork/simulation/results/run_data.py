@@ -42,6 +42,7 @@ class Settings:
     baumgarte: float | None = None  # rate [1/s] of Baumgarte stabilization; None: steps project onto the constraints
     order: int | None = None  # order of the method; None for adaptive methods
     locate: bool = False  # whether contact events were located within steps
+    clip_effort: bool = False  # whether forces of the controller were clipped to the effort limits of joints
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +137,7 @@ class RunData:
             rigid=self.method == RIGID.name,
             coulomb=self.method == "midpoint" and not m.contact_pairs and has_friction(m, self.parameters),
             modes=tuple(name for name in self.recorded if name in self.parameters),
+            clipped=self.settings.clip_effort,
         )
 
     @cached_property

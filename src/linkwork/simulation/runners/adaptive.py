@@ -105,7 +105,8 @@ class Adaptive:
         """Evaluate the state derivative of one batch member in plain Python, so that its error is raised."""
         x = np.concatenate([now.q, now.v, [float(now.motion.work)]])
         flat = [np.reshape(np.asarray(value, dtype=float), -1) for value in values.values()]
-        self.derivative.one(np.array([float(now.step) * self.dt]), x, now.control, *flat)
+        held = self.problem.system(values).clipped(now.control)
+        self.derivative.one(np.array([float(now.step) * self.dt]), x, held, *flat)
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
         """Return the reason why SciPy's method failed in the state `now` of the batch member at `index`."""
@@ -239,7 +240,7 @@ class Member:
         system, motion = self.problem.system(self.values), self._watched(self.now)
         which = [bool(value < 0.0) for value in motion.watched[: self.watched]]
         if any(which):
-            after = apply_events(system, t, motion, self.now.control, which)
+            after = apply_events(system, t, motion, system.clipped(self.now.control), which)
             if not after.watched[-1] > 0.0:
                 self.now = self.now._replace(status=np.array(NOT_CONVERGED)).moved(modes=np.array(after.modes))
                 return
@@ -255,10 +256,11 @@ class Member:
     def _acting(self) -> tuple[Array, Values]:
         """Return the joint forces (nv,) including those of slipping constraints, and parameters with these released."""
         slip = self.now.motion.slip
-        m = self.problem.system(self.values).in_modes(self.now.motion.modes).mechanism
+        system = self.problem.system(self.values)
+        m, held = system.in_modes(self.now.motion.modes).mechanism, system.clipped(self.now.control)
         engaged = {f"{item.name}.engaged" for item in m.bounded}
         stuck = holding(m, slip).parameters
-        return self.now.control + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
+        return held + slip_forces(m, slip), {**self.values, **{name: stuck[name] for name in engaged}}
 
     def _integrate(self, begin: float, end: float, times: Array, watch: Callable[[float], None]) -> float:
         """Integrate smooth motion from `begin` to `end` [s] or to the first event; return the time [s] reached."""

@@ -42,7 +42,8 @@ def _diagnosis(runner: Runner, index: tuple[int, ...], code: float) -> str:
     now = member(runner.now, index)
     for part in (0.0, 0.5, 1.0):  # the instants of a step at which methods call a controller
         t = (float(now.step) + part) * runner.dt
-        forces = problem.system(values).loads(t, now.q, now.v, now.control).control
+        system = problem.system(values)
+        forces = system.loads(t, now.q, now.v, system.clipped(now.control)).control
         if problem.sampler is not None:
             answer = problem.sample(values, t, now)
             forces = answer.forces

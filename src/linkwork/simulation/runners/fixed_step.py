@@ -288,7 +288,7 @@ class FixedSteps:
     def again(self, values: Values, now: MemberState) -> None:
         """Make one step of one batch member in plain Python, so that its error is raised."""
         system, t = self.problem.system(values), float(now.step) * self.dt
-        self.program.method.step(system, t, now.motion, self.dt, now.control)
+        self.program.method.step(system, t, now.motion, self.dt, system.clipped(now.control))
 
     def not_converged(self, index: tuple[int, ...], now: MemberState) -> str:
         """Return why the next step of the batch member at `index` failed in the state `now`, and a remedy."""

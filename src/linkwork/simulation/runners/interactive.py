@@ -16,6 +16,7 @@ from linkwork.simulation.events.guards import own_modes
 from linkwork.simulation.events.impulses import impact, impossible
 from linkwork.simulation.events.schedule import locked_names, modes_of, switch_of
 from linkwork.simulation.events.schedule_conflicts import refuse_contradictions
+from linkwork.simulation.methods.dry_friction import has_friction
 from linkwork.simulation.methods.registry import METHODS, RIGID, method_of_order, refuse_composed
 from linkwork.simulation.methods.step_derivatives import StepDerivatives
 from linkwork.simulation.problem_setup import Setup, positive, problem_of
@@ -51,7 +52,8 @@ class Simulator:
     dt : float, unit [s], default 1e-3
         Step.
     method : str or None, default None
-        A method of `lw.simulate` with fixed steps. None: "rk4", or "moreau" for rigid contacts.
+        A method of `lw.simulate` with fixed steps. None: "rk4"; "midpoint" for joints with dry friction;
+        "moreau" for rigid contacts.
     stops : float or None, unit [s], default 0.02
         Time constant of the springs and dampers at joint limits. None: limits are ignored.
     order : int or None, default None
@@ -60,6 +62,8 @@ class Simulator:
         True locates contact events within the step; False: contacts change at the ends of steps.
     contact : {"compliant", "rigid"}, default "compliant"
         Contact model, as in `lw.simulate`.
+    clip_effort : bool, default False
+        True clips the joint forces of every step to the `effort_limit` of the joints, as in `lw.simulate`.
 
     Raises
     ------
@@ -89,15 +93,18 @@ class Simulator:
         order: int | None = None,
         locate: bool = False,
         contact: str = "compliant",
+        clip_effort: bool = False,
     ):
         found = method_of("auto" if method is None else method, contact, locate)
-        method = "rk4" if method is None and found == "auto" else found
+        rubs = has_friction(mechanism) and not mechanism.contact_pairs
+        method = ("midpoint" if rubs else "rk4") if method is None and found == "auto" else found
         if method not in (*METHODS, RIGID.name):
             raise unknown_name("method", method, METHODS)
         self._method = method_of_order(method, order, locate)
         refuse_composed(mechanism, self._method)
         self.mechanism, self.dt, self.method, self.order = mechanism, positive("dt", dt), method, self._method.order
-        self._problem = problem_of(Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid"))
+        setup = Setup(mechanism, q0, v0, stops=stops, rigid=contact == "rigid", clip_effort=clip_effort)
+        self._problem = problem_of(setup)
         refuse_open(self._problem)
         refuse_unfit(self._problem, method, adaptive=False)
         if self._problem.batch:
@@ -155,7 +162,8 @@ class Simulator:
         Parameters
         ----------
         tau : array, shape (nv,), unit [N m or N], default None
-            Joint forces, constant through the step. None: zero.
+            Joint forces, constant through the step. None: zero. They are clipped to the effort limits of the joints if
+            the simulator has `clip_effort=True`.
 
         Raises
         ------

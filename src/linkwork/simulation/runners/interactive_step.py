@@ -57,7 +57,8 @@ class StepKernel:
             wrenches, modes = changes
             named = dict(zip(sim._modes, modes, strict=True))
             m, forces = m.varied(named), lambda t, q, v: wrenches
-        return System(m, None, forces, sim._problem.stops, modes=own_modes(m), rigid=sim._problem.rigid)
+        known = sim._problem
+        return System(m, None, forces, known.stops, modes=own_modes(m), rigid=known.rigid, effort=known.effort)
 
     @cached_property
     def map(self) -> StepMap:
@@ -76,7 +77,7 @@ class StepKernel:
     def one(self, x: Array, tau: Array, *changes: Array) -> Array:
         """Return the flat state after one step from the flat state x; nan if its equations were not solved."""
         sim, system = self.simulator, self.system(*changes)
-        moved, solved = sim._method.step(system, 0.0, state_of(system.mechanism, x), sim.dt, tau)
+        moved, solved = sim._method.step(system, 0.0, state_of(system.mechanism, x), sim.dt, system.clipped(tau))
         found = flat_state(moved)
         return found if solved is True else where(solved, found, np.full(len(found), np.nan))
 
@@ -98,7 +99,7 @@ class StepKernel:
             return found
         sim, system = self.simulator, self.system(*changes)
         at, valid = f"at {sim.state.t:g} s with dt={sim.dt:g}", bool(np.isfinite(x).all())
-        step = FailedStep(sim._method, system, 0.0, state_of(system.mechanism, x), sim.dt, forces)
+        step = FailedStep(sim._method, system, 0.0, state_of(system.mechanism, x), sim.dt, system.clipped(forces))
         failed = unsolved(step) if valid and np.isnan(found).all() else None
         if failed and np.isfinite(failed.history).all():  # the complete step in Python may take many iterations
             raise self._not_converged(step, failed)

@@ -91,7 +91,8 @@ class MemberKernels:
 
     def _watch(self, x: Array) -> Array:
         values, now = self._unpacked(x)
-        found = watch(self.problem.system(values), now.step * self.dt, now.motion, now.control)
+        system = self.problem.system(values)
+        found = watch(system, now.step * self.dt, now.motion, system.clipped(now.control))
         return np.concatenate([found.armed, found.watched])
 
     def _unpacked(self, x: Array) -> tuple[Values, MemberState]:

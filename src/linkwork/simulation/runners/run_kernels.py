@@ -56,6 +56,7 @@ def _key(problem: Problem, *name: str) -> str | None:
         return None
     stops = () if problem.stops is None else (a.tobytes() for a in problem.stops)
     limits = [a.tobytes() for j in m.joints for a in j.limits]
+    limits += [] if problem.effort is None else [b"clipped", problem.effort.tobytes()]
     guarded = [(s.parameter, s.value, isinstance(s.when, OneShot)) for s in problem.switches if s.guarded]
     facts = (problem.baumgarte, problem.switched, problem.commands, problem.rigid, guarded, list(problem.values))
     parts = (*stops, *limits, *_contacts(m), repr(facts), *name)

@@ -52,8 +52,8 @@ class MemberProgram:
 
     def step(self, values: Values, dt: Number, now: MemberState) -> MemberState:
         """Make one step dt [s]; a member that has ended keeps its last valid state, and `status` is the reason."""
-        before = now.motion
-        moved, solved = self.method.step(self.problem.system(values), now.step * dt, before, dt, now.control)
+        before, system = now.motion, self.problem.system(values)
+        moved, solved = self.method.step(system, now.step * dt, before, dt, system.clipped(now.control))
         size: Number = abs(moved.work)
         for x in (*moved.q, *moved.v):
             size = size + abs(x)
@@ -167,7 +167,8 @@ class MemberProgram:
         for constraints that are released.
         """
         system, running, t = self.problem.system(values), now.status == RUNNING, now.step * dt
-        before, motion = constraint_forces(system.in_modes(now.motion.modes), t, now.motion, now.control), now.motion
+        motion, held = now.motion, system.clipped(now.control)
+        before = constraint_forces(system.in_modes(motion.modes), t, motion, held)
         found = impact(system.in_modes(modes), now.q, now.v, motion.slip)
         good = running & found.possible
         after = now._replace(
@@ -180,7 +181,7 @@ class MemberProgram:
                 modes=select(running, modes, motion.modes),
             ),
         )
-        forces = constraint_forces(system.in_modes(modes), t, after.motion, now.control)
+        forces = constraint_forces(system.in_modes(modes), t, after.motion, held)
         return after, found, np.array([where(b == 0.0, a, b) for a, b in zip(before, forces, strict=True)])
 
 

@@ -52,17 +52,18 @@ def failed_step_text(runner: TriedRunner, index: tuple[int, ...], now: MemberSta
     """Return the cause of the failed step of the batch member at `index` in the state `now`, and a remedy."""
     _, values = runner.problem.member(index)
     t, system, method = float(now.step) * runner.dt, runner.problem.system(values), runner.program.method
+    held = system.clipped(now.control)
     states: list[tuple[float, StepState]] = [(t, now.motion)]
     if system.guards:  # guards may have switched within the step
         with np.errstate(all="ignore"):
-            moved, _ = method.step(system, t, now.motion, runner.dt, now.control)
+            moved, _ = method.step(system, t, now.motion, runner.dt, held)
         states.append((t + runner.dt, moved))
     for _, one in states:
         if failed := impossible(system.in_modes(one.modes).mechanism, now.q):
             return failed
     if failed := nan_guard(system, *states):
         return failed
-    step = FailedStep(method, system, t, now.motion, runner.dt, now.control)
+    step = FailedStep(method, system, t, now.motion, runner.dt, held)
     found = unsolved(step)
     what = "the equations of the step were not solved" if method.implicit else "the projection onto loops failed"
     cause = found.text(runner.dt) if found else f"{what} with dt={runner.dt:g} s"
@@ -180,7 +181,8 @@ def _solved_by_rk4(runner: TriedRunner, index: tuple[int, ...], now: MemberState
         return None
     _, values = alone.member(())
     modes = dict(zip(alone.switched, now.motion.modes, strict=True))
-    rates = StateDerivative(alone, runner.target).bound(now.control, {**values, **modes})
+    held = alone.system(values).clipped(now.control)
+    rates = StateDerivative(alone, runner.target).bound(held, {**values, **modes})
     start = np.concatenate([now.q, now.v, [0.0]])
     rates(t, start)  # compiles the state derivative
     deadline = time.perf_counter() + RK4_SECONDS

@@ -1,0 +1,38 @@
+"""Clipping of the forces of controllers to the effort limits of joints (`clip_effort=True`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkError
+from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.user_functions import UserFunction
+from linkwork.spatial.scalar import Array, Number, where
+from linkwork.tolerances import HUGE
+
+
+def effort_limits(m: Mechanism) -> Array:
+    """Return the effort limits (nv,) [N m or N] of all joints; inf for joints without one."""
+    return np.concatenate([np.zeros(0), *(joint.effort_limit for joint in m.leaders)])
+
+
+def limits_that_act(m: Mechanism, clip_effort: object, *controllers: UserFunction | None) -> Array | None:
+    """Return the effort limits (nv,) [N m or N] that clip the forces of controllers; None if none are to act.
+
+    They do not act on `lw.feedback.drives`: drives have force limits of their own.
+    """
+    if not isinstance(clip_effort, (bool, np.bool_)):
+        raise LinkworkError(f"clip_effort must be True or False; got {clip_effort!r:.80}")
+    limits = effort_limits(m)
+    drives = any(one is not None and one.motors is not None for one in controllers)
+    return limits if clip_effort and not drives and np.isfinite(limits).any() else None
+
+
+def clipped_effort(force: Number, limit: float) -> Any:
+    """Return a joint force [N m or N], clipped to [-limit, limit]; a force that is not finite stays as it is."""
+    if not np.isfinite(limit):
+        return force
+    near = where(force > limit, limit, where(force < -limit, -limit, force))
+    return where(abs(force) <= HUGE, near, force)

@@ -1,0 +1,69 @@
+"""The constraint rows of closed loops in single states: free motions, consistent velocities, singular positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from linkwork import evaluation
+from linkwork.algorithms.constraint_ranks import row_scales
+from linkwork.simulation.problem import Problem
+from linkwork.simulation.state import MemberState
+from linkwork.spatial.scalar import Array
+from linkwork.tolerances import RANK
+
+# Ratio of the smallest to the largest singular value of the rows, below which a position counts as singular: there the
+# damping of multipliers acts, and difference quotients do not resolve the directions of free motion
+SINGULAR_RATIO = 1e-3
+
+
+class Tangent(NamedTuple):
+    """Orthonormal velocities `free` (nv, k) that satisfy the loops, and the pseudoinverse (nv, nc) of the rows."""
+
+    free: Array
+    inverse: Array
+
+
+class LoopRows:
+    """The constraint rows of all loops of the first batch member, with the parameters at its start."""
+
+    def __init__(self, problem: Problem):
+        m = problem.mechanism
+        start, values = problem.member(problem.first)
+        self._nv, self._parameters = m.nv, {name: values[name] for name in problem.parameters}
+        self._dynamics, self._scales = None, np.ones((0, 1))
+        if m.frame_constraints:
+            self._dynamics = evaluation.compile(m, parameters=problem.parameters)
+            self._scales = row_scales(m, start.q)[: m.nc, None]
+
+    def rows(self, q: Array) -> Array:
+        """Return the constraint rows (nc, nv) at q (nq,), each divided by the size of its terms at the start."""
+        if self._dynamics is None:
+            return np.zeros((0, self._nv))
+        return self._dynamics.constraint_jacobian(q[None], parameters=self._parameters)[0] / self._scales
+
+    def tangent(self, q: Array) -> Tangent:
+        """Return the velocities that satisfy the loops at q (nq,)."""
+        J = self.rows(q)
+        if not len(J):
+            return Tangent(np.eye(self._nv), np.zeros((self._nv, 0)))
+        left, sizes, right = np.linalg.svd(J)
+        rank = int((sizes > RANK).sum())
+        return Tangent(right[rank:].T, right[:rank].T / sizes[:rank] @ left[:, :rank].T)
+
+    def consistent(self, q: Array, v: Array, tangent: Tangent) -> Array:
+        """Return velocities (nv,) near v that satisfy the loops at q (nq,), to first order from a `tangent` nearby."""
+        return v - tangent.inverse @ (self.rows(q) @ v)
+
+    def regular(self, states: Sequence[MemberState]) -> Sequence[MemberState]:
+        """Return the states in which the loops are not near a singular position; all states if there are none."""
+        if self._dynamics is None:
+            return states
+        sizes = np.array([np.linalg.svd(self.rows(state.q), compute_uv=False) for state in states])
+        rank = int((sizes > RANK).sum(axis=1).max(initial=0))
+        if not rank:
+            return states
+        clear = sizes[:, rank - 1] > SINGULAR_RATIO * sizes[:, 0]
+        return [state for state, good in zip(states, clear, strict=True) if good] or states

@@ -1,0 +1,59 @@
+"""The check of the step in the report: whether the steps resolve the recorded motion.
+
+Energy and momenta do not show every error: "energy-momentum" conserves them at any step. The second difference of a
+velocity that oscillates with w [1/s] is (w dt)^2 of its amplitude, and the error of a method of order p is proportional
+to (w dt)^p. The report estimates w dt and compares it with a limit for the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from linkwork.simulation.results.report_limits import LEAST_MOVING, LEAST_VARIATION, RESOLUTION
+from linkwork.simulation.results.report_rows import PASSED, WARNING, Row, member_name
+from linkwork.simulation.results.run_data import RunData
+from linkwork.spatial.scalar import Array
+
+
+def step_resolution(run: RunData) -> Iterator[Row]:
+    """Yield the row that compares the step with the rate at which the velocities vary; coarse steps give a warning.
+
+    There is no row for adaptive methods, nor for contacts, switches and other events, whose velocity jumps no step
+    resolves.
+    """
+    name, order = "step resolution", run.settings.order
+    if order is None or run.mechanism.contact_pairs or run.events or "v" not in run.recorded:
+        return
+    if run.settings.every > 1:
+        reason = "only some steps were recorded; use every=1"
+        yield Row(name, "unknown", note=reason, not_checked=reason)
+        return
+    found = variation_per_step(run.v).reshape(-1)
+    if not found.size:
+        return
+    number = int(np.argmax(found))
+    value, bound = float(found[number]), RESOLUTION[min(order, 4)]
+    note = member_name(run, number) + "step times the rate at which velocities vary"
+    if value > bound:
+        note += f"; coarse for a method of order {order}: use a smaller dt, or report(compare=True)"
+    yield Row(name, value, bound, PASSED if value <= bound else WARNING, note)
+
+
+def variation_per_step(v: Array) -> Array:
+    """Return the step times the rate at which velocities v (*batch, T, nv) vary, the largest of all joints (*batch,).
+
+    Velocities that vary much less than others do not count; those of ended members are nan.
+    """
+    if v.shape[-2] < 3 or not v.shape[-1]:
+        return np.zeros(v.shape[:-2])
+    filled = np.where(np.isfinite(v), v, 0.0)
+    ended: Array = np.asarray(np.isnan(v).any(axis=-1, keepdims=True))
+    count = np.maximum(np.sum(~ended, axis=-2), 1)
+    mean = filled.sum(axis=-2) / count
+    size = np.sqrt(np.where(ended, 0.0, (filled - mean[..., None, :]) ** 2).sum(axis=-2) / count)
+    bends = np.where(ended[..., 2:, :], 0.0, np.diff(filled, n=2, axis=-2))
+    second = np.sqrt((bends**2).sum(axis=-2) / count)
+    least = np.maximum(LEAST_VARIATION * size.max(axis=-1, keepdims=True), LEAST_MOVING)
+    return np.sqrt(np.where(size > least, second / np.maximum(size, least), 0.0)).max(axis=-1)
