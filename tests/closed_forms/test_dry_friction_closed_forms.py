@@ -120,3 +120,21 @@ def test_a_linkage_with_loops_holds_still() -> None:
     run = lw.simulate(m.with_parameters(stiff), v0=np.zeros(m.nv), duration=1.0)
     assert np.all(run.q == run.q[0])
     assert run.outcome.kind == "finished"
+
+
+def test_friction_does_not_shorten_the_chosen_step_of_rigid_contacts() -> None:
+    def leg(friction: float) -> lw.Mechanism:
+        b = lw.Builder("leg", gravity=(0, 0, -G)).body("foot", 0.5, inertia=(1e-3, 1e-3, 1e-3))
+        b.joint("height", lw.Prismatic((0, 0, 1)), "world", "foot", friction=friction)
+        return b.surface("floor", lw.Plane()).touch("sole", "foot", friction=0.5, stiffness=1e4).build()
+
+    steps = [lw.simulate(leg(f), [0.1], duration=0.1, contact="rigid").settings.dt for f in (0.0, 3.0)]
+    assert steps[0] == steps[1]
+
+
+def test_the_simulator_holds_a_joint_with_friction() -> None:
+    sim = lw.Simulator(arm((50.0, 20.0, 6.0)))
+    for _ in range(200):
+        sim.step()
+    assert sim.method == "midpoint"
+    assert np.all(sim.state.q == 0.0)
