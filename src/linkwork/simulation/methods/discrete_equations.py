@@ -26,11 +26,14 @@ from linkwork.algorithms.kinematics import external_forces, joint_poses, kinemat
 from linkwork.algorithms.mimic_reduction import reduced, reduced_rows, to_tree
 from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.pose_increments import (
+    EXPONENTIAL,
     Increment,
+    RotationRule,
     body_increments,
     joint_increments,
     momenta,
     momentum_derivative,
+    split_inertias,
 )
 from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.algorithms.tree_traversal import inward, outward
@@ -64,17 +67,29 @@ class MotionEvaluation(NamedTuple):
 class Interval:
     """The discrete equations of one step h [s] of a system from the state `now`; evaluates guesses of the joint motion.
 
-    With `at_ends` springs act at the ends of the step instead of at its middle.
+    With `at_ends` springs act at the ends of the step instead of at its middle. `rotation` gives the angular momenta of
+    the bodies.
     """
 
-    def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array, at_ends: bool = False):
+    def __init__(
+        self,
+        system: System,
+        t: Number,
+        now: StepState,
+        h: Number,
+        held: Array,
+        at_ends: bool = False,
+        rotation: RotationRule = EXPONENTIAL,
+    ):
         self.system, self.t, self.now, self.h, self.held, self.at_ends = system, t, now, h, held, at_ends
+        self.rotation = rotation
         self.mechanism, self.tree = system.mechanism, system.mechanism.tree
         self.q, v = to_tree(self.mechanism, ("q", "v"), (now.q, now.v))
         self.first = Position(joint_poses(self.tree, self.q), subspaces(self.tree, self.q))
         self.poses, self.falls = world_poses(self.tree, self.first.X), body_gravity(self.tree, self.first.X)
         self.p = self.reduced(momenta_of_joints(self.tree, self.q, v))
         self.lines = [_point(self.poses, spring.to) - _point(self.poses, spring.at) for spring in self.tree.line_forces]
+        self.inertias = split_inertias(self.tree)
         mass = sum((body.inertia.mass for body in self.tree.bodies[1:]), 0.0)
         self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
@@ -99,7 +114,7 @@ class Interval:
         impulses = self._impulses(loads, second.X)
 
         def wrenches(k: int) -> tuple[Force, Force]:
-            own, pulls = momenta(tree.bodies[k].inertia, bodies[k], h), impulses(k)
+            own, pulls = momenta(self.rotation, self.inertias[k], bodies[k], h), impulses(k)
             return pulls[0] - own.before, own.after + pulls[1]
 
         before, after = joint_projections(tree, (self.first, second), wrenches)
@@ -208,7 +223,7 @@ class Interval:
         contacts = self._contacts(guess)
 
         def B(k: int) -> Array:
-            return momentum_derivative(tree.bodies[k].inertia, guess.bodies[k], self.h) + contacts[k]
+            return momentum_derivative(self.rotation, self.inertias[k], guess.bodies[k], self.h) + contacts[k]
 
         own = tree.armature / self.h + self.joint_stiffness(dv) + np.diag(by_motion)
         rows = [*self._coupling_rows(), *force_rows(tree, by_motion)]

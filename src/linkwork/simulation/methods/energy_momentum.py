@@ -11,6 +11,7 @@ from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.kinematics import joint_poses
 from linkwork.algorithms.mimic_reduction import to_tree, velocities
 from linkwork.algorithms.momentum import momentum_about_origin
+from linkwork.algorithms.pose_increments import MEAN_VELOCITY, body_increments
 from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.algorithms.symmetries import centred, generators, symmetries
 from linkwork.model.mechanism import Mechanism
@@ -50,10 +51,13 @@ class EnergyMomentum(Variational):
 
     As in the discrete gradient of Gonzalez, the impulse closes the energy balance and vanishes with the square of the
     step. It is a factor, the kick, times the momentum of the internal motion, and acts at both ends of the step.
-    Internal motion excludes the rigid motion of symmetries, so that their momenta are conserved too.
+    Internal motion excludes the rigid motion of symmetries, so that their momenta are conserved too. A free rigid body
+    has no internal motion; the mean of its velocities before and after the step is its motion, which conserves energy.
     """
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
+    rotation = MEAN_VELOCITY
+
         super().__init__(system, t, now, h, held)
         self.balance = Balance(self.interval)
 
