@@ -178,6 +178,21 @@ class Interval:
                     each[body] = each[body] + contact.on(there[body], at[body]) * sign
         return found
 
+    def line_spring_change(self, bodies: list[Increment]) -> Number:
+        """Return the change [J] of the energy of springs between bodies, for the increments of the bodies in a step."""
+        change = 0.0
+        for spring, line in zip(self.tree.line_forces, self.lines, strict=True):
+            ends = [
+                self.poses[place.body].R @ (bodies[place.body].d + bodies[place.body].shift(place.pose.p))
+                for place in (spring.at, spring.to)
+            ]
+            moved = ends[1] - ends[0]
+            lengths = _direction(line)[1], _direction(line + moved)[1]
+            total = lengths[0] + lengths[1]
+            longer = dot(moved, line * 2.0 + moved) / where(total > 0.0, total, 1.0)
+            change = change + longer * (total * 0.5 - spring.length) * spring.stiffness
+        return change
+
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
         """Return the momenta (tree.nv,) of rotors, springs, dampers and friction in joints, before and after a step."""
         half, rate = 0.5 * self.h, dv / self.h
