@@ -217,12 +217,25 @@ class Interval:
         """Return the constraint errors (nh,) and the constraint rows J (nh, nv) at the position `at`.
 
         dv (nv,) is the motion from the start of the step to this position. Errors of loops are closure errors; errors
-        of clutches and brakes are their slip in the step.
+        of clutches and brakes are their slip in the step. Rows of loops that only restrict velocities have their slip
+        in the middle of the step as error, as in the discrete Lagrange-d'Alembert principle (Cortes and Martinez 2001).
         """
-        tree = self.tree
-        loops = constrained_dynamics.loop_states(tree, at.X)
-        J = reduced_rows(self.mechanism, constrained_dynamics.all_rows(tree, at, loops))
-        return np.concatenate([constrained_dynamics.errors(loops), J[tree.nc :] @ dv]), J
+        J, closure = self._rows_at(at)
+        slip = J[self.tree.nc :] @ dv
+        rows = [row for one in self.tree.frame_constraints for row in one.rows]
+        if not all(row.holonomic for row in rows):
+            q = integrate(self.tree, self.q, self.mechanism.tree_velocity(dv) * 0.5)
+            middle, _ = self._rows_at(Position(joint_poses(self.tree, q), subspaces(self.tree, q)))
+            closure = np.array(
+                [e if row.holonomic else r @ dv for row, e, r in zip(rows, closure, middle, strict=False)]
+            )
+        return np.concatenate([closure, slip]), J
+
+    def _rows_at(self, at: Position) -> tuple[Array, Array]:
+        """Return the constraint rows J (nh, nv) and the closure errors (nc,) of the loops at the position `at`."""
+        loops = constrained_dynamics.loop_states(self.tree, at.X)
+        J = reduced_rows(self.mechanism, constrained_dynamics.all_rows(self.tree, at, loops))
+        return J, constrained_dynamics.errors(loops)
 
     def work(self, dv: Array, loads: Loads) -> Number:
         """Return the work [J] of forces that store no energy, in a step with the motion dv (nv,)."""
