@@ -74,6 +74,25 @@ def test_compositions_with_loops_have_the_requested_order(method: str, order: in
     assert abs(convergence_order(m, run.q[-1], run.v[-1], 16, 0.1, method=method, order=order) - order) < 0.3
 
 
+@pytest.mark.parametrize(
+    ("name", "span", "steps", "within"), [("pendulum", 4.0, 1280, 1e-12), ("four_bar", 1.0, 640, 2e-11)]
+)
+def test_energy_balance_of_small_steps_does_not_amplify_round_off(
+    name: str, span: float, steps: int, within: float
+) -> None:
+    """The motion reverses, where the balancing impulse acts along a slow motion."""
+    if name == "pendulum":
+        m = lw.Builder(name).body("bob", 1.0, com=(0, 0, -1), inertia=(0.01, 0.01, 0.01))
+        m, q, v = m.joint("pivot", lw.Revolute((0, 1, 0)), "world", "bob").build(), np.array([1.0]), np.zeros(1)
+    else:
+        m = lw.example(name)
+        swung = lw.simulate(m, duration=0.5, dt=1e-3, method="rk4")
+        q, v = swung.q[-1], swung.v[-1]
+    exact = lw.simulate(m, q, v, span, span / 2000, "variational", order=6).check()
+    run = lw.simulate(m, q, v, span, span / steps, "energy-momentum", order=6).check()
+    assert np.abs(run.q[-1] - exact.q[-1]).max() < within
+
+
 @pytest.mark.parametrize("method", FAMILY)
 def test_closed_loops_have_second_order(method: str) -> None:
     m = lw.example("four_bar")

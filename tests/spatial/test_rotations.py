@@ -186,6 +186,19 @@ def test_series_and_closed_forms_are_exact_and_continuous(name: str) -> None:
             assert abs(function(number) / expected - 1.0) < 3 * EPS, squared
 
 
+def test_angle_per_sine_and_its_derivatives_are_exact_up_to_half_a_turn() -> None:
+    """Derivatives of y = x / sin x by w = cos x: (1 - w^2) y' = w y - 1, (1 - w^2) y'' = y + 3 w y'."""
+    for x in [1e-9, 1e-5, *np.linspace(0.01, 1.6, 200)]:
+        w, y = np.cos(x), x / np.sin(x)
+        found, first, second = rot.angle_per_sine(w)
+        assert abs(found / y - 1.0) < 4 * EPS
+        tolerance = 20 * EPS / np.sin(x) ** 2
+        assert abs(np.sin(x) ** 2 * first - (w * y - 1.0)) < 20 * EPS
+        assert abs(second * np.sin(x) ** 2 - (y + 3.0 * w * first)) < 20 * tolerance * np.sin(x) ** 2 + 200 * EPS
+    assert rot.angle_per_sine(1.0) == pytest.approx((1.0, -1.0 / 3.0, 4.0 / 15.0), rel=1e-9)
+    assert rot.angle_per_sine(-0.06)[0] == rot.TOO_FAR
+
+
 @pytest.mark.parametrize("angle", ANGLES)
 def test_logarithm_inverts_exponential(angle: float) -> None:
     for n in axes():

@@ -1,25 +1,31 @@
-"""Increments of body poses over a step, and discrete momenta (S4 sections 2.4.1 and 5.4).
+"""Increments of body poses over a step, and discrete momenta (S4 5.4; Bou-Rabee and Marsden 2009).
 
 A body moves from one pose to another in a step h [s]. In its first frame it rotates by the unit quaternion f =
-conj(q_0) q_1, and its frame's origin moves by d. The midpoint rule (2.23) for a body with position and quaternion,
-whose angular velocity is 2 Im(conj(q) dq/dt), depends on f and d only:
+conj(q_0) q_1, and its frame's origin moves by d. The discrete Lagrangian is that of a Lie group variational integrator
+with the exponential map: with the rotation vector xi = log f and the displacement e of the centre of mass,
 
-    L_d = m |e|^2 / (2 h) + 2 f_v^T I f_v / h        e: displacement of the centre of mass
+    L_d = m |e|^2 / (2 h) + xi^T I xi / (2 h)
+
+It is exact for a free body that rotates about a principal axis (`Exponential`). Wendlandt's midpoint rule for
+quaternions (S4 2.23) has 2 sin(|xi| / 2) in place of |xi|; it turns too far at large steps and has no solution beyond
+|omega| h = 1. A body that rotates about an axis or a point fixed in the world has the inertia about that point in place
+of I, and e is the displacement along the axis: this is exact for one joint, wherever the centre of mass is.
 
 Increments, not poses, are multiplied along the tree, so that momenta are accurate for arbitrarily small steps.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.algorithms.tree_traversal import outward
-from linkwork.model.mechanism import Mechanism
+from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Force, Transform
 from linkwork.spatial.inertia import RigidInertia
-from linkwork.spatial.rotation import matrix_from_quaternion, product
+from linkwork.spatial.rotation import angle_per_sine, matrix_from_quaternion, product
 from linkwork.spatial.scalar import Array, Number, cross, dot, hat
 
 
@@ -37,6 +43,19 @@ class Increment(NamedTuple):
         w, v = self.f[0], self.f[1:]
         first = cross(v, r)
         return (first * w + cross(v, first)) * 2.0
+
+    def seen_after(self, u: Array) -> Array:
+        """Return a vector u (3,), given in the first axes, in the axes of the frame at the end of the step."""
+        w, v = self.f[0], self.f[1:]
+        first = cross(v, u)
+        return u + (cross(v, first) - first * w) * 2.0
+
+    @property
+    def rotation(self) -> Array:
+        """Rotation matrix (3, 3) from the second to the first axes; f is used as a unit quaternion."""
+        w, v = self.f[0], self.f[1:]
+        scaled = v * 2.0
+        return np.outer(scaled, v) + hat(scaled * w) + np.eye(3) * (1.0 - dot(scaled, v))
 
     def then(self, other: Increment) -> Increment:
         """Return the composition of this increment and `other`, which is given in the frame where this one ends."""
@@ -79,35 +98,126 @@ class Momenta(NamedTuple):
     after: Force
 
 
-def momenta(inertia: RigidInertia, moved: Increment, h: Number) -> Momenta:
+class SplitInertia(NamedTuple):
+    """Inertia of a body for the discrete Lagrangian: mass [kg] at a reference point c (3,) [m], and the rest.
+
+    I (3, 3) [kg m^2] is the rotational inertia about c. The centre of mass is c unless the body rotates about c.
+    """
+
+    mass: Number
+    c: Array
+    I: Array
+
+
+def split_inertias(mechanism: Mechanism) -> list[SplitInertia]:
+    """Return the inertia of every body, divided into that of its reference point and that of its rotation.
+
+    The reference point is the origin for a body whose joint to the world never moves it across the axis of rotation,
+    else the centre of mass. So the centre of mass of free bodies moves uniformly.
+    """
+    found = [SplitInertia(0.0, np.zeros(3), np.zeros((3, 3)))]
+    for j in outward(mechanism):
+        inertia = mechanism.bodies[j.o].inertia
+        if j.i == WORLD and j.kind.origin_on_axis:
+            found.append(SplitInertia(inertia.mass, np.zeros(3), inertia.rotational))
+        else:
+            found.append(SplitInertia(inertia.mass, *_centre(inertia)))
+    return found
+
+
+class RotationRule(ABC):
+    """Discrete angular momenta of a body that rotates by the unit quaternion f = (w, v) in a step h [s].
+
+    The rotation vector is xi = 2 y v with y(w) = x / sin(x), x = acos(w). y' and y'' are its derivatives by w. I (3, 3)
+    is the inertia in the axes of the body, and v^ the skew matrix of v.
+    """
+
+    @abstractmethod
+    def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
+        """Return the angular momenta (3,) [N m s] before and after the step, each in the axes of its pose."""
+
+    @abstractmethod
+    def derivative(self, I: Array, f: Array, h: Number) -> Array:
+        """Return the derivative (3, 3) of the momentum before the step by a rotation u (3,) of the second pose.
+
+        u is in the axes of the second pose. It changes v by (w + v^) u / 2 and w by -v . u / 2.
+        """
+
+
+class Exponential(RotationRule):
+    """The momenta of L_d = xi^T I xi / (2 h): -D1 L_d = T(xi) I xi / h and D2 L_d = T(-xi) I xi / h. Symplectic.
+
+    T(xi) = y w + y v^ - y' v v^T is the inverse of the right-trivialized derivative of the exponential map: a rotation
+    u of the second pose changes xi by T(xi) u (Bou-Rabee and Marsden 2009).
+    """
+
+    def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
+        """Return the angular momenta (3,) [N m s] before and after the step."""
+        w, v = f[0], f[1:]
+        y, slope, _ = angle_per_sine(w)
+        spin = I @ v * (2.0 / h * y)
+        straight, bent = spin * (y * w) - v * (slope * dot(v, spin)), cross(v, spin) * y
+        return straight + bent, straight - bent
+
+    def derivative(self, I: Array, f: Array, h: Number) -> Array:
+        """Return the derivative (3, 3) of the momentum before the step by a rotation of the second pose."""
+        w, v = f[0], f[1:]
+        y, slope, curvature = angle_per_sine(w)
+        n = I @ v
+        vn, a, b = dot(v, n), y * y, y * slope
+        # The momentum is 2 / h times y^2 w n + y^2 v x n - y y' v (v . n)
+        by_v = (I * w + hat(v) @ I - hat(n)) * a - (np.eye(3) * vn + np.outer(v, n * 2.0)) * b
+        by_w = n * (a + 2.0 * b * w) + cross(v, n) * (2.0 * b) - v * (vn * (slope * slope + y * curvature))
+        return (by_v @ (np.eye(3) * w + hat(v)) - np.outer(by_w, v)) * (1.0 / h)
+
+
+class MeanVelocity(RotationRule):
+    """The momenta for which xi / h is the mean of the angular velocities before and after the step.
+
+    The momentum is constant in the world, and a free body conserves its energy (Simo and Wong 1991). With s = v / w,
+    the rotation is (1 + s^) (1 - s^)^-1, and the momenta are (1 + s^) I xi / h and (1 - s^) I xi / h.
+    """
+
+    def momenta(self, I: Array, f: Array, h: Number) -> tuple[Array, Array]:
+        """Return the angular momenta (3,) [N m s] before and after the step."""
+        w, v = f[0], f[1:]
+        spin = I @ v * (2.0 / h * angle_per_sine(w)[0])
+        bent = cross(v, spin) * (1.0 / w)
+        return spin + bent, spin - bent
+
+    def derivative(self, I: Array, f: Array, h: Number) -> Array:
+        """Return the derivative (3, 3) of the momentum before the step by a rotation of the second pose."""
+        w, v = f[0], f[1:]
+        y, slope, _ = angle_per_sine(w)
+        s = v * (1.0 / w)
+        by_u = I @ (np.eye(3) * (y * w) + hat(v * y) - np.outer(v * slope, v))
+        spin, S = I @ v * y, hat(s)
+        return (by_u + S @ by_u - hat(spin) @ (np.eye(3) + S + np.outer(s, s))) * (1.0 / h)
+
+
+EXPONENTIAL, MEAN_VELOCITY = Exponential(), MeanVelocity()
+
+
+def momenta(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Number) -> Momenta:
     """Return the discrete momenta [N s, N m s] of a body that moves by the increment `moved` in a step h [s]."""
-    c, I = centre(inertia)
-    w, v = moved.f[0], moved.f[1:]
-    A, rate = matrix_from_quaternion(moved.f), 1.0 / h
-    push = (moved.d + moved.shift(c)) * (inertia.mass * rate)
-    Iv = I @ v
-    straight, bent = Iv * w, cross(v, Iv)
-    turning = [(straight + bent) * (2.0 * rate), (straight - bent) * (2.0 * rate)]
-    pushes = [push, A.T @ push]
+    c = inertia.c
+    push = (moved.d + moved.shift(c)) * (inertia.mass * (1.0 / h))
+    pushes, turning = (push, moved.seen_after(push)), rule.momenta(inertia.I, moved.f, h)
     return Momenta(*(Force(p, n + cross(c, p)) for p, n in zip(pushes, turning, strict=True)))
 
 
-def momentum_derivative(inertia: RigidInertia, moved: Increment, h: Number) -> Array:
-    """Return the derivative (6, 6) of the momentum `before` by the twist of the second pose (D2 D1 of -L_d).
+def momentum_derivative(rule: RotationRule, inertia: SplitInertia, moved: Increment, h: Number) -> Array:
+    """Return the derivative (6, 6) of the momentum `before` by the twist of the second pose, in the axes of that pose.
 
-    The twist is in the frame of the second pose.
+    For a discrete Lagrangian it is D2 D1 of -L_d.
     """
-    c, I = centre(inertia)
-    w, v, rate = moved.f[0], moved.f[1:], 2.0 / h
-    Iv = I @ v
-    turned = (np.eye(3) * w + hat(v)) * 0.5  # derivative of f_v; f_w changes by -f_v / 2
-    about = np.outer(Iv, v) * -0.5 + I @ turned * w - hat(Iv) @ turned + hat(v) @ (I @ turned)
-    along = matrix_from_quaternion(moved.f) * (inertia.mass * (1.0 / h))
-    C = hat(c)
-    return np.block([[along, -along @ C], [C @ along, about * rate - C @ along @ C]])
+    along = moved.rotation * (inertia.mass * (1.0 / h))
+    C = hat(inertia.c)
+    about = rule.derivative(inertia.I, moved.f, h)
+    return np.block([[along, -along @ C], [C @ along, about - C @ along @ C]])
 
 
-def centre(inertia: RigidInertia) -> tuple[Array, Array]:
+def _centre(inertia: RigidInertia) -> tuple[Array, Array]:
     """Return the centre of mass (3,) [m] of a body, and its inertia (3, 3) [kg m^2] about that point."""
     m = inertia.mass
     if isinstance(m, float) and m == 0.0:

@@ -1,7 +1,8 @@
 """Symmetries of a mechanism: rigid motions that do not change its dynamics, with conserved momenta (S4 2.17).
 
 A twist of the whole mechanism in the world is a symmetry if every joint at the world can follow it in every position,
-if it does not raise any weight, and if nothing else connects the mechanism to the world.
+if it does not raise any weight, if it keeps the world's ends of springs in place, and if it does not violate loops that
+are closed to the world. For example, a loop or spring that is anchored on a vertical axis leaves the rotation about it.
 """
 
 from __future__ import annotations
@@ -11,63 +12,130 @@ import numpy as np
 from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.momentum import sum_in_world
 from linkwork.algorithms.rotors import rotor_momenta, turns_with_rotor
+from linkwork.model.bodies import Place
+from linkwork.model.elements.constraint import FrameConstraint
+from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import WORLD, Joint, Mechanism
 from linkwork.spatial import Motion, Transform
-from linkwork.spatial.scalar import Array, cross, ldlt
+from linkwork.spatial.rotation import matrix_from_quaternion
+from linkwork.spatial.scalar import Array, cross, hat, ldlt
+from linkwork.spatial.transform import exp_transform
 from linkwork.tolerances import RANK
 
-TRIED = 5  # random positions of a joint in which it must be able to follow a symmetry
+TRIED = 12  # random positions of a joint or loop in which it must be able to follow a symmetry; more than six
+CLOSING, CLOSED = 200, 1e-12  # largest number of iterations to close a loop, and its largest error [m, rad]
 ROUNDED = 1e-12  # entries of twists below this are round-off, relative to 1
 
 
 def symmetries(mechanism: Mechanism) -> Array:
     """Return the twists (k, 6) [linear; angular] that are symmetries of a mechanism.
 
-    They are about the world's origin, in the world's axes. If gravity or the pose of a joint at the world is a traced
-    number, no symmetry is reported.
+    They are about the world's origin, in the world's axes. If gravity or the place of a joint, loop or spring at the
+    world is a traced number, no symmetry is reported.
     """
     roots = [joint for joint in mechanism.joints if joint.i == WORLD]
-    if not roots or any(not _follows_freely(mechanism, joint) for joint in roots) or _connected_elsewhere(mechanism):
+    if not roots or _touches_world(mechanism) or _has_traced_places(mechanism, roots):
         return np.zeros((0, 6))
-    # Twists are about the centre of the joints and scaled by their distances. About a far point they would be similar
-    centre = np.mean([joint.place.p for joint in roots], axis=0)
+    loops = [one for one in mechanism.frame_constraints if WORLD in (one.at.body, one.to.body)]
+    anchors = [place.pose.p for one in mechanism.line_forces for place in _at_world(one)]
+    # Twists are about the centre of all connections and scaled by their distances. About a far point they would be
+    # similar
+    points = [*(joint.place.p for joint in roots), *(p for one in loops for p in [_at_world(one)[0].pose.p]), *anchors]
+    centre = np.mean(points, axis=0)
     far = float(np.linalg.norm(centre))
-    length = max(float(np.linalg.norm(joint.place.p - centre)) for joint in roots)
-    length = length if length > RANK * (1.0 + far) else 1.0  # all joints are at one position
+    length = max(float(np.linalg.norm(point - centre)) for point in points)
+    length = length if length > RANK * (1.0 + far) else 1.0  # all connections are at one position
+    scale = np.repeat([1.0 / length, 1.0], 3)[:, None]
     rng = np.random.default_rng(0)
     left = _keeping_heights(mechanism.gravity)
     for joint in roots:
         for _ in range(TRIED):
-            q = joint.kind.random(rng)
-            X = Transform(joint.place.R, joint.place.p - centre) @ joint.kind.transform(q)
-            moved = X.up(joint.kind.subspace(q))
-            left = _common(left, np.concatenate([moved.linear / length, moved.angular]))
+            left = _common(left, _followed(mechanism, joint, centre, rng) * scale)
+    for point in anchors:
+        about = np.concatenate([-hat(centre - point), np.eye(3)])  # rotations about the anchor
+        left = _common(left, about * scale)
+    for one in loops:
+        for _ in range(TRIED):
+            left = _common(left, _without_work(_wrenches(one, centre, rng) / scale.T))
     rows = _echelon(left, ROUNDED)
     turning = np.abs(rows[:, 3:]).max(axis=1, initial=0.0) > 0.0
     rows[turning, :3] = rows[turning, :3] * length + np.cross(centre, rows[turning, 3:])
     return _echelon(rows.T, ROUNDED * (1.0 + far))
 
 
-def _follows_freely(mechanism: Mechanism, joint: Joint) -> bool:
-    """Return whether a joint at the world has no forces, is not coupled to other joints, and has known parameters."""
-    forces = (joint.stiffness, joint.damping, joint.friction, *((joint.armature,) if joint.kind.nv > 1 else ()))
-    numbers = (*forces, joint.place.p, joint.place.R, mechanism.gravity)
-    if any(np.asarray(x).dtype == object for x in numbers):
-        return False
-    if joint.kind.nv > 1 and turns_with_rotor(mechanism, joint):
-        return False
-    limited = np.isfinite(joint.lower).any() or np.isfinite(joint.upper).any()
+def _at_world(one: FrameConstraint | LineForce) -> list[Place]:
+    """Return the ends of a loop or spring that are fixed to the world; none if both are."""
+    ends = [place for place in (one.at, one.to) if place.body == WORLD]
+    return ends if len(ends) == 1 else []
+
+
+def _has_traced_places(mechanism: Mechanism, roots: list[Joint]) -> bool:
+    """Return whether gravity, or the place of a connection to the world, is a traced number."""
+    ends = [place for one in (*mechanism.frame_constraints, *mechanism.line_forces) for place in _at_world(one)]
+    poses = [*(joint.place for joint in roots), *(end.pose for end in ends)]
+    return any(np.asarray(x).dtype == object for x in (mechanism.gravity, *(x for X in poses for x in (X.p, X.R))))
+
+
+def _touches_world(mechanism: Mechanism) -> bool:
+    """Return whether contacts or force elements may connect the mechanism to the world."""
+    touching = any(WORLD in (pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs)
+    return touching or bool(len(mechanism.forces))
+
+
+def _followed(mechanism: Mechanism, joint: Joint, centre: Array, rng: np.random.Generator) -> Array:
+    """Return the twists (6, k) about `centre` that a joint at the world can follow freely, in a random position."""
+    q = joint.kind.random(rng)
+    X = Transform(joint.place.R, joint.place.p - centre) @ joint.kind.transform(q)
+    return X.up(joint.kind.subspace(q)).array[:, _free_velocities(mechanism, joint)]
+
+
+def _free_velocities(mechanism: Mechanism, joint: Joint) -> Array:
+    """Return for each velocity of a joint at the world (nv,) whether no force or other joint opposes it.
+
+    Velocities of joints with quaternions are not rates of coordinates; such a joint is free in all of them or in none.
+    """
+    nv, none = joint.kind.nv, np.zeros(joint.kind.nv, dtype=bool)
+    forces = (joint.stiffness, joint.damping, joint.friction, *((joint.armature,) if nv > 1 else ()))
+    if any(np.asarray(x).dtype == object for x in forces):
+        return none
     coupled = any(joint.name in (mimic.name, mimic.of) for mimic in mechanism.mimics)
     coupled = coupled or any(joint.name == name for row in mechanism.velocity_rows for name, _, _ in row.velocities)
-    return not (limited or coupled or any(np.any(x) for x in forces))
+    if coupled or (nv > 1 and (np.any(joint.armature) or turns_with_rotor(mechanism, joint))):
+        return none
+    opposed = np.any([np.broadcast_to(x, nv) for x in forces], axis=0)
+    limited = np.isfinite(joint.lower) | np.isfinite(joint.upper)
+    if joint.kind.nq == nv:
+        return ~(opposed | limited)
+    return none if opposed.any() or limited.any() else ~none
 
 
-def _connected_elsewhere(mechanism: Mechanism) -> bool:
-    """Return whether loops, springs, contacts or force elements connect the mechanism to the world."""
-    anywhere = [(WORLD,) for _ in mechanism.forces]  # force elements may act from the world
-    connected = [(one.at.body, one.to.body) for one in (*mechanism.frame_constraints, *mechanism.line_forces)]
-    touching = [(pair.contact.at.body, pair.surface.place.body) for pair in mechanism.contact_pairs]
-    return any(WORLD in bodies for bodies in (*anywhere, *connected, *touching))
+def _wrenches(one: FrameConstraint, centre: Array, rng: np.random.Generator) -> Array:
+    """Return the wrenches (n, 6) about `centre` of the rows of a loop at the world, at a random pose that closes it."""
+    X = _closed_pose(one, rng)
+    at_world = _at_world(one)[0].pose
+    frame = at_world @ X if one.at.body == WORLD else at_world  # the frame of the wrenches in the world
+    frame = Transform(frame.R, frame.p - centre)
+    return np.array([frame.up(row.wrench(X)).array for row in one.rows])
+
+
+def _closed_pose(one: FrameConstraint, rng: np.random.Generator) -> Transform:
+    """Return a random pose of the frame `to` in the frame `at` that closes a loop, by Newton's method."""
+    X = Transform(matrix_from_quaternion(rng.normal(size=4)), rng.uniform(-1.0, 1.0, 3))
+    for _ in range(CLOSING):
+        errors = np.array([row.error(X) for row in one.rows])
+        if np.abs(errors).max(initial=0.0) < CLOSED:
+            break
+        J = np.array([row.wrench(X).array for row in one.rows])
+        move = np.linalg.lstsq(J, -errors, rcond=RANK)[0]
+        X = X @ exp_transform(Motion.of(move / max(1.0, float(np.abs(move).max()))))
+    return X
+
+
+def _without_work(wrenches: Array) -> Array:
+    """Return an orthonormal basis (6, k) of the twists on which none of the wrenches (n, 6) does work."""
+    sizes = np.linalg.norm(wrenches, axis=1, keepdims=True)
+    _, s, right = np.linalg.svd(wrenches / np.where(sizes > 0.0, sizes, 1.0))
+    return right[int((s > RANK).sum()) :].T
 
 
 def _keeping_heights(gravity: Array) -> Array:

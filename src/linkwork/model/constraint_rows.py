@@ -8,19 +8,39 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from linkwork.spatial import Force, Motion, Transform
 from linkwork.spatial.rotation import quaternion_from_matrix
 from linkwork.spatial.scalar import Array, Number, arctan2, cross, dot, maximum, real
+from linkwork.spatial.transform import exp_transform
 
 NONE = np.zeros(3)
 AXES = np.eye(3)
+SAMPLE = np.array([0.31, -0.47, 0.23, 0.53, 0.41, -0.29])  # a twist in general position [m, rad]
 
 
 class Row(ABC):
-    """A scalar constraint between the frames A and B: a position error [m or rad] that must be zero."""
+    """A scalar constraint between the frames A and B: a position error [m or rad] that must be zero.
+
+    A row that only restricts velocities, such as that of a blade that does not slip sideways, returns the constant
+    error 0.
+    """
+
+    @cached_property
+    def holonomic(self) -> bool:
+        """Whether the row restricts positions: its error changes with the pose, or its wrench is always zero.
+
+        The class samples the row at poses in general position.
+        """
+        power = change = 0.0
+        for k in range(3):
+            X, V = (exp_transform(Motion.of(np.roll(SAMPLE, k + i))) for i in (0, 2))
+            change = max(change, abs(self.error(X @ V) - self.error(X)))
+            power = max(power, float(np.abs(self.wrench(X).array).max()))
+        return change > 0.0 or power == 0.0
 
     @abstractmethod
     def error(self, X: Transform) -> Number:

@@ -22,6 +22,7 @@ from linkwork.spatial.scalar import Array, Number
 from linkwork.spatial.transform import Transform, exp_transform, snap
 from linkwork.spatial.vectors import Motion
 
+PARALLEL = 1e-9  # largest vector product of two directions that count as parallel
 Axis = Sequence[float] | Array  # three numbers; stored as a tuple of unit length
 
 
@@ -75,6 +76,13 @@ class JointKind(ClosingKind):
 
         The child's relative twist is S v, in the child's frame.
         """
+
+    @cached_property
+    def origin_on_axis(self) -> bool:
+        """Whether the origin of the child's frame never moves across the axis of rotation, for any rotation."""
+        S = self.subspace(self.neutral())
+        across = [np.cross(a, b) for a in S.linear.T for b in S.angular.T]
+        return bool(np.abs(across).max(initial=0.0) < PARALLEL)
 
     def subspace_rate(self, q: Array, v: Array) -> Motion:
         """Return the time derivative dS/dt of the motion subspace, with nv columns, in the child's frame."""

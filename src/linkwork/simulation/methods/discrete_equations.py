@@ -26,11 +26,14 @@ from linkwork.algorithms.kinematics import external_forces, joint_poses, kinemat
 from linkwork.algorithms.mimic_reduction import reduced, reduced_rows, to_tree
 from linkwork.algorithms.point_springs import spring_lengths
 from linkwork.algorithms.pose_increments import (
+    EXPONENTIAL,
     Increment,
+    RotationRule,
     body_increments,
     joint_increments,
     momenta,
     momentum_derivative,
+    split_inertias,
 )
 from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.algorithms.tree_traversal import inward, outward
@@ -64,17 +67,29 @@ class MotionEvaluation(NamedTuple):
 class Interval:
     """The discrete equations of one step h [s] of a system from the state `now`; evaluates guesses of the joint motion.
 
-    With `at_ends` springs act at the ends of the step instead of at its middle.
+    With `at_ends` springs act at the ends of the step instead of at its middle. `rotation` gives the angular momenta of
+    the bodies.
     """
 
-    def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array, at_ends: bool = False):
+    def __init__(
+        self,
+        system: System,
+        t: Number,
+        now: StepState,
+        h: Number,
+        held: Array,
+        at_ends: bool = False,
+        rotation: RotationRule = EXPONENTIAL,
+    ):
         self.system, self.t, self.now, self.h, self.held, self.at_ends = system, t, now, h, held, at_ends
+        self.rotation = rotation
         self.mechanism, self.tree = system.mechanism, system.mechanism.tree
         self.q, v = to_tree(self.mechanism, ("q", "v"), (now.q, now.v))
         self.first = Position(joint_poses(self.tree, self.q), subspaces(self.tree, self.q))
         self.poses, self.falls = world_poses(self.tree, self.first.X), body_gravity(self.tree, self.first.X)
         self.p = self.reduced(momenta_of_joints(self.tree, self.q, v))
         self.lines = [_point(self.poses, spring.to) - _point(self.poses, spring.at) for spring in self.tree.line_forces]
+        self.inertias = split_inertias(self.tree)
         mass = sum((body.inertia.mass for body in self.tree.bodies[1:]), 0.0)
         self.weight = mass * np.sqrt(dot(self.tree.gravity, self.tree.gravity))
 
@@ -99,7 +114,7 @@ class Interval:
         impulses = self._impulses(loads, second.X)
 
         def wrenches(k: int) -> tuple[Force, Force]:
-            own, pulls = momenta(tree.bodies[k].inertia, bodies[k], h), impulses(k)
+            own, pulls = momenta(self.rotation, self.inertias[k], bodies[k], h), impulses(k)
             return pulls[0] - own.before, own.after + pulls[1]
 
         before, after = joint_projections(tree, (self.first, second), wrenches)
@@ -163,6 +178,21 @@ class Interval:
                     each[body] = each[body] + contact.on(there[body], at[body]) * sign
         return found
 
+    def line_spring_change(self, bodies: list[Increment]) -> Number:
+        """Return the change [J] of the energy of springs between bodies, for the increments of the bodies in a step."""
+        change = 0.0
+        for spring, line in zip(self.tree.line_forces, self.lines, strict=True):
+            ends = [
+                self.poses[place.body].R @ (bodies[place.body].d + bodies[place.body].shift(place.pose.p))
+                for place in (spring.at, spring.to)
+            ]
+            moved = ends[1] - ends[0]
+            lengths = _direction(line)[1], _direction(line + moved)[1]
+            total = lengths[0] + lengths[1]
+            longer = dot(moved, line * 2.0 + moved) / where(total > 0.0, total, 1.0)
+            change = change + longer * (total * 0.5 - spring.length) * spring.stiffness
+        return change
+
     def _of_joints(self, dv: Array) -> tuple[Array, Array]:
         """Return the momenta (tree.nv,) of rotors, springs, dampers and friction in joints, before and after a step."""
         half, rate = 0.5 * self.h, dv / self.h
@@ -187,12 +217,25 @@ class Interval:
         """Return the constraint errors (nh,) and the constraint rows J (nh, nv) at the position `at`.
 
         dv (nv,) is the motion from the start of the step to this position. Errors of loops are closure errors; errors
-        of clutches and brakes are their slip in the step.
+        of clutches and brakes are their slip in the step. Rows of loops that only restrict velocities have their slip
+        in the middle of the step as error, as in the discrete Lagrange-d'Alembert principle (Cortes and Martinez 2001).
         """
-        tree = self.tree
-        loops = constrained_dynamics.loop_states(tree, at.X)
-        J = reduced_rows(self.mechanism, constrained_dynamics.all_rows(tree, at, loops))
-        return np.concatenate([constrained_dynamics.errors(loops), J[tree.nc :] @ dv]), J
+        J, closure = self._rows_at(at)
+        slip = J[self.tree.nc :] @ dv
+        rows = [row for one in self.tree.frame_constraints for row in one.rows]
+        if not all(row.holonomic for row in rows):
+            q = integrate(self.tree, self.q, self.mechanism.tree_velocity(dv) * 0.5)
+            middle, _ = self._rows_at(Position(joint_poses(self.tree, q), subspaces(self.tree, q)))
+            closure = np.array(
+                [e if row.holonomic else r @ dv for row, e, r in zip(rows, closure, middle, strict=False)]
+            )
+        return np.concatenate([closure, slip]), J
+
+    def _rows_at(self, at: Position) -> tuple[Array, Array]:
+        """Return the constraint rows J (nh, nv) and the closure errors (nc,) of the loops at the position `at`."""
+        loops = constrained_dynamics.loop_states(self.tree, at.X)
+        J = reduced_rows(self.mechanism, constrained_dynamics.all_rows(self.tree, at, loops))
+        return J, constrained_dynamics.errors(loops)
 
     def work(self, dv: Array, loads: Loads) -> Number:
         """Return the work [J] of forces that store no energy, in a step with the motion dv (nv,)."""
@@ -208,7 +251,7 @@ class Interval:
         contacts = self._contacts(guess)
 
         def B(k: int) -> Array:
-            return momentum_derivative(tree.bodies[k].inertia, guess.bodies[k], self.h) + contacts[k]
+            return momentum_derivative(self.rotation, self.inertias[k], guess.bodies[k], self.h) + contacts[k]
 
         own = tree.armature / self.h + self.joint_stiffness(dv) + np.diag(by_motion)
         rows = [*self._coupling_rows(), *force_rows(tree, by_motion)]

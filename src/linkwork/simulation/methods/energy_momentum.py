@@ -11,15 +11,17 @@ from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.kinematics import joint_poses
 from linkwork.algorithms.mimic_reduction import to_tree, velocities
 from linkwork.algorithms.momentum import momentum_about_origin
+from linkwork.algorithms.pose_increments import MEAN_VELOCITY, body_increments
 from linkwork.algorithms.rotors import rotor_matrix
 from linkwork.algorithms.symmetries import centred, generators, symmetries
+from linkwork.algorithms.tree_traversal import outward
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, momenta_of_joints
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.methods.variational import Guess, Tried, Variational, unconstrained
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System
-from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, ldlt, where
+from linkwork.spatial.scalar import Array, Condition, Number, Value, dot, largest, ldlt, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY
 
@@ -50,8 +52,11 @@ class EnergyMomentum(Variational):
 
     As in the discrete gradient of Gonzalez, the impulse closes the energy balance and vanishes with the square of the
     step. It is a factor, the kick, times the momentum of the internal motion, and acts at both ends of the step.
-    Internal motion excludes the rigid motion of symmetries, so that their momenta are conserved too.
+    Internal motion excludes the rigid motion of symmetries, so that their momenta are conserved too. A free rigid body
+    has no internal motion; the mean of its velocities before and after the step is its motion, which conserves energy.
     """
+
+    rotation = MEAN_VELOCITY
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         super().__init__(system, t, now, h, held)
@@ -95,7 +100,7 @@ class EnergyMomentum(Variational):
         def improve(*state: Value) -> tuple[Leaves, Condition]:
             best = Kick(*state)
             guess, iterations, good = self.newton(best.dv, best.multipliers, best.next, history)
-            gained, power = self._gained(guess)
+            gained, power, stalled = self._gained(guess)
             better = good & (abs(gained) < abs(best.gained))
             apart, first = best.next - best.best, best.gained == HUGE
             slope = where(first, power, (gained - best.gained) / where(apart == 0.0, 1.0, apart))
@@ -112,21 +117,25 @@ class EnergyMomentum(Variational):
                 where(better, guess.momentum, best.momentum),
                 where(better, guess.work, best.work),
             )
-            return tuple(found), good & (at_rest | (abs(least) <= BALANCED) | ~better & (abs(best.gained) <= STALLED))
+            return tuple(found), good & (at_rest | (abs(least) <= BALANCED) | ~better & (abs(best.gained) <= stalled))
 
         found, _, solved = iterate(KICKS, improve, *begin)
         best = Kick(*found)
-        solved = solved | (abs(best.gained) <= STALLED)
         q, v = self.arrived(best.dv, best.momentum)
+        solved = solved | (abs(best.gained) <= self.balance.stalled(self.balance.gained(q, v, best.work, best.dv)[1]))
         moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(best.iterations)
         return Solution(np.concatenate([best.dv, best.multipliers, np.array([best.best])]), moved, solved)
 
-    def _gained(self, guess: Guess) -> tuple[Number, Number]:
-        """Return the relative energy error of a guessed motion, and its derivative by the kick to first order."""
+    def _gained(self, guess: Guess) -> tuple[Number, Number, Number]:
+        """Return the relative energy error of a guessed motion, its derivative by the kick, and its round-off.
+
+        The derivative is of first order.
+        """
         q, v = self.arrived(guess.dv, guess.momentum)
         gained, scale = self.balance.gained(q, v, guess.work, guess.dv)
         u = guess.dv / self.h
-        return gained / scale, (self.balance.first.momenta(u) + self.balance.at(q).momenta(u)) @ u / scale
+        power = (self.balance.first.momenta(u) + self.balance.at(q).momenta(u)) @ u / scale
+        return gained / scale, power, self.balance.stalled(scale)
 
 
 class Balance:
@@ -134,12 +143,12 @@ class Balance:
 
     def __init__(self, interval: Interval):
         self.interval, system, now = interval, interval.system, interval.now
-        self.kinetic, self.stored = system.energies(now.q, now.v)
+        self.kinetic, _ = system.energies(now.q, now.v)
         loads = system.loads(interval.t, now.q, now.v, interval.held)
         self.impulse_sum = interval.impulse_sum(loads, np.zeros(0))
         self.twists = symmetries(interval.mechanism)
         self.first = self.at(now.q)
-        self.given = self._given() if interval.mechanism.constrained else 0.0
+        self.given, self.closing = (self._given(), self._closing()) if interval.mechanism.constrained else (0.0, 0.0)
 
     def gained(self, q: Array, v: Array, work: Number, dv: Array) -> tuple[Number, Number]:
         """Return the energy [J] gained beyond the work in a step, and the scale [J] of this error.
@@ -147,10 +156,37 @@ class Balance:
         The step moves by dv (nv,) to q (nq,) and v (nv,). The scale includes the energy that forces exchange during the
         step, which dominates near rest.
         """
-        kinetic, stored = self.interval.system.energies(q, v)
+        kinetic, _ = self.interval.system.energies(q, v)
         passed = self.impulse_sum * largest(dv) / abs(self.interval.h)
-        scale = kinetic + self.kinetic + abs(stored) + abs(self.stored) + self.given + passed + TINY
-        return (kinetic - self.kinetic) + (stored - self.stored) - work, scale
+        scale = kinetic + self.kinetic + self.given + passed + TINY
+        return (kinetic - self.kinetic) + self._stored_change(dv) - work, scale
+
+    def _stored_change(self, dv: Array) -> Number:
+        """Return the change [J] of the potential energy in a step with the motion dv (nv,), from the increments.
+
+        The difference of two potential energies would have the round-off of their size. Where the motion reverses, an
+        impulse along the slow motion would have to balance this round-off; it would grow as the step decreases.
+        """
+        interval, tree = self.interval, self.interval.tree
+        tree_motion = self.interval.mechanism.tree_velocity(dv)
+        joints, _ = interval.second(dv)
+        bodies = body_increments(tree, interval.first.X, joints)
+        change = 0.0
+        for body, moved, fall in zip(tree.bodies, bodies, interval.falls, strict=True):
+            inertia = body.inertia
+            change = change - dot(moved.d * inertia.mass + moved.shift(inertia.moment), fall)
+        for j in outward(tree):
+            q, turn = interval.q[j.q], tree_motion[j.v]
+            if j.kind.nq == j.kind.nv:
+                change = change + (j.stiffness * turn) @ (j.kind.difference(j.rest, q) + turn * 0.5)
+            else:
+                ends = [j.kind.spring(j.stiffness, j.rest, at)[1] for at in (q, j.kind.integrate(q, turn))]
+                change = change + (ends[1] - ends[0])
+        return change + interval.line_spring_change(bodies)
+
+    def stalled(self, scale: Number) -> Number:
+        """Return the relative energy error that may remain if it no longer decreases; `scale` [J] is its scale."""
+        return STALLED * (1.0 + self.closing / scale)
 
     def _given(self) -> Number:
         """Return the energy [J] that all forces would add in a step without constraints; part of the energy scale."""
@@ -158,6 +194,11 @@ class Balance:
         loads, rest = system.loads(interval.t, now.q, now.v, interval.held), np.zeros(interval.mechanism.nv)
         push = (loads.control + loads.stops - system.needed(now.q, rest, rest, loads)) * interval.h
         return 0.5 * abs(push @ velocities(unconstrained(interval.mechanism), now.q, push))
+
+    def _closing(self) -> Number:
+        """Return forces times distances [J]; the energy has the round-off of positions at which loops are closed."""
+        reach = sum((largest(X.p) for X in self.interval.poses), 0.0)
+        return self.impulse_sum / abs(self.interval.h) * reach
 
     def at(self, q: Array) -> Internal:
         """Return the internal motion at the coordinates q (nq,)."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.mimic_reduction import velocities
+from linkwork.algorithms.pose_increments import EXPONENTIAL, RotationRule
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, MotionEvaluation
 from linkwork.simulation.methods.method import IterationHistory, Solution
@@ -63,9 +64,10 @@ class Variational:
     """The discrete Euler-Lagrange equations (S4 5.4). Order 2, symplectic: energy oscillates, but does not drift."""
 
     at_ends, projected = False, True
+    rotation: ClassVar[RotationRule] = EXPONENTIAL
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
-        self.interval = Interval(system, t, now, h, held, self.at_ends)
+        self.interval = Interval(system, t, now, h, held, self.at_ends, self.rotation)
         self.mechanism, self.now, self.h = self.interval.mechanism, now, h
         self.has_contacts = system.memory is not None
         self.rows = self.interval.rows(self.interval.first, np.zeros(self.mechanism.nv))[1]

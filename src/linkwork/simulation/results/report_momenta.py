@@ -68,8 +68,9 @@ def _of_symmetries(run: RunData) -> Iterator[Row]:
 
 
 def _same_symmetries(run: RunData, first: Mechanism) -> bool:
-    """Return whether gravity and the joints at the world are the same in all batch members."""
-    roots = tuple(f"{joint.name}." for joint in first.joints if joint.i == WORLD)
+    """Return whether gravity, and the joints, loops and springs at the world, are the same in all batch members."""
+    connections = [one for one in (*first.frame_constraints, *first.line_forces) if WORLD in (one.at.body, one.to.body)]
+    roots = tuple(f"{one.name}." for one in (*(joint for joint in first.joints if joint.i == WORLD), *connections))
     return all(
         bool((x == first.parameters[name]).all())
         for name, x in run.parameters.items()

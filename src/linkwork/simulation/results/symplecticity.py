@@ -78,6 +78,13 @@ def without_form(run: RunData) -> str:
             return f"{spring.label} has a damper, which is not symplectic"
     for one in m.forces:
         return f"{one.label} acts, which may not be symplectic"
+    for one in m.frame_constraints:
+        if not all(row.holonomic for row in one.rows):
+            return f"{one.label} is nonholonomic, so that the motion has no symplectic form"
+    for one in m.velocity_constraints:
+        names = {name for row in one.velocity_rows for name, _, _ in row.velocities}
+        if any(_bends(m.joints[name].kind) for name in names):
+            return f"{one.label} is nonholonomic, so that the motion has no symplectic form"
     return ""
 
 
