@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.kinematics import joint_poses
 from linkwork.algorithms.mimic_reduction import to_tree, velocities
@@ -62,9 +63,9 @@ class EnergyMomentum(Variational):
         """Return the number of unknowns: joint motion, multipliers, and the kick."""
         return mechanism.nv + mechanism.nh + 1
 
-    def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0) -> Tried:
+    def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
         """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,) and a kick."""
-        tried, q, u = super().tried(dv, multipliers), integrate(self.mechanism, self.now.q, dv), dv / self.h
+        tried, q, u = super().tried(dv, multipliers, singular=singular), integrate(self.mechanism, self.now.q, dv), dv / self.h
         begin, end = self.balance.first.momenta(u), self.balance.at(q).momenta(u)
         return tried._replace(residual=tried.residual + begin * kick, momentum=tried.momentum + end * kick)
 
@@ -79,10 +80,15 @@ class EnergyMomentum(Variational):
         gained, scale = self.balance.gained(*self.arrived(dv, tried.momentum), tried.work, dv)
         return np.concatenate([tried.residual, tried.errors, np.array([gained / scale])])
 
-    def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
-        """Return the solver for Newton's matrix without constraints; the kick scales the momentum."""
+    def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array, Array], Constrained]:
+        """Return the solver for Newton's equations; the kick scales the momentum."""
         solve = super().solver(tried, dv, kick)
-        return lambda residual: solve(residual) / (1.0 - kick)
+
+        def scaled(residual: Array, target: Array) -> Constrained:
+            move, more = solve(residual, target * (1.0 - kick))
+            return Constrained(move / (1.0 - kick), more)
+
+        return scaled
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
         """Solve the equations of the step: a secant iteration for the kick, Newton's method for the motion under it.

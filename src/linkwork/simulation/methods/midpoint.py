@@ -2,8 +2,12 @@
 
 Order 2, symmetric. Newton's method finds the velocities at the end of the step with the matrix M + h/2 D + h^2/4 K at
 the start of the step, where D and K are the damping and stiffness of controllers, joints, and springs between bodies.
-Terms that the matrix leaves out only cost iterations. Impulses (nh,) along the constraint rows J keep J times the mean
-velocity at zero.
+Terms that the matrix leaves out only cost iterations.
+
+Impulses (nh,) along the mean of the constraint rows J(q_0) and J(q_1) keep the closure errors of loops constant and the
+mean slip of clutches and brakes zero. The derivative of the closure errors are the rows J(q_1). Newton's matrix
+contains both sets of rows: near a singular position of a loop they differ in direction and sign. The rows at mid-step
+would not do for an overconstrained loop, which is not closed there, so that its rows have a higher rank.
 """
 
 from __future__ import annotations
@@ -13,10 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
-from linkwork.algorithms.mimic_reduction import constraint_row_matrix, to_tree
+from linkwork.algorithms.mimic_reduction import errors_and_rows, to_tree
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.method import IterationHistory, Solution
@@ -30,6 +35,7 @@ ITERATIONS = 60  # largest number of iterations
 CONVERGED = 1e-14  # change of the velocities, relative to the largest, at which the iteration ends
 ROUND_OFF = 1e-10  # the same if changes no longer decrease, due to round-off of loops and springs between bodies
 SLOW = 1e-6  # the same if changes decrease by less than half: near singular positions of loops
+OPENING = 1e-9  # rate of closure errors, relative to the velocities, that remains only at a singular position
 SHORTEST = 1e-3  # fraction of a correction below which the line search accepts a step over a contact kink
 
 
@@ -48,12 +54,29 @@ class ContactGuess(NamedTuple):
     least: Number
 
 
+class StepConstraints(NamedTuple):
+    """Constraint rows (nh, nv) `along` which impulses act, rows at the `end` of a step, and mean `rates` of errors."""
+
+    along: Array
+    end: Array
+    rates: Array
+
+    def correction(self, solve: Callable[[Array], Array], residual: Array, impulses: Array) -> Constrained:
+        """Return Newton's corrections of velocities (nv,) and impulses (nh,), to be subtracted.
+
+        `solve` solves Newton's equations without constraints, with the impulse residual (nv,) without `impulses`.
+        """
+        constraints = DenseConstraints.of_two(self.along, self.end, solve)
+        return constraints.solve_constrained(residual - self.along.T @ impulses, self.rates * 2.0)
+
+
 class Midpoint:
     """The equations of an implicit midpoint step; unknowns are v (nv,) at its end and constraint impulses (nh,)."""
 
     def __init__(self, system: System, t: Number, now: StepState, h: Number, held: Array):
         self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
         self.mechanism = system.mechanism
+        self.errors, self.rows = errors_and_rows(self.mechanism, now.q)
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
@@ -78,16 +101,22 @@ class Midpoint:
 
         return -sum((force_jacobian(impulse(one), v) for one in self.system.force_laws), np.zeros((len(v), len(v))))
 
-    def _rows(self, q: Array) -> Array:
-        """Return the constraint rows (nh, nv) at q (nq,)."""
-        return constraint_row_matrix(self.mechanism, q)
+    def _constraints(self, mean: Array, singular: Number = 0.0) -> StepConstraints:
+        """Return the constraints of a step with the mean velocity (nv,).
+
+        At a singular position of loops, no impulses along the mean rows keep the loops closed. If `singular` is 1, they
+        act along the rows at the end of the step.
+        """
+        errors, end = errors_and_rows(self.mechanism, integrate(self.mechanism, self.now.q, mean * self.h))
+        rates = np.concatenate([(errors - self.errors) / self.h, end[len(errors) :] @ mean])
+        return StepConstraints(self.rows + (end - self.rows) * (0.5 + 0.5 * singular), end, rates)
 
     def residual(self, unknown: Array) -> Array:
         """Return impulse residual (nv,) and constraint rates (nh,) for velocities and impulses (nv + nh,)."""
         v, impulses = unknown[: self.mechanism.nv], unknown[self.mechanism.nv :]
         q, mean = self._middle(v)
-        J = self._rows(q)
-        return np.concatenate([self._imbalance(q, mean, v) - J.T @ impulses, J @ mean])
+        constraints = self._constraints(mean)
+        return np.concatenate([self._imbalance(q, mean, v) - constraints.along.T @ impulses, constraints.rates])
 
     def moved(self, unknown: Array) -> StepState:
         """Return the state at the end of the step, given the solution (nv + nh,)."""
@@ -121,23 +150,25 @@ class Midpoint:
 
         def improve(v: Array, *before: Value) -> tuple[Leaves, Condition]:
             q, mean = self._middle(v)
-            change = solve(self._imbalance(q, mean, v))
-            constraints = DenseConstraints.of(self._rows(q), solve, symmetric=not self.system.force_laws)
-            impulses = constraints.multipliers(constraints.J @ (mean * 2.0 - change))
-            change = change + constraints.change(impulses)
+            last, impulses, singular = before or (0.0, np.zeros(m.nh), 0.0)
+            constraints = self._constraints(mean, singular)
+            change, less = constraints.correction(solve, self._imbalance(q, mean, v), impulses)
             better, size, scale = v - change, largest(change), largest(v) + 1.0
             if history is not None:
                 history.record(size / scale, change, np.zeros(m.nh), True)
             if not before:
                 return (better,), size <= CONVERGED * scale
-            stalled = (size <= ROUND_OFF * scale) & (size >= before[0])
-            stalled = stalled | (size <= SLOW * scale) & (size >= 0.5 * before[0])
-            return (better, size, -impulses), (size <= CONVERGED * scale) | stalled
+            # The changes decrease by a constant factor; the next would be size^2 / last
+            ended = (size * size <= CONVERGED * scale * last) | (size <= ROUND_OFF * scale) & (size >= last)
+            ended = ended | (size <= SLOW * scale) & (size >= 0.5 * last)
+            left_open = ended & (singular == 0.0) & (largest(constraints.rates) > OPENING * scale)
+            impulses = select(left_open, np.zeros(m.nh), impulses - less)
+            return (better, size, impulses, where(left_open, 1.0, singular)), ended & ~left_open
 
         rounded = m.line_forces or m.constrained  # round-off may then stop the decrease of the changes
-        more = (largest(now.v) + 1.0, np.zeros(m.nh)) if rounded else ()
+        more = (largest(now.v) + 1.0, np.zeros(m.nh), 0.0) if rounded else ()
         (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *more)
-        return np.concatenate([v, *rest[1:]]), iterations, solved
+        return np.concatenate([v, *rest[1:2]]), iterations, solved
 
     def _with_contacts(self, M: Array) -> tuple[Array, Number, Condition]:
         """Solve the equations of a step with contacts, by Newton's method with a line search.
@@ -175,12 +206,10 @@ class Midpoint:
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         assert loads.touching is not None
         A = M + self._force_jacobian(v) + self.system.contact_step_matrix(q, loads.touching, self.h)
-        J = self._rows(q)
-        residual = self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h - J.T @ along
+        constraints = self._constraints(mean)
+        residual = self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
         impulse_sum = sum((largest(contact.force) for contact in loads.touching.contacts), 0.0) * self.h
-        size = largest(residual) / (largest(M @ self.now.v) + largest(M @ v) + impulse_sum + TINY)
-        size = size + largest(J @ mean) / (largest(v) + 1.0)
-        factored = lu(A)
-        change, constraints = factored.solve(residual), DenseConstraints.of(J, factored.solve, symmetric=False)
-        add = constraints.multipliers(J @ (change - mean * 2.0))
-        return size, change - constraints.change(add), add
+        size = largest(residual - constraints.along.T @ along) / (largest(M @ self.now.v) + largest(M @ v) + impulse_sum + TINY)
+        size = size + largest(constraints.rates) / (largest(v) + 1.0)
+        change, less = constraints.correction(lu(A).solve, residual, along)
+        return size, change, -less
