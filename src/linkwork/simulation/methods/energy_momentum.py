@@ -26,6 +26,8 @@ from linkwork.tolerances import HUGE, TINY
 
 KICKS = 12  # largest number of secant iterations for the kick
 BALANCED, STALLED = 1e-15, 1e-13  # relative energy errors that end these iterations: always; if no longer decreasing
+# The same after all iterations with loops: positions have round-off of 1e-16 over the distance to a singular position
+SINGULAR = 1e-9
 AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kick to change the energy
 
 
@@ -122,7 +124,7 @@ class EnergyMomentum(Variational):
 
         found, _, solved = iterate(KICKS, improve, *begin)
         best = Kick(*found)
-        solved = solved | (abs(best.gained) <= STALLED)
+        solved = solved | (abs(best.gained) <= (SINGULAR if self.mechanism.frame_constraints else STALLED))
         q, v = self.arrived(best.dv, best.momentum)
         moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(best.iterations)
         return Solution(np.concatenate([best.dv, best.multipliers, np.array([best.best])]), moved, solved)
