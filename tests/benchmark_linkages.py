@@ -1,6 +1,6 @@
-"""Two closed-loop benchmarks of the IFToMM library of computational benchmark problems: N four-bars and Bricard's linkage.
+"""Two closed-loop problems of the IFToMM library of benchmarks, N four-bars and Bricard's linkage, and a pinned body.
 
-All rods are 1 m long and have a mass of 1 kg; gravity is 9.81 m/s^2 along -y.
+All rods of the linkages are 1 m long and have a mass of 1 kg; gravity is 9.81 m/s^2 along -y.
 """
 
 from __future__ import annotations

@@ -87,7 +87,8 @@ def test_start_at_and_near_a_singular_position(method, windows):
     assert np.ptp(run.energy, axis=-1).max() < 1e-3
     for k in (0, 4, 9):
         alone = lw.simulate(m, q[k], v, duration=0.2, dt=1e-3, method=method)
-        assert np.array_equal(alone.q, run.q[k]) and np.array_equal(alone.v, run.v[k])
+        assert np.array_equal(alone.q, run.q[k])
+        assert np.array_equal(alone.v, run.v[k])
 
 
 @pytest.mark.parametrize("method", STRUCTURED)

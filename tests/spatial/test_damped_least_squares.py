@@ -1,4 +1,4 @@
-"""Damped least squares solves consistent equations of any rank, and does not divide by small or negative eigenvalues."""
+"""Damped least squares solves consistent equations of any rank, also with small and negative eigenvalues."""
 
 from __future__ import annotations
 

@@ -123,9 +123,9 @@ class VariationalFactors:
                 bodies = second.X[k].up(Force.of(raised[:, :6].T)).array.T
                 open_rows[j.i] = open_rows[j.i] + _OpenRows(passing, np.hstack([bodies, raised[:, 6:]]))
             elif passing:  # the world does not move: only the rates of rows by forces of rows remain
-                passed = np.zeros(P.shape, dtype=P.dtype)
-                passed[6:, 6:] = P[6:, 6:] - U[6:] @ D.solve(V[:, 6:])
-                open_rows[WORLD] = open_rows[WORLD] + _OpenRows(passing, passed)
+                passed = P[6:, 6:] - U[6:] @ D.solve(V[:, 6:])
+                padded = np.pad(passed, ((6, 0), (6, 0)), constant_values=0.0)
+                open_rows[WORLD] = open_rows[WORLD] + _OpenRows(passing, padded)
         self._eliminate(WORLD, open_rows[WORLD])
 
     def _eliminate(self, k: int, P: _OpenRows) -> _OpenRows:
@@ -217,9 +217,7 @@ class _OpenRows(NamedTuple):
         rows = tuple(sorted({*self.rows, *other.rows}))
         return _OpenRows(rows, self.at(rows).array + other.at(rows).array)
 
-    def eliminate(
-        self, rows: RowNumbers, factor: Callable[[Array], LU | LeastSquares]
-    ) -> tuple[Eliminated, _OpenRows]:
+    def eliminate(self, rows: RowNumbers, factor: Callable[[Array], LU | LeastSquares]) -> tuple[Eliminated, _OpenRows]:
         """Eliminate the forces of `rows`; return how they depend on other unknowns, and the matrix of other rows.
 
         `factor` returns the factors of the equations of the forces, from the derivative of the rates by the forces.

@@ -1,6 +1,6 @@
 """Damped least squares for small matrices of any rank, in a fixed order of operations without decisions on the rank.
 
-The solution minimizes |A x - b|^2 + DAMPING^2 |x|^2 after the rows and columns of A are scaled to unit length. Singular
+The solution minimizes |A x - b|^2 + DAMPING^2 |x|^2 after the rows and columns of A are scaled to unit size. Singular
 values far above DAMPING are inverted, those far below it give no contribution. The sign of an eigenvalue does not
 matter: unlike a multiple of the unit matrix added to A, the damping never makes the equations singular.
 
@@ -11,13 +11,15 @@ no pivots are chosen. Entries that are zero in the trace cost nothing, so that a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from linkwork.spatial.scalar import Array, Number, may_be_nonzero, where
+from linkwork.tolerances import TINY
 
-# Relative to rows and columns of unit length, whose round-off is 1e-16. A step through a singular position of a loop
+# Relative to rows and columns of unit size, whose round-off is 1e-16. A step through a singular position of a loop
 # has singular values down to 1e-8.
 DAMPING = 1e-11
 
@@ -69,17 +71,18 @@ def least_squares_factors(A: Array) -> LeastSquares:
     for column in columns:
         for i, x in column.items():
             by_row.setdefault(i, []).append(x)
-    row_scales = {i: _over_length(by_row[i]) for i in sorted(by_row)}
+    row_scales = {i: _over_size(by_row[i]) for i in sorted(by_row)}
     columns = [{i: x * row_scales[i] for i, x in column.items()} for column in columns]
-    column_scales = {j: _over_length([*column.values()]) for j, column in enumerate(columns) if column}
+    column_scales = {j: _over_size(column.values()) for j, column in enumerate(columns) if column}
     rest = {j: {i: x * scale for i, x in columns[j].items()} for j, scale in column_scales.items()}
     reflections: dict[int, Reflection] = {}
     R: dict[int, Entries] = {}
     for j in column_scales:
         below = rest.pop(j)
         length = np.sqrt(sum((x * x for x in below.values()), DAMPING**2))
-        over_length = 1.0 / length
-        reflections[j] = Reflection(below, over_length, over_length / (length + DAMPING))
+        over_square = 1.0 / (length * (length + DAMPING))  # the only division
+        over_length = over_square * (length + DAMPING)
+        reflections[j] = Reflection(below, over_length, over_square)
         R[j] = {}
         for k, column in rest.items():
             if column.keys().isdisjoint(below):
@@ -87,7 +90,7 @@ def least_squares_factors(A: Array) -> LeastSquares:
             along = _product(below, column)
             R[j][k] = along * over_length
             for i, entry in below.items():
-                column[i] = column.get(i, 0.0) - entry * (along * reflections[j].over_square)
+                column[i] = column.get(i, 0.0) - entry * (along * over_square)
     return LeastSquares((A.shape[0], A.shape[1]), row_scales, column_scales, reflections, R)
 
 
@@ -96,7 +99,7 @@ def _product(a: Entries, b: Entries) -> Number:
     return sum(x * b[i] for i, x in a.items() if i in b)
 
 
-def _over_length(entries: list[Number]) -> Number:
-    """Return the reciprocal length of a vector; 0 for a zero vector."""
-    square = sum(x * x for x in entries)
-    return where(square > 0.0, 1.0 / np.sqrt(where(square > 0.0, square, 1.0)), 0.0)
+def _over_size(entries: Iterable[Number]) -> Number:
+    """Return the reciprocal of the sum of magnitudes; 0 for a zero vector."""
+    size = sum(abs(x) for x in entries)
+    return where(size > 0.0, 1.0 / (size + TINY), 0.0)

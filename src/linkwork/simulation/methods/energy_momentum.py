@@ -67,7 +67,11 @@ class EnergyMomentum(Variational):
 
     def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
         """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,) and a kick."""
-        tried, q, u = super().tried(dv, multipliers, singular=singular), integrate(self.mechanism, self.now.q, dv), dv / self.h
+        tried, q, u = (
+            super().tried(dv, multipliers, singular=singular),
+            integrate(self.mechanism, self.now.q, dv),
+            dv / self.h,
+        )
         begin, end = self.balance.first.momenta(u), self.balance.at(q).momenta(u)
         return tried._replace(residual=tried.residual + begin * kick, momentum=tried.momentum + end * kick)
 

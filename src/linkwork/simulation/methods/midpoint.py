@@ -21,8 +21,12 @@ from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
+from linkwork.algorithms.kinematics import joint_poses, subspaces
 from linkwork.algorithms.mimic_reduction import errors_and_rows, to_tree
+from linkwork.algorithms.point_springs import spring_lengths
+from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.methods.discrete_equations import force_rows
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.state import Leaves, StepState, select
@@ -54,6 +58,15 @@ class ContactGuess(NamedTuple):
     least: Number
 
 
+# Solver of Newton's equations: (constraint rows, impulses (nv,), rates (nh,)) to velocities and multipliers
+ConstrainedSolver = Callable[[ConstraintRows, Array, Array], Constrained]
+
+
+def dense(solve: Callable[[Array], Array]) -> ConstrainedSolver:
+    """Return the dense solver with constraint rows, from the solver `solve` of Newton's equations without them."""
+    return lambda rows, r, target: DenseConstraints.of_two(*rows, solve).solve_constrained(r, target)
+
+
 class StepConstraints(NamedTuple):
     """Constraint rows (nh, nv) `along` which impulses act, rows at the `end` of a step, and mean `rates` of errors."""
 
@@ -61,13 +74,13 @@ class StepConstraints(NamedTuple):
     end: Array
     rates: Array
 
-    def correction(self, solve: Callable[[Array], Array], residual: Array, impulses: Array) -> Constrained:
+    def correction(self, solve: ConstrainedSolver, residual: Array, impulses: Array) -> Constrained:
         """Return Newton's corrections of velocities (nv,) and impulses (nh,), to be subtracted.
 
-        `solve` solves Newton's equations without constraints, with the impulse residual (nv,) without `impulses`.
+        `solve` solves Newton's equations with constraint rows; `residual` (nv,) is the one without `impulses` (nh,).
         """
-        constraints = DenseConstraints.of_two(self.along, self.end, solve)
-        return constraints.solve_constrained(residual - self.along.T @ impulses, self.rates * 2.0)
+        rows = ConstraintRows(self.along, self.end)
+        return solve(rows, residual - self.along.T @ impulses, self.rates * 2.0)
 
 
 class Midpoint:
@@ -131,22 +144,34 @@ class Midpoint:
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
-        m, h, now = self.mechanism, self.h, self.now
-        stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
-        (speed,) = to_tree(m, ("v",), (now.v,))
-        extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
-        weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
-        M = stiffened_matrix(m, now.q, extra, weights)
-        unknown, iterations, solved = (
-            self._with_contacts(M) if self.system.memory is not None else self._smooth(M, history)
-        )
+        with_contacts = self.system.memory is not None
+        unknown, iterations, solved = self._with_contacts() if with_contacts else self._smooth(history)
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
-    def _smooth(self, M: Array, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
-        """Solve the equations of a step without contacts, by Newton's method with one matrix M for all iterations."""
-        m, now, by_velocity = self.mechanism, self.now, self._force_jacobian(self.now.v)
+    def _stiffness(self) -> tuple[Array, list[Number]]:
+        """Return the stiffness and damping terms of joints (tree.nv,) and of springs between bodies in M."""
+        m, h = self.mechanism, self.h
+        stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
+        (speed,) = to_tree(m, ("v",), (self.now.v,))
+        extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
+        return extra, [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
+
+    def _matrix(self) -> Array:
+        """Return the matrix M + h/2 D + h^2/4 K (nv, nv) at the start of the step."""
+        return stiffened_matrix(self.mechanism, self.now.q, *self._stiffness())
+
+    def _solver(self) -> ConstrainedSolver:
+        """Return the solver of Newton's equations with one matrix for all iterations."""
+        m, by_velocity = self.mechanism, self._force_jacobian(self.now.v)
+        if m.constrained and not m.mimics:
+            return self._recursive(by_velocity)
         coupled = any(map(may_be_nonzero, (by_velocity - np.diag(np.diag(by_velocity))).ravel()))
-        solve = lu(M + by_velocity).solve if coupled else stiffened_solver(m, M + by_velocity)
+        M = self._matrix() + by_velocity
+        return dense(lu(M).solve if coupled else stiffened_solver(m, M))
+
+    def _smooth(self, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
+        """Solve the equations of a step without contacts, by Newton's method with one matrix for all iterations."""
+        m, now, solve = self.mechanism, self.now, self._solver()
 
         def improve(v: Array, *before: Value) -> tuple[Leaves, Condition]:
             q, mean = self._middle(v)
@@ -170,12 +195,33 @@ class Midpoint:
         (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *more)
         return np.concatenate([v, *rest[1:2]]), iterations, solved
 
-    def _with_contacts(self, M: Array) -> tuple[Array, Number, Condition]:
+    def _recursive(self, by_velocity: Array) -> ConstrainedSolver:
+        """Return the solver of Newton's equations in linear time, by a recursion over the tree for each set of rows.
+
+        `by_velocity` (nv, nv) is the negative derivative of the impulses of force laws.
+        """
+        m, now = self.mechanism, self.now
+        at = Position(joint_poses(m, now.q), subspaces(m, now.q))
+        extra, weights = self._stiffness()
+        own = m.armature + extra + np.diag(by_velocity)
+        rows = [compliant_row(m, rotor.row * rotor.inertia, rotor.row) for rotor in m.rotors]
+        for stretch, weight in zip(spring_lengths(m, now.q), weights, strict=True):
+            rows.append(compliant_row(m, stretch.row * weight, stretch.row))
+        rows += force_rows(m, by_velocity)
+        inertias = [body.inertia.matrix for body in m.bodies]
+
+        def solve(constraints: ConstraintRows, r: Array, target: Array) -> Constrained:
+            factors = VariationalFactors(m, at, at, inertias.__getitem__, own, rows, constraints)
+            return factors.solve_constrained(r, target)
+
+        return solve
+
+    def _with_contacts(self) -> tuple[Array, Number, Condition]:
         """Solve the equations of a step with contacts, by Newton's method with a line search.
 
         Contact forces have kinks, so the matrix includes the derivatives for the present contact states.
         """
-        m = self.mechanism
+        m, M = self.mechanism, self._matrix()
 
         def improve(*state: Value) -> tuple[Leaves, Condition]:
             guess = ContactGuess(*state)
@@ -209,7 +255,9 @@ class Midpoint:
         constraints = self._constraints(mean)
         residual = self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
         impulse_sum = sum((largest(contact.force) for contact in loads.touching.contacts), 0.0) * self.h
-        size = largest(residual - constraints.along.T @ along) / (largest(M @ self.now.v) + largest(M @ v) + impulse_sum + TINY)
+        size = largest(residual - constraints.along.T @ along) / (
+            largest(M @ self.now.v) + largest(M @ v) + impulse_sum + TINY
+        )
         size = size + largest(constraints.rates) / (largest(v) + 1.0)
-        change, less = constraints.correction(lu(A).solve, residual, along)
+        change, less = constraints.correction(dense(lu(A).solve), residual, along)
         return size, change, -less

@@ -89,7 +89,7 @@ class Variational:
         """
         motion = self.interval.evaluate(dv)
         errors, J = self.interval.rows(motion.second, dv)
-        rows = self.rows + (J - self.rows) * singular if may_be_nonzero(singular) else self.rows
+        rows = select(singular > 0.0, J, self.rows) if may_be_nonzero(singular) else self.rows
         start, momentum = rows.T @ multipliers, motion.momentum
         if not self.projected:
             end = J.T @ multipliers
