@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import linkwork as lw
+from benchmark_linkages import bricard, four_bars
+from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.kinematics import joint_poses, subspaces
-from linkwork.algorithms.variational_step_solver import Position, VariationalFactors, compliant_row
+from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
+from linkwork.examples import four_bar_ladder
 from opaque_scalars import from_opaque, to_opaque
 from random_mechanisms import tree
 
@@ -37,6 +41,29 @@ def test_compliant_rows_match_a_dense_sum_of_outer_products(seed):
     np.testing.assert_allclose(dense @ one, own, rtol=0, atol=1e-10)
     hidden = VariationalFactors(m, first, second, inertias.__getitem__, to_opaque(own), rows).solve(to_opaque(own))
     np.testing.assert_allclose(from_opaque(hidden), one, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+@pytest.mark.parametrize("build", [four_bar_ladder.build, four_bars, lambda _: bricard()])
+def test_constraint_rows_of_two_positions_match_dense_equations(build, cells):
+    """Loops that end at bodies and at the world, with redundant rows, and a compliant row across two joints."""
+    m, rng = build(cells), np.random.default_rng(cells)
+    start = m.keyframes["start"].q if "start" in m.keyframes else m.neutral()
+    d = lw.compile(m)
+    coordinates = [d.assemble(start + 0.1 * rng.normal(size=m.nq)) for _ in range(2)]
+    first, second = [Position(joint_poses(m, q), subspaces(m, q)) for q in coordinates]
+    rows = ConstraintRows(*(d.constraint_jacobian(q) for q in coordinates))
+    inertias = [np.eye(6) + 0.1 * rng.normal(size=(6, 6)) for _ in m.bodies]
+    left = np.zeros(m.nv)
+    left[[0, -1]] = 1.0, -2.0
+    factors = (m, first, second, inertias.__getitem__, np.ones(m.nv), [compliant_row(m, left, 0.5 * left)])
+    r, target = rng.normal(size=m.nv), rows.second @ rng.normal(size=m.nv)
+    v, multipliers = VariationalFactors(*factors, rows).solve_constrained(r, target)
+    solve = VariationalFactors(*factors).solve
+    np.testing.assert_allclose(solve(r + rows.first.T @ multipliers), v, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(rows.second @ v, target, rtol=0, atol=1e-9)
+    dense = DenseConstraints.of_two(*rows, solve).solve_constrained(r, target)
+    np.testing.assert_allclose(dense.a, v, rtol=0, atol=1e-8)
 
 
 def test_compliant_row_path_ends_at_the_common_ancestor():

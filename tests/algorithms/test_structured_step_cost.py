@@ -10,6 +10,7 @@ import pytest
 import linkwork as lw
 from linkwork.compiler.graph import Graph, Loop
 from linkwork.compiler.tracing import trace
+from linkwork.examples import four_bar_ladder
 from linkwork.simulation.methods.registry import METHODS
 from linkwork.simulation.state import StepState
 from linkwork.simulation.system import System
@@ -43,6 +44,12 @@ def tied_chain(size: int) -> lw.Builder:
     for k in range(size - 2):
         b.spring(f"spring {k}", f"link {k}", f"link {k + 2}", (0, 0, 0.1), (0, 0.1, 0), stiffness=10.0, length=0.3)
     return b
+
+
+@pytest.mark.parametrize("method", ["midpoint", "variational", "energy-momentum"])
+def test_operation_count_grows_linearly_with_loops(method: str) -> None:
+    counts = [operations(four_bar_ladder.build(cells), method) for cells in (2, 4, 8)]
+    assert counts[2] - counts[1] <= 2.02 * (counts[1] - counts[0])
 
 
 @pytest.mark.parametrize("chain", [hanging_chain, geared_chain, tied_chain])

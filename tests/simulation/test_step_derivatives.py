@@ -43,11 +43,11 @@ def differences(sim: lw.Simulator, tau: Array, size: float = 1e-4) -> Array:
     return np.array(columns).T
 
 
-def check(sim: lw.Simulator, tau: Array, tolerance: float) -> None:
+def check(sim: lw.Simulator, tau: Array, tolerance: float, size: float = 1e-4) -> None:
     before = sim.state
     A, B = sim.step_derivatives(tau)
     assert np.array_equal(sim.state.q, before.q)  # it stays where it is
-    found, n = differences(sim, tau), 2 * sim.mechanism.nv
+    found, n = differences(sim, tau, size), 2 * sim.mechanism.nv
     assert np.abs(A - found[:, :n]).max() < tolerance * np.abs(A).max()
     assert np.abs(B - found[:, n:]).max() < tolerance
 
@@ -66,7 +66,8 @@ def test_step_derivatives_of_a_closed_loop_match_differences(method: str) -> Non
     m = lw.example("four_bar")
     run = lw.simulate(m, duration=0.3, dt=1e-3, method="rk4")
     sim = lw.Simulator(m, run.q[-1], run.v[-1], 2e-3, method)
-    check(sim, np.array([0.3, -0.2, 0.1]), 2e-7)
+    size = 3e-6 if method == "shake" else 1e-4  # its impulses at the end of a step depend on their direction
+    check(sim, np.array([0.3, -0.2, 0.1]), 2e-7, size)
 
 
 def test_step_derivatives_of_a_composition_with_push_and_open_loop_match_differences() -> None:

@@ -17,6 +17,7 @@ from linkwork.algorithms.constraints import constrained_dynamics
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.derivatives import inverse_dynamics_derivatives
 from linkwork.algorithms.inverse_dynamics import inverse_dynamics
+from linkwork.algorithms.kinematics import kinematics
 from linkwork.algorithms.mass_matrix import mass_matrix
 from linkwork.model.elements.velocity_constraint import may_be_engaged
 from linkwork.model.mechanism import Mechanism
@@ -210,11 +211,18 @@ def consistent_velocity(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 def constraint_row_matrix(mechanism: Mechanism, q: Array) -> Array:
     """Return the constraint rows (nh, nv) of loops, clutches and brakes at q, with and without mimic joints."""
-    tree = mechanism.tree
-    (position,) = to_tree(mechanism, ("q",), (q,))
+    return errors_and_rows(mechanism, q)[1]
+
+
+def errors_and_rows(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
+    """Return the closure errors (nc,) [m or rad] of loops and the rows (nh, nv) of all constraints, at q."""
     if not mechanism.constrained:
-        return np.zeros((0, mechanism.nv))
-    return reduced_rows(mechanism, constrained_dynamics.rows_and_bias(tree, position, np.zeros(tree.nv))[0])
+        return np.zeros(0), np.zeros((0, mechanism.nv))
+    tree, (position,) = mechanism.tree, to_tree(mechanism, ("q",), (q,))
+    motion = kinematics(tree, position, np.zeros(tree.nv))
+    loops = constrained_dynamics.loop_states(tree, motion.X)
+    J = constrained_dynamics.all_rows(tree, motion, loops)
+    return constrained_dynamics.errors(loops), reduced_rows(mechanism, J)
 
 
 def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:

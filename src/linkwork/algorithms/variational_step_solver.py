@@ -9,6 +9,12 @@ equations for a body reduce to one per degree of freedom of its joint.
 A compliant row couples joints: the joint forces are `left` times lambda = right v. An example is a rotor that turns
 with several joints. lambda and its rate are propagated inward with the twists and wrenches of the bodies, which get one
 more component, up to the body inboard of all joints of the row. There lambda is eliminated like a joint velocity.
+
+Constraint rows are eliminated in the same way: the joint forces are J_0^T times the multipliers, with the rows of the
+first position, and J_1 v is given, with the rows of the second. The matrix of a loop's own rows, J_1 K^-1 J_0^T of its
+path, is not symmetric. It loses rank with redundant rows, and has negative eigenvalues if the loop passes a singular
+position between the two positions; it is solved by damped least squares. The cost of a loop depends on the length of
+its path only.
 """
 
 from __future__ import annotations
@@ -18,11 +24,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.articulated_constraints import RowNumbers, rows_of_paths
-from linkwork.algorithms.constraints.velocity_constraints import Path, path_of
+from linkwork.algorithms.constraints.articulated_constraints import Constrained, RowNumbers, rows_of_paths
+from linkwork.algorithms.constraints.velocity_constraints import Path, path_of, paths
 from linkwork.algorithms.tree_traversal import inward, outward
 from linkwork.model.mechanism import WORLD, Mechanism
 from linkwork.spatial import Force, Motion, Transform
+from linkwork.spatial.damped_least_squares import LeastSquares, least_squares_factors
 from linkwork.spatial.scalar import LU, Array, lu, may_be_nonzero
 
 
@@ -49,20 +56,28 @@ def compliant_row(mechanism: Mechanism, left: Array, right: Array) -> CompliantR
 
 
 class Eliminated(NamedTuple):
-    """Unknowns that are eliminated at a body, d joint velocities or row forces, with their pivot D (d, d).
+    """Unknowns that are eliminated at a body, d joint velocities or forces of `own` rows, with their pivot D (d, d).
 
     They depend by V (d, 6 + k) on the body's twist and on the forces of the remaining `rows` (k,), and contribute U (6
     + k, d) to the body's wrench and to the rates of these rows.
     """
 
-    D: LU
+    D: LU | LeastSquares
     U: Array
     V: Array
     rows: RowNumbers
+    own: RowNumbers = ()
+
+
+class ConstraintRows(NamedTuple):
+    """Constraint rows (nh, nv) of loops, clutches and brakes in both positions: forces act along `first`."""
+
+    first: Array
+    second: Array
 
 
 class VariationalFactors:
-    """Factors of K = J_0^T B J_1 + diag(own) + sum left right^T; `solve` maps joint forces to joint velocities."""
+    """Factors of K = J_0^T B J_1 + diag(own) + sum left right^T, with constraint rows between any joints."""
 
     def __init__(
         self,
@@ -72,24 +87,28 @@ class VariationalFactors:
         B: Callable[[int], Array],
         own: Array,
         rows: Sequence[CompliantRow] = (),
+        constraints: ConstraintRows | None = None,
     ):
         """Factor K for the positions `first` and `second` of a tree.
 
         `B(k)` (6, 6) is called once for each body k; `own` (nv,) is the diagonal contribution of the joints; each of
-        `rows` adds left right^T.
+        `rows` adds left right^T. `constraints` are the rows of all constraints of the tree, or None to omit them.
         """
         self.mechanism, self.first, self.second = mechanism, first, second
         self.joints: dict[int, Eliminated] = {}
-        self.eliminated: dict[int, Eliminated] = {}
-        through, self.ending = rows_of_paths(mechanism, [one.path for one in rows])
-        left, right = np.array([one.left for one in rows]), np.array([one.right for one in rows])
+        self.eliminated: dict[int, list[Eliminated]] = {}
+        self.rigid = 0 if constraints is None else len(constraints.first)
+        rigid_paths = paths(mechanism) if self.rigid else ()
+        through, self.ending = rows_of_paths(mechanism, [*rigid_paths, *(one.path for one in rows)])
+        left, right = ([getattr(one, side) for one in rows] for side in ("left", "right"))
+        left, right = (
+            np.array([*(constraints[k] if constraints and self.rigid else ()), *side])
+            for k, side in enumerate((left, right))
+        )
         open_rows = [_OpenRows((), np.zeros((6, 6))) for _ in mechanism.bodies]
         for j in inward(mechanism):
             k, passing = j.o, through[j.o]
-            P = _OpenRows((), B(k)) + open_rows[k]
-            if self.ending[k]:
-                self.eliminated[k], P = P.eliminate(self.ending[k])
-            P = P.at(passing).array
+            P = self._eliminate(k, _OpenRows((), B(k)) + open_rows[k]).at(passing).array
             S = first.S[k].array, second.S[k].array
             U, V = P[:, :6] @ S[1], S[0].T @ P[:6]
             D = lu(S[0].T @ U[:6] + np.diag(own[j.v]))
@@ -98,31 +117,57 @@ class VariationalFactors:
                 U = np.concatenate([U[:6], U[6:] + right[n, j.v]])
                 V = np.hstack([V[:, :6], V[:, 6:] + left[n, j.v].T])
             self.joints[k] = Eliminated(D, U, V, passing)
-            if j.i != WORLD or passing:
+            if j.i != WORLD:
                 passed = P - U @ D.solve(V)
                 raised = np.concatenate([first.X[k].up(Force.of(passed[:6])).array, passed[6:]])
                 bodies = second.X[k].up(Force.of(raised[:, :6].T)).array.T
                 open_rows[j.i] = open_rows[j.i] + _OpenRows(passing, np.hstack([bodies, raised[:, 6:]]))
-        if self.ending[WORLD]:
-            self.eliminated[WORLD], _ = open_rows[WORLD].eliminate(self.ending[WORLD])
+            elif passing:  # the world does not move: only the rates of rows by forces of rows remain
+                passed = P[6:, 6:] - U[6:] @ D.solve(V[:, 6:])
+                padded = np.pad(passed, ((6, 0), (6, 0)), constant_values=0.0)
+                open_rows[WORLD] = open_rows[WORLD] + _OpenRows(passing, padded)
+        self._eliminate(WORLD, open_rows[WORLD])
+
+    def _eliminate(self, k: int, P: _OpenRows) -> _OpenRows:
+        """Eliminate the rows that end at body k, first compliant rows, then constraint rows; return what remains."""
+        self.eliminated[k] = []
+        compliant = tuple(row for row in self.ending[k] if row >= self.rigid)
+        for own, factor in ((compliant, _compliant_pivot), (self.ending[k], least_squares_factors)):
+            if rows := tuple(row for row in own if row in P.rows):
+                eliminated, P = P.eliminate(rows, factor)
+                self.eliminated[k].append(eliminated)
+        return P
 
     def solve(self, r: Array) -> Array:
-        """Return K^-1 r for r of shape (nv,) or (nv, k)."""
+        """Return K^-1 r for r of shape (nv,) or (nv, k); the rates of constraint rows are zero."""
+        return self._solve(r, np.zeros((self.rigid, *np.shape(r)[1:])))[0]
+
+    def solve_constrained(self, r: Array, target: Array) -> Constrained:
+        """Return v (nv,) and multipliers (nh,) with K v = r + J_0^T multipliers and J_1 v = target (nh,).
+
+        Targets that no motion along J_0^T reaches are met in the least-squares sense.
+        """
+        v, forces = self._solve(r, target)
+        return Constrained(v, -np.array([forces.get(row, 0.0) for row in range(self.rigid)]))
+
+    def _solve(self, r: Array, target: Array) -> tuple[Array, dict[int, Any]]:
+        """Return the velocities (nv,) or (nv, k), and the forces of all rows by row number."""
         columns = np.shape(r)[1:]
         none = np.zeros((6, *columns))
         z = [none for _ in self.mechanism.bodies]
         w: list[dict[int, Any]] = [{} for _ in self.mechanism.bodies]  # rates of rows that are not eliminated yet
-        free, forces = {}, {}
+        free: dict[int, Array] = {}
+        forces: dict[int, Any] = {}
 
         def eliminate(k: int) -> None:
-            if k not in self.eliminated:
-                return
-            eliminated = self.eliminated[k]
-            own = np.array([w[k].pop(n, none[0]) for n in self.ending[k]])
-            forces[k] = eliminated.D.solve(-own)
-            given = eliminated.U @ forces[k]
-            z[k] = z[k] + given[:6]
-            _add(w[k], eliminated.rows, given[6:])
+            for eliminated in self.eliminated[k]:
+                wanted = [target[n] if n < self.rigid else none[0] for n in eliminated.own]
+                rates = [w[k].pop(n, none[0]) for n in eliminated.own]
+                own = eliminated.D.solve(np.array(wanted) - np.array(rates))
+                given = eliminated.U @ own
+                forces.update(zip(eliminated.own, own, strict=True))
+                z[k] = z[k] + given[:6]
+                _add(w[k], eliminated.rows, given[6:])
 
         for j in inward(self.mechanism):
             k, joint = j.o, self.joints[j.o]
@@ -135,23 +180,20 @@ class VariationalFactors:
             _add(w[j.i], w[k], w[k].values())
         eliminate(WORLD)
 
-        known: dict[int, Any] = {}
-
         def recover(k: int, twist: Array) -> None:
-            if k in self.eliminated:
-                eliminated = self.eliminated[k]
-                more = eliminated.D.solve(eliminated.V @ _with_forces(twist, eliminated.rows, known))
-                known.update(zip(self.ending[k], forces[k] - more, strict=True))
+            for eliminated in reversed(self.eliminated[k]):
+                more = eliminated.D.solve(eliminated.V @ _with_forces(twist, eliminated.rows, forces))
+                forces.update((n, forces[n] - change) for n, change in zip(eliminated.own, more, strict=True))
 
         twists, found = [none], [np.zeros((0, *columns))]
         recover(WORLD, none)
         for j in outward(self.mechanism):
             k, joint = j.o, self.joints[j.o]
             inherited = self.second.X[k].down(Motion.of(twists[j.i])).array if j.i != WORLD else none
-            found.append(free[k] - joint.D.solve(joint.V @ _with_forces(inherited, joint.rows, known)))
+            found.append(free[k] - joint.D.solve(joint.V @ _with_forces(inherited, joint.rows, forces)))
             twists.append(inherited + self.second.S[k].array @ found[k])
             recover(k, twists[k])
-        return np.concatenate(found)
+        return np.concatenate(found), forces
 
 
 class _OpenRows(NamedTuple):
@@ -175,12 +217,20 @@ class _OpenRows(NamedTuple):
         rows = tuple(sorted({*self.rows, *other.rows}))
         return _OpenRows(rows, self.at(rows).array + other.at(rows).array)
 
-    def eliminate(self, rows: RowNumbers) -> tuple[Eliminated, _OpenRows]:
-        """Eliminate the forces of `rows`; return how they depend on other unknowns, and the matrix of other rows."""
+    def eliminate(self, rows: RowNumbers, factor: Callable[[Array], LU | LeastSquares]) -> tuple[Eliminated, _OpenRows]:
+        """Eliminate the forces of `rows`; return how they depend on other unknowns, and the matrix of other rows.
+
+        `factor` returns the factors of the equations of the forces, from the derivative of the rates by the forces.
+        """
         others = tuple(row for row in self.rows if row not in rows)
         Q, n = self.at((*others, *rows)).array, 6 + len(others)
-        D, U, V = lu(Q[n:, n:] - np.eye(len(rows))), Q[:n, n:], Q[n:, :n]  # rate minus force is zero
-        return Eliminated(D, U, V, others), _OpenRows(others, Q[:n, :n] - U @ D.solve(V))
+        D, U, V = factor(Q[n:, n:]), Q[:n, n:], Q[n:, :n]
+        return Eliminated(D, U, V, others, rows), _OpenRows(others, Q[:n, :n] - U @ D.solve(V))
+
+
+def _compliant_pivot(rates: Array) -> LU:
+    """Return the factors of the equations of compliant rows, rate minus force is zero, from the `rates` by forces."""
+    return lu(rates - np.eye(len(rates)))
 
 
 def _add(to: dict[int, Any], rows: Any, values: Any) -> None:

@@ -36,7 +36,8 @@ from linkwork.algorithms.tree_traversal import to_common_ancestor
 from linkwork.model.elements.constraint import FrameConstraint
 from linkwork.model.mechanism import Mechanism
 from linkwork.spatial import Force, Motion, Transform
-from linkwork.spatial.scalar import Array, Number, largest, ldlt, lu, where
+from linkwork.spatial.damped_least_squares import least_squares_factors
+from linkwork.spatial.scalar import Array, Number, largest, ldlt, where
 
 PROJECTION_ITERATIONS = 2  # Newton iterations of the projection after an integration step, whose errors are small
 # A row is round-off if its squared size is below this fraction of the squared size of its terms (1e-10 of the terms).
@@ -341,12 +342,14 @@ def consistent_velocity(loops: ActiveConstraints, v: Array) -> Array:
 def smallest_solution(N: Array, r: Array, symmetric: bool = True) -> Array:
     """Return the smallest x (nc,) with N x = r for a symmetric N (nc, nc) >= 0 of any rank, if a solution exists.
 
-    For a nonsymmetric N, which friction causes, the result is small but not the smallest.
+    For a nonsymmetric N, due to friction or to rows of two positions, the result is the damped least-squares solution.
     """
+    if not symmetric:
+        return least_squares_factors(N).solve(r)
     count = len(r)
     r = np.array([where(N[k, k] > 0.0, r[k], 0.0) for k in range(count)])  # rows that no joint moves need no force
     damping = sum((N[k, k] for k in range(count)), 0.0) * (DAMPING / count) + TINY
-    factors = (ldlt if symmetric else lu)(N + np.diag([damping] * count))
+    factors = ldlt(N + np.diag([damping] * count))
     x = factors.solve(r)
     for _ in range(ITERATIONS - 1):
         x = x + factors.solve(r - N @ x)

@@ -12,35 +12,43 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.constraints.constrained_dynamics import smallest_solution
-from linkwork.spatial.scalar import Array, Number
+from linkwork.spatial.scalar import Array
 
 
 @dataclass(frozen=True, eq=False)
 class DenseConstraints:
     """Constraint rows J (k, nv) and their `response` (nv, k): velocity changes due to unit impulses along the rows.
 
-    The matrix J response is `symmetric` unless friction or controllers are part of the mass matrix. The equations are
-    divided by the number `over`, such as a negative step size, if this makes the matrix positive.
+    The matrix J response is `symmetric` unless friction or controllers are part of the mass matrix, or the impulses act
+    along the rows of another position.
     """
 
     J: Array
     response: Array
+    solve: Callable[[Array], Array]
     symmetric: bool = True
-    over: Number | None = None
 
     @staticmethod
     def of(J: Array, solve: Callable[[Array], Array], symmetric: bool = True) -> DenseConstraints:
         """Return constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k)."""
-        return DenseConstraints(J, solve(J.T) if len(J) else np.zeros(J.T.shape), symmetric)
+        return DenseConstraints(J, solve(J.T) if len(J) else np.zeros(J.T.shape), solve, symmetric)
+
+    @staticmethod
+    def of_two(first: Array, second: Array, solve: Callable[[Array], Array]) -> DenseConstraints:
+        """Return constraints on the rates of the rows `second` (k, nv), with impulses along `first` (k, nv)."""
+        return DenseConstraints(second, DenseConstraints.of(first, solve).response, solve, symmetric=False)
 
     def multipliers(self, target: Array) -> Array:
         """Return the smallest multipliers (k,) that change the rows' rates J v by `target` (k,)."""
-        if not len(self.J):
-            return np.zeros(0)
-        N = self.J @ self.response
-        N, target = (N, target) if self.over is None else (N / self.over, target / self.over)
-        return smallest_solution(N, target, self.symmetric)
+        return smallest_solution(self.J @ self.response, target, self.symmetric) if len(self.J) else np.zeros(0)
+
+    def solve_constrained(self, impulses: Array, target: Array) -> Constrained:
+        """Return the velocity changes (nv,) due to `impulses` (nv,) with rates J v = target (k,), and multipliers."""
+        free = self.solve(impulses)
+        multipliers = self.multipliers(target - self.J @ free)
+        return Constrained(free + self.change(multipliers), multipliers)
 
     def change(self, multipliers: Array) -> Array:
         """Return the velocity changes (nv,) due to multipliers (k,)."""

@@ -20,6 +20,8 @@ import numpy as np
 
 from linkwork.algorithms.compliant_contact import step_change
 from linkwork.algorithms.constraints import constrained_dynamics
+from linkwork.algorithms.constraints.articulated_constraints import Constrained
+from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import external_forces, joint_poses, kinematics, subspaces, world_poses
@@ -37,7 +39,13 @@ from linkwork.algorithms.pose_increments import (
 )
 from linkwork.algorithms.rotors import rotor_momenta
 from linkwork.algorithms.tree_traversal import inward, outward
-from linkwork.algorithms.variational_step_solver import CompliantRow, Position, VariationalFactors, compliant_row
+from linkwork.algorithms.variational_step_solver import (
+    CompliantRow,
+    ConstraintRows,
+    Position,
+    VariationalFactors,
+    compliant_row,
+)
 from linkwork.model.bodies import Place
 from linkwork.model.elements.force import LineForce
 from linkwork.model.mechanism import Joint, Mechanism
@@ -242,12 +250,18 @@ class Interval:
         middle = integrate(self.mechanism, self.now.q, dv * 0.5)
         return self.system.power(middle, dv / self.h, loads) * self.h
 
-    def solver(self, guess: MotionEvaluation, dv: Array) -> Callable[[Array], Array]:
-        """Return the solver for Newton's matrix: it maps a residual (nv,) or (nv, k) to a change of the motion."""
+    def solver(
+        self, guess: MotionEvaluation, dv: Array, constraints: ConstraintRows
+    ) -> Callable[[Array, Array], Constrained]:
+        """Return the solver for Newton's equations.
+
+        It maps a residual (nv,) and the changes (nh,) of constraint errors to changes of the motion and multipliers.
+        """
         m, tree, touching = self.mechanism, self.tree, guess.loads.touching
         by_motion = self._force_jacobian(dv)
         if m.mimics or (touching is not None and any(pair.surface.place.body for pair in m.contact_pairs)):
-            return self._coupled_solver(touching, dv, by_motion)
+            dense = DenseConstraints.of_two(*constraints, self._coupled_solver(touching, dv, by_motion))
+            return dense.solve_constrained
         contacts = self._contacts(guess)
 
         def B(k: int) -> Array:
@@ -255,7 +269,7 @@ class Interval:
 
         own = tree.armature / self.h + self.joint_stiffness(dv) + np.diag(by_motion)
         rows = [*self._coupling_rows(), *force_rows(tree, by_motion)]
-        return VariationalFactors(tree, self.first, guess.second, B, own, rows).solve
+        return VariationalFactors(tree, self.first, guess.second, B, own, rows, constraints).solve_constrained
 
     def _force_jacobian(self, dv: Array) -> Array:
         """Return the negative derivative (nv, nv) of half the impulse of force laws by the motion dv (nv,)."""
@@ -296,7 +310,8 @@ class Interval:
         M = stiffened_matrix(m, self.now.q, extra, weights) + by_motion * h
         if touching is not None:
             M = M + self.system.contact_step_matrix(self.now.q, touching, h)
-        return lambda residual: lu(M).solve(residual) * h
+        factors = lu(M)
+        return lambda residual: factors.solve(residual) * h
 
     def _contacts(self, guess: MotionEvaluation) -> list[Array]:
         """Return for each body the derivative (6, 6) of its contact forces with the world by its motion (S4 5.3)."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.kinematics import joint_poses
 from linkwork.algorithms.mimic_reduction import to_tree, velocities
@@ -27,6 +28,8 @@ from linkwork.tolerances import HUGE, TINY
 
 KICKS = 12  # largest number of secant iterations for the kick
 BALANCED, STALLED = 1e-15, 1e-13  # relative energy errors that end these iterations: always; if no longer decreasing
+# The same after all iterations with loops: positions have round-off of 1e-16 over the distance to a singular position
+SINGULAR = 1e-9
 AT_REST = 1e-15  # relative kinetic energy of internal motion too slow for a kick to change the energy
 
 
@@ -67,9 +70,13 @@ class EnergyMomentum(Variational):
         """Return the number of unknowns: joint motion, multipliers, and the kick."""
         return mechanism.nv + mechanism.nh + 1
 
-    def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0) -> Tried:
+    def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
         """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,) and a kick."""
-        tried, q, u = super().tried(dv, multipliers), integrate(self.mechanism, self.now.q, dv), dv / self.h
+        tried, q, u = (
+            super().tried(dv, multipliers, singular=singular),
+            integrate(self.mechanism, self.now.q, dv),
+            dv / self.h,
+        )
         begin, end = self.balance.first.momenta(u), self.balance.at(q).momenta(u)
         return tried._replace(residual=tried.residual + begin * kick, momentum=tried.momentum + end * kick)
 
@@ -84,10 +91,15 @@ class EnergyMomentum(Variational):
         gained, scale = self.balance.gained(*self.arrived(dv, tried.momentum), tried.work, dv)
         return np.concatenate([tried.residual, tried.errors, np.array([gained / scale])])
 
-    def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
-        """Return the solver for Newton's matrix without constraints; the kick scales the momentum."""
+    def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array, Array], Constrained]:
+        """Return the solver for Newton's equations; the kick scales the momentum."""
         solve = super().solver(tried, dv, kick)
-        return lambda residual: solve(residual) / (1.0 - kick)
+
+        def scaled(residual: Array, target: Array) -> Constrained:
+            move, more = solve(residual, target * (1.0 - kick))
+            return Constrained(move / (1.0 - kick), more)
+
+        return scaled
 
     def solve(self, history: IterationHistory | None = None) -> Solution:
         """Solve the equations of the step: a secant iteration for the kick, Newton's method for the motion under it.
@@ -122,7 +134,8 @@ class EnergyMomentum(Variational):
         found, _, solved = iterate(KICKS, improve, *begin)
         best = Kick(*found)
         q, v = self.arrived(best.dv, best.momentum)
-        solved = solved | (abs(best.gained) <= self.balance.stalled(self.balance.gained(q, v, best.work, best.dv)[1]))
+        round_off = self.balance.stalled(self.balance.gained(q, v, best.work, best.dv)[1])
+        solved = solved | (abs(best.gained) <= (SINGULAR if self.mechanism.frame_constraints else round_off))
         moved = self.now._replace(q=q, v=v, work=self.now.work + best.work).solved_in(best.iterations)
         return Solution(np.concatenate([best.dv, best.multipliers, np.array([best.best])]), moved, solved)
 

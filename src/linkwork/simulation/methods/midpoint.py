@@ -2,8 +2,14 @@
 
 Order 2, symmetric. Newton's method finds the velocities at the end of the step with the matrix M + h/2 D + h^2/4 K at
 the start of the step, where D and K are the damping and stiffness of controllers, joints, and springs between bodies.
-Terms that the matrix leaves out only cost iterations. Impulses (nh,) along the constraint rows J keep J times the mean
-velocity at zero. Dry friction of joints obeys Coulomb's law with the velocity at the end (see `dry_friction`).
+Terms that the matrix leaves out only cost iterations.
+
+Impulses (nh,) along the mean of the constraint rows J(q_0) and J(q_1) keep the closure errors of loops constant and the
+mean slip of clutches and brakes zero. The derivative of the closure errors are the rows J(q_1). Newton's matrix
+contains both sets of rows: near a singular position of a loop they differ in direction and sign. The rows at mid-step
+would not do for an overconstrained loop, which is not closed there, so that its rows have a higher rank.
+
+Dry friction of joints obeys Coulomb's law with the velocity at the end (see `dry_friction`).
 """
 
 from __future__ import annotations
@@ -14,11 +20,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
-from linkwork.algorithms.mimic_reduction import constraint_row_matrix, to_tree
+from linkwork.algorithms.kinematics import joint_poses, subspaces
+from linkwork.algorithms.mimic_reduction import errors_and_rows, to_tree
+from linkwork.algorithms.point_springs import spring_lengths
+from linkwork.algorithms.variational_step_solver import ConstraintRows, Position, VariationalFactors, compliant_row
 from linkwork.model.mechanism import Mechanism
+from linkwork.simulation.methods.discrete_equations import force_rows
 from linkwork.simulation.methods.dry_friction import (
     LOCKED,
     TOGETHER,
@@ -40,6 +51,7 @@ ITERATIONS = 60  # largest number of iterations
 CONVERGED = 1e-14  # change of the velocities, relative to the largest, at which the iteration ends
 ROUND_OFF = 1e-10  # the same if changes no longer decrease, due to round-off of loops and springs between bodies
 SLOW = 1e-6  # the same if changes decrease by less than half: near singular positions of loops
+OPENING = 1e-9  # rate of closure errors, relative to the velocities, that remains only at a singular position
 SHORTEST = 1e-3  # fraction of a correction below which the line search accepts a step over a contact kink
 
 
@@ -58,6 +70,31 @@ class ContactGuess(NamedTuple):
     least: Number
 
 
+# Solver of Newton's equations: (constraint rows, impulses (nv,), rates (nh,)) to velocities and multipliers
+ConstrainedSolver = Callable[[ConstraintRows, Array, Array], Constrained]
+
+
+def dense(solve: Callable[[Array], Array]) -> ConstrainedSolver:
+    """Return the dense solver with constraint rows, from the solver `solve` of Newton's equations without them."""
+    return lambda rows, r, target: DenseConstraints.of_two(*rows, solve).solve_constrained(r, target)
+
+
+class StepConstraints(NamedTuple):
+    """Constraint rows (nh, nv) `along` which impulses act, rows at the `end` of a step, and mean `rates` of errors."""
+
+    along: Array
+    end: Array
+    rates: Array
+
+    def correction(self, solve: ConstrainedSolver, residual: Array, impulses: Array) -> Constrained:
+        """Return Newton's corrections of velocities (nv,) and impulses (nh,), to be subtracted.
+
+        `solve` solves Newton's equations with constraint rows; `residual` (nv,) is the one without `impulses` (nh,).
+        """
+        rows = ConstraintRows(self.along, self.end)
+        return solve(rows, residual - self.along.T @ impulses, self.rates * 2.0)
+
+
 class Midpoint:
     """The equations of an implicit midpoint step; unknowns are v (nv,) at its end and constraint impulses (nh,)."""
 
@@ -68,6 +105,7 @@ class Midpoint:
             system = replace(system, mechanism=without_friction(system.mechanism))
         self.system, self.t, self.now, self.h, self.held = system, t, now, h, held
         self.mechanism = system.mechanism
+        self.errors, self.rows = errors_and_rows(self.mechanism, now.q)
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
@@ -92,18 +130,24 @@ class Midpoint:
 
         return -sum((force_jacobian(impulse(one), v) for one in self.system.force_laws), np.zeros((len(v), len(v))))
 
-    def _rows(self, q: Array) -> Array:
-        """Return the constraint rows (nh, nv) at q (nq,)."""
-        return constraint_row_matrix(self.mechanism, q)
+    def _constraints(self, mean: Array, singular: Number = 0.0) -> StepConstraints:
+        """Return the constraints of a step with the mean velocity (nv,).
+
+        At a singular position of loops, no impulses along the mean rows keep the loops closed. If `singular` is 1, they
+        act along the rows at the end of the step.
+        """
+        errors, end = errors_and_rows(self.mechanism, integrate(self.mechanism, self.now.q, mean * self.h))
+        rates = np.concatenate([(errors - self.errors) / self.h, end[len(errors) :] @ mean])
+        return StepConstraints(self.rows + (end - self.rows) * (0.5 + 0.5 * singular), end, rates)
 
     def residual(self, unknown: Array) -> Array:
         """Return impulse residual (nv,) and constraint rates (nh,) for velocities and impulses (nv + nh,)."""
         v, impulses = unknown[: self.mechanism.nv], unknown[self.mechanism.nv :]
         q, mean = self._middle(v)
-        J = self._rows(q)
-        left = self._imbalance(q, mean, v) - J.T @ impulses
+        constraints = self._constraints(mean)
+        left = self._imbalance(q, mean, v) - constraints.along.T @ impulses
         left = left if self.limits is None else left + coulomb(v, -left, self.limits)
-        return np.concatenate([left, J @ mean])
+        return np.concatenate([left, constraints.rates])
 
     def moved(self, unknown: Array) -> StepState:
         """Return the state at the end of the step, given the solution (nv + nh,)."""
@@ -114,7 +158,7 @@ class Midpoint:
         moved = self.now._replace(q=after, v=v, work=self.now.work + self.h * power)
         if self.limits is None:
             return moved
-        impulses = self._rows(q).T @ unknown[self.mechanism.nv :]
+        impulses = self._constraints(mean).along.T @ unknown[self.mechanism.nv :]
         p = coulomb(v, impulses - self._imbalance(q, mean, v), self.limits)
         return moved._replace(work=moved.work - p @ mean)
 
@@ -123,83 +167,117 @@ class Midpoint:
 
         `history` receives the residual of each iteration; it is used with floats only, not while tracing.
         """
-        m, h, now = self.mechanism, self.h, self.now
-        stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
-        (speed,) = to_tree(m, ("v",), (now.v,))
-        extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
-        weights = [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
-        M = stiffened_matrix(m, now.q, extra, weights)
-        solver = self._smooth if self.limits is None else self._with_friction
-        unknown, iterations, solved = self._with_contacts(M) if self.system.memory is not None else solver(M, history)
+        if self.system.memory is not None:
+            unknown, iterations, solved = self._with_contacts()
+        else:
+            unknown, iterations, solved = (self._smooth if self.limits is None else self._with_friction)(history)
         return Solution(unknown, self.moved(unknown).solved_in(iterations), solved)
 
-    def _smooth(self, M: Array, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
-        """Solve the equations of a step without contacts, by Newton's method with one matrix M for all iterations."""
+    def _stiffness(self) -> tuple[Array, list[Number]]:
+        """Return the stiffness and damping terms of joints (tree.nv,) and of springs between bodies in M."""
+        m, h = self.mechanism, self.h
+        stiffness = np.concatenate([np.zeros(0), *(j.stiffness for j in m.joints)])
+        (speed,) = to_tree(m, ("v",), (self.now.v,))
+        extra = resistance(m.tree, speed) * (0.5 * h) + stiffness * (0.25 * h * h)
+        return extra, [spring.damping * (0.5 * h) + spring.stiffness * (0.25 * h * h) for spring in m.line_forces]
+
+    def _matrix(self) -> Array:
+        """Return the matrix M + h/2 D + h^2/4 K (nv, nv) at the start of the step."""
+        return stiffened_matrix(self.mechanism, self.now.q, *self._stiffness())
+
+    def _solvers(self) -> Callable[[Array], ConstrainedSolver]:
+        """Return the function that makes the solver of Newton's equations, given a matrix (nv, nv) to add to M."""
+        m = self.mechanism
+        if m.constrained and not m.mimics:
+            return self._recursive()
+        M = self._matrix()
+
+        def solver(added: Array) -> ConstrainedSolver:
+            coupled = any(map(may_be_nonzero, (added - np.diag(np.diag(added))).ravel()))
+            return dense(lu(M + added).solve if coupled else stiffened_solver(m, M + added))
+
+        return solver
+
+    def _smooth(self, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
+        """Solve the equations of a step without contacts, by Newton's method with one matrix for all iterations."""
         m, now = self.mechanism, self.now
-        solve = self._solver(M, self._force_jacobian(now.v), np.zeros(m.nv))
+        solve = self._solvers()(self._force_jacobian(now.v))
 
         def improve(v: Array, *before: Value) -> tuple[Leaves, Condition]:
-            change, impulses = self._correction(solve, v, self._imbalance(*self._middle(v), v))
+            q, mean = self._middle(v)
+            last, impulses, singular = before or (0.0, np.zeros(m.nh), 0.0)
+            constraints = self._constraints(mean, singular)
+            change, less = constraints.correction(solve, self._imbalance(q, mean, v), impulses)
             better, size, scale = v - change, largest(change), largest(v) + 1.0
             if history is not None:
                 history.record(size / scale, change, np.zeros(m.nh), True)
             if not before:
                 return (better,), size <= CONVERGED * scale
-            return (better, size, -impulses), _converged(size, before[0], scale)
+            ended = _converged(size, last, scale)
+            remaining = constraints.rates * 2.0 - constraints.end @ change
+            left_open = ended & (singular == 0.0) & (largest(remaining) > OPENING * scale)
+            impulses = select(left_open, np.zeros(m.nh), impulses - less)
+            return (better, size, impulses, where(left_open, 1.0, singular)), ended & ~left_open
 
         rounded = m.line_forces or m.constrained  # round-off may then stop the decrease of the changes
-        more = (largest(now.v) + 1.0, np.zeros(m.nh)) if rounded else ()
+        more = (0.0, np.zeros(m.nh), 0.0) if rounded else ()
         (v, *rest), iterations, solved = iterate(ITERATIONS, improve, now.v, *more)
-        return np.concatenate([v, *rest[1:]]), iterations, solved
+        return np.concatenate([v, *rest[1:2]]), iterations, solved
 
-    def _solver(self, M: Array, by_velocity: Array, extra: Array) -> Callable[[Array], Array]:
-        """Return the function that solves with the matrix M + `by_velocity` (nv, nv) + diag(`extra`) (nv,)."""
-        coupled = any(map(may_be_nonzero, (by_velocity - np.diag(np.diag(by_velocity))).ravel()))
-        A = M + by_velocity + np.diag(extra)
-        return lu(A).solve if coupled else stiffened_solver(self.mechanism, A)
-
-    def _correction(self, solve: Callable[[Array], Array], v: Array, residual: Array) -> tuple[Array, Array]:
-        """Return the correction (nv,) to subtract from v (nv,), and minus the impulses (nh,) along constraint rows."""
-        q, mean = self._middle(v)
-        change = solve(residual)
-        constraints = DenseConstraints.of(self._rows(q), solve, symmetric=not self.system.force_laws)
-        impulses = constraints.multipliers(constraints.J @ (mean * 2.0 - change))
-        return change + constraints.change(impulses), impulses
-
-    def _with_friction(self, M: Array, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
+    def _with_friction(self, history: IterationHistory | None) -> tuple[Array, Number, Condition]:
         """Solve the equations of a step with dry friction; see `dry_friction`. Sticking joints get a large inertia."""
         m, now, limits = self.mechanism, self.now, self.limits
         assert limits is not None
-        by_velocity = self._force_jacobian(now.v)
-        inertia = np.array([x * LOCKED for x in np.diag(M)])
+        solvers, by_velocity = self._solvers(), self._force_jacobian(now.v)
+        inertia = np.array([x * LOCKED for x in np.diag(self._matrix())])
 
         def improve(
-            v: Array, p: Array, sticks: Array, count: Number, size: Number, along: Array
+            v: Array, p: Array, sticks: Array, count: Number, last: Number, impulses: Array
         ) -> tuple[Leaves, Condition]:
-            v = v * (1.0 - sticks)
-            solve = self._solver(M, by_velocity, inertia * sticks)
-            residual = self._imbalance(*self._middle(v), v) + p * (1.0 - sticks)
-            change, impulses = self._correction(solve, v, residual)
-            p = p * (1.0 - sticks) - inertia * change * sticks
-            better, scale = (v - change) * (1.0 - sticks), largest(v) + 1.0
-            smaller = largest(change * (1.0 - sticks))
-            friction = Friction(p, sticks)
-            after, changes = friction.after(better, limits, CONVERGED * scale, count >= TOGETHER)
+            v, slips = v * (1.0 - sticks), 1.0 - sticks
+            q, mean = self._middle(v)
+            solve = solvers(by_velocity + np.diag(inertia * sticks))
+            residual = self._imbalance(q, mean, v) + p * slips
+            change, less = self._constraints(mean).correction(solve, residual, impulses)
+            friction = Friction(p * slips - inertia * change * sticks, sticks)
+            v, size, scale = (v - change) * slips, largest(change * slips), largest(v) + 1.0
+            after, changes = friction.after(v, limits, CONVERGED * scale, count >= TOGETHER)
             if history is not None:
-                history.record(smaller / scale, change, np.zeros(m.nh), True)
-            done = (changes == 0.0) & _converged(smaller, size, scale)
-            return (better, *after, count + 1.0, where(changes == 0.0, smaller, HUGE), -impulses), done
+                history.record(size / scale, change, np.zeros(m.nh), True)
+            done = (changes == 0.0) & _converged(size, last, scale)
+            return (v, *after, count + 1.0, where(changes == 0.0, size, 0.0), impulses - less), done
 
-        begin = (now.v, *Friction.at(now.v, limits), 0.0, HUGE, np.zeros(m.nh))
-        (v, _, _, _, _, along), iterations, solved = iterate(ITERATIONS, improve, *begin)
-        return np.concatenate([v, along]), iterations, solved
+        begin = (now.v, *Friction.at(now.v, limits), 0.0, 0.0, np.zeros(m.nh))
+        (v, *_, impulses), iterations, solved = iterate(ITERATIONS, improve, *begin)
+        return np.concatenate([v, impulses]), iterations, solved
 
-    def _with_contacts(self, M: Array) -> tuple[Array, Number, Condition]:
+    def _recursive(self) -> Callable[[Array], ConstrainedSolver]:
+        """Return `_solvers` in linear time, by a recursion over the tree for each set of constraint rows."""
+        m, now = self.mechanism, self.now
+        at = Position(joint_poses(m, now.q), subspaces(m, now.q))
+        extra, weights = self._stiffness()
+        rows = [compliant_row(m, rotor.row * rotor.inertia, rotor.row) for rotor in m.rotors]
+        for stretch, weight in zip(spring_lengths(m, now.q), weights, strict=True):
+            rows.append(compliant_row(m, stretch.row * weight, stretch.row))
+        inertias = [body.inertia.matrix for body in m.bodies]
+
+        def solver(added: Array) -> ConstrainedSolver:
+            own, others = m.armature + extra + np.diag(added), rows + force_rows(m, added)
+
+            def solve(constraints: ConstraintRows, r: Array, target: Array) -> Constrained:
+                factors = VariationalFactors(m, at, at, inertias.__getitem__, own, others, constraints)
+                return factors.solve_constrained(r, target)
+
+            return solve
+
+        return solver
+
+    def _with_contacts(self) -> tuple[Array, Number, Condition]:
         """Solve the equations of a step with contacts, by Newton's method with a line search.
 
         Contact forces have kinks, so the matrix includes the derivatives for the present contact states.
         """
-        m = self.mechanism
+        m, M = self.mechanism, self._matrix()
 
         def improve(*state: Value) -> tuple[Leaves, Condition]:
             guess = ContactGuess(*state)
@@ -230,22 +308,23 @@ class Midpoint:
         loads = self.system.loads(self.t + 0.5 * self.h, q, mean, self.held)
         assert loads.touching is not None
         A = M + self._force_jacobian(v) + self.system.contact_step_matrix(q, loads.touching, self.h)
-        J = self._rows(q)
-        residual = self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h - J.T @ along
+        constraints = self._constraints(mean)
+        residual = self.system.imbalance(q, mean, (v - self.now.v) / self.h, loads) * self.h
         impulse_sum = sum((largest(contact.force) for contact in loads.touching.contacts), 0.0) * self.h
-        size = largest(residual) / (largest(M @ self.now.v) + largest(M @ v) + impulse_sum + TINY)
-        size = size + largest(J @ mean) / (largest(v) + 1.0)
-        factored = lu(A)
-        change, constraints = factored.solve(residual), DenseConstraints.of(J, factored.solve, symmetric=False)
-        add = constraints.multipliers(J @ (change - mean * 2.0))
-        return size, change - constraints.change(add), add
+        size = largest(residual - constraints.along.T @ along) / (
+            largest(M @ self.now.v) + largest(M @ v) + impulse_sum + TINY
+        )
+        size = size + largest(constraints.rates) / (largest(v) + 1.0)
+        change, less = constraints.correction(dense(lu(A).solve), residual, along)
+        return size, change, -less
 
 
-def _converged(size: Number, before: Number, scale: Number) -> Condition:
-    """Return whether a correction of this size ends the iteration; `before` is the size of the last one.
+def _converged(size: Number, last: Number, scale: Number) -> Condition:
+    """Return whether a correction of this size ends the iteration; `last` is the size of the one before, 0 if none.
 
-    `scale` [rad/s or m/s] is the size of the velocities. Corrections that no longer decrease have reached round-off.
+    `scale` [rad/s or m/s] is the size of the velocities. The corrections decrease by a constant factor, so that the
+    next would be size^2 / last. Corrections that no longer decrease have reached round-off.
     """
-    stalled = (size <= ROUND_OFF * scale) & (size >= before)
-    stalled = stalled | (size <= SLOW * scale) & (size >= 0.5 * before)
-    return (size <= CONVERGED * scale) | stalled
+    ended = (size * size <= CONVERGED * scale * last) | (size <= ROUND_OFF * scale) & (size >= last)
+    ended = ended | (size <= SLOW * scale) & (size >= 0.5 * last)
+    return (size <= CONVERGED * scale) | ended & (last > 0.0)

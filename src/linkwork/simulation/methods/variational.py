@@ -11,16 +11,17 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from linkwork.algorithms.constraints.dense_solver import DenseConstraints
+from linkwork.algorithms.constraints.articulated_constraints import Constrained
 from linkwork.algorithms.coordinates import integrate, tangent_rate
 from linkwork.algorithms.mimic_reduction import velocities
 from linkwork.algorithms.pose_increments import EXPONENTIAL, RotationRule
+from linkwork.algorithms.variational_step_solver import ConstraintRows
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.discrete_equations import Interval, MotionEvaluation
 from linkwork.simulation.methods.method import IterationHistory, Solution
 from linkwork.simulation.state import Leaves, StepState, select
 from linkwork.simulation.system import System, with_armature
-from linkwork.spatial.scalar import Array, Condition, Number, largest, minimum, where
+from linkwork.spatial.scalar import Array, Condition, Number, largest, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import TINY
 
@@ -30,13 +31,16 @@ SOLVED_WITH_CONTACTS = 1e-13  # in place of SOLVED with contacts, whose forces a
 ROUND_OFF = 2e-16
 ROUNDED = 1e-9  # relative residual at which the iteration ends if it no longer decreases
 OPEN = 0.1  # weight [1/m or 1/rad] of constraint errors in the residual
+CLOSED = 1e-12  # closure error [rad, or fraction of the coordinates] that round-off may leave
+NO_IMPULSE = 1e-60  # squared impulse of no effect, in place of zero
 SHORT = 1e-3  # fraction of a correction below which the line search stops
 
 
 class Guess(NamedTuple):
     """The iterate of Newton's method: motion dv (nv,), multipliers (nh,), and `part` of the next correction to try.
 
-    `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step.
+    `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step. `singular` is
+    1 if the step begins at a singular position of loops, else 0; see `Variational.tried`.
     """
 
     dv: Array
@@ -44,10 +48,11 @@ class Guess(NamedTuple):
     part: Number
     momentum: Array
     work: Number
+    singular: Number
 
 
 class Tried(NamedTuple):
-    """The evaluation of an iterate: momentum residual (nv,), constraint errors (nh,) and constraint rows J (nh, nv).
+    """The evaluation of an iterate: momentum residual (nv,), constraint errors (nh,) and constraint rows (nh, nv).
 
     `momentum` (nv,) [N s, N m s] is the momentum at the end of the step, `work` [J] the work in the step.
     """
@@ -55,7 +60,7 @@ class Tried(NamedTuple):
     motion: MotionEvaluation
     residual: Array
     errors: Array
-    J: Array
+    rows: ConstraintRows
     momentum: Array
     work: Number
 
@@ -71,20 +76,28 @@ class Variational:
         self.mechanism, self.now, self.h = self.interval.mechanism, now, h
         self.has_contacts = system.memory is not None
         self.rows = self.interval.rows(self.interval.first, np.zeros(self.mechanism.nv))[1]
+        self.reach = 1.0 + largest(np.concatenate([pose.p for pose in self.interval.poses]))  # size [m] of coordinates
 
     @staticmethod
     def unknowns(mechanism: Mechanism) -> int:
         """Return the number of unknowns: joint motion and multipliers."""
         return mechanism.nv + mechanism.nh
 
-    def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0) -> Tried:
-        """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,); only subclasses use `kick`."""
+    def tried(self, dv: Array, multipliers: Array, kick: Number = 0.0, singular: Number = 0.0) -> Tried:
+        """Evaluate the residuals of a motion dv (nv,) with multipliers (nh,); only subclasses use `kick`.
+
+        The impulses of the constraints act along J(q_0). At a singular position of loops, J(q_0) has lower rank than
+        J(q_1), and no impulses along J(q_0) keep the loops closed. If `singular` is 1, they act along J(q_1) instead.
+        """
         motion = self.interval.evaluate(dv)
         errors, J = self.interval.rows(motion.second, dv)
-        residual, momentum = motion.residual + self.rows.T @ multipliers, motion.momentum
+        rows = select(singular > 0.0, J, self.rows) if may_be_nonzero(singular) else self.rows
+        start, momentum = rows.T @ multipliers, motion.momentum
         if not self.projected:
-            momentum = momentum + J.T @ multipliers
-        return Tried(motion, residual, errors, J, momentum, self.interval.work(dv, motion.loads))
+            end = J.T @ multipliers
+            momentum = momentum + end * np.sqrt((start @ start + NO_IMPULSE) / (end @ end + NO_IMPULSE))
+        work = self.interval.work(dv, motion.loads)
+        return Tried(motion, motion.residual + start, errors, ConstraintRows(rows, J), momentum, work)
 
     def arrived(self, dv: Array, momentum: Array) -> tuple[Array, Array]:
         """Return coordinates (nq,) and velocities (nv,) after a step with motion dv (nv,) and final momentum."""
@@ -142,7 +155,7 @@ class Variational:
 
         Returns the last iterate, the number of iterations, and whether they converged.
         """
-        begin = Guess(dv, multipliers, 1.0, np.zeros(self.mechanism.nv), 0.0)
+        begin = Guess(dv, multipliers, 1.0, np.zeros(self.mechanism.nv), 0.0, 0.0)
         found, iterations, solved = iterate(
             ITERATIONS, lambda *state: self._improved(Guess(*state), kick, history), *begin
         )
@@ -150,10 +163,11 @@ class Variational:
 
     def _improved(self, last: Guess, kick: Number, history: IterationHistory | None) -> tuple[Leaves, Condition]:
         m = self.mechanism
-        here = self.tried(last.dv, last.multipliers, kick)
+        singular = last.singular if m.frame_constraints else 0.0
+        here = self.tried(last.dv, last.multipliers, kick, singular)
         move, more = self._correction(here, last.dv, kick)
         dv, multipliers = last.dv + move * last.part, last.multipliers + more * last.part
-        there = self.tried(dv, multipliers, kick)
+        there = self.tried(dv, multipliers, kick, singular)
         before, after = self._size(here), self._size(there)
         better = after < before
         if self.has_contacts:  # at a friction kink the residual may increase first: accept the step over the kink
@@ -166,32 +180,39 @@ class Variational:
             where(better, minimum(last.part * 4.0, 1.0), last.part * 0.5),
             where(better, there.momentum, here.momentum),
             where(better, there.work, here.work),
+            last.singular,
         )
         # The factor is the round-off of sums over joints
         solved = SOLVED_WITH_CONTACTS if self.has_contacts else SOLVED * np.sqrt(1.0 + m.nv / 64.0)
         ended = (after <= solved) & (before <= NEAR)
         still = largest(move) <= ROUND_OFF * largest(self.now.q)  # the correction is below the round-off of q
-        return tuple(found), ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
+        ended = ended | (after >= before) & ((before <= ROUNDED) | still) | (after <= ROUND_OFF)
+        if not m.frame_constraints:
+            return tuple(found), ended
+        only_open = (self._momentum_size(there) <= ROUNDED) & (largest(there.errors) > CLOSED * self.reach)
+        no_longer = only_open & (after >= 0.5 * before) & (last.part == 1.0) & (last.singular == 0.0)
+        none = np.zeros(m.nh)
+        again = found._replace(multipliers=select(no_longer, none, found.multipliers))
+        again = again._replace(part=where(no_longer, 1.0, found.part), singular=where(no_longer, 1.0, last.singular))
+        return tuple(again), ended & ~no_longer
 
     def _size(self, tried: Tried) -> Number:
         """Return the relative residual of an evaluated iterate."""
+        return self._momentum_size(tried) + largest(tried.errors) * OPEN
+
+    def _momentum_size(self, tried: Tried) -> Number:
+        """Return the relative momentum residual of an evaluated iterate."""
         scale = largest(self.interval.p) + largest(tried.momentum) + tried.motion.impulse_sum + TINY
-        return largest(tried.residual) / scale + largest(tried.errors) * OPEN
+        return largest(tried.residual) / scale
 
     def _correction(self, tried: Tried, dv: Array, kick: Number) -> tuple[Array, Array]:
         """Return the Newton corrections of the motion dv (nv,) and of the multipliers (nh,)."""
-        solve = self.solver(tried, dv, kick)
-        move = solve(tried.residual)
-        # Divided by the step, so that the matrix is positive also for substeps backward in time
-        symmetric = not (self.has_contacts or self.interval.system.force_laws)
-        constraints = DenseConstraints(tried.J, DenseConstraints.of(self.rows, solve).response, symmetric, self.h)
-        more = constraints.multipliers(-(tried.errors + tried.J @ move))
-        move = move + constraints.change(more)
+        move, more = self.solver(tried, dv, kick)(tried.residual, -tried.errors)
         return tangent_rate(self.mechanism, dv, move), more
 
-    def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array], Array]:
-        """Return the solver for Newton's matrix without constraints: residual (nv,) to change of the motion (nv,)."""
-        return self.interval.solver(tried.motion, dv)
+    def solver(self, tried: Tried, dv: Array, kick: Number) -> Callable[[Array, Array], Constrained]:
+        """Return the solver for Newton's equations: see `Interval.solver`."""
+        return self.interval.solver(tried.motion, dv, tried.rows)
 
 
 class Rattle(Variational):
@@ -203,9 +224,10 @@ class Rattle(Variational):
 class Shake(Rattle):
     """The equations of SHAKE: the positions of RATTLE, with velocities that satisfy loops to second order only.
 
-    Velocities are not projected (S4 2.31, 2.32). The multipliers of a loop act equally at both ends of a step; RATTLE
-    solves for those at the end. The resulting momentum error is along the constraint rows, and the multipliers of the
-    next step absorb it, so that the positions are the same.
+    Velocities are not projected (S4 2.31, 2.32). The impulses of the constraints at both ends of a step have the same
+    multipliers, up to a common factor that makes them equally large; RATTLE solves for those at the end. The resulting
+    momentum error is along the constraint rows, and the multipliers of the next step absorb it, so that the positions
+    are the same. Without the factor, this error would grow in proportion to the distance from a singular position.
     """
 
     projected = False
