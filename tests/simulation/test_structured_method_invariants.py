@@ -182,7 +182,7 @@ def test_failed_step_names_the_worst_loop_and_a_step_that_converges() -> None:
     run = lw.simulate(m, duration=5.0, dt=0.1, method="variational")
     assert run.outcome.kind == "not converged"
     assert np.isfinite(run.q).all()  # the last valid state is stored
-    assert "largest at loop 'closing pin'; use dt=0.025: a trial run with it" in run.outcome.diagnosis
+    assert "largest at loop 'closing pin'; use dt=0.05: a trial run with it" in run.outcome.diagnosis
     assert lw.simulate(m, duration=5.0, dt=0.025, method="variational").outcome.kind == "finished"
     sim = lw.Simulator(m, run.q[-1], run.v[-1], dt=0.1, method="variational")
     with pytest.raises(lw.NotConverged, match="largest at loop") as caught:
