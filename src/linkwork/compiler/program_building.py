@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from linkwork.compiler.graph import Graph, description, fused, verify
+from linkwork.compiler.kernel_plan import plan
 from linkwork.compiler.kernel_shapes import Rows, Shape
-from linkwork.compiler.plan import plan
 from linkwork.compiler.targets import Port, Program
 from linkwork.compiler.tracing import trace
 

@@ -15,8 +15,8 @@ from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.guards import Guard, OneShot
 from linkwork.simulation.events.schedule import Switch, modes_of
 from linkwork.simulation.series_entry import RunFacts
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, member
-from linkwork.simulation.system import System
 from linkwork.simulation.user_functions import Answer, Sampled, UserFunction, Values
 from linkwork.spatial.scalar import Array, Condition, Number, Value, where
 

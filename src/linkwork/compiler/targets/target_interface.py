@@ -18,7 +18,7 @@ from linkwork.errors import unknown_name
 from linkwork.spatial.scalar import Array
 
 if TYPE_CHECKING:
-    from linkwork.compiler.plan import Plan
+    from linkwork.compiler.kernel_plan import Plan
 
 
 class Port(NamedTuple):

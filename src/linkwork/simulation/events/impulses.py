@@ -25,8 +25,8 @@ from linkwork.simulation.events.slip import (
     slip_of_speeds,
     slip_speeds,
 )
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import BOUND_SLACK, CLOSURE_GAP, CLOSURE_OPEN, STICKING_SPEED

@@ -12,8 +12,8 @@ from linkwork.simulation.events.slip import holding, slip_forces
 from linkwork.simulation.events.sources import any_of, apply_events, has_events, sources, watch
 from linkwork.simulation.methods.contact_stepping import ContactSwitching, NoSwitching, with_contacts
 from linkwork.simulation.methods.method import Step
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState, select
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number
 
 

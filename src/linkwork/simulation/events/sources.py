@@ -16,8 +16,8 @@ from linkwork.simulation.events.guards import armed_again, disarmed, guard_funct
 from linkwork.simulation.events.impulses import ITERATIONS, Impact, constraint_forces, impact
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import one_releases, slip_after, slip_functions
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import MemberState, StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, where
 
 

@@ -24,13 +24,13 @@ from linkwork.algorithms.compliant_contact import (
     mode_of,
 )
 from linkwork.algorithms.contact_geometry import ContactKinematics, contact_kinematics
-from linkwork.algorithms.coordinates import difference, integrate
 from linkwork.algorithms.mimic_reduction import to_tree
+from linkwork.algorithms.tangent_space import difference, integrate
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.log import write
 from linkwork.simulation.methods.method import Step
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import EventLog, StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, dot, where
 
 LANDED = 10.0  # added to the result of a contact event if the contact was apart before

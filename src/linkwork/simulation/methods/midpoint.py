@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
-from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.mimic_reduction import constraint_row_matrix, to_tree
+from linkwork.algorithms.tangent_space import integrate
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.methods.dry_friction import (
     LOCKED,
@@ -30,8 +30,8 @@ from linkwork.simulation.methods.dry_friction import (
 )
 from linkwork.simulation.methods.force_derivatives import force_jacobian
 from linkwork.simulation.methods.method import IterationHistory, Solution
+from linkwork.simulation.simulated_system import ForceLaw, System, stiffened_matrix, stiffened_solver
 from linkwork.simulation.state import Leaves, StepState, select
-from linkwork.simulation.system import ForceLaw, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.scalar import Array, Condition, Number, Value, largest, lu, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import iterate
 from linkwork.tolerances import HUGE, TINY

@@ -23,7 +23,6 @@ from linkwork.algorithms.constraints.bounded_blocks import Ball, Box
 from linkwork.algorithms.constraints.bounded_rows import Block, split_by_block
 from linkwork.algorithms.constraints.dense_solver import DenseConstraints
 from linkwork.algorithms.contact_geometry import contact_kinematics, contact_rows
-from linkwork.algorithms.coordinates import integrate
 from linkwork.algorithms.joint_forces import resistance
 from linkwork.algorithms.kinematics import subspaces
 from linkwork.algorithms.mimic_reduction import constraint_row_matrix, reduced, to_tree
@@ -38,14 +37,15 @@ from linkwork.algorithms.rigid_contact import (
     solve_with_restitution,
     work,
 )
+from linkwork.algorithms.tangent_space import integrate
 from linkwork.model.elements.keys import is_finite
 from linkwork.model.elements.velocity_constraint import VelocityConstraint
 from linkwork.model.mechanism import Mechanism
 from linkwork.simulation.events.impulses import constraint_forces
 from linkwork.simulation.events.log import Line, write
 from linkwork.simulation.events.slip import slip_rows, unbounded
+from linkwork.simulation.simulated_system import Loads, System, stiffened_matrix, stiffened_solver
 from linkwork.simulation.state import Leaves, StepState
-from linkwork.simulation.system import Loads, System, stiffened_matrix, stiffened_solver
 from linkwork.spatial.scalar import Array, Condition, Number, dot, maximum, may_be_nonzero, minimum, where
 from linkwork.spatial.traceable_loops import repeat
 from linkwork.tolerances import STICKING_SPEED

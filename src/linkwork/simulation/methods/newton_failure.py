@@ -8,8 +8,8 @@ import numpy as np
 
 from linkwork.simulation.methods.method import IterationHistory, changing
 from linkwork.simulation.methods.registry import Method
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array
 from linkwork.tolerances import CLOSURE_OPEN
 

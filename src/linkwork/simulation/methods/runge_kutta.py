@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.algorithms.coordinates import integrate, tangent_rate
+from linkwork.algorithms.tangent_space import integrate, tangent_rate
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import Leaves, StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import repeat
 

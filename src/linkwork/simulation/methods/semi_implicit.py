@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from linkwork.algorithms.coordinates import integrate
+from linkwork.algorithms.tangent_space import integrate
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.algorithms.constraint_ranks import least_squares, row_terms
-from linkwork.algorithms.coordinates import qdot, tangent
+from linkwork.algorithms.tangent_space import qdot, tangent
 from linkwork.compiler import Kernel, pushforward
 from linkwork.errors import LinkworkError, NotConverged
 from linkwork.model.broadcast import Shape
@@ -22,8 +22,8 @@ from linkwork.simulation.methods.projection import projected
 from linkwork.simulation.methods.registry import METHODS, Method
 from linkwork.simulation.problem import Problem
 from linkwork.simulation.runners.run_kernels import kernel_of
+from linkwork.simulation.simulated_system import System
 from linkwork.simulation.state import StepState
-from linkwork.simulation.system import System
 from linkwork.spatial.scalar import Array, Condition, Number, where
 from linkwork.spatial.traceable_loops import unrolled
 from linkwork.tolerances import TINY

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from linkwork.compiler.kernel_plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.kernel_shapes import Count
-from linkwork.compiler.plan import Chunk, LoopStep, Moves, Step
 from linkwork.compiler.result_buffers import LARGE_BYTES
 from linkwork.compiler.shared_chunks import SharedChunk, shared_chunks
 from linkwork.compiler.targets.cpu.printer import ChunkPrinter, whole_numbers
