@@ -161,7 +161,8 @@ def _from_function(function: Callable[..., Any]) -> Target:
     def wanted(t: Any) -> Wanted:
         found = function(t)
         if not (isinstance(found, tuple) and len(found) == 3):
-            raise LinkworkError(f"a target function must return a tuple (place, rate, acceleration); got {found!r:.80}")
+            wanted = "(q, v, a) or (pose, velocity, acceleration)"
+            raise LinkworkError(f"a target function must return a tuple {wanted}; got {found!r:.80}")
         return Wanted(*found)
 
     return wanted

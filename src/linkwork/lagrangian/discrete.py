@@ -246,8 +246,8 @@ class Discrete:
         if x1 is not None:
             if self.method == ENERGY_MOMENTUM or self.order > 2 or self._functions.clock is not None:
                 raise LinkworkError(
-                    "a start from two points x0 and x1 needs order 2, no clock, and a method other than "
-                    "energy-momentum; give velocities v0 instead"
+                    "a start from two points x0 and x1 needs order=2, clock=None and a method other than "
+                    "'energy-momentum'; give velocities v0 instead of x1"
                 )
             if dt is None:
                 raise LinkworkError("a start from two points x0 and x1 needs the step size dt [s]")

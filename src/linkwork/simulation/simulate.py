@@ -43,7 +43,10 @@ TIGHTER = 0.01  # factor on the tolerances of adaptive methods in a comparison r
 
 
 class Integration(NamedTuple):
-    """The arguments of `simulate` that decide how a problem is integrated, under the same names."""
+    """The arguments of `simulate` that decide how a problem is integrated, under the same names.
+
+    `required` is true if the user gave no method, and rigid contacts require `method`.
+    """
 
     method: str
     duration: float
@@ -54,6 +57,7 @@ class Integration(NamedTuple):
     atol: float = 1e-10
     threads: int | None = None
     target: str = "cpu"
+    required: bool = False
 
     def checked(self, baumgarte: float | None) -> Integration:
         """Return a copy with numbers as floats; raise an error that names an invalid argument."""
@@ -219,7 +223,9 @@ def simulate(
     """
     run = q0 if isinstance(q0, Run) else None
     how = Integration(method, duration, dt, order, locate, rtol, atol, threads, target).checked(baumgarte)
-    how = how._replace(method=method_of(method, contact, locate, None if run is None else run.method))
+    rigid = contact == RIGID_CONTACTS
+    fit = method_of(method, contact, locate, None if run is None else run.method)
+    how = how._replace(method=fit, required=rigid and method == "auto")
     setup = Setup(
         mechanism,
         None if isinstance(q0, Run) else q0,
@@ -233,7 +239,7 @@ def simulate(
         stop_when,
         stops,
         baumgarte,
-        rigid=contact == RIGID_CONTACTS,
+        rigid=rigid,
         dt=how.dt,
         continued=None if run is None else _continuation(run),
     )
@@ -260,6 +266,8 @@ def _simulated(setup: Setup, how: Integration, recording: Recording, progress: b
     try:
         trial = partial(_trial, problem, how)
         choice = chosen(problem, derivative, how.method, how.dt, how.duration, trial)
+        if how.required and how.dt is not None:
+            choice = choice._replace(why="required by rigid contacts")
         check_start(problem, choice.method, choice.dt)
         adaptive = choice.method in ADAPTIVE
         if not adaptive:
