@@ -159,8 +159,7 @@ def _slips(run: RunData) -> Iterator[Row]:
             fastest,
             limits.CLOSURE,
             verdict(fastest <= limits.CLOSURE),
-            "rad/s or m/s; largest slip speed of engaged elements without a capacity"
-            + (f": {name}" if fastest else ""),
+            f"rad/s or m/s; largest slip speed of engaged elements without a capacity{worst}",
         )
 
 
