@@ -72,7 +72,7 @@ def energy(mechanism: Mechanism, q: Array, v: Array) -> Array:
 
 
 def _center(whole: RigidInertia) -> Array:
-    """Return the centre of mass (3,) [m] of an inertia."""
+    """Return the centre of mass (3,) [m] of a body or mechanism with the inertia `whole`."""
     return whole.moment / whole.mass
 
 
@@ -85,5 +85,5 @@ def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) 
 
 
 def _about_center(mechanism: Mechanism, X: list[Transform], total: Force) -> Force:
-    """Return a force or momentum, given about the world's origin, about the centre of mass."""
+    """Return `total`, a force or momentum about the world's origin, about the centre of mass instead."""
     return Transform(np.eye(3), _center(composite_inertias(mechanism, X)[WORLD])).down(total)

@@ -101,7 +101,8 @@ class RigidContact(NamedTuple):
         contact sticks or separates; if it slides, it converges with the iterations. For the present slip it is the
         impulse of least energy within the cone, with the separation speed reduced by mu |u_t| (De Saxce and Feng 1998):
         this problem has a unique solution, and descent steps never increase the distance from it. With `caution` 1,
-        this also holds for contacts that begin to stick. With 0 they stick at once, which is faster but may cycle.
+        this also holds for contacts that begin to stick. With 0 they stick at once, which is faster but may cycle. G
+        (3, 3) is the mobility of the contact, with its `factors`.
         """
         shift = self.friction * length(u[1:])
         residual = np.array([u[0] - self.bounce + shift, u[1], u[2]])
@@ -133,7 +134,7 @@ def solve_with_restitution(blocks: Sequence[Block], before: Array, v: Array, fir
     centre of mass, Newton's law of restitution may increase the energy (Kane 1984). All impulses between those without
     and those with restitution satisfy the friction limits and let contacts separate; the function takes the largest of
     these that does no work. If other contacts, such as a wall behind, prevent the rebound, no impulses with restitution
-    exist; restitution is then omitted.
+    exist; restitution is then omitted. `blocks`, `v` and the guess `first` are those of `solve_impulses`.
     """
     full = solve_impulses(blocks, v, first)
     too_much = (work(blocks, full.p, before, full.v) > 0.0) | (full.agreed == 0.0)
@@ -166,12 +167,12 @@ def contact_memory_size(pairs: Sequence[Pair]) -> int:
 
 
 def has_torques(touch: Array) -> bool:
-    """Return whether the stored values of contacts, (n, 5) or (n, 8), or of one contact, include torques."""
+    """Return whether `touch`, the stored values of contacts (n, 5) or (n, 8), or of one contact, include torques."""
     return np.shape(touch)[-1] > 5
 
 
 def forces_of(touch: Array) -> Array:
-    """Return the contact forces (n, 3) [N] in the stored values of n contacts, in world axes.
+    """Return the contact forces (n, 3) [N] in `touch`, the stored values of n contacts, in world axes.
 
     If torques are stored, the result is (n, 6): forces, then torques [N m].
     """

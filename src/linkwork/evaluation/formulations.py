@@ -21,7 +21,7 @@ from linkwork.spatial.scalar import Array
 
 
 def _everything(mechanism: Mechanism) -> str:
-    """Return no reason against a mechanism: `why_not` of a formulation that applies to every mechanism."""
+    """Return an empty string: the `why_not` of a formulation that applies to every mechanism."""
     return ""
 
 
@@ -86,7 +86,10 @@ class FormulationOf:
         wrenches: Any,
         result: tuple[int, ...],
     ) -> Array:
-        """Evaluate a function of one state over a batch; `more` is the third argument, tau or a, by name."""
+        """Evaluate a function of one state over a batch; `more` is the third argument, tau or a, by name.
+
+        `result` is the shape of the function's result.
+        """
         m = self.mechanism
         wrenches = np.zeros((m.nbodies, 6)) if wrenches is None else wrenches
         inputs = {"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))}

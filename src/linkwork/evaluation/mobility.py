@@ -52,7 +52,10 @@ def checked_loops(m: Mechanism, q: Any) -> LoopCheck:
 
 
 def require_closed_loops(d: Dynamics, q: Array) -> None:
-    """Raise a LinkworkError unless all loops are closed at q (nq,)."""
+    """Raise a LinkworkError unless all loops are closed at q (nq,).
+
+    `d` are the compiled dynamics of the mechanism.
+    """
     errors = np.abs(d.constraint(q))
     if errors.max(initial=0.0) > CLOSURE_OPEN:
         loop = d.mechanism.frame_constraint_of_row(int(np.argmax(errors)))
@@ -93,7 +96,10 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
 
 
 def independent(m: Mechanism, q: Any, v: Any, choose: str | Iterable[str] | None) -> Independent:
-    """Return independent velocities, chosen for good conditioning or by the user, with the map to all velocities."""
+    """Return independent velocities, chosen for good conditioning or by the user, with the map to all velocities.
+
+    `choose` names the joints that the user chose; None: well-conditioned ones.
+    """
     v = np.zeros(m.nv) if v is None else v
     q, v = one_state({"q": Input(q, (m.nq,)), "v": Input(v, (m.nv,))})
     require_closed_loops(compile(m, target="numpy"), q)

@@ -57,7 +57,10 @@ def run(duration: float = 1.0) -> Run:
 
 
 def claim() -> Claim:
-    """Each motor supports only its own link; with the other motors locked, the outboard links do not rotate."""
+    """Return the tested claim of this example.
+
+    Each motor supports only its own link; with the other motors locked, the outboard links do not rotate.
+    """
     m, rng, errors = build(), np.random.default_rng(0), []
     rows = np.array([drive.row for drive in m.drives]) * GEAR
     for _ in range(20):

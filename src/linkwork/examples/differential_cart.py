@@ -69,7 +69,10 @@ def run(duration: float = DURATION) -> Run:
 
 
 def claim() -> Claim:
-    """Position, wheel speeds and torques at the end, after the velocity jump at the start of the curve."""
+    """Return the tested claim of this example.
+
+    Position, wheel speeds and torques at the end, after the velocity jump at the start of the curve.
+    """
     cart, m = run(), build()
     push = TORQUE / (RADIUS * RATIO)  # along the path [N]
     before, after = push / felt(0.0), push / felt(1 / CURVE)

@@ -96,7 +96,10 @@ class ImplicitIntegrator(Integrator):
         return self.step_result(now, h, self.solve(now, h))
 
     def solve(self, now: State, h: Number, most: int = ITERATIONS) -> Root:
-        """Solve for the velocity (n,) of a step and its constraint impulses (m + l,)."""
+        """Solve for the velocity (n,) of a step and its constraint impulses (m + l,).
+
+        `most` is the largest number of Newton iterations.
+        """
         sure = ROUND_OFF * largest(now.x) / h
         floor = Floor(sure, sure + STILL / h)
         guess = np.zeros(len(self.system.rows(now.x)))  # the first Newton iteration computes the impulses
@@ -114,7 +117,10 @@ class ImplicitIntegrator(Integrator):
         return self.system.slip_rows(now.x + (0.5 * h) * d) @ d
 
     def correction(self, now: State, h: Number, d: Array, impulses: Array) -> tuple[Array, Array]:
-        """Return the Newton corrections of velocity (n,) and impulses (m + l,) of a step; the matrix is (S4, 2.43)."""
+        """Return the Newton corrections of velocity (n,) and impulses (m + l,) of a step; the matrix is (S4, 2.43).
+
+        d (n,) and `impulses` (m + l,) are the present velocity and impulses.
+        """
         momenta, positions = self.residual(now, h, d, impulses)
         K = jacobian(lambda d: self.residual(now, h, d, impulses)[0])(d)
         rows = self.system.rows(now.x + h * d)

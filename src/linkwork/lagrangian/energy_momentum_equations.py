@@ -71,7 +71,8 @@ def _difference(function: Callable[[Array], Number], x: Array, step: Array, quad
 
     It is the mean of the derivative from x to x + step by Gauss quadrature, corrected in the step's direction if the
     quadrature is not exact. Gonzalez corrects the derivative at the midpoint instead. The mean needs no correction for
-    steps so small that differences of the function are round-off.
+    steps so small that differences of the function are round-off. If the function is `quadratic`, the quadrature is
+    exact.
     """
     if quadratic:
         return jacobian(function)(x + 0.5 * step)

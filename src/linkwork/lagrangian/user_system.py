@@ -58,7 +58,10 @@ class Functions:
         return tuple(dict.fromkeys(name for names in self.more.values() for name in names if name != "t"))
 
     def form(self, size: int, gains: Mapping[str, Shape]) -> Form:
-        """Return the form of the system with `size` coordinates and gains of these shapes; check all results."""
+        """Return counts and properties (`Form`) of the system with `size` coordinates; check all functions.
+
+        `gains` are the shapes of the gains by name.
+        """
 
         def inspected(system: LagrangianSystem, x: Array, xdot: Array) -> Form:
             system.load(0.0, system.point(x), system.point(xdot))
@@ -73,7 +76,10 @@ class Functions:
         return self._of_unknowns(size, gains, inspected)
 
     def constant_mass(self, size: int, gains: Mapping[str, Shape]) -> ConstantMass | None:
-        """Return which functions are quadratic if the mass matrix is constant, else None."""
+        """Return which functions are quadratic if the mass matrix is constant, else None.
+
+        `gains` are the shapes of the gains by name.
+        """
 
         def inspected(system: LagrangianSystem, x: Array, xdot: Array) -> ConstantMass | None:
             def potential(x: Array) -> Number:
@@ -90,7 +96,10 @@ class Functions:
     def _of_unknowns(
         self, size: int, gains: Mapping[str, Shape], look: Callable[[LagrangianSystem, Array, Array], Seen]
     ) -> Seen:
-        """Return the result of `look(system, x, xdot)` for traced inputs, whose values are unknown."""
+        """Return the result of `look(system, x, xdot)` for traced inputs, whose values are unknown.
+
+        `gains` are the shapes of the gains by name.
+        """
 
         def look_at(x: Array, xdot: Array, *values: Value) -> Seen:
             return look(self.bound(size, dict(zip(gains, values, strict=True))), x, xdot)

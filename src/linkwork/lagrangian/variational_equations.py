@@ -20,7 +20,10 @@ from linkwork.spatial.scalar import Array, Condition, Number, largest
 
 
 class Quadrature(NamedTuple):
-    """Quadrature of the action of a step: h times the weighted sum of L at the parts `places` in [0, 1] of the step."""
+    """Quadrature of the action of a step: h times the weighted sum of the Lagrangian at fractions of the step.
+
+    `places` are these fractions, in [0, 1].
+    """
 
     weights: tuple[float, ...]
     places: tuple[float, ...]
@@ -39,7 +42,10 @@ class EndMomenta(NamedTuple):
 
 
 class Projected(NamedTuple):
-    """Momenta and velocities (n,) projected onto the constraints, the impulses (m + l,), and whether it succeeded."""
+    """Momenta and velocities (n,) projected onto the constraints.
+
+    Also the impulses (m + l,) of the projection, and whether the projection succeeded.
+    """
 
     p: Array
     xdot: Array

@@ -182,7 +182,10 @@ def _per_square(h: Array, least: float = 0.0) -> Array:
 
 
 def _per_square_rate(h: Array, rate: Array, least: float = 0.0) -> Array:
-    """Return the time derivative (3,) of h / (h . h), given the time derivative `rate` of h (3,)."""
+    """Return the time derivative (3,) of h / (h . h), given the time derivative `rate` of h (3,).
+
+    `least` bounds h . h from below, as in `_per_square`.
+    """
     inverse = 1.0 / maximum(dot(h, h), least)
     return (rate - h * (dot(h, rate) * inverse * 2.0)) * inverse
 

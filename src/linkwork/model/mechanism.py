@@ -81,7 +81,7 @@ class Mechanism(ElementViews, ParameterViews):
         return found
 
     def with_elements(self, section: str, items: Iterable[Element]) -> Mechanism:
-        """Return the mechanism with other elements in a section, such as "loops"."""
+        """Return the mechanism with `items` as the elements of a section, such as "loops"."""
         if section not in kinds():
             raise unknown_name("section", section, kinds())
         new = Named(kinds()[section].what, list(items))

@@ -60,7 +60,10 @@ class Integration(NamedTuple):
     required: bool = False
 
     def checked(self, baumgarte: float | None) -> Integration:
-        """Return a copy with numbers as floats; raise an error that names an invalid argument."""
+        """Return a copy with numbers as floats; raise an error that names an invalid argument.
+
+        `baumgarte` is the argument of `simulate`.
+        """
         for what, name, names in (("method", self.method, NAMES), ("target", self.target, TARGETS)):
             if name not in names:
                 raise unknown_name(what, name, names)
@@ -254,7 +257,10 @@ def _continuation(run: Run) -> Continuation:
 
 
 def _simulated(setup: Setup, how: Integration, recording: Recording, progress: bool | Watch | None) -> Run:
-    """Build the problem from the setup, run it, and return the run."""
+    """Build the problem from the setup, run it, and return the run.
+
+    `how` and `recording` have the arguments of `simulate` on integration and recording; `progress` is its argument.
+    """
     setup, problem = with_commands(setup, problem_of(setup))
     if how.order is not None:
         if how.method not in METHODS:
@@ -317,7 +323,8 @@ def _settings(setup: Setup, problem: Problem, how: Integration, choice: Choice, 
 def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberState]:
     """Return states along a trial run of the first batch member.
 
-    The list is empty if the controller runs in Python, because a trial would call it twice.
+    The list is empty if the controller runs in Python, because a trial would call it twice. `how` has the arguments of
+    `simulate` on integration, and `choice` the method and step to try.
     """
     if problem.in_python:
         return []
@@ -330,7 +337,10 @@ def _trial(problem: Problem, how: Integration, choice: Choice) -> list[MemberSta
 
 
 def _ran(runner: Runner, settings: Settings, progress: bool | Watch | None) -> Run:
-    """Execute a runner and return its run; after Ctrl-C, the run up to the interruption."""
+    """Execute a runner and return its run; after Ctrl-C, the run up to the interruption.
+
+    `progress` is the argument of `simulate`.
+    """
     begin = time.perf_counter() - building_seconds()
     try:
         title = f"{runner.problem.mechanism.name}, {settings.duration:g} s by {settings.method}"
@@ -366,7 +376,7 @@ def _run(runner: Runner, settings: Settings, wall: float) -> Run:
 def _finer(setup: Setup, problem: Problem, how: Integration, made: Settings) -> Run:
     """Repeat a run with half the step, or 1/100 of the tolerances; its samples include the times of the first run.
 
-    `made` are the settings of the first run.
+    `made` are the settings of the first run. `setup` and `how` have the arguments of the first run.
     """
     assert made.dt is not None
     whole = max(1, round(made.duration / made.dt)) * made.dt

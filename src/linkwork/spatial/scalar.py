@@ -155,7 +155,7 @@ def own_copy(value: Any) -> Any:
 
 
 def largest(values: Array) -> Number:
-    """Return the largest magnitude of some numbers (n,); 0 if there are none, NaN if one is NaN."""
+    """Return the largest magnitude of the numbers `values` (n,); 0 if there are none, NaN if one is NaN."""
     found: Number = 0.0
     for x in values:
         found = maximum(found, abs(x))

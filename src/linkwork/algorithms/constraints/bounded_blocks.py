@@ -63,7 +63,11 @@ class Box:
         return [(where(on, low, 0.0), where(on, high, 0.0)) for on, low, high in rows]
 
     def residual(self, G: Array, p: Array, u: Array, _: Number) -> Number:
-        """Return the largest speed by which a row violates its complementarity condition."""
+        """Return the largest speed by which a row with impulses p (k,) and speeds u (k,) violates its condition.
+
+        The condition (complementarity) of a row is that it sticks, u = 0, or that it slips against an impulse at a
+        bound.
+        """
         each = zip(np.diag(G), p, u, self.bounds(), strict=True)
         return largest(np.array([clipped(-w / g, low - x, high - x) * g for g, x, w, (low, high) in each]))
 
@@ -71,7 +75,8 @@ class Box:
         """Return the impulses (k,) after one active-set iteration followed by a projected Gauss-Seidel sweep.
 
         A Gauss-Seidel sweep solves each row exactly with the others fixed; it always reduces the energy error. The
-        active-set iteration solves all sticking rows at once. If `caution` is 1, only the sweep is used.
+        active-set iteration solves all sticking rows at once. If `caution` is 1, only the sweep is used. `limit` is not
+        used, because the intervals do not depend on other blocks.
         """
         swept = self._swept(G, p, u)
         if len(p) == 1:
@@ -151,13 +156,20 @@ class Ball:
         return self.coefficient * maximum(p[self.normal][0], 0.0)
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
-        """Return the speed by which the block violates its complementarity condition."""
+        """Return the speed by which the block violates its complementarity condition.
+
+        p and u (d,) are impulses and speeds of the rows, and `limit` is the largest admissible impulse.
+        """
         ease = trace_of(G)
         along = p - u / ease
         return largest(u / ease + along * excess(length(along), limit)) * ease
 
     def improved(self, G: Array, factors: LDLT, p: Array, u: Array, limit: Number, caution: Number) -> Array:
-        """Return the impulses (d,): the exact solution if the rows stick, else a projected-gradient improvement."""
+        """Return better impulses (d,): the exact solution if the rows stick, else that of a projected-gradient step.
+
+        p and u (d,) are the present impulses and speeds, G (d, d) is the mobility with its `factors`, and `limit` the
+        largest admissible impulse.
+        """
         stuck = p - factors.solve(u)
         ease = 1.0 / largest_row_sum(G)
         slides = into_ball(p - u * ease, limit)

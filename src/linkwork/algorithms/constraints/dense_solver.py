@@ -20,8 +20,9 @@ from linkwork.spatial.scalar import Array, Number
 class DenseConstraints:
     """Constraint rows J (k, nv) and their `response` (nv, k): velocity changes due to unit impulses along the rows.
 
-    The matrix J response is `symmetric` unless friction or controllers are part of the mass matrix. The equations are
-    divided by the number `over`, such as a negative step size, if this makes the matrix positive.
+    J response is `symmetric`, unless the implicit terms of friction or controllers are added to the mass matrix. `over`
+    is a factor by which both sides of the equations are divided so that J response is positive definite, such as a
+    negative step size; None for no factor.
     """
 
     J: Array
@@ -31,7 +32,10 @@ class DenseConstraints:
 
     @staticmethod
     def of(J: Array, solve: Callable[[Array], Array], symmetric: bool = True) -> DenseConstraints:
-        """Return constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k)."""
+        """Return constraints with rows J (k, nv); `solve` maps impulses (nv, k) to velocity changes (nv, k).
+
+        `symmetric` is false if that map is not symmetric.
+        """
         return DenseConstraints(J, solve(J.T) if len(J) else np.zeros(J.T.shape), symmetric)
 
     def multipliers(self, target: Array) -> Array:

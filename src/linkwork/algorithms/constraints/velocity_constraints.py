@@ -20,7 +20,7 @@ def velocity_row_matrix(mechanism: Mechanism) -> Array:
 
 
 def factors(mechanism: Mechanism, velocity_row: VelocityRow) -> Array:
-    """Return the coefficients (nv,) of a velocity row in the velocities of a tree."""
+    """Return the coefficients (nv,) of a tree's velocities in a `velocity_row`, a weighted sum of joint velocities."""
     row: list[Number] = [0.0] * mechanism.nv
     for joint, number, factor in velocity_row.velocities:
         row[mechanism.joints[joint].v.start + number] += factor

@@ -188,7 +188,10 @@ class _MjcfReader:
         return parts
 
     def joint(self, j: int, part: JointPart, parent: str, child: str, place: Transform) -> None:
-        """Add one joint at its `place` in the parent's frame; MuJoCo's coordinate is `ref` at that pose."""
+        """Add the linkwork joint `part` of MuJoCo's joint j between `parent` and `child`.
+
+        `place` is its pose in the parent's frame, where MuJoCo's coordinate is `ref`.
+        """
         c = self.compiled
         name, kind, q, v = part
         if kind.nq == 1 and not c.is_a(c.jnt_type[j], "mjJNT_FREE"):
@@ -286,7 +289,10 @@ class _MjcfReader:
             self.builder.close(names[k], kind, *ends, rotation=at.R, to_rotation=to.R)
 
     def held_places(self, k: int) -> list[tuple[int, Transform]]:
-        """Return the two bodies of a connect or weld constraint, each with the pose of the constraint frame."""
+        """Return both bodies of equality constraint k, each with the pose of the constraint frame.
+
+        The constraint is of the type connect or weld.
+        """
         c, data = self.compiled, self.compiled.eq_data[k]
         ends = c.eq_obj1id[k], c.eq_obj2id[k]
         if c.is_a(c.eq_objtype[k], "mjOBJ_SITE"):
@@ -334,7 +340,10 @@ class _MjcfReader:
 
 
 def _refuse_non_finite(c: Compiled, text: MjcfText) -> None:
-    """Raise a ModelError for numbers that are not finite, or so large that their products would not be."""
+    """Raise a ModelError for numbers that are not finite, or so large that their products would not be.
+
+    `c` is the compiled model.
+    """
     if not (np.abs(c.gravity) < LARGEST).all():
         at = text.find("option", gravity="")
         raise ModelError(f"gravity must be finite; got {c.gravity.tolist()}", str(at), at.file, at.line)

@@ -42,7 +42,7 @@ class Motion(Protocol):
 def point_motion(motion: Motion, body: str, r: Any) -> tuple[Array, Array]:
     """Return the position (3,) [m] and velocity (3,) [m/s] of a point of a body, in the world frame.
 
-    `r` (3,) [m] is the point in the body's frame.
+    `r` (3,) [m] is the point in the body's frame. `motion` gives positions and velocities of bodies.
     """
     X, V = motion.pose(body), motion.twist(body)
     arm = X.R @ np.asarray(r)
@@ -129,17 +129,23 @@ class Force(Element):
     """An element that applies forces to bodies and joints."""
 
     def force(self, motion: Motion) -> Acting:
-        """Return the forces [N] and torques [N m] of the element."""
+        """Return the forces [N] and torques [N m] of the element.
+
+        `motion` gives positions and velocities of bodies and joints.
+        """
         raise self.lacks("force")
 
     def energy(self, motion: Motion) -> Number:
-        """Return the energy [J] stored in the element; the conservative part of its force is the negative gradient."""
+        """Return the energy [J] stored in the element; the conservative part of its force is the negative gradient.
+
+        `motion` gives positions of bodies and joints.
+        """
         return 0.0
 
     def power(self, motion: Motion, acting: Acting) -> Number:
         """Return the power [W] that the element adds to the total energy, which includes its stored energy.
 
         `acting` are the element's forces. By default, a class without `energy` adds all of their power, and a class
-        with `energy` adds zero.
+        with `energy` adds zero. `motion` gives positions and velocities.
         """
         return acting.power(motion) if type(self).energy is Force.energy else 0.0

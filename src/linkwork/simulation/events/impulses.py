@@ -155,7 +155,10 @@ def size_of(rows: Sequence[Number]) -> Number:
 
 
 def constraint_forces(system: System, t: Number, now: StepState, held: Array) -> Array:
-    """Return the force (n,) [N m or N] of each constraint in a system whose modes are set; 0 if it slips."""
+    """Return the force (n,) [N m or N] of each constraint in a system whose modes are set; 0 if it slips.
+
+    `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled controller.
+    """
     m = system.mechanism
     loads = system.begun(t, now.contact_memory).loads(t, now.q, now.v, held + slip_forces(m, now.slip))
     tau = system.joint_forces(now.q, now.v, loads)

@@ -175,7 +175,10 @@ def not_again(switch: Switch, end: Array, dt: float, events: Iterable[Event]) ->
 
 
 def _checked_entry(where_: str, entry: object) -> tuple[When, str, str, float]:
-    """Return time or guard, verb, name and ratio of an entry; raise an error that names the invalid item."""
+    """Return time or guard, verb, name and ratio of an entry; raise an error that names the invalid item.
+
+    `where_` is the entry's name in messages.
+    """
     if not (isinstance(entry, (tuple, list)) and len(entry) in (3, 4)):
         raise LinkworkError(f"{where_} must be (time, verb, name) or (guard, verb, name); got {entry!r}")
     when, verb, name = entry[:3]

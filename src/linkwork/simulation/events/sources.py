@@ -81,7 +81,8 @@ def nan_guard(system: System, *states: tuple[float, StepState | MemberState]) ->
 def watch(system: System, t: Number, now: StepState, held: Array, possible: Number = 1.0) -> StepState:
     """Return the state with `watched`: event functions (k,), constraint forces (n,), and 1 if the run can continue.
 
-    The last entry is 0 if the last event was not `possible` or a guard is nan.
+    The last entry is 0 if the last event was not `possible` or a guard is nan. `held` (nv,) are the joint forces of a
+    sampled controller.
     """
     here = system.in_modes(now.modes)
     m = here.mechanism
@@ -100,7 +101,10 @@ def watch(system: System, t: Number, now: StepState, held: Array, possible: Numb
 
 
 def apply_events(system: System, t: Number, end: StepState, held: Array, which: Sequence[Condition]) -> StepState:
-    """Return the state after the events `which` (k,): new modes, slip directions and velocities, and the log lines."""
+    """Return the state after the events `which` (k,): new modes, slip directions and velocities, and the log lines.
+
+    `end` is the state at time t [s] before the events, and `held` (nv,) are the joint forces of a sampled controller.
+    """
     m = system.mechanism
     bounded = len(m.bounded)
     slips, others = one_releases(end.slip, which[: 2 * bounded]) if bounded else [], which[2 * bounded :]
@@ -128,7 +132,7 @@ def _logged(
 ) -> StepState:
     """Return the state `after` the events with one log line for each event in `which`; `end` is the state before.
 
-    Round-off impulses of elements with a capacity are logged as 0.
+    Round-off impulses of elements with a capacity are logged as 0. `found` is the impact of the events.
     """
     known = sources(system)
     count, bounded = len(known), len(end.slip)

@@ -42,7 +42,8 @@ class Unsolved(NamedTuple):
 def unsolved(method: Method, system: System, t: float, now: StepState, h: float, held: Array) -> Unsolved | None:
     """Return the diagnosis of a step h [s] from the state `now` that was not solved.
 
-    None if the step is solved, the method is explicit, or events can occur within the step.
+    None if the step is solved, the method is explicit, or events can occur within the step. `held` (nv,) are the joint
+    forces of a sampled controller.
     """
     if not method.implicit or changing(system.mechanism):
         return None
@@ -58,7 +59,10 @@ def unsolved(method: Method, system: System, t: float, now: StepState, h: float,
 def _failing(
     method: Method, system: System, t: float, now: StepState, h: float, held: Array
 ) -> IterationHistory | None:
-    """Return the iteration history of the first substep that is not solved; None if all substeps are solved."""
+    """Return the iteration history of the first substep that is not solved; None if all substeps are solved.
+
+    `held` (nv,) are the joint forces of a sampled controller.
+    """
     assert method.equations
     for part in method.parts:
         history = IterationHistory()
@@ -70,7 +74,10 @@ def _failing(
 
 
 def _worst(system: System, history: IterationHistory) -> str:
-    """Return the name of the joint with the largest residual, or of the loop that is not closed."""
+    """Return the name of the joint with the largest residual, or of the loop that is not closed.
+
+    `history` has the residual of the best iterate.
+    """
     m = system.mechanism
     errors: Any = np.nan_to_num(np.abs(history.errors), nan=np.inf)
     if errors.max(initial=0.0) > CLOSURE_OPEN:

@@ -12,7 +12,10 @@ from linkwork.spatial.traceable_loops import repeat
 
 
 def rk4(system: System, t: Number, now: StepState, h: Number, held: Array) -> tuple[StepState, Condition]:
-    """Make one Runge-Kutta step h [s] of order 4, with its stages in the tangent space of the coordinates."""
+    """Make one Runge-Kutta step h [s] of order 4, with its stages in the tangent space of the coordinates.
+
+    `now` is the state at time t [s], and `held` (nv,) are the joint forces of a sampled controller.
+    """
     m, zero = system.mechanism, np.zeros(system.mechanism.nv)
 
     def stage(k: Number, dq: Array, dv: Array, sum_q: Array, sum_v: Array, sum_work: Number) -> Leaves:

@@ -80,7 +80,8 @@ class StepMap:
     def _one(self, given: list[Array], unknown: Array) -> tuple[Array, Array]:
         """Return the derivatives of one substep by the state (2 nv, 2 nv) and by joint forces (2 nv, nv).
 
-        `unknown` (n,) is the solution of the equations of the substep.
+        `unknown` (n,) is the solution of the equations of the substep. `given` are the state, the joint forces, the
+        step size and the arguments of `system`.
         """
         m, n = self.problem.mechanism, self.unknowns
         nv = m.nv
@@ -96,7 +97,11 @@ class StepMap:
     # --- compiled functions ---
 
     def _found(self, x: Array, tau: Array, h: Number, *changes: Array) -> tuple[Array, Array]:
-        """Return the state (nq + nv,) after a step h [s], and the solution (n,) of its equations; nan if unsolved."""
+        """Return the state (nq + nv,) after a step h [s], and the solution (n,) of its equations; nan if unsolved.
+
+        x (nq + nv,) is the state before the step, tau (nv,) are joint forces, and `changes` are the arguments of
+        `system`.
+        """
         nq, system, equations = self.problem.mechanism.nq, self.system(*changes), self.method.equations
         now, unknown = StepState(x[:nq], x[nq:]), [np.zeros(0)]
 
@@ -114,7 +119,8 @@ class StepMap:
     def _along(self, x: Array, tau: Array, h: Number, *rest: Array) -> Array:
         """Return the derivative (2 nv + n,) of the next state and of the residual along a direction (3 nv + n,).
 
-        The direction is a change of q in the tangent space, of v, of tau, and of the unknown, in this order.
+        The direction is a change of q in the tangent space, of v, of tau, and of the unknown, in this order. `rest` are
+        the arguments of `system`, the unknown (n,) and the direction.
         """
         *changes, unknown, direction = rest
         m, system, equations = self.problem.mechanism, self.system(*changes), self.method.equations

@@ -63,7 +63,10 @@ def run_label(run: RunData, series: str) -> Label:
 
 
 def attributes(label: Label) -> dict[str, str]:
-    """Return title and unit of a series as attributes; if entries have different units, also the list of all units."""
+    """Return title and unit of a series, from its label, as attributes of a Dataset variable.
+
+    If entries have different units, the attributes also have the list of all units.
+    """
     found = {"long_name": label.title, "units": label.unit}
     return found if len(set(label.units)) <= 1 else found | {"units_of_entries": ", ".join(label.units)}
 
