@@ -232,7 +232,10 @@ def velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
 
 
 def _reduced_velocities(mechanism: Mechanism, q: Array, p: Array) -> Array:
-    """Return the same as `velocities`, for a mechanism with mimic joints."""
+    """Return the velocities (nv,) of a mechanism with mimic joints at q that have the momenta p (nv,).
+
+    They are projected onto the constraints; see `velocities`.
+    """
     return consistent_velocity(mechanism, q, mass_solver(mechanism, q)(p))
 
 

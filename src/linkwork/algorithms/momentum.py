@@ -62,7 +62,7 @@ def kinetic_energy(mechanism: Mechanism, q: Array, v: Array) -> Number:
 
 
 def potential_energy(mechanism: Mechanism, q: Array) -> Number:
-    """Return the gravitational energy [J]; it is zero if the centre of mass is at the world's origin."""
+    """Return the gravitational energy [J], which is zero if the centre of mass is at the world's origin."""
     return -(mechanism.gravity @ composite_inertias(mechanism, joint_poses(mechanism, q))[WORLD].moment)
 
 

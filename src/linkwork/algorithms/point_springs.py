@@ -18,9 +18,9 @@ COINCIDENT = 1e-12  # distance [m] below which the direction between two points 
 
 
 class SpringLength(NamedTuple):
-    """Length L [m] of a spring in one state, and its row (nv,) [m/rad or 1] with dL/dt = row v.
+    """Length L [m] of a spring in one state, and its derivative: `row` (nv,) [m/rad or 1] with dL/dt = row v.
 
-    A tension f pulls the ends together; its joint forces are -f row [N m or N]. If the ends coincide, L and row are
+    A tension f [N] pulls the ends together; its joint forces are -f row [N m or N]. If the ends coincide, L and row are
     zero.
     """
 

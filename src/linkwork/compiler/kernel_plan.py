@@ -74,7 +74,7 @@ class Workspace:
         return self.total - size
 
     def take(self, size: int = 1) -> int:
-        """Allocate `size` contiguous slots, free ones if possible, and return the first one."""
+        """Allocate `size` contiguous slots and return the first of them; slots that were freed are used first."""
         runs = range(len(self.free))
         for i in runs if self.grouped else reversed(runs):
             first, end = self.free[i]

@@ -58,7 +58,7 @@ class Formulation:
         )
 
     def __call__(self, mechanism: Mechanism) -> FormulationOf:
-        """Bind the formulation to one mechanism."""
+        """Return the formulation bound to one mechanism, a `FormulationOf`."""
         return FormulationOf(self, mechanism)
 
 

@@ -52,7 +52,7 @@ def arguments(duration: float = 1.0) -> dict[str, Any]:
 
 
 def run(duration: float = 1.0) -> Run:
-    """Run the example for `duration` [s]."""
+    """Simulate the example for `duration` [s] and return the run."""
     return simulate(**arguments(duration))
 
 

@@ -67,7 +67,8 @@ def arguments(duration: float = 2.0, capacity: float = CAPACITY) -> dict[str, An
 def claim() -> Claim:
     """Return the tested claim of this example.
 
-    Common speed, slip angle and dissipated energy of a clutch with finite and with infinite capacity.
+    Common speed, slip angle and dissipated energy equal their closed forms, for a clutch with finite and with infinite
+    capacity.
     """
     errors = []
     for capacity in (CAPACITY, np.inf):

@@ -66,7 +66,8 @@ def arguments(duration: float = 2 * SHIFT) -> dict[str, Any]:
 def claim() -> Claim:
     """Return the tested claim of this example.
 
-    Speed of the load before and after the shift and at the end, and the energy lost in the shift.
+    The speed of the load before and after the shift and at the end, and the energy lost in the shift, equal their
+    closed forms.
     """
     run = simulate(**arguments())
     shifted = round(SHIFT / 0.01)

@@ -362,7 +362,7 @@ class Discrete:
 
 
 def _smallest(rows: Array, right: Array) -> Array:
-    """Return the smallest x (n,) with rows (m, n) @ x = right (m,); rows may be dependent."""
+    """Return the smallest x (n,) with rows (m, n) @ x = right (m,); the m rows may be linearly dependent."""
     sizes = np.linalg.norm(rows, axis=1)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     return np.linalg.lstsq(rows / sizes[:, None], right / sizes, rcond=REPEATED)[0]
@@ -390,7 +390,11 @@ def _sample_count(duration: float, dt: float, every: int) -> int:
 
 
 class Start(NamedTuple):
-    """Quantities that the start check needs: g (m,), constraint rows (m + l, n), mass matrix (n, n), clock value."""
+    """Quantities that the start check needs.
+
+    These are the constraint values g (m,), the constraint rows (m + l, n) with l nonholonomic rows, the mass matrix (n,
+    n), and the value of the clock.
+    """
 
     g: Array
     G: Array

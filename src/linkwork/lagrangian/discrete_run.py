@@ -153,7 +153,10 @@ def failure(integrator: Integrator, start: State, length: float) -> NotConverged
 
 
 def repeated_row(rows: Array) -> int | None:
-    """Return the index of a row of Dg (m, n) that depends linearly on the other rows, or None."""
+    """Return the index of a row of Dg (m, n) that depends linearly on the other rows, or None.
+
+    m is the number of constraints.
+    """
     if not len(rows):
         return None
     sizes = np.linalg.norm(rows, axis=1)

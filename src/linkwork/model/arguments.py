@@ -189,9 +189,10 @@ def numbers_by_joint(value: Any, what: str, each: str, element: str) -> dict[str
 
 
 def per_velocity(value: Any, kind: JointKind, what: str, element: str, accept: Acceptance = np.isfinite) -> Array:
-    """Return an array (nv,), from one number for all velocities of a joint or from one number for each.
+    """Return `value` as an array (nv,) with one number for each velocity of a joint of this kind.
 
-    `accept` returns which numbers are valid; `what` is the name of the argument in messages.
+    `value` is one number for all velocities, or one for each. `accept` returns which numbers are valid; `what` is the
+    name of the argument in messages.
     """
     return numbers_of(np.full(kind.nv, value) if np.ndim(value) == 0 else value, (kind.nv,), what, element, accept)
 

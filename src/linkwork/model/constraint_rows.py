@@ -153,7 +153,7 @@ class Angle:
 
     @staticmethod
     def about(n: Array) -> Angle:
-        """Return the rotation angle about a unit axis n (3,)."""
+        """Return the `Angle` that measures the rotation about a unit axis n (3,)."""
         return Angle(n, perpendicular(n)[0])
 
     def of(self, X: Transform) -> Number:

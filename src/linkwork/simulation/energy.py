@@ -85,7 +85,10 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
 
 
 class Balance(NamedTuple):
-    """Energy balance (*batch,) [J]: the largest |E(t) - E(0) - work|, and the energy exchanged, which is its scale."""
+    """Energy balance (*batch,) of a run [J]: its largest error |E(t) - E(0) - work|, and the energy exchanged.
+
+    Errors are relative to the energy exchanged.
+    """
 
     error: Array
     scale: Array

@@ -250,7 +250,7 @@ def simulate(
 
 
 def _continuation(run: Run) -> Continuation:
-    """Return the data of `run` that a run which continues it needs."""
+    """Return the data of `run` that are needed to continue it."""
     settings = run.settings
     end = float(run.t[-1]) if len(run.t) else 0.0
     return Continuation(run.mechanism, run.final, run.parameters, settings.dt or 0.0, end, run.events, run.batch)

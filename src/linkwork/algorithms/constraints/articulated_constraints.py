@@ -174,7 +174,10 @@ def rows_by_joint_and_body(mechanism: Mechanism, rigid_count: int) -> tuple[list
 
 
 def rows_of_paths(mechanism: Mechanism, along: Sequence[Path]) -> tuple[list[RowNumbers], list[RowNumbers]]:
-    """Return the same as `rows_by_joint_and_body` for the rows of the paths `along`, numbered in their order."""
+    """Return, by body number, the rows that involve the body's joint, and the rows eliminated at the body.
+
+    The rows are those of the paths `along`, numbered in their order; see `rows_by_joint_and_body`.
+    """
     through: list[list[int]] = [[] for _ in mechanism.bodies]
     ending: list[list[int]] = [[] for _ in mechanism.bodies]
     start = 0

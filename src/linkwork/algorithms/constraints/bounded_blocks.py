@@ -200,7 +200,10 @@ def trace_of(G: Array) -> Number:
 
 
 def stopping_impulses(G: Array, u: Array) -> Array:
-    """Return the magnitudes (d,) of the impulses that stop rows of mobility G (d, d) and speeds u (d,), one by one."""
+    """Return the magnitudes (d,) of the impulses that would stop each row on its own.
+
+    The rows have the mobility G (d, d) and the speeds u (d,).
+    """
     return np.array([abs(w) / G[k, k] for k, w in enumerate(u)])
 
 

@@ -82,7 +82,10 @@ def read_mjcf(root: Element, path: Path, file: str, options: Options) -> Reading
 
 
 class JointPart(NamedTuple):
-    """A linkwork joint that is MuJoCo's joint, or a part of it, with its slices of MuJoCo's coordinates."""
+    """A linkwork joint that represents a MuJoCo joint, or a part of it.
+
+    It has the slices of MuJoCo's coordinates and velocities.
+    """
 
     name: str
     kind: JointKind
@@ -256,7 +259,10 @@ class _MjcfReader:
         return np.clip(c.mat_rgba[material] if material >= 0 and np.allclose(own, GREY) else own, 0.0, 1.0)
 
     def sites(self) -> None:
-        """Add a frame for every site; it is called `name_site` if a body or frame has the site's name."""
+        """Add a frame for every site.
+
+        If a body or frame has the site's name already, the frame is called `name_site`.
+        """
         c = self.compiled
         for k, name in enumerate(c.names("site")):
             free = name if name not in self.taken else f"{name}_site"

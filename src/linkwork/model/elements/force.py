@@ -57,16 +57,17 @@ class Acting:
     joints: tuple[tuple[str, Array], ...] = ()  # joint, and one force for each velocity [N m or N]
 
     def on_body(self, body: str, force: Any = (0.0, 0.0, 0.0), at: Any = None, torque: Any = (0.0, 0.0, 0.0)) -> Acting:
-        """Return these forces and a force (3,) [N] and torque (3,) [N m] on a body, in the world frame.
+        """Return a copy of these forces with an additional force (3,) [N] and torque (3,) [N m] on a body.
 
-        The force acts at the point `at` (3,) [m], which may be omitted if there is only a torque.
+        Both are in world axes. The force acts at the point `at` (3,) [m] in the world, which may be omitted if there is
+        only a torque.
         """
         point = np.zeros(3) if at is None else np.asarray(at)
         one = (body, np.asarray(force), point, np.asarray(torque))
         return Acting((*self.bodies, one), self.joints)
 
     def on_joint(self, joint: str, force: Any) -> Acting:
-        """Return these forces and forces (nv,) [N m or N] on a joint."""
+        """Return a copy of these forces with additional forces (nv,) [N m or N] on a joint."""
         return Acting(self.bodies, (*self.joints, (joint, np.asarray(force))))
 
     def __add__(self, other: Acting) -> Acting:

@@ -176,7 +176,7 @@ class NoSwitching:
         return step(system, t, begin, h, held)
 
     def functions(self, begin: StepState, end: StepState) -> Array:
-        """Return no event functions (0,)."""
+        """Return an empty array (0,): there are no event functions."""
         return np.zeros(0)
 
     def switched(self, end: StepState, t: Number, which: Sequence[Condition]) -> StepState:
@@ -213,5 +213,8 @@ def _contact_kinematics(m: Mechanism, q: Array, v: Array) -> list[ContactKinemat
 
 
 def _predicted(at: ContactKinematics, ahead: Number) -> Number:
-    """Return the distance [m] of a contact pair after the time `ahead` [s] at constant velocity."""
+    """Return the distance [m] of a contact pair after the time `ahead` [s] at constant velocity.
+
+    `at` is the kinematics of the pair.
+    """
     return at.distance + dot(at.normal, at.velocity) * ahead

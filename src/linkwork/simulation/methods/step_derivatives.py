@@ -32,7 +32,11 @@ RANK = 1e-11  # relative to the terms of rows and columns: smaller singular valu
 
 
 class StepDerivatives(NamedTuple):
-    """Matrices A (2 nv, 2 nv) and B (2 nv, nv) of a step: (dq, dv) after = A (dq, dv) before + B dtau, dq tangent."""
+    """Derivatives A (2 nv, 2 nv) and B (2 nv, nv) of a step: the change of the state after it is A dx + B dtau.
+
+    dx = (dq, dv) is the change of the state before the step, with dq in the tangent space, and dtau (nv,) the change of
+    the joint forces.
+    """
 
     A: Array
     B: Array

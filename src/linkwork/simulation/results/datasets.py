@@ -48,7 +48,10 @@ def to_xarray(run: RunData, series: Sequence[str] = ()) -> xarray.Dataset:
 
 
 def _axis_name(axis: Axis, series: str, taken: Mapping[str, Axis]) -> str:
-    """Return the name of a dimension: the axis name, with `series` in front if `taken` has another such axis."""
+    """Return the name of a dimension: the axis name, preceded by the name of the series if the axis name is taken.
+
+    `taken` has the axes of other series.
+    """
     return axis.name if taken.get(axis.name, axis).entries == axis.entries else f"{series}_{axis.name}"
 
 

@@ -104,7 +104,7 @@ class TransferPrinter:
         self.printer.lines.append(f"  store {self.real} {value}, ptr {pointer}, align {8 * self.width}")
 
     def _lanes(self) -> list[str]:
-        """Begin a function; return the address of each lane's state in the array.
+        """Begin a function; return the addresses of the states in the array, one for each lane of a vector.
 
         Lanes beyond the last state use the last state.
         """
