@@ -46,7 +46,7 @@ def momentum_matrix(mechanism: Mechanism, q: Array) -> Array:
 def momentum_about_origin(mechanism: Mechanism, q: Array) -> Array:
     """Return the matrix (6, nv) that maps v to the momentum about the world's origin.
 
-    Its rows are M xi, with the mass matrix M and the joint velocities xi of rigid motions of the mechanism.
+    Each row is M xi, with the mass matrix M and the joint velocities xi (nv,) of a rigid motion of the mechanism.
     """
     X, S = joint_poses(mechanism, q), subspaces(mechanism, q)
     X_0, composite = world_poses(mechanism, X), composite_inertias(mechanism, X)
@@ -77,7 +77,10 @@ def _center(whole: RigidInertia) -> Array:
 
 
 def sum_in_world(mechanism: Mechanism, X: list[Transform], bodies: list[Force]) -> Force:
-    """Return the sum, in the world frame, of one force or momentum per body, given in the bodies' frames."""
+    """Return the sum of one force or momentum per body, in the world frame.
+
+    `bodies` has these quantities in the frames of the bodies, and X the poses of the bodies in their inboard bodies.
+    """
     total = Force.zero()
     for X_0k, force in zip(world_poses(mechanism, X), bodies, strict=True):
         total += X_0k.up(force)

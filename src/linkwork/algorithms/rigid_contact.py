@@ -56,17 +56,20 @@ class RigidContact(NamedTuple):
 
     @property
     def remembered(self) -> bool:
-        """Whether the impulses of the last step are available as a first guess: yes."""
+        """True: the contact forces of the last step are available as a first guess of the impulses."""
         return True
 
     @property
     def same_units(self) -> bool:
-        """Whether the convergence tolerance is relative to the fastest contact: yes."""
+        """True: the convergence tolerance of contacts is relative to the fastest contact."""
         return True
 
     @property
     def mobility(self) -> Array:
-        """The matrix K W (3, 3) [1/kg], regularized for bodies that cannot move."""
+        """Mobility (3, 3) [1/kg]: the product K W of the contact's rows K and their response W.
+
+        It is regularized for bodies that cannot move.
+        """
         return regularized(self.K @ self.W)
 
     @property
@@ -75,7 +78,10 @@ class RigidContact(NamedTuple):
         return self._replace(bounce=0.0)
 
     def weights(self, G: Array) -> Array:
-        """Return the square root of the trace of the mobility G (3, 3), for each row (3,)."""
+        """Return the weight of each row (3,), which makes impulses of different contacts comparable.
+
+        All three are the square root of the trace of the mobility G (3, 3).
+        """
         return np.repeat(np.sqrt(trace_of(G)), 3)
 
     def stopping(self, G: Array, u: Array) -> Array:

@@ -199,5 +199,5 @@ def _gain(graph: Graph, shares: dict[int, int], number: int, share: int) -> None
 
 
 def _rate(graph: Scope, number: int | None) -> Any:
-    """Return the traced number of a derivative's node, or 0.0 if `number` is None."""
+    """Return the derivative with the node `number` as a traced number; 0.0 if `number` is None."""
     return 0.0 if number is None else wrap(graph, number)

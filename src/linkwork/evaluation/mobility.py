@@ -77,9 +77,9 @@ def singular_directions(d: Dynamics, q: Array, free: Array, repeating: Array, sc
         return none
 
     def changes(directions: Array) -> tuple[Array, float]:
-        """Return the change (k, s mobility) of the redundant rows on free motions per unit move along each direction.
+        """Return the changes (k, s mobility) of the redundant rows per unit of motion along each of k directions.
 
-        The second result is the size above which a change is not round-off.
+        The s rows are applied to the free motions. The second result is the size above which a change is not round-off.
         """
         moved = [d.constraint_jacobian(d.mechanism.integrate(q, side * STEP * directions)) for side in (1.0, -1.0)]
         J = (moved[0] - moved[1]) / (2.0 * STEP) / scales[: d.mechanism.nc, None]

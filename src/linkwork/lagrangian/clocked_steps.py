@@ -24,7 +24,7 @@ from linkwork.spatial.scalar import Array, Number
 class Clocked(Integrator):
     """Integrator of a system that has a clock and no forces; `rule` is the quadrature of the action.
 
-    The clock gives the time [s] per unit of the step size, so that steps are shorter where the motion is fast.
+    A step of length h in the clock's time takes h times the value of the clock in physical time [s].
     """
 
     system: LagrangianSystem

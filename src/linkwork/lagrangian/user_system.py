@@ -33,7 +33,10 @@ class Form(NamedTuple):
 
 
 class ConstantMass(NamedTuple):
-    """Whether potential and constraints are quadratic, for L = xdot M xdot / 2 - V(x) with constant M (S4, 2.29)."""
+    """Whether potential V and constraints are quadratic in x, for a system with a constant mass matrix M.
+
+    The Lagrangian of such a system is L = xdot M xdot / 2 - V(x) (S4, 2.29).
+    """
 
     quadratic_potential: bool
     quadratic_constraints: bool

@@ -85,9 +85,9 @@ def working_power(mechanism: Mechanism, q: Array, v: Array, forces: Array, wrenc
 
 
 class Balance(NamedTuple):
-    """Energy balance (*batch,) of a run [J]: its largest error |E(t) - E(0) - work|, and the energy exchanged.
+    """Energy balance (*batch,) of a run [J]: its largest `error` |E(t) - E(0) - work|, and the energy exchanged.
 
-    Errors are relative to the energy exchanged.
+    The energy exchanged is the `scale` for relative errors.
     """
 
     error: Array

@@ -151,7 +151,7 @@ def problem_of(setup: Setup) -> Problem:
 
 
 def with_commands(setup: Setup, problem: Problem) -> tuple[Setup, Problem]:
-    """Return setup and problem with the modes that the controller switches; such a controller is sampled.
+    """Return setup and problem, extended by the modes that the controller switches; it is then a sampled controller.
 
     The controller is called once to find the names of the modes in its result.
     """

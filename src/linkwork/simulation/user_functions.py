@@ -28,7 +28,10 @@ Controller = Callable[..., Value | Sequence[Value] | tuple[object, Value] | Mapp
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """A controller that is called `rate` times per second, with constant forces between calls; None: once per step."""
+    """A controller that is called `rate` times per second, with constant forces between calls.
+
+    If `rate` is None, the controller is called once per step.
+    """
 
     function: Controller
     rate: float | None = None

@@ -36,7 +36,10 @@ class Box:
 
     @property
     def mobility(self) -> Array:
-        """The matrix K W (k, k), with a fraction of the free mobility added to its diagonal."""
+        """Mobility of the block: the product K W (k, k) of its rows K and their response W, regularized.
+
+        A fraction of the free mobility of each row is added to the diagonal, so that it can be factored.
+        """
         return self.K @ self.W + np.diag([x * EASY + TINY for x in self.free])
 
     @property
@@ -45,7 +48,7 @@ class Box:
         return self
 
     def weights(self, G: Array) -> Array:
-        """Return the square roots (k,) of the mobilities of the rows."""
+        """Return the square root of the mobility of each row (k,), which makes impulses comparable."""
         return np.array([np.sqrt(G[k, k]) for k in range(len(G))])
 
     def stopping(self, G: Array, u: Array) -> Array:
@@ -54,7 +57,7 @@ class Box:
         return np.array([abs(clipped(-w / g, low, high)) for w, g, (low, high) in each])
 
     def limit(self, _: Sequence[Array]) -> Number:
-        """Return 0: the intervals do not depend on other blocks."""
+        """Return 0, because the impulse intervals of a box do not depend on the impulses of other blocks."""
         return 0.0
 
     def bounds(self) -> list[tuple[Number, Number]]:
@@ -135,7 +138,10 @@ class Ball:
 
     @property
     def mobility(self) -> Array:
-        """The matrix K W (d, d), with a fraction of its trace added to the diagonal."""
+        """Mobility of the block: the product K W (d, d) of its rows K and their response W, regularized.
+
+        A fraction of its trace is added to the diagonal, so that it can be factored.
+        """
         return regularized(self.K @ self.W)
 
     @property
@@ -152,7 +158,10 @@ class Ball:
         return stopping_impulses(G, u)
 
     def limit(self, p: Sequence[Array]) -> Number:
-        """Return the largest admissible impulse, from the normal impulse of the contact."""
+        """Return the largest admissible impulse, from the normal impulse of the contact.
+
+        p are the impulses of all blocks.
+        """
         return self.coefficient * maximum(p[self.normal][0], 0.0)
 
     def residual(self, G: Array, p: Array, u: Array, limit: Number) -> Number:
@@ -179,7 +188,10 @@ class Ball:
 
 
 def masked(G: Array, rows: Array) -> Array:
-    """Return G (k, k) restricted to the rows (k,) marked 1; other rows and columns are those of the identity."""
+    """Return the mobility G (k, k) restricted to the rows (k,) marked 1.
+
+    Other rows and columns are those of the identity.
+    """
     among = G * np.outer(rows, rows)
     for k, there in enumerate(rows):
         among[k, k] = where(there == 1.0, G[k, k], 1.0)
@@ -187,7 +199,10 @@ def masked(G: Array, rows: Array) -> Array:
 
 
 def regularized(G: Array) -> Array:
-    """Return G (d, d) with a fraction of its trace added to the diagonal, for rows that are immobile or redundant."""
+    """Return the mobility G (d, d) with a fraction of its trace added to the diagonal.
+
+    The result can be factored even if rows are immobile or redundant.
+    """
     return G + np.diag([trace_of(G) * EASY + TINY] * len(G))
 
 

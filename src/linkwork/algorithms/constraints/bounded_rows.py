@@ -77,7 +77,10 @@ class Block(Protocol):
 
     @property
     def mobility(self) -> Array:
-        """The matrix K W (d, d), regularized so that it can be factored."""
+        """Mobility of the block: the product K W (d, d) of its rows K and their response W.
+
+        It is regularized so that it can be factored.
+        """
         ...
 
     @property

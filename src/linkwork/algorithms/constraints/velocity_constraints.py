@@ -45,7 +45,7 @@ def paths(mechanism: Mechanism) -> Iterator[Path]:
 
 
 def rotor_paths(mechanism: Mechanism) -> Iterator[Path]:
-    """Yield the joints on which each rotor acts that turns with several joints."""
+    """Yield the path of joints of each rotor that turns with several joints."""
     for rotor in mechanism.rotors:
         yield path_of(mechanism, rotor.joints)
 

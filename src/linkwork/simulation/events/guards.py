@@ -77,7 +77,7 @@ class Guard(NamedTuple):
 
 
 def own_modes(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the names of the parameters that elements switch without a command, such as latches."""
+    """Return the names of the modes that elements switch by themselves, such as `engaged` of latches."""
     return tuple(f"{one.name}.{one.fires[0]}" for one in mechanism.self_switching)
 
 

@@ -127,7 +127,7 @@ class Lanes:
         return self.intrinsic("fabs")
 
     def intrinsic(self, name: str, *others: Lanes | float) -> Lanes:
-        """Return the LLVM intrinsic `name` of this value and others of the same type."""
+        """Return the result of the LLVM intrinsic `name` for this value and `others` of the same type."""
         arguments = [self.value, *(self.like(other) for other in others)]
         name = f"llvm.{name}.{'f64' if self.width == 1 else f'v{self.width}f64'}"
         callee = _declared(self.builder.module, name, ir.FunctionType(self.type, [self.type] * len(arguments)))
